@@ -1,0 +1,72 @@
+# Every target sets up .venv by itself, again whenever pyproject.toml or requirements.lock has changed.
+# Nothing is installed outside .venv; uv is used where it is found, else venv and pip.
+
+PYTHON ?= python3
+WORKERS ?= auto
+SEEDS ?= 20000
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+UV := $(shell command -v uv 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check soak lock clean
+
+help:
+	@echo "make demo   start three replicas, kill one, keep dequeuing, show the quorum table"
+	@echo "make test   the whole test suite (Spark tests need Java 17 or later)"
+	@echo "make check  formatting, lint, types and the rules who may import whom"
+	@echo "make soak   $(SEEDS) seeded simulations (SEEDS=... for another number)"
+	@echo "make lock   pin all dependencies anew in requirements.lock (needs uv)"
+	@echo "make clean  remove .venv, caches and build output"
+
+demo: $(STAMP)
+	@$(RUN) -m quorate.cli.main demo
+
+test: $(STAMP)
+	@$(RUN) -m pytest -n $(WORKERS)
+
+check: $(STAMP)
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/mypy tests
+	$(VENV)/bin/lint-imports
+
+soak: $(STAMP)
+	@QUORATE_SEEDS=$(SEEDS) $(RUN) -m pytest -n $(WORKERS) tests/sim
+
+# uv.lock would name the registry it was made with; this form names packages, versions and hashes only.
+lock:
+	uv pip compile pyproject.toml --output-file requirements.lock --all-extras --universal \
+		--python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+		.import_linter_cache .coverage .coverage.*
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+ifneq ($(UV),)
+
+$(STAMP): pyproject.toml requirements.lock
+	@test -x $(RUN) || $(UV) venv --quiet --clear --python '>=3.11' $(VENV)
+	@echo "Installing into $(VENV) with uv ..."
+	@$(UV) pip install --quiet --python $(RUN) --require-hashes -r requirements.lock
+	@$(UV) pip install --quiet --python $(RUN) --no-deps --editable .
+	@touch $@
+
+else
+
+$(STAMP): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Quorate needs Python 3.11 or later; name one with: make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || { \
+		echo "$(PYTHON) has no venv module; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv --clear $(VENV)
+	@echo "Installing into $(VENV) with pip (a minute or two the first time) ..."
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+endif

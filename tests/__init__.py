@@ -1,0 +1,1 @@
+"""The tests: a folder for each room, and what concerns them all."""

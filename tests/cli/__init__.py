@@ -1,0 +1,1 @@
+"""Tests of quorate.cli, a file for each of its modules."""

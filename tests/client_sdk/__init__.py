@@ -1,0 +1,1 @@
+"""Tests of quorate.client_sdk, a file for each of its modules."""

@@ -1,0 +1,1 @@
+"""Tests of quorate.gc, a file for each of its modules."""

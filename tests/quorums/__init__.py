@@ -1,0 +1,1 @@
+"""Tests of quorate.quorums, a file for each of its modules."""

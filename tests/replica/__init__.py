@@ -1,0 +1,1 @@
+"""Tests of quorate.replica, a file for each of its modules."""

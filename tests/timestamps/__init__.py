@@ -1,0 +1,1 @@
+"""Tests of quorate.timestamps, a file for each of its modules."""
