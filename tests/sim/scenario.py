@@ -7,6 +7,7 @@ import random
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
@@ -72,6 +73,8 @@ class Scenario(Struct, frozen=True):
     """How many each process invokes."""
     objects: tuple[str, ...]
     weights: dict[str, int]
+    keyed: float
+    """Share of operations that carry an idempotency key, where they can."""
     deadline_s: float
     exchange_timeout_s: float
     think_us: int
@@ -104,6 +107,7 @@ def scenario(seed: int) -> Scenario:
         operations=max(4, 40 // (fronts * processes)),
         objects=objects,
         weights=_weights(rng),
+        keyed=rng.choice([0.0, 0.0, 0.3, 1.0]),
         deadline_s=rng.choice([0.3, 1.0, 3.0]),
         exchange_timeout_s=rng.choice([0.1, 0.5, 1.0]),
         think_us=rng.choice([0, 1_000, 10_000]),
@@ -202,6 +206,13 @@ class Caller:
 
     def next(self) -> Operation:
         """The next operation."""
+        operation = self._invented()
+        if hasattr(operation, "key") and self._rng.random() < self._scenario.keyed:
+            self._number += 1
+            return replace(operation, key=f"{self._who}.{self._number}")
+        return operation
+
+    def _invented(self) -> Operation:
         name = self._rng.choice(self._scenario.objects)
         if name.startswith("queue/"):
             return self._on_queue(name)

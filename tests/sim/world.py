@@ -8,9 +8,12 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from quorate.client_sdk.effects import (
     Dequeue,
     Done,
+    Failed,
     Items,
     Operation,
     Outcome,
@@ -19,7 +22,7 @@ from quorate.client_sdk.effects import (
 )
 from tests.sim.history import Call, History
 from tests.sim.network import Network
-from tests.sim.nodes import FrontNode, ReplicaNode
+from tests.sim.nodes import FrontNode, ReplicaNode, shown
 from tests.sim.scenario import KEYS, Caller, Scenario
 from tests.sim.watch import Watch
 
@@ -143,14 +146,14 @@ class World:
         self.later(start_us + int(3_000 * 600 ** self._rng.random()), end, *args)
 
     def _crash_front(self, front: FrontNode) -> None:
-        """The front end vanishes; a new one comes in its place."""
+        """The front end vanishes; a new one comes in its place, and its callers go there."""
         if not front.is_alive:
             return
         front.crash()
-        for process in self._processes:
-            if process.front is front:
-                process.is_done = True
         self._add_front(1, 5)
+        for process in self._processes:
+            if process.front is front and not process.is_done:
+                process.move(self.fronts[-1])
 
     def _prune(self) -> None:
         for replica in self.replicas.values():
@@ -189,7 +192,11 @@ class World:
 
 
 class Process:
-    """A caller on a front end: one operation after another, each noted in the history."""
+    """A caller on a front end: one operation after another, each noted in the history.
+
+    Where an operation with a key got no answer, the caller may repeat it, at any front end; in the history that is
+    still one call.
+    """
 
     def __init__(self, world: World, front: FrontNode, who: str, operations: int) -> None:
         self.world = world
@@ -200,39 +207,73 @@ class Process:
         self._left = operations
         self._rng = random.Random(f"caller {world.scenario.seed} {who}")
         self._caller = Caller(world.scenario, who, self._rng)
+        self._current: tuple[Operation, list[Call]] | None = None
+        self._is_repeat = False
+        self._is_busy = False
+        self._deadline_s = world.scenario.deadline_s
 
     def next(self) -> None:
-        """Invoke the next operation."""
-        if self.front.is_alive:
-            self.start(self._caller.next(), self.world.scenario.deadline_s)
+        """Invoke the next operation, or repeat the one that got no answer."""
+        if not self.front.is_alive:
+            return
+        if self._current is not None:
+            self._is_repeat = True
+            self._start(*self._current)
+            return
+        self.start(self._caller.next(), self.world.scenario.deadline_s)
 
     def start(self, operation: Operation, deadline_s: float) -> None:
         """Invoke `operation`."""
         self._left -= 1
-        self.world.trace(self.who, lambda: f"invokes {operation}")
-        calls = self.world.history.invoke(operation, self.who)
-        number = self.front.start(
-            operation, deadline_s, lambda outcome: self._finish(operation, calls, outcome)
+        self._is_repeat = False
+        self._deadline_s = deadline_s
+        self._start(operation, self.world.history.invoke(operation, self.who))
+
+    def move(self, front: FrontNode) -> None:
+        """The front end crashed: go on at another one."""
+        self.front = front
+        if self._is_busy:
+            self._go_on(self._current)
+
+    def _start(self, operation: Operation, calls: list[Call]) -> None:
+        again = " again" if self._is_repeat else ""
+        self.world.trace(self.who, lambda: f"invokes{again} {shown(operation)}")
+        self._current = operation, calls
+        self._is_busy = True
+        front = self.front
+        number = front.start(
+            operation, self._deadline_s, lambda outcome: self._finish(operation, calls, outcome)
         )
         if self._rng.random() < self.world.network.faults.cancels:
-            self.world.later(int(20_000 * self._rng.random()), self._cancel, number)
+            self.world.later(int(20_000 * self._rng.random()), self._cancel, front, number)
 
     def _finish(self, operation: Operation, calls: list[Call], outcome: Outcome) -> None:
-        self.world.trace(self.who, lambda: f"{operation} ends with {outcome}")
+        self.world.trace(self.who, lambda: f"{shown(operation)} ends with {outcome}")
+        if self._is_repeat and isinstance(outcome, Failed):
+            # That the repeat did nothing says nothing of the first attempt.
+            outcome = replace(outcome, definite=False)
         self.world.history.finish(operation, calls, outcome)
         self.outcome = outcome
         if isinstance(operation, Read) and isinstance(outcome, Done):
             self._caller.saw(operation.object, outcome.result)
-        self._go_on()
+        is_open = isinstance(outcome, Failed) and not outcome.definite
+        self._go_on((operation, calls) if is_open else None)
 
-    def _cancel(self, number: int) -> None:
+    def _cancel(self, front: FrontNode, number: int) -> None:
         """Given up: the history keeps the call as unknown."""
-        if self.front.cancel(number):
-            self._go_on()
+        if front.cancel(number):
+            self._go_on(self._current)
 
-    def _go_on(self) -> None:
-        if self._left <= 0:
-            self.is_done = True
-            return
+    def _go_on(self, unanswered: tuple[Operation, list[Call]] | None) -> None:
+        """To the next operation, or once more to the one without an answer."""
+        self._is_busy = False
+        if unanswered is not None and getattr(unanswered[0], "key", "") and self._rng.random() < 0.7:
+            self._current = unanswered
+            self.front = self._rng.choice([front for front in self.world.fronts if front.is_alive])
+        else:
+            self._current = None
+            if self._left <= 0:
+                self.is_done = True
+                return
         think_us = self.world.scenario.think_us
         self.world.later(int(self._rng.expovariate(1 / think_us)) if think_us else 0, self.next)
