@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,9 @@ ROOT = Path(__file__).parent.parent
 TOOLS = Path(sys.executable).parent
 FUNCTION_LINES_MAX = 70
 MODULE_LINES_MAX = 400
+
+# What the simulation drives; each may be a module or a folder of them.
+MACHINES = ["quorate.client_sdk.machine", "quorate.client_sdk.operations", "quorate.replica.machine"]
 
 # Each exception with its reason: "room/module.py" or "room/module.py:function".
 TOO_LONG_BY_INTENT: dict[str, str] = {}
@@ -87,6 +91,14 @@ def test_tool_finds_nothing(check: str) -> None:
         [TOOLS / tool, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert process.returncode == 0, process.stdout + process.stderr
+
+
+def test_every_machine_is_held_to_the_contract_of_the_pure_rooms() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    pure = next(contract["source_modules"] for contract in contracts if contract["id"] == "pure")
+    paths = {name: ROOT.joinpath(*name.split(".")[1:]) for name in MACHINES}
+    existing = {name for name, path in paths.items() if path.is_dir() or path.with_suffix(".py").exists()}
+    assert existing <= set(pure), "add it to the contract `pure` in pyproject.toml"
 
 
 def test_every_module_has_a_docstring() -> None:
