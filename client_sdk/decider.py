@@ -66,8 +66,11 @@ class Machine(Protocol):
     def oldest_retry(self) -> Timestamp:
         """Entries below are beyond the retry window."""
 
+    def oldest_key(self) -> Timestamp:
+        """Decisions under a key made before this may be forgotten."""
+
     def recent_max(self) -> int:
-        """Decisions that a summary remembers."""
+        """Keyed decisions that a summary remembers."""
 
     def payload_source(self) -> str:
         """The replica to ask for payloads; the others send ids and timestamps."""
@@ -150,7 +153,8 @@ class Decider:
             yield from self._write_back(task)
         answered = frozenset(self._frozen)
         for asked, result in granted:
-            self._finish(asked, Verdict(result, answered))
+            failed = result if isinstance(result, Failed) else None
+            self._finish(asked, Verdict(result, answered, failed))
 
     def _find_plan(self, task: Task, wishes: list[Wish]) -> Generator[float, Event, Plan | None]:
         """Collect until the view grants at least one wish; None when an earlier accept turns out to be in force.
@@ -209,6 +213,7 @@ class Decider:
             is_complete=self._mirror.is_complete,
             recent_max=self._machine.recent_max(),
             forget_before=self._machine.oldest_retry(),
+            forget_keys_before=self._machine.oldest_key(),
         )
 
     def _ballot(self, step: int) -> Ballot:
@@ -363,7 +368,9 @@ class Decider:
     def _with_payloads(self, task: Task, batch: list[Asked], plan: Plan) -> Generator[float, Event, Plan]:
         """The plan, with the payloads of all entries that it hands out or adopts."""
         handed = {
-            place: some for place, some in plan.results.items() if isinstance(batch[place].wish, Take | Front)
+            place: some
+            for place, some in plan.results.items()
+            if isinstance(batch[place].wish, Take | Front) and isinstance(some, tuple)
         }
         entries = [*(entry for some in handed.values() for entry in some), *plan.summary.adopted]
         missing = {entry.t for entry in entries if entry.value is UNSET}
