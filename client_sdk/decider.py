@@ -66,8 +66,11 @@ class Machine(Protocol):
     def oldest_retry(self) -> Timestamp:
         """Entries below are beyond the retry window."""
 
+    def oldest_key(self) -> Timestamp:
+        """Decisions under a key made before this may be forgotten."""
+
     def recent_max(self) -> int:
-        """Decisions that a summary remembers."""
+        """Keyed decisions that a summary remembers."""
 
     def payload_source(self) -> str:
         """The replica to ask for payloads; the others send ids and timestamps."""
@@ -153,7 +156,8 @@ class Decider:
             yield from self._write_back(task)
         answered = frozenset(self._frozen)
         for asked, result in granted:
-            self._finish(asked, Verdict(result, answered))
+            failed = result if isinstance(result, Failed) else None
+            self._finish(asked, Verdict(result, answered, failed))
 
     def _are_asked(self, batch: list[Asked]) -> bool:
         """Whether all callers still wait: nothing may be done for one that was told an outcome already."""
@@ -219,6 +223,7 @@ class Decider:
             is_complete=self._mirror.is_complete,
             recent_max=self._machine.recent_max(),
             forget_before=self._machine.oldest_retry(),
+            forget_keys_before=self._machine.oldest_key(),
         )
 
     def _ballot(self, step: int) -> Ballot:
@@ -373,7 +378,9 @@ class Decider:
     def _with_payloads(self, task: Task, batch: list[Asked], plan: Plan) -> Generator[float, Event, Plan]:
         """The plan, with the payloads of all entries that it hands out or adopts."""
         handed = {
-            place: some for place, some in plan.results.items() if isinstance(batch[place].wish, Take | Front)
+            place: some
+            for place, some in plan.results.items()
+            if isinstance(batch[place].wish, Take | Front) and isinstance(some, tuple)
         }
         entries = [*(entry for some in handed.values() for entry in some), *plan.summary.adopted]
         missing = {entry.t for entry in entries if entry.value is UNSET}
