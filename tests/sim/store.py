@@ -39,7 +39,7 @@ class MemoryStore:
         self._arrival = 0
         self._floor = ZERO
         self._highest = ZERO
-        self._undo: list[Callable[[], None]] = []
+        self._undo: list[Callable[[], object]] = []
 
     @property
     def highest(self) -> Timestamp:
