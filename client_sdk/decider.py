@@ -286,7 +286,9 @@ class Decider:
         for asked, _ in granted:
             asked.is_proposed = True
         self._proposed = (self._ballot(self._step + 1), granted)
-        yield from self._accept(task, plan, _entries_wanted([asked.wish for asked, _ in granted]))
+        # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
+        next_wanted = _entries_wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
+        yield from self._accept(task, plan, next_wanted)
         self._proposed = None
 
     def _write_back(self, task: Task) -> DecideSteps:
