@@ -179,10 +179,17 @@ class FrontEnd:
 
     def oldest_retry(self) -> Timestamp:
         """Entries below are beyond the retry window."""
-        return make(max(0, self._now.wall_us - int(self.document.limits.retry_window_s * 1e6)), 0, "0")
+        return self._ago(self.document.limits.retry_window_s)
+
+    def oldest_key(self) -> Timestamp:
+        """Decisions under a key made before this may be forgotten."""
+        return self._ago(self.document.limits.retry_window_s)
+
+    def _ago(self, seconds: float) -> Timestamp:
+        return make(max(0, self._now.wall_us - int(seconds * 1e6)), 0, "0")
 
     def recent_max(self) -> int:
-        """Decisions that a summary remembers."""
+        """Keyed decisions that a summary remembers."""
         return self.document.limits.recent_decisions_max
 
     def payload_source(self) -> str:
