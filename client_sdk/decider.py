@@ -203,7 +203,7 @@ class Decider:
                 return None
             return plan_cell(mirror.summary, mirror.by_id(), self._stamp, wishes, self._context())
         plan = plan_queue(mirror.summary, mirror.by_id(), bound, wishes, self._context())
-        if plan.results and (is_fresh or plan.summary != mirror.summary):
+        if plan.results and (is_fresh or (plan.summary != mirror.summary and not _is_short(plan, wishes))):
             return plan  # An older view will do where the accept proves that the turn still stands.
         if not (is_fresh and mirror.ballot == decided_before and self._is_seen_empty()):
             return None
@@ -301,7 +301,9 @@ class Decider:
         for asked, _ in granted:
             asked.is_proposed = True
         self._proposed = (self._ballot(self._step + 1), granted)
-        yield from self._accept(task, plan, _entries_wanted([asked.wish for asked, _ in granted]))
+        # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
+        next_wanted = _entries_wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
+        yield from self._accept(task, plan, next_wanted)
         self._proposed = None
 
     def _write_back(self, task: Task) -> DecideSteps:
@@ -424,6 +426,14 @@ class Decider:
         )
         while task.now.mono_s < until_s:
             yield until_s
+
+
+def _is_short(plan: Plan, wishes: list[Wish]) -> bool:
+    """Whether somebody gets fewer items than asked for: an older view is no reason to give fewer than there are."""
+    return any(
+        isinstance(wish, Take) and place in plan.results and len(plan.results[place]) < wish.items_max
+        for place, wish in enumerate(wishes)
+    )
 
 
 def _entries_wanted(wishes: list[Wish]) -> int:
