@@ -31,7 +31,9 @@ class BadBatch(ValueError):
 def check_batch(batch: Batch, limits: Limits) -> None:
     """Raises BadBatch unless every part of `batch` is in form and in bounds."""
     if len(batch.requests) > limits.requests_max:
-        raise BadBatch(f"requests: {len(batch.requests)} of them, at most {limits.requests_max} go in a batch")
+        raise BadBatch(
+            f"requests: {len(batch.requests)} of them, at most {limits.requests_max} go in a batch"
+        )
     for number, request in enumerate(batch.requests):
         try:
             _check_request(request, limits)
