@@ -97,7 +97,8 @@ def _check_summary(summary: Summary, limits: Limits) -> None:
     for entry_id, _ in summary.ambiguous:
         _check_id(entry_id)
     for decision in summary.recent:
-        _check_id(decision.id)
+        if decision.id:  # Decisions of operations without a key have none.
+            _check_id(decision.id)
         _check_ballot(decision.ballot)
         _check_entries(decision.taken, limits)
 

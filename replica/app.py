@@ -167,9 +167,10 @@ def _printable(text: str) -> str:
 def _methods(app: FastAPI, request: Request) -> set[str]:
     """The methods of all routes at the path of `request`."""
     found: set[str] = set()
-    for route in app.router.routes:
-        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
-            found |= route.methods or set()
+    for route in app.routes:
+        methods = getattr(route, "methods", None)
+        if methods and route.matches(request.scope)[0] is not Match.NONE:
+            found |= methods
     return found
 
 
