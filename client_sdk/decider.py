@@ -431,7 +431,7 @@ class Decider:
 def _is_short(plan: Plan, wishes: list[Wish]) -> bool:
     """Whether somebody gets fewer items than asked for: an older view is no reason to give fewer than there are."""
     return any(
-        isinstance(wish, Take) and place in plan.results and len(plan.results[place]) < wish.items_max
+        isinstance(wish, Take) and isinstance(some := plan.results.get(place), tuple) and len(some) < wish.items_max
         for place, wish in enumerate(wishes)
     )
 
