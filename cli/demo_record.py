@@ -5,53 +5,132 @@ Owns `operations.jsonl` (one line per finished operation), `replicas.csv` (when 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from quorate.adts.catalogue import adt_of
+from quorate.adts.specification import operation_of
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.cli.values import compact
+from quorate.client_sdk.effects import (
+    Bury,
+    CompareAndSet,
+    Dequeue,
+    Done,
+    Enqueue,
+    Items,
+    Operation,
+    Outcome,
+    Peek,
+    PutIfAbsent,
+    QueueSize,
+    Read,
+    Write,
+)
+
+Observer = Callable[[Operation, float, float, Outcome], None]
+Interval = tuple[str, float, float, bool]
+"""Replica, start and end in seconds since 1970, and whether it was up."""
+
+_OPERATIONS: Final[Mapping[type[Operation], str]] = {
+    Enqueue: "Enq",
+    Dequeue: "Deq",
+    Peek: "Peek",
+    QueueSize: "Size",
+    CompareAndSet: "Cas",
+    PutIfAbsent: "PutIfAbsent",
+    Items: "Items",
+    Bury: "Delete",
+}
+
+
+class Recorder:
+    """Records of finished operations. `choices` names each quorum choice by an object that is run with it."""
+
+    def __init__(self, choices: Mapping[str, str]) -> None:
+        self.records: Final[list[dict[str, Any]]] = []
+        self._choices: Final = {example: name for name, example in choices.items()}
+
+    def observer(self, front_end: str) -> Observer:
+        """What a client of that name calls after each operation."""
+
+        def observe(operation: Operation, start_s: float, latency_s: float, outcome: Outcome) -> None:
+            self.records.append(self._record(front_end, operation, start_s, latency_s, outcome))
+
+        return observe
+
+    def _record(
+        self, front_end: str, operation: Operation, start_s: float, latency_s: float, outcome: Outcome
+    ) -> dict[str, Any]:
+        adt = adt_of(operation.object)
+        is_done = isinstance(outcome, Done)
+        return {
+            "object": operation.object,
+            "adt": adt,
+            "operation": operation_of(outcome.event_class) if is_done else operation_name(operation),
+            # Registers and dictionaries all run with the one choice of their type.
+            "choice": self._choices.get(operation.object, adt),
+            "front_end": front_end,
+            "start_s": start_s,
+            "latency_s": latency_s,
+            "outcome": "ok" if is_done else "unavailable" if outcome.definite else "unknown",
+            "event_class": outcome.event_class if is_done else None,
+            "answered": sorted(outcome.answered),
+        }
+
+
+def operation_name(operation: Operation) -> str:
+    """The operation's name in its serial specification."""
+    is_cell_of_dictionary = adt_of(operation.object) == "dictionary"
+    match operation:
+        case Read():
+            return "Get" if is_cell_of_dictionary else "Read"
+        case Write(value=value):
+            return "Write" if not is_cell_of_dictionary else "Delete" if value is None else "Put"
+    return _OPERATIONS[type(operation)]
 
 
 class UpTimes:
-    """When each replica was up, from marks in the order of time (seconds)."""
+    """When each replica was up, from marks in the order of time."""
 
     def __init__(self, replicas: list[str], start_s: float) -> None:
         self._since = dict.fromkeys(replicas, (start_s, True))
-        self._intervals: list[tuple[str, float, float, bool]] = []
+        self._intervals: list[Interval] = []
 
-    def mark(self, replica: str, now_s: float, up: bool) -> None:
+    def mark(self, replica: str, now_s: float, *, up: bool) -> None:
         """The replica went down or came up at `now_s`."""
         since_s, was_up = self._since[replica]
         self._intervals.append((replica, since_s, now_s, was_up))
         self._since[replica] = (now_s, up)
 
-    def finished(self, now_s: float) -> list[tuple[str, float, float, bool]]:
+    def intervals(self, now_s: float) -> list[Interval]:
         """All intervals, the last of each replica ending at `now_s`."""
         last = [(replica, since_s, now_s, up) for replica, (since_s, up) in self._since.items()]
         return self._intervals + last
 
 
-def write_intervals(path: Path, intervals: list[tuple[str, float, float, bool]]) -> None:
-    """Write `replicas.csv`."""
+def write_run(
+    folder: Path,
+    records: list[dict[str, Any]],
+    intervals: list[Interval],
+    document: ClusterDocument,
+    choices: Mapping[str, str],
+) -> None:
+    """Write the three files of a run into `folder`."""
+    (folder / "operations.jsonl").write_text("".join(compact(each) + "\n" for each in records), encoding="utf-8")
     lines = [f"{replica},{start_s:.6f},{end_s:.6f},{int(up)}\n" for replica, start_s, end_s, up in intervals]
-    path.write_text("replica,start_s,end_s,up\n" + "".join(lines), encoding="utf-8")
+    (folder / "replicas.csv").write_text("replica,start_s,end_s,up\n" + "".join(lines), encoding="utf-8")
+    (folder / "choices.json").write_text(json.dumps(_choices(document, choices), indent=2) + "\n", encoding="utf-8")
 
 
-def write_operations(path: Path, operations: list[dict[str, Any]]) -> None:
-    """Write `operations.jsonl`."""
-    path.write_text("".join(compact(each) + "\n" for each in operations), encoding="utf-8")
-
-
-def write_choices(path: Path, document: ClusterDocument, names: Mapping[str, str]) -> None:
-    """Write `choices.json`; `names` gives each choice an example object."""
-    choices = {}
-    for name, example in names.items():
+def _choices(document: ClusterDocument, choices: Mapping[str, str]) -> dict[str, Any]:
+    written = {}
+    for name, example in choices.items():
         classes = document.choice_of(example).classes
-        choices[name] = {
+        written[name] = {
             "adt": adt_of(example),
             "classes": {each: [sizes.initial, sizes.final] for each, sizes in classes.items()},
         }
     votes = {id: {"votes": votes} for id, votes in document.votes.items()}
-    path.write_text(json.dumps({"replicas": votes, "choices": choices}, indent=2) + "\n", encoding="utf-8")
+    return {"replicas": votes, "choices": written}
