@@ -92,6 +92,12 @@ def _store(
     return back[0], back[1], back[2], back[3]
 
 
+def versions(spark: SparkSession) -> dict[str, str]:
+    """Give the versions of Spark and of the Java it runs on."""
+    java = spark.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.version')").first()
+    return {"spark": spark.version, "java": str(java[0]) if java else "unknown"}
+
+
 def _first(frame: DataFrame) -> dict[str, Any]:
     row = frame.first()
     assert row is not None, "an aggregate without groups has one row"
