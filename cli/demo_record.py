@@ -92,7 +92,7 @@ def operation_name(operation: Operation) -> str:
 
 
 class UpTimes:
-    """When each replica was up, from marks in the order of time."""
+    """When each replica was up, from marks in the order of time (seconds since 1970)."""
 
     def __init__(self, replicas: list[str], start_s: float) -> None:
         self._since = dict.fromkeys(replicas, (start_s, True))
@@ -104,10 +104,18 @@ class UpTimes:
         self._intervals.append((replica, since_s, now_s, was_up))
         self._since[replica] = (now_s, up)
 
-    def intervals(self, now_s: float) -> list[Interval]:
-        """All intervals, the last of each replica ending at `now_s`."""
-        last = [(replica, since_s, now_s, up) for replica, (since_s, up) in self._since.items()]
-        return self._intervals + last
+    def end(self, now_s: float) -> None:
+        """Nothing is watched any longer."""
+        for replica, (_, up) in list(self._since.items()):
+            self.mark(replica, now_s, up=up)
+
+    def intervals(self) -> list[Interval]:
+        """All intervals up to the last mark of each replica."""
+        return list(self._intervals)
+
+    def were_all_up(self, start_s: float, end_s: float) -> bool:
+        """Whether no replica was known to be down at any moment from `start_s` to `end_s`."""
+        return not any(not up and since_s < end_s and start_s < to_s for _, since_s, to_s, up in self._intervals)
 
 
 def write_run(

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 from rich import box
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -39,7 +40,7 @@ def trace(
         answer(True, {"traces": [each.as_json() for each in traces]})
     else:
         for each in traces:
-            show(each, full=full)
+            show(each, console(), full=full)
     if all(column.trouble for column in traces[0].columns.values()):
         raise typer.Exit(EXIT_FAILED)
 
@@ -63,7 +64,7 @@ def checked_object(text: str) -> str:
     return f"{adt}/{rest}"
 
 
-def show(trace: Trace, *, full: bool = False) -> None:
+def show(trace: Trace, out: Console, *, full: bool = False) -> None:
     """Print one table, and what its labels stand for."""
     labels = trace.labels
     table = Table(
@@ -83,7 +84,6 @@ def show(trace: Trace, *, full: bool = False) -> None:
         table.add_section()
     for title, row in trace.footer(full):
         table.add_row(title, *map(escape, row), style="cyan")
-    out = console()
     out.print(table)
     for id, column in trace.columns.items():
         if column.trouble:
