@@ -40,10 +40,11 @@ def run_replica(
 ) -> None:
     """Serve until a signal; Failure when the folder or the address cannot be used."""
     from quorate.replica.identity import FolderRefused  # noqa: PLC0415
-    from quorate.replica.server import serve  # noqa: PLC0415
+    from quorate.replica.server import ServeRefused, log_to_stderr, serve  # noqa: PLC0415
 
     check_member(document, replica_id)
+    log_to_stderr(replica_id)
     try:
         serve(document, replica_id, folder, host=host, port=port, token=token)
-    except FolderRefused as error:
+    except (FolderRefused, ServeRefused) as error:
         raise Failure(f"{error}.") from None

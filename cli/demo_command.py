@@ -140,7 +140,9 @@ async def _outages(story: Console, cluster: LocalCluster, duration_s: float, up_
 
 def _tell_verdict(story: Console, problems: list[str]) -> None:
     if not problems:
-        story.print("  [green]Nothing was lost, nothing delivered twice, nothing overwritten out of turn.[/green]")
+        story.print(
+            "  [green]Nothing was lost, nothing delivered twice, nothing overwritten out of turn.[/green]"
+        )
     for problem in problems:
         story.print(f"  [red]Wrong:[/red] {escape(problem)}")
 

@@ -115,7 +115,9 @@ class UpTimes:
 
     def were_all_up(self, start_s: float, end_s: float) -> bool:
         """Whether no replica was known to be down at any moment from `start_s` to `end_s`."""
-        return not any(not up and since_s < end_s and start_s < to_s for _, since_s, to_s, up in self._intervals)
+        return not any(
+            not up and since_s < end_s and start_s < to_s for _, since_s, to_s, up in self._intervals
+        )
 
 
 def write_run(
@@ -126,10 +128,14 @@ def write_run(
     choices: Mapping[str, str],
 ) -> None:
     """Write the three files of a run into `folder`."""
-    (folder / "operations.jsonl").write_text("".join(compact(each) + "\n" for each in records), encoding="utf-8")
+    (folder / "operations.jsonl").write_text(
+        "".join(compact(each) + "\n" for each in records), encoding="utf-8"
+    )
     lines = [f"{replica},{start_s:.6f},{end_s:.6f},{int(up)}\n" for replica, start_s, end_s, up in intervals]
     (folder / "replicas.csv").write_text("replica,start_s,end_s,up\n" + "".join(lines), encoding="utf-8")
-    (folder / "choices.json").write_text(json.dumps(_choices(document, choices), indent=2) + "\n", encoding="utf-8")
+    (folder / "choices.json").write_text(
+        json.dumps(_choices(document, choices), indent=2) + "\n", encoding="utf-8"
+    )
 
 
 def _choices(document: ClusterDocument, choices: Mapping[str, str]) -> dict[str, Any]:

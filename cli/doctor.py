@@ -17,8 +17,8 @@ from msgspec import Struct, to_builtins
 from rich.markup import escape
 from rich.table import Table
 
-from quorate.cli.cluster_commands import free_or_taken
 from quorate.cli.failure import EXIT_FAILED
+from quorate.cli.local_cluster import is_free
 from quorate.cli.output import AsJson, answer, console, reported
 from quorate.cli.status import ask_all, cluster_document
 from quorate.spark_reports.errors import JavaMissing
@@ -122,7 +122,7 @@ def java() -> Check:
 
 def ports() -> Check:
     """Whether the ports that `quorate init` writes are free."""
-    taken = [str(port) for port in PORTS if not free_or_taken(port)]
+    taken = [str(port) for port in PORTS if not is_free(port)]
     fix = (
         "a cluster may run already; else choose others with --ports (`quorate up` finds free ones by itself)"
     )

@@ -1,8 +1,6 @@
 """`quorate status`: each replica's own word on how it is, beside what the cluster document says."""
 
-import asyncio
 import time
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +16,7 @@ from quorate.cli.document import DEFAULT_NAME, is_url, read_document
 from quorate.cli.failure import EXIT_FAILED, Failure
 from quorate.cli.object_commands import ClusterOption
 from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.probe import NoAnswer, get, is_ready
+from quorate.cli.probe import NoAnswer, get
 from quorate.cli.token import read_token
 
 _MIB: Final = 1024 * 1024
@@ -70,20 +68,60 @@ def ask_all(document: ClusterDocument) -> list[Found]:
     """What every replica answers; all are asked at once."""
     token = read_token()
     with ThreadPoolExecutor(len(document.urls)) as pool:
-        return list(pool.map(lambda pair: _ask(document, *pair, token), document.urls.items()))
+        return list(pool.map(lambda id: _ask(document, id, token), document.urls))
 
 
-def _ask(document: ClusterDocument, id: str, url: str, token: str | None) -> Found:
+def _ask(document: ClusterDocument, id: str, token: str | None) -> Found:
+    url = document.urls[id]
     began_us = time.time_ns() // 1000
     try:
         told = get(url, "/v1/status", token)
-        ended_us = time.time_ns() // 1000
-        return _understood(document, id, url, told, (began_us + ended_us) // 2)
+        return understood(document, id, told, (began_us + time.time_ns() // 1000) // 2)
     except NoAnswer as error:
+        return Found(id, url, trouble=f"{error}; start it with quorate serve --id {id}, or look at its log")
+
+
+def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> Found:
+    """The answer of `GET /v1/status`, given when this machine's clock stood at `here_us`. Raises NoAnswer."""
+    try:
+        agrees = told["hash"] == document.hash
+        reasons = "; ".join(told["reasons"])
+        if told["replica"] != id:
+            reasons = f"it says that it is {told['replica']}: correct the urls of the cluster document"
+        elif not agrees:
+            reasons = "it holds another cluster document: give all the same one, and restart it"
         return Found(
-            id, url, trouble=f"{error}: start it with `quorate serve --id {id} …`, or look at its log"
+            id,
+            document.urls[id],
+            is_up=True,
+            is_ready=not told["reasons"],
+            incarnation=told["incarnation"],
+            objects=told["objects"],
+            file_bytes=None if told["file_bytes"] is None else sum(told["file_bytes"].values()),
+            clock_offset_s=(told["now_us"] - here_us) / 1e6,
+            document_agrees=agrees,
+            trouble=reasons,
         )
+    except (KeyError, TypeError, AttributeError):
+        raise NoAnswer("it answers, but not as a replica does") from None
 
 
-def _understood(document: ClusterDocument, id: str, url: str, told: Mapping[str, Any], here_us: int) -> Found:
-    return Found(id, url, is_up=True)
+def _show(found: list[Found]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("replica", "state", "url", "incarnation"):
+        table.add_column(title, overflow="fold")
+    for title in ("objects", "files", "clock"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for each in found:
+        state = (
+            "[green]ready[/]" if each.is_ready else "[yellow]not ready[/]" if each.is_up else "[red]down[/]"
+        )
+        size = "" if each.file_bytes is None else f"{each.file_bytes / _MIB:.1f} MiB"
+        clock = "" if each.clock_offset_s is None else f"{each.clock_offset_s * 1000:+.1f} ms"
+        objects = "" if each.objects is None else str(each.objects)
+        table.add_row(each.id, state, each.url, each.incarnation[:8], objects, size, clock)
+    out = console()
+    out.print(table)
+    for each in found:
+        if each.trouble:
+            out.print(f"{each.id}: {escape(each.trouble)}.")
