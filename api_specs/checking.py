@@ -31,7 +31,9 @@ class BadBatch(ValueError):
 def check_batch(batch: Batch, limits: Limits) -> None:
     """Raises BadBatch unless every part of `batch` is in form and in bounds."""
     if len(batch.requests) > limits.requests_max:
-        raise BadBatch(f"requests: {len(batch.requests)} of them, at most {limits.requests_max} go in a batch")
+        raise BadBatch(
+            f"requests: {len(batch.requests)} of them, at most {limits.requests_max} go in a batch"
+        )
     for number, request in enumerate(batch.requests):
         try:
             _check_request(request, limits)
@@ -95,7 +97,8 @@ def _check_summary(summary: Summary, limits: Limits) -> None:
     for entry_id, _ in summary.ambiguous:
         _check_id(entry_id)
     for decision in summary.recent:
-        _check_id(decision.id)
+        if decision.id:  # Decisions of operations without a key have none.
+            _check_id(decision.id)
         _check_ballot(decision.ballot)
         _check_entries(decision.taken, limits)
 

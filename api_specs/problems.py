@@ -24,7 +24,9 @@ class Kind(NamedTuple):
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "malformed": Kind(400, "The request is malformed", "Correct the request; repeating it will not help.", True),
+    "malformed": Kind(
+        400, "The request is malformed", "Correct the request; repeating it will not help.", True
+    ),
     "bad-name": Kind(
         400,
         "The name is not allowed",
@@ -32,7 +34,10 @@ KINDS: Final[Mapping[str, Kind]] = {
         True,
     ),
     "unauthorized": Kind(
-        401, "No valid token", "Send the header 'Authorization: Bearer TOKEN' with this cluster's token.", True
+        401,
+        "No valid token",
+        "Send the header 'Authorization: Bearer TOKEN' with this cluster's token.",
+        True,
     ),
     "not-found": Kind(404, "Not found", "Check the path, or store something there first.", True),
     "method-not-allowed": Kind(
@@ -50,7 +55,10 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "too-large": Kind(413, "The request body is too large", "Send less at a time.", True),
     "unsupported-media-type": Kind(
-        415, "The media type is not supported", "Send application/json (or application/msgpack to a replica).", True
+        415,
+        "The media type is not supported",
+        "Send application/json (or application/msgpack to a replica).",
+        True,
     ),
     "clock-ahead": Kind(
         409, "A timestamp is too far ahead of the replica's clock", "Set the sender's clock.", True

@@ -89,7 +89,7 @@ class Committer:
         while group := self._next_group():
             try:
                 self._commit(group)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
                 _log.exception("the writer met an error of its own")
                 self.problem, self.in_doubt = f"the writer failed: {error}", True
                 for job in group:
@@ -132,7 +132,7 @@ class Committer:
             self._store.commit()
             if self._store.commits > commits:
                 self.problem = None
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - handed to whoever submitted the work
             self._undo(error)
             return error
         return None

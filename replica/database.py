@@ -244,13 +244,16 @@ NTH_UPTO: Final = _sql(
 )
 DELETE_UPTO: Final = _sql(delete(ROWS).where(_is_object, ROWS.c.t <= _text("upto")), "object", "upto")
 PUT_EVENT: Final = _sql(
-    insert(EVENTS).prefix_with("OR REPLACE").values({name: bindparam(f"new_{name}") for name in ("object", "t", "event")}),
+    insert(EVENTS)
+    .prefix_with("OR REPLACE")
+    .values({name: bindparam(f"new_{name}") for name in ("object", "t", "event")}),
     "new_object",
     "new_t",
     "new_event",
 )
 GET_EVENTS: Final = _sql(
-    select(EVENTS.c.t, EVENTS.c.event).where(EVENTS.c.object == _integer("object")).order_by(EVENTS.c.t), "object"
+    select(EVENTS.c.t, EVENTS.c.event).where(EVENTS.c.object == _integer("object")).order_by(EVENTS.c.t),
+    "object",
 )
 
 
@@ -306,11 +309,11 @@ class Database:
         with _mapped():
             return self._connection.exec_driver_sql(sql, parameters).fetchone()
 
-    def write(self, sql: str, *parameters: tuple[Any, ...]) -> None:
-        """Run a statement once for each tuple of parameters."""
+    def write(self, sql: str, *parameters: tuple[Any, ...]) -> int:
+        """Run a statement once for each tuple of parameters; the number of rows it changed."""
         self._wrote = True
         with _mapped():
-            self._connection.exec_driver_sql(sql, list(parameters))
+            return self._connection.exec_driver_sql(sql, list(parameters)).rowcount
 
     def commit(self) -> None:
         """Make what was written durable; returns when it is on disk."""
@@ -327,7 +330,7 @@ class Database:
 
     def is_empty(self) -> bool:
         """Whether the file has no tables yet."""
-        return self.one("SELECT count(*) FROM sqlite_schema")[0] == 0
+        return int(self.one("SELECT count(*) FROM sqlite_schema")[0]) == 0
 
     def check(self) -> str | None:
         """What is wrong with the file's structure; None when it is sound. Reads the whole file."""

@@ -60,6 +60,12 @@ class Folder:
             os.close(self._lock)
             self._lock = None
 
+    def abandon(self) -> None:
+        """Close the database too, for a folder that nobody will serve."""
+        if self.database is not None:
+            self.database.close()
+        self.close()
+
 
 def open_folder(path: Path, document: ClusterDocument, replica_id: str) -> Folder:
     """The replica's data folder, made on its first start. Raises FolderRefused."""
@@ -84,7 +90,9 @@ def format_store(path: Path, document: ClusterDocument, replica_id: str) -> str:
     lock = _lock(path)
     try:
         if (path / DATABASE_FILE).exists() or (path / IDENTITY_FILE).exists():
-            raise FolderRefused(f"{path} already holds a store: give an empty folder, or start the replica on it")
+            raise FolderRefused(
+                f"{path} already holds a store: give an empty folder, or start the replica on it"
+            )
         identity = Identity(document.name, replica_id, replica.store or secrets.token_hex(8), SCHEMA_VERSION)
         _create(path, identity).close()
         return identity.store
@@ -210,14 +218,12 @@ def _open_database(file: Path) -> Database | None:
     return opened
 
 
-_DAMAGED: Final = (
-    "Do not delete it: this replica's promises are in it. Repair the disk, or replace the replica by a new member"
-)
+_DAMAGED: Final = "Do not delete it: this replica's promises are in it. Repair the disk, or replace the replica by a new member"
 
 
 def _identity_in(opened: Database, path: Path) -> Identity:
     try:
-        meta = {name: value for name, value in opened.all(database.GET_META)}
+        meta = dict(opened.all(database.GET_META))
         opened.commit()
         return msgspec.convert(meta, Identity, strict=False)
     except (StorageFailed, msgspec.ValidationError):

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from quorate.adts.catalogue import adt_of
 from quorate.adts.log import Entry
 from quorate.api_specs.messages import Row
 from quorate.replica import database
@@ -60,8 +61,8 @@ class _Object:
 class Store:
     """The real twin of `quorate.replica.ports.Log`, and the writer of its effects.
 
-    Raises StorageFailed from any method; the caller must then `rollback`. `collected` names the objects whose history
-    grew since it was last emptied, for pruning.
+    Raises StorageFailed from any method; the caller must then `rollback`. `collected` (up to where) and `deleted` name
+    the objects that got history, or a deletion, in transactions since the janitor last emptied them.
     """
 
     def __init__(self, opened: Database) -> None:
@@ -71,7 +72,10 @@ class Store:
         self._rows: list[tuple[Any, ...]] = []
         self._marks: dict[tuple[int, Timestamp], None] = {}
         self._states: dict[str, _Object] = {}
+        self._collected: dict[str, Timestamp] = {}
+        self._deleted: dict[str, None] = {}
         self.collected: dict[str, Timestamp] = {}
+        self.deleted: dict[str, None] = {}
         self._load_counters()
 
     def _load_counters(self) -> None:
@@ -174,7 +178,11 @@ class Store:
             self._objects.move_to_end(name)
             return here
         found = self._database.one(database.GET_OBJECT, (name,))
-        here = _Object(0, None, ZERO) if found is None else _Object(found[0], _decode(found[1]), found[2] or ZERO)
+        here = (
+            _Object(0, None, ZERO)
+            if found is None
+            else _Object(found[0], _decode(found[1]), found[2] or ZERO)
+        )
         self._objects[name] = here
         if len(self._objects) > OBJECTS_CACHED_MAX or self._recent_cached > TIMESTAMPS_CACHED_MAX:
             self._evict()
@@ -227,6 +235,8 @@ class Store:
         if (here.number, entry.t) in self._marks:
             self._flush_rows()  # A mark says nothing about a row that came after it.
         self._rows.append((here.number, entry.t, self._arrival, entry.id, entry.value))
+        if entry.value is None:
+            self._deleted[name] = None
         before = len(here.recent)
         here.add(entry.t)
         self._recent_cached += len(here.recent) - before
@@ -234,10 +244,12 @@ class Store:
     def _put_state(self, state: ObjectState) -> None:
         here = self._numbered(state.name)
         if state.collected > (ZERO if here.state is None else here.state.collected):
-            self.collected[state.name] = state.collected
+            self._collected[state.name] = state.collected
         here.state = state
         self._states[state.name] = here
         summary = state.summary
+        if summary.value is None and summary.horizon > ZERO and adt_of(state.name) == "dictionary":
+            self._deleted[state.name] = None
         turn = max(state.promised, turn_of(state.accepted), turn_of(state.committed))
         adopted = max((entry.t for entry in summary.adopted), default=ZERO)
         self._note(max(state.fence, turn, summary.horizon, state.horizon, adopted))
@@ -261,7 +273,6 @@ class Store:
         self._recent_cached -= len(self._objects.pop(effect.name).recent)
         self._floor = max(self._floor, effect.floor)
         self._note(effect.floor)
-        self.collected.pop(effect.name, None)
 
     def _flush_rows(self) -> None:
         if self._rows:
@@ -278,19 +289,18 @@ class Store:
             self._database.write(database.PUT_OBJECT, *changed)
             self._states = {}
 
-    def delete_upto(self, name: str, upto: Timestamp, limit: int) -> int | None:
-        """Delete the object's oldest rows at or below `upto`: at most `limit`. None when that left none of them,
-        else `limit`."""
+    def delete_upto(self, name: str, upto: Timestamp, limit: int) -> tuple[int, bool]:
+        """Delete the object's oldest rows at or below `upto`, at most `limit`: how many, and whether any are left."""
         here = self._object(name)
         if here.number == 0:
-            return None
-        last = self._ask(database.NTH_UPTO, here, upto, limit - 1)
-        cut = Timestamp(last[0][0]) if last else upto
-        self._database.write(database.DELETE_UPTO, (here.number, cut))
+            return 0, False
+        cut = self._ask(database.NTH_UPTO, here, upto, limit - 1)
+        last = Timestamp(cut[0][0]) if cut else upto
+        deleted = self._database.write(database.DELETE_UPTO, (here.number, last))
         before = len(here.recent)
-        here.drop(cut)
+        here.drop(last)
         self._recent_cached += len(here.recent) - before
-        return limit if last else None
+        return deleted, bool(cut)
 
     # Transactions
 
@@ -302,10 +312,15 @@ class Store:
             self._database.write(database.PUT_COUNTERS, counters)
         self._database.commit()
         self._counters = counters
+        for noted, passed_on in ((self._collected, self.collected), (self._deleted, self.deleted)):
+            if noted:
+                passed_on.update(noted)  # type: ignore[arg-type]
+                noted.clear()
 
     def rollback(self) -> None:
         """Undo everything since the last commit, and trust no cache."""
         self._rows, self._marks, self._states = [], {}, {}
+        self._collected, self._deleted = {}, {}
         self._objects.clear()
         self._recent_cached = 0
         self._database.rollback()
