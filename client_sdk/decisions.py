@@ -89,11 +89,14 @@ class Context(Struct, frozen=True):
 
 
 class Plan(Struct):
-    """The next summary (equal to the old one when nothing changes), results by the wish's place, and what happened."""
+    """The next summary (equal to the old one when nothing changes), results by the wish's place, and what happened.
+
+    An entry among the events stands for the Deq that takes it: its payload may still have to be fetched.
+    """
 
     summary: Summary
     results: dict[int, Any]
-    events: list[str]
+    events: list[str | Entry]
 
 
 class _Draft:
@@ -157,7 +160,7 @@ def plan_queue(
     """The plan for a queue. Entries above `bound` are not touched (but the settled front, which is decided already)."""
     draft = _Draft(summary, context)
     results: dict[int, Any] = {}
-    events: list[str] = []
+    events: list[str | Entry] = []
     for place, wish in enumerate(wishes):
         if isinstance(wish, Recover):
             results[place] = _recover(draft, wish, events)
@@ -195,7 +198,7 @@ def _take(
     place: int,
     waiting: list[Seen],
     results: dict[int, Any],
-    events: list[str],
+    events: list[str | Entry],
 ) -> bool:
     """Answer the wish if it can be; True when entries left the queue under no key."""
     earlier = next((known for known in draft.recent if wish.key and known.id == wish.key), None)
@@ -210,7 +213,7 @@ def _take(
         draft.note_taken(found)
         draft.adopted.pop(found.entry.id, None)
         draft.horizon = max(draft.horizon, found.entry.t)
-        events.append(f"Deq();Ok({found.entry.value})")
+        events.append(found.entry)
     entries = tuple(found.entry for found in heads)
     results[place] = entries
     if wish.key:
@@ -236,7 +239,7 @@ def _settle_front(draft: _Draft, front: Seen) -> Entry:
     return front.entry
 
 
-def _recover(draft: _Draft, wish: Recover, events: list[str]) -> tuple[Fate, tuple[Entry, ...]]:
+def _recover(draft: _Draft, wish: Recover, events: list[str | Entry]) -> tuple[Fate, tuple[Entry, ...]]:
     entry = wish.entry
     if entry.id in draft.ambiguous or entry.id in draft.adopted:
         return Fate.IN_FORCE, ()
@@ -286,7 +289,7 @@ def plan_cell(
     """The plan for a cell. `stamp` is the timestamp of a new value: all that can ever be complete below it is seen."""
     draft = _Draft(summary, context)
     results: dict[int, Any] = {}
-    events: list[str] = []
+    events: list[str | Entry] = []
     everything = dict(seen)
     for place, wish in enumerate(wishes):
         if isinstance(wish, Recover):
@@ -323,7 +326,7 @@ def _note_recovered(draft: _Draft, wishes: Sequence[Wish]) -> None:
 
 
 def _swap(
-    draft: _Draft, wish: Swap, value: Value | None, events: list[str]
+    draft: _Draft, wish: Swap, value: Value | None, events: list[str | Entry]
 ) -> tuple[bool, Value | None, bool]:
     """Result, the value afterwards, and whether this very decision changed it."""
     if wish.key and any(known.id == wish.key for known in draft.recent):
