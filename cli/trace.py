@@ -109,7 +109,7 @@ class Trace(Struct, frozen=True):
 def column_of(object_name: str, answer: Collected) -> Column:
     """What one replica holds of an object."""
     events = {row.entry.t: event_text(object_name, row.entry) for row in answer.rows}
-    events |= {t: f"[{event}]" for t, event in answer.events}
+    events |= {t: decided_text(event) for t, event in answer.events}
     summary = answer.summary
     return Column(
         events=events,
@@ -128,6 +128,26 @@ def event_text(object_name: str, entry: Entry) -> str:
         return "[Delete(); Ok()]"
     value = "…" if entry.value is UNSET else entry.value
     return f"[{_BLIND[adt_of(object_name)]}({value}); Ok()]"
+
+
+def decided_text(text: str) -> str:
+    """Decided events, one or more as `Deq();Ok("x")` with semicolons between them, in the form of `event_text`."""
+    parts, in_string, depth, start = [], False, 0, 0
+    for place, char in enumerate(text):
+        if char == '"' and not _is_escaped(text, place):
+            in_string = not in_string
+        elif not in_string:
+            depth += (char == "(") - (char == ")")
+            if char == ";" and depth == 0:
+                parts.append(text[start:place].strip())
+                start = place + 1
+    parts.append(text[start:].strip())
+    return " ".join(f"[{'; '.join(parts[at : at + 2])}]" for at in range(0, len(parts), 2))
+
+
+def _is_escaped(text: str, place: int) -> bool:
+    before = text[:place]
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 1
 
 
 def traces_of(replies: Mapping[str, Mapping[str, Collected] | str], wanted: str) -> list[Trace]:
@@ -153,4 +173,4 @@ def when(t: Timestamp) -> str:
     return datetime.fromtimestamp(wall_us(t) / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
-__all__ = ["Column", "Trace", "column_of", "event_text", "traces_of", "when"]
+__all__ = ["Column", "Trace", "column_of", "decided_text", "event_text", "traces_of", "when"]

@@ -2,7 +2,7 @@
 
 from quorate.adts.log import Decision, Entry, Summary, Value
 from quorate.api_specs.messages import Collected, Row, Status
-from quorate.cli.trace import Column, Trace, column_of, event_text, traces_of
+from quorate.cli.trace import Column, Trace, column_of, decided_text, event_text, traces_of
 from quorate.timestamps.ballot import NO_BALLOT
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 
@@ -37,9 +37,9 @@ def test_full_logs_look_like_the_lecture() -> None:
     """
     x, y, z = entry(1, "x"), entry(3, "y"), entry(4, "z")
     replies = {
-        "r1": {"queue/q": log(x, y, z, events={5: 'Deq(); Ok("y")'}, fence=3, horizon=3)},
-        "r2": {"queue/q": log(x, y, events={2: 'Deq(); Ok("x")'}, fence=1, horizon=1)},
-        "r3": {"queue/q": log(z, events={2: 'Deq(); Ok("x")', 5: 'Deq(); Ok("y")'}, fence=3, horizon=3)},
+        "r1": {"queue/q": log(x, y, z, events={5: 'Deq();Ok("y")'}, fence=3, horizon=3)},
+        "r2": {"queue/q": log(x, y, events={2: 'Deq();Ok("x")'}, fence=1, horizon=1)},
+        "r3": {"queue/q": log(z, events={2: 'Deq();Ok("x")', 5: 'Deq();Ok("y")'}, fence=3, horizon=3)},
     }
     (trace,) = traces_of(replies, "queue/q")
     assert drawn(trace) == [
@@ -126,3 +126,9 @@ def test_events_are_named_by_data_type() -> None:
     assert event_text("register/r", entry(1, "x")) == '[Write("x"); Ok()]'
     assert event_text("dictionary/d/k", entry(1, "x")) == '[Put("x"); Ok()]'
     assert event_text("queue/q", Entry("e", Timestamp(T[1]))) == "[Enq(…); Ok()]"
+
+
+def test_decided_events_are_written_as_log_entries_are() -> None:
+    assert decided_text('Deq();Ok("x")') == '[Deq(); Ok("x")]'
+    assert decided_text("Deq();Ok(1); Deq();Ok(2)") == "[Deq(); Ok(1)] [Deq(); Ok(2)]"
+    assert decided_text('Cas("a;)\\"","\\\\");Fail()') == '[Cas("a;)\\"","\\\\"); Fail()]'
