@@ -72,7 +72,7 @@ class Trace(Struct, frozen=True):
             lines.append(("adopted", [" ".join(map(name, column.adopted)) for column in columns]))
         if adt_of(self.object) != "queue" and any(column.accepted > ZERO for column in columns):
             values = [(column.value or "absent") if column.accepted > ZERO else "" for column in columns]
-            lines.append(("value", values))
+            lines.append(("decided", values))
         return [
             (title, ["" if column.trouble else cell for cell, column in zip(cells, columns, strict=True)])
             for title, cells in lines

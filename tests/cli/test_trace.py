@@ -102,7 +102,7 @@ def test_decided_value_of_a_register_stands_below() -> None:
     summary = Summary(horizon=T[1], value=Value('"me"'), recent=(Decision("d", NO_BALLOT),))
     answer = Collected(Status(horizon=T[1]), summary=summary)
     (trace,) = traces_of({"r1": {"register/leader": answer}, "r2": {}}, "register/leader")
-    assert ("value", ['"me"', ""]) in trace.footer()
+    assert ("decided", ['"me"', ""]) in trace.footer()
 
 
 def test_adopted_entries_stand_below() -> None:
