@@ -100,11 +100,14 @@ class Context(Struct, frozen=True):
 
 
 class Plan(Struct):
-    """The next summary (equal to the old one when nothing changes), results by the wish's place, and what happened."""
+    """The next summary (equal to the old one when nothing changes), results by the wish's place, and what happened.
+
+    An entry among the events stands for the Deq that takes it: its payload may still have to be fetched.
+    """
 
     summary: Summary
     results: dict[int, Any]
-    events: list[str]
+    events: list[str | Entry]
 
 
 class _Draft:
@@ -169,7 +172,7 @@ def plan_queue(
     """The plan for a queue. Entries above `bound` are not touched (but the settled front, which is decided already)."""
     draft = _Draft(summary, context)
     results: dict[int, Any] = {}
-    events: list[str] = []
+    events: list[str | Entry] = []
     for place, wish in enumerate(wishes):
         if isinstance(wish, Recover):
             results[place] = _recover(draft, wish, events)
@@ -199,7 +202,12 @@ def plan_queue(
 
 
 def _take(
-    draft: _Draft, wish: Take, place: int, waiting: list[Seen], results: dict[int, Any], events: list[str]
+    draft: _Draft,
+    wish: Take,
+    place: int,
+    waiting: list[Seen],
+    results: dict[int, Any],
+    events: list[str | Entry],
 ) -> None:
     """Answer the wish, if it can be answered."""
     if (earlier := draft.keyed(wish.key)) is not None:
@@ -218,7 +226,7 @@ def _take(
         draft.note_taken(found)
         draft.adopted.pop(found.entry.id, None)
         draft.horizon = max(draft.horizon, found.entry.t)
-        events.append(f"Deq();Ok({found.entry.value})")
+        events.append(found.entry)
     results[place] = entries
 
 
@@ -240,7 +248,7 @@ def _settle_front(draft: _Draft, front: Seen) -> Entry:
     return front.entry
 
 
-def _recover(draft: _Draft, wish: Recover, events: list[str]) -> tuple[Fate, tuple[Entry, ...]]:
+def _recover(draft: _Draft, wish: Recover, events: list[str | Entry]) -> tuple[Fate, tuple[Entry, ...]]:
     entry = wish.entry
     if entry.id in draft.ambiguous or entry.id in draft.adopted:
         return Fate.IN_FORCE, ()
@@ -291,7 +299,7 @@ def plan_cell(
     """The plan for a cell. `stamp` is the timestamp of a new value: all that can ever be complete below it is seen."""
     draft = _Draft(summary, context)
     results: dict[int, Any] = {}
-    events: list[str] = []
+    events: list[str | Entry] = []
     everything = dict(seen)
     for place, wish in enumerate(wishes):
         if isinstance(wish, Recover):
@@ -327,7 +335,7 @@ def _note_recovered(draft: _Draft, wishes: Sequence[Wish]) -> None:
 
 
 def _swap(
-    draft: _Draft, wish: Swap, value: Value | None, events: list[str]
+    draft: _Draft, wish: Swap, value: Value | None, events: list[str | Entry]
 ) -> tuple[bool | Failed, Value | None, bool]:
     """Result, the value afterwards, and whether this very decision changed it."""
     if draft.keyed(wish.key) is not None:
