@@ -57,7 +57,7 @@ class ClockSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """How far a replica's clock may be from true time."""
     front_end_error_s: float | None = None
     """How far a front end's own clock may be from true time; absent: measured against the replicas' clocks."""
-    offset_max_s: float = 10.0
+    offset_max_s: float = 2.0
     """A replica refuses new timestamps further than this from its own clock."""
 
 
