@@ -85,6 +85,14 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
         """Base URLs by replica id."""
         return {replica.id: replica.url for replica in self.replicas}
 
+    @property
+    def memory_s(self) -> float:
+        """How long ids, keys and the fate of entries are remembered: the retry window, by whichever accepted clock.
+
+        The timestamp that starts it may be from a clock that is behind, the reading that ends it from one ahead.
+        """
+        return self.limits.retry_window_s + 2 * self.clock.offset_max_s
+
     def rule_of(self, object_name: str) -> ChoiceRule:
         """The first rule that matches the object (a dictionary's key: its dictionary); the default without a match."""
         dictionary_or_object = "/".join(object_name.split("/")[:2])

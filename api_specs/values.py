@@ -42,6 +42,20 @@ def from_value(value: Value) -> Any:
     return msgspec.json.decode(value)
 
 
+def check_value(text: str, limits: Limits = DEFAULTS) -> str | None:
+    """Why `text` cannot be stored as a value, in a sentence; None when it can. For text that a front end sent as a value:
+    it must be JSON within the limits; that it is canonical is the front end's promise."""
+    if len(text) > limits.value_bytes_max or len(text.encode()) > limits.value_bytes_max:
+        return f"the value is over {limits.value_bytes_max} bytes of JSON (value_bytes_max)"
+    try:
+        _check(msgspec.json.decode(text), limits)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return f"the value is not JSON text: {error}"
+    except BadValue as error:
+        return str(error)
+    return None
+
+
 def _plain(part: Any) -> Any:
     """The plain form of a subclass that msgspec does not know, as numpy.float64 is one of float."""
     return next(kind(part) for kind in (str, int, float) if isinstance(part, kind))

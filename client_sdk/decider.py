@@ -63,11 +63,8 @@ class Machine(Protocol):
     def random(self) -> float:
         """A number in [0, 1) from the front end's seed."""
 
-    def oldest_retry(self) -> Timestamp:
-        """Entries below are beyond the retry window."""
-
-    def oldest_key(self) -> Timestamp:
-        """Decisions under a key made before this may be forgotten."""
+    def oldest_remembered(self) -> Timestamp:
+        """What has a lower timestamp is beyond all retries, and may be forgotten."""
 
     def recent_max(self) -> int:
         """Keyed decisions that a summary remembers."""
@@ -222,8 +219,7 @@ class Decider:
             blind_final=self._blind_final,
             is_complete=self._mirror.is_complete,
             recent_max=self._machine.recent_max(),
-            forget_before=self._machine.oldest_retry(),
-            forget_keys_before=self._machine.oldest_key(),
+            forget_before=self._machine.oldest_remembered(),
         )
 
     def _ballot(self, step: int) -> Ballot:
@@ -315,7 +311,9 @@ class Decider:
         """Have a final quorum accept the plan's summary under the turn's next step; tell all that it is decided."""
         self._step += 1
         ballot, name = self._ballot(self._step), self._mirror.name
-        event = "; ".join(plan.events)
+        event = "; ".join(
+            each if isinstance(each, str) else f"Deq();Ok({each.value})" for each in plan.events
+        )
 
         def request(replica: str) -> Accept:
             return Accept(
@@ -399,7 +397,8 @@ class Decider:
         results = {place: tuple(map(filled, entries)) for place, entries in handed.items()}
         summary = replace(plan.summary, adopted=tuple(map(filled, plan.summary.adopted)))
         unchanged = plan.summary == self._mirror.summary
-        return Plan(plan.summary if unchanged else summary, plan.results | results, plan.events)
+        events = [each if isinstance(each, str) else filled(each) for each in plan.events]
+        return Plan(plan.summary if unchanged else summary, plan.results | results, events)
 
     def _fetch(self, task: Task, missing: set[Timestamp]) -> Generator[float, Event, dict[Timestamp, Value]]:
         """Payloads from whichever replicas hold them."""
@@ -431,7 +430,9 @@ class Decider:
 def _is_short(plan: Plan, wishes: list[Wish]) -> bool:
     """Whether somebody gets fewer items than asked for: an older view is no reason to give fewer than there are."""
     return any(
-        isinstance(wish, Take) and place in plan.results and len(plan.results[place]) < wish.items_max
+        isinstance(wish, Take)
+        and isinstance(some := plan.results.get(place), tuple)
+        and len(some) < wish.items_max
         for place, wish in enumerate(wishes)
     )
 
