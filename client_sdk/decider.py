@@ -6,9 +6,9 @@ which the next collect rides.
 """
 
 from collections.abc import Generator
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from quorate.adts.catalogue import adt_of
@@ -16,6 +16,7 @@ from quorate.adts.log import Entry, Value
 from quorate.adts.queue import view
 from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Commit, Window
+from quorate.client_sdk.asked import Asked, Machine, Verdict
 from quorate.client_sdk.decisions import Context, Front, Plan, Take, Wish, is_included, plan_cell, plan_queue
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.mirror import Mirror
@@ -38,51 +39,6 @@ BACKOFF_S_FIRST: Final = 0.002
 BACKOFF_S_MAX: Final = 0.2
 
 DecideSteps = Generator[float, Event, None]
-
-
-class Verdict(Struct, frozen=True):
-    """What a decision tells its caller: a result and the replicas it rests on, or a failure."""
-
-    result: Any = None
-    answered: frozenset[str] = frozenset()
-    failed: Failed | None = None
-
-
-class Asked(Struct, eq=False):
-    """A wish, whom to tell the result, and until when it is wanted."""
-
-    wish: Wish
-    task: Task
-    is_proposed: bool = False
-    """Whether something that grants it was sent: from then on its outcome may be unknown."""
-
-
-class Machine(Protocol):
-    """What a decider needs of the front end around it."""
-
-    def stamp(self) -> Timestamp:
-        """A new timestamp of this front end."""
-
-    def random(self) -> float:
-        """A number in [0, 1) from the front end's seed."""
-
-    def oldest_remembered(self) -> Timestamp:
-        """What has a lower timestamp is beyond all retries, and may be forgotten."""
-
-    def recent_max(self) -> int:
-        """Keyed decisions that a summary remembers."""
-
-    def payload_source(self) -> str:
-        """The replica to ask for payloads; the others send ids and timestamps."""
-
-    def resolve(self, asked: Asked, verdict: Verdict) -> None:
-        """Tell the caller."""
-
-    def send_lazily(self, replica: str, request: Commit) -> None:
-        """Send along with the next message to that replica."""
-
-    def count(self, what: str) -> None:
-        """Add one to a counter."""
 
 
 class TurnLost(Exception):
@@ -248,10 +204,9 @@ class Decider:
         wanted = _entries_wanted(wishes)
         self._trim(wanted)
         fence = self._stamp = self._fence_wanted(wishes)
-        waiting = len(self._mirror.seen)
 
         def request(replica: str) -> Collect:
-            window = self._window(replica, wanted, waiting)
+            window = self._window(replica, wanted, self._mirror.summary.horizon)
             ballot, fence_next = self._ballot(0), wanted if self._is_queue else 0
             return Collect(self._mirror.name, ballot, fence, fence_next, window, self._mirror.ballot)
 
@@ -280,12 +235,17 @@ class Decider:
         heads = view(self._mirror.summary, self._mirror.by_id())[: _entries_wanted(wishes)]
         return heads[-1].entry.t if heads else ZERO
 
-    def _window(self, replica: str, wanted: int, waiting: int) -> Window:
-        """Ask for more entries only when few are left; for payloads only one replica, for a cell's are few anyway."""
-        is_short = not self._is_queue or waiting < wanted + WINDOW_MIN // 2
-        payload = not self._is_queue or replica == self._machine.payload_source()
-        limit = max(2 * wanted, WINDOW_MIN) if self._is_queue else CELL_ROWS
-        return self._mirror.window(replica, limit if is_short else 0, payload)
+    def _window(self, replica: str, wanted: int, horizon: Timestamp) -> Window:
+        """Ask for more entries only when few above `horizon` are left of what is known of this replica's log.
+
+        Payloads of a queue come from one replica only; a cell's entries are few anyway.
+        """
+        if not self._is_queue:
+            return self._mirror.window(replica, CELL_ROWS, payload=True)
+        upto = self._mirror.known_upto(replica)
+        ahead = sum(horizon < timestamp <= upto for timestamp in self._mirror.seen)
+        limit = max(2 * wanted, WINDOW_MIN) if ahead < wanted + WINDOW_MIN // 2 else 0
+        return self._mirror.window(replica, limit, payload=replica == self._machine.payload_source())
 
     def _trim(self, wanted: int) -> None:
         """Keep no more of a long queue in mind than the next few batches: a decision must not cost its length."""
@@ -356,7 +316,7 @@ class Decider:
             return None
         remaining = view(plan.summary, self._mirror.by_id())
         fence = remaining[min(wanted, len(remaining)) - 1].entry.t if remaining else ZERO
-        window = self._window(replica, wanted, len(remaining))
+        window = self._window(replica, wanted, plan.summary.horizon)
         return Collect(self._mirror.name, fence=fence, window=window, known=ballot)
 
     def _check_proposed(self) -> bool:
