@@ -18,7 +18,7 @@ help:
 	@echo "make test   the whole test suite (Spark tests need Java 17 or later)"
 	@echo "make check  formatting, lint, types and the rules who may import whom"
 	@echo "make soak   $(SEEDS) seeded simulations (SEEDS=... for another number)"
-	@echo "make lock   pin all dependencies anew in requirements.lock (needs uv)"
+	@echo "make lock   write the lock files after a change of dependencies (needs uv; UPGRADE=--upgrade)"
 	@echo "make clean  remove .venv, caches and build output"
 
 demo: $(STAMP)
@@ -38,9 +38,12 @@ soak: $(STAMP)
 	@QUORATE_SEEDS=$(SEEDS) $(RUN) -m pytest -n $(WORKERS) tests/sim
 
 # uv.lock would name the registry it was made with; this form names packages, versions and hashes only.
+COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header --quiet
+
 lock:
-	uv pip compile pyproject.toml --output-file requirements.lock --all-extras --universal \
-		--python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
+	$(COMPILE) $(UPGRADE) --all-extras --output-file requirements.lock
+	$(COMPILE) --extra cli --extra replica --constraints requirements.lock --output-file requirements-server.lock
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \

@@ -1,0 +1,59 @@
+"""The data types that the service offers, and how objects are named.
+
+An object's name starts with its data type: `queue/jobs`, `register/leader`, `dictionary/users`; the entry of a
+dictionary's key is the object `dictionary/users/KEY`.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from quorate.adts.dictionary import Dictionary
+from quorate.adts.queue import Queue
+from quorate.adts.register import Register
+from quorate.adts.specification import Specification
+
+SPECIFICATIONS: Final[Mapping[str, Specification]] = {
+    specification.name: specification for specification in (Queue(), Register(), Dictionary())
+}
+
+NAME_PATTERN: Final = r"[A-Za-z0-9_~@=:+-][A-Za-z0-9._~@=:+-]{0,199}"
+"""Names and keys: 1 to 200 of these characters, not starting with a dot, so that none is ever a path."""
+
+_NAME = re.compile(NAME_PATTERN)
+_OBJECT = re.compile(rf"(?:queue|register)/{NAME_PATTERN}|dictionary/{NAME_PATTERN}/{NAME_PATTERN}")
+
+
+class BadName(ValueError):
+    """A name outside the stated set of characters, or too long."""
+
+
+def check_name(name: str, what: str = "name") -> str:
+    """`name` itself, or BadName with the rule that it breaks."""
+    if not _NAME.fullmatch(name):
+        shown = name if len(name) <= 80 else name[:80] + "…"
+        raise BadName(
+            f"the {what} {shown!r} is not allowed: use 1 to 200 of A-Z a-z 0-9 . _ ~ @ = : + - and no dot in front"
+        )
+    return name
+
+
+def object_name(adt: str, name: str, key: str | None = None) -> str:
+    """The object's full name; BadName when `name` or `key` is not allowed."""
+    check_name(name)
+    return f"{adt}/{name}" if key is None else f"{adt}/{name}/{check_name(key, 'key')}"
+
+
+def is_object_name(text: str) -> bool:
+    """Whether `text` names an object that a replica may keep."""
+    return _OBJECT.fullmatch(text) is not None
+
+
+def adt_of(object_name: str) -> str:
+    """The data type of an object, from its name."""
+    return object_name.partition("/")[0]
+
+
+def specification_of(object_name: str) -> Specification:
+    """The serial specification of an object, from its name."""
+    return SPECIFICATIONS[adt_of(object_name)]

@@ -1,0 +1,65 @@
+"""The first-in-first-out queue (Herlihy 1986, section 2.1), with Peek and Size."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from quorate.adts.log import Seen, Summary
+from quorate.adts.specification import EventClass, Invocation, Kind, Response
+
+_CONTENT = frozenset({"Enq/Ok", "Deq/Ok"})
+
+
+class Queue:
+    """State: the tuple of waiting items, oldest first."""
+
+    name: Final = "queue"
+    kinds: Final[Mapping[str, Kind]] = {
+        "Enq": Kind.BLIND,
+        "Deq": Kind.DECIDE,
+        "Peek": Kind.OBSERVE,
+        "Size": Kind.OBSERVE,
+    }
+    changes: Final[frozenset[EventClass]] = _CONTENT
+    depends: Final[Mapping[EventClass, frozenset[EventClass]]] = {
+        "Enq/Ok": frozenset(),
+        "Deq/Ok": _CONTENT,
+        "Deq/Empty": frozenset({"Enq/Ok"}),
+        "Peek/Ok": _CONTENT,
+        "Peek/Empty": frozenset({"Enq/Ok"}),
+        "Size/Ok": _CONTENT,
+    }
+
+    def initial(self) -> tuple[Any, ...]:
+        """The empty queue."""
+        return ()
+
+    def step(self, state: tuple[Any, ...], invocation: Invocation) -> tuple[tuple[Any, ...], Response]:
+        """Enq(x), Deq(), Peek() or Size()."""
+        match invocation.operation:
+            case "Enq":
+                return (*state, invocation.args[0]), Response("Ok")
+            case "Deq":
+                return (state[1:], Response("Ok", state[:1])) if state else (state, Response("Empty"))
+            case "Peek":
+                return state, (Response("Ok", state[:1]) if state else Response("Empty"))
+            case "Size":
+                return state, Response("Ok", (len(state),))
+        raise ValueError(f"a queue has no operation {invocation.operation!r}: use Enq, Deq, Peek or Size")
+
+
+def view(summary: Summary, seen: Mapping[str, Seen]) -> list[Seen]:
+    """The waiting entries, oldest first: adopted ones, and those above the horizon that were not taken already.
+
+    An adopted entry stands for every copy of it in a log, whatever timestamp that copy has.
+    """
+    adopted = {entry.id: entry for entry in summary.adopted}
+    taken = {entry_id for entry_id, _ in summary.ambiguous}
+    waiting = [
+        Seen(entry, set(seen[entry.id].holders) if entry.id in seen else set()) for entry in summary.adopted
+    ]
+    waiting += [
+        found
+        for found in seen.values()
+        if found.entry.t > summary.horizon and found.entry.id not in adopted and found.entry.id not in taken
+    ]
+    return sorted(waiting, key=lambda found: found.entry.t)

@@ -1,0 +1,201 @@
+"""The cluster document: the replicas, their votes, the quorum choices, clock settings and limits.
+
+Front ends and replicas compare its hash: two that hold different documents refuse each other, for their quorums need
+not meet.
+"""
+
+import hashlib
+import tomllib
+from fnmatch import fnmatchcase
+from functools import cached_property, lru_cache
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct, field
+
+from quorate.adts.catalogue import SPECIFICATIONS, adt_of
+from quorate.api_specs.limits import REPLICAS_MAX, VOTES_MAX, Limits
+from quorate.quorums.choice import BadChoice, Ordering, QuorumChoice
+
+CHOICES_MAX: Final = 1000
+
+
+class BadCluster(ValueError):
+    """A cluster document that cannot be used; the sentence names the place and the remedy."""
+
+    definite: Final = True
+    """As on every error of the SDK: it is certain that nothing happened."""
+
+
+class ReplicaInfo(Struct, frozen=True, forbid_unknown_fields=True):
+    """A replica: id, base URL, votes, and the identity of its store once it is a member.
+
+    A replica that has a `store` here has voted: if its data folder is empty, it has forgotten its promises.
+    """
+
+    id: str
+    url: str
+    votes: int = 1
+    store: str = ""
+
+
+class ChoiceRule(Struct, frozen=True, forbid_unknown_fields=True):
+    """The quorum choice of all objects whose names match `objects` (shell-style, as `queue/fast-*`)."""
+
+    objects: str
+    classes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    ordering: Ordering = "clock"
+    collect: bool = True
+    """False keeps decided events in the logs (for teaching and tracing): such logs grow with history."""
+
+
+class ClockSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Clock errors that the operator vouches for, in seconds."""
+
+    replica_error_s: float = 0.0
+    """How far a replica's clock may be from true time."""
+    front_end_error_s: float | None = None
+    """How far a front end's own clock may be from true time; absent: measured against the replicas' clocks."""
+    offset_max_s: float = 2.0
+    """A replica refuses new timestamps further than this from its own clock."""
+
+
+class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+    """A whole cluster document. Build it with `parse` or `from_parts`, which check it."""
+
+    name: str
+    replicas: tuple[ReplicaInfo, ...]
+    choices: tuple[ChoiceRule, ...] = ()
+    clock: ClockSettings = ClockSettings()
+    limits: Limits = Limits()
+
+    @cached_property
+    def hash(self) -> str:
+        """The document's fingerprint: SHA-256 of its canonical JSON form, 64 hexadecimal digits."""
+        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+
+    @cached_property
+    def votes(self) -> dict[str, int]:
+        """Votes by replica id."""
+        return {replica.id: replica.votes for replica in self.replicas}
+
+    @cached_property
+    def urls(self) -> dict[str, str]:
+        """Base URLs by replica id."""
+        return {replica.id: replica.url for replica in self.replicas}
+
+    @property
+    def memory_s(self) -> float:
+        """How long ids, keys and the fate of entries are remembered: the retry window, by whichever accepted clock.
+
+        The timestamp that starts it may be from a clock that is behind, the reading that ends it from one ahead.
+        """
+        return self.limits.retry_window_s + 2 * self.clock.offset_max_s
+
+    def rule_of(self, object_name: str) -> ChoiceRule:
+        """The first rule that matches the object (a dictionary's key: its dictionary); the default without a match."""
+        dictionary_or_object = "/".join(object_name.split("/")[:2])
+        return next(
+            (rule for rule in self.choices if fnmatchcase(dictionary_or_object, rule.objects)),
+            ChoiceRule("*"),
+        )
+
+    def choice_of(self, object_name: str) -> QuorumChoice:
+        """The quorum choice of an object; majorities where no rule matches."""
+        return _choice(self, adt_of(object_name), self.rule_of(object_name))
+
+
+@lru_cache(maxsize=CHOICES_MAX)
+def _cached_choice(
+    adt: str,
+    votes: tuple[tuple[str, int], ...],
+    classes: tuple[tuple[str, tuple[int, int]], ...],
+    ordering: Ordering,
+) -> QuorumChoice:
+    return QuorumChoice(SPECIFICATIONS[adt], dict(votes), dict(classes), ordering=ordering)
+
+
+def _choice(document: ClusterDocument, adt: str, rule: ChoiceRule) -> QuorumChoice:
+    return _cached_choice(adt, tuple(document.votes.items()), tuple(rule.classes.items()), rule.ordering)
+
+
+def parse(text: str, source: str = "cluster.toml") -> ClusterDocument:
+    """The checked document of TOML `text`; BadCluster names `source` and the place."""
+    try:
+        return checked(msgspec.convert(tomllib.loads(text), ClusterDocument))
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, BadCluster) as error:
+        raise BadCluster(f"{source}: {error}") from None
+
+
+def from_json(data: Any) -> ClusterDocument:
+    """The checked document of its JSON form, as `GET /v1/cluster` serves it."""
+    try:
+        return checked(msgspec.convert(data, ClusterDocument))
+    except msgspec.ValidationError as error:
+        raise BadCluster(f"cluster document: {error}") from None
+
+
+def checked(document: ClusterDocument) -> ClusterDocument:
+    """`document` itself when all its parts fit together; else BadCluster."""
+    _check_replicas(document)
+    if (problem := document.limits.problem()) is not None:
+        raise BadCluster(f"[limits]: {problem}")
+    clock = document.clock
+    if min(clock.replica_error_s, clock.front_end_error_s or 0.0) < 0 or clock.offset_max_s <= 0:
+        raise BadCluster("[clock]: errors must not be negative, and offset_max_s must be above zero")
+    if len(document.choices) > CHOICES_MAX:
+        raise BadCluster(f"[[choices]]: at most {CHOICES_MAX} of them")
+    for number, rule in enumerate(document.choices, 1):
+        _check_rule(document, number, rule)
+    return document
+
+
+def _check_replicas(document: ClusterDocument) -> None:
+    if not 1 <= len(document.replicas) <= REPLICAS_MAX:
+        raise BadCluster(f"[[replicas]]: give 1 to {REPLICAS_MAX} replicas, not {len(document.replicas)}")
+    if len(document.votes) < len(document.replicas):
+        raise BadCluster("[[replicas]]: two replicas have the same id")
+    if len(set(document.urls.values())) < len(document.replicas):
+        raise BadCluster("[[replicas]]: two replicas have the same url")
+    for replica in document.replicas:
+        if not (
+            replica.id.isascii() and replica.id.isalnum() and replica.id.islower() and len(replica.id) <= 16
+        ):
+            raise BadCluster(f"replica id {replica.id!r}: use 1 to 16 lower-case letters and digits")
+        parts = urlsplit(replica.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise BadCluster(f"replica {replica.id}: url {replica.url!r} must look like http://host:port")
+        if not 0 <= replica.votes <= VOTES_MAX:
+            raise BadCluster(f"replica {replica.id}: votes must be 0 to {VOTES_MAX}, not {replica.votes}")
+
+
+def _check_rule(document: ClusterDocument, number: int, rule: ChoiceRule) -> None:
+    adt = rule.objects.partition("/")[0]
+    adts = (
+        [adt]
+        if adt in SPECIFICATIONS
+        else [name for name in SPECIFICATIONS if fnmatchcase(f"{name}/", adt + "/")]
+    )
+    if not adts:
+        known = ", ".join(SPECIFICATIONS)
+        raise BadCluster(
+            f"[[choices]] {number}: {rule.objects!r} must start with one of {known}, as queue/jobs-*"
+        )
+    for name in adts:
+        try:
+            _choice(document, name, rule)
+        except BadChoice as error:
+            raise BadCluster(f"[[choices]] {number} ({rule.objects}): {error}") from None
+
+
+__all__ = [
+    "BadCluster",
+    "ChoiceRule",
+    "ClockSettings",
+    "ClusterDocument",
+    "ReplicaInfo",
+    "checked",
+    "from_json",
+    "parse",
+]

@@ -1,0 +1,57 @@
+"""Every bound of the service, in one place, with the relations between them. Documented in docs/limits.md.
+
+Values that an operator may change live in the cluster document's `[limits]` and default to these.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+NAME_CHARS_MAX: Final = 200
+REPLICAS_MAX: Final = 25
+VOTES_MAX: Final = 1000
+
+
+class Limits(Struct, frozen=True, forbid_unknown_fields=True):
+    """Bounds that the cluster document may set. Sizes in bytes, times in seconds."""
+
+    body_bytes_max: int = 8 * 1024 * 1024
+    """An HTTP request body; a larger one is refused with 413 before it is read."""
+    value_bytes_max: int = 1024 * 1024
+    """One item, as JSON text."""
+    value_depth_max: int = 64
+    """Nesting of arrays and objects in a value."""
+    batch_items_max: int = 1000
+    """Items in one enqueue or one dequeue."""
+    page_entries_max: int = 2000
+    """Log entries or objects in one reply."""
+    requests_max: int = 1000
+    """Protocol requests in one batch."""
+    recent_decisions_max: int = 1000
+    """Operations with an idempotency key that an object remembers; more within the retry window are refused."""
+    retry_window_s: float = 30.0
+    """How long an operation may be repeated; ids of stored and taken entries and idempotency keys are kept that long."""
+    deadline_s_max: float = 25.0
+    """The longest deadline of an operation; below the retry window, so that no retry outlives what it relies on."""
+    wait_s_max: float = 20.0
+    """The longest long poll of a dequeue."""
+    consumed_lag_s: float = 30.0
+    """How long payloads of taken entries stay, so that a repeated dequeue gets the first answer."""
+
+    def problem(self) -> str | None:
+        """What is wrong with these limits, in a sentence; None when all relations hold."""
+        if not all(getattr(self, name) > 0 for name in self.__struct_fields__):
+            return "every limit must be above zero"
+        if self.value_bytes_max * 2 > self.body_bytes_max:
+            return "value_bytes_max must be at most half of body_bytes_max, or a value of that size cannot be sent"
+        if self.deadline_s_max >= self.retry_window_s:
+            return "deadline_s_max must be below retry_window_s, or a retry may outlive the ids it relies on"
+        if self.wait_s_max > self.deadline_s_max:
+            return "wait_s_max must be at most deadline_s_max"
+        if self.consumed_lag_s > self.retry_window_s:
+            return "consumed_lag_s must be at most retry_window_s"
+        return None
+
+
+DEFAULTS: Final = Limits()
+assert DEFAULTS.problem() is None

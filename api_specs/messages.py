@@ -1,0 +1,196 @@
+"""The replica protocol: requests and replies between front ends and replicas. Pure values; every request is idempotent.
+
+One HTTP request carries a `Batch` to one replica, and its answer a `BatchReply` with one reply per request, in order.
+The replica handles a batch in one transaction and answers when that is on disk.
+"""
+
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from quorate.adts.log import NOTHING, Entry, Summary
+from quorate.timestamps.ballot import NO_BALLOT, Ballot
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+
+PROTOCOL_VERSION: Final = 1
+
+
+class Window(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Which entries of a log a front end wants.
+
+    It knows the replica's entries in (after, upto] as of arrival number `since`. The reply brings what arrived there
+    since, then at most `limit` entries above `upto` in timestamp order. `payload` False asks for ids and timestamps.
+    """
+
+    after: Timestamp = ZERO
+    upto: Timestamp = ZERO
+    since: int = 0
+    limit: int = 0
+    payload: bool = True
+
+
+class Append(Struct, frozen=True, tag="append", omit_defaults=True, forbid_unknown_fields=True):
+    """Store each entry unless its timestamp is at or below the object's fence.
+
+    `attempt` is "first" for new timestamps (refused when too far behind the replica's clock), "again" for a repeat
+    (refused when older than the retry window), "repair" for a reader that writes back what it saw.
+    """
+
+    object: str
+    entries: tuple[Entry, ...]
+    attempt: Literal["first", "again", "repair"] = "again"
+
+
+class Collect(Struct, frozen=True, tag="collect", omit_defaults=True, forbid_unknown_fields=True):
+    """Read summary and entries. In this order: promise `ballot` (unless a higher one is promised: refused, and nothing
+    else is done), raise the fence to `fence` and to the timestamp of the `fence_next`-th entry above `window.after`,
+    then read. `known` is the ballot of the summary that the front end has: the same one is not sent again.
+    `wanted` asks for these entries with their payloads, taken ones included while they last.
+    """
+
+    object: str
+    ballot: Ballot | None = None
+    fence: Timestamp = ZERO
+    fence_next: int = 0
+    window: Window | None = None
+    known: Ballot | None = None
+    wanted: tuple[Timestamp, ...] = ()
+
+
+class Accept(Struct, frozen=True, tag="accept", omit_defaults=True, forbid_unknown_fields=True):
+    """Store the summary under the ballot, unless a higher ballot is promised or accepted.
+
+    `event` describes the decision for logs that keep decided events (`collect = false`), as `Deq();Ok("x")`.
+    `then` is a collect of the same owner that rides along (the steady owner's next view).
+    """
+
+    object: str
+    ballot: Ballot
+    summary: Summary
+    event: str = ""
+    then: Collect | None = None
+
+
+class Commit(Struct, frozen=True, tag="commit", omit_defaults=True, forbid_unknown_fields=True):
+    """It is decided: the summary under `ballot`; and complete: the entries with the timestamps `complete`.
+
+    `summary` comes along for a replica that may not have accepted it.
+    `buried` is the timestamp of a deletion that every replica has: the object may be forgotten (tombstones).
+    """
+
+    object: str
+    ballot: Ballot = NO_BALLOT
+    horizon: Timestamp = ZERO
+    summary: Summary | None = None
+    complete: tuple[Timestamp, ...] = ()
+    buried: Timestamp = ZERO
+
+
+class Scan(Struct, frozen=True, tag="scan", omit_defaults=True, forbid_unknown_fields=True):
+    """Name the objects whose names start with `prefix`, above `after` in order, at most `limit` of them, each with its
+    summary and the newest of its entries. For whole-dictionary reads and for `trace`."""
+
+    prefix: str
+    after: str = ""
+    limit: int = 100
+
+
+Request = Append | Collect | Accept | Commit | Scan
+
+
+class Row(Struct, frozen=True, omit_defaults=True):
+    """An entry in a replica's log, and whether it is known there to be complete."""
+
+    entry: Entry
+    complete: bool = False
+
+
+class Status(Struct, frozen=True, omit_defaults=True):
+    """What a replica has promised for an object; part of every reply about it."""
+
+    fence: Timestamp = ZERO
+    promised: Timestamp = ZERO
+    accepted: Ballot = NO_BALLOT
+    committed: Ballot = NO_BALLOT
+    horizon: Timestamp = ZERO
+    """Of the committed summary."""
+
+
+class Appended(Struct, frozen=True, tag="appended", omit_defaults=True):
+    """For each entry, whether it is stored (now or ever); the others were fenced."""
+
+    status: Status
+    stored: tuple[bool, ...]
+
+
+class Collected(Struct, frozen=True, tag="collected", omit_defaults=True):
+    """The answer to a Collect. `summary` is None when it is the one the front end said it has.
+
+    `rows` are in no particular order. Afterwards the front end knows the log in (window.after, upto] as of arrival
+    number `since`, unless `more`: then arrivals were cut off at `since`, and it must ask again.
+    `events` (only in a Scan) are the decided events that the log keeps, by timestamp.
+    """
+
+    status: Status
+    refused: bool = False
+    summary: Summary | None = NOTHING
+    rows: tuple[Row, ...] = ()
+    since: int = 0
+    upto: Timestamp = INFINITY
+    more: bool = False
+    events: tuple[tuple[Timestamp, str], ...] = ()
+
+
+class Accepted(Struct, frozen=True, tag="accepted", omit_defaults=True):
+    """The answer to an Accept; `then` answers the Collect that rode along, if the accept was not refused."""
+
+    status: Status
+    refused: bool = False
+    then: Collected | None = None
+
+
+class Committed(Struct, frozen=True, tag="committed", omit_defaults=True):
+    """The answer to a Commit."""
+
+    status: Status
+
+
+class Scanned(Struct, frozen=True, tag="scanned", omit_defaults=True):
+    """Objects and what a Collect of each answers; `more` when there are further ones."""
+
+    objects: tuple[tuple[str, Collected], ...]
+    more: bool = False
+
+
+class Refused(Struct, frozen=True, tag="refused", omit_defaults=True):
+    """The replica will not do it, and nothing was done. `reason` is a problem's name (`quorate.api_specs.problems`).
+
+    `clock_offset_us` is how far the timestamp in question is ahead of the replica's clock (behind when negative).
+    """
+
+    reason: Literal["clock-ahead", "clock-behind", "too-old", "bad-request"]
+    detail: str
+    clock_offset_us: int = 0
+
+
+Reply = Appended | Collected | Accepted | Committed | Scanned | Refused
+
+
+class Batch(Struct, frozen=True, forbid_unknown_fields=True):
+    """What one HTTP request carries to a replica. `cluster` is the hash of the sender's cluster document."""
+
+    cluster: str
+    requests: tuple[Request, ...]
+
+
+class BatchReply(Struct, frozen=True):
+    """One reply per request.
+
+    `clock` is at or above every timestamp that the replica stores; `now_us` is its physical clock when it answered.
+    """
+
+    replica: str
+    incarnation: str
+    clock: Timestamp
+    now_us: int
+    replies: tuple[Reply, ...]

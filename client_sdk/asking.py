@@ -1,0 +1,82 @@
+"""Asking an object's decider, and what operations need of the front end around them. Pure."""
+
+from collections.abc import Generator
+from typing import Any, Protocol
+
+from quorate.api_specs.messages import Commit
+from quorate.client_sdk.decider import Verdict
+from quorate.client_sdk.decisions import Wish
+from quorate.client_sdk.effects import Failed, Outcome
+from quorate.client_sdk.mirror import Mirror
+from quorate.client_sdk.tasks import Event, Expired, Resolved, Task
+from quorate.quorums.choice import QuorumChoice
+from quorate.timestamps.timestamp import Timestamp
+
+OutcomeSteps = Generator[float, Event, Outcome]
+
+
+class OperationFailed(Exception):
+    """The operation ends with this outcome."""
+
+    def __init__(self, outcome: Failed) -> None:
+        super().__init__(outcome.detail)
+        self.outcome = outcome
+
+
+class Machine(Protocol):
+    """What operations need of the front end around them."""
+
+    def mirror_of(self, name: str) -> Mirror:
+        """What is known of the object."""
+
+    def choice_of(self, name: str) -> QuorumChoice:
+        """The object's quorum choice."""
+
+    def ask(self, name: str, wish: Wish, task: Task) -> Any:
+        """Ask the object's decider; the verdict comes to the task as a Resolved. Returns what `give_up` takes."""
+
+    def give_up(self, name: str, asked: Any) -> bool:
+        """Withdraw the wish; True when something that grants it was sent already."""
+
+    def stamp(self) -> Timestamp:
+        """A new timestamp of this front end."""
+
+    def is_time_known(self) -> bool:
+        """Whether this front end's clock has a bound yet."""
+
+    def passed_s(self, stamp: Timestamp) -> float:
+        """The monotonic time from which true time is certainly after the stamp (commit wait)."""
+
+    def send_lazily(self, replica: str, request: Commit) -> None:
+        """Send along with the next message to that replica."""
+
+    def count(self, what: str) -> None:
+        """Add one to a counter."""
+
+
+def decide(name: str, wish: Wish, task: Task, machine: Machine) -> Generator[float, Event, Verdict]:
+    """The decider's verdict on the wish; OperationFailed when it fails or the task's deadline passes."""
+    asked = machine.ask(name, wish, task)
+    while not task.is_late:
+        event = yield task.deadline_s
+        if isinstance(event, Resolved):
+            verdict: Verdict = event.result
+            if verdict.failed is not None:
+                raise OperationFailed(verdict.failed)
+            return verdict
+    is_unknown = machine.give_up(name, asked)
+    raise OperationFailed(Expired("no decision before the deadline").outcome(is_unknown))
+
+
+def pause(task: Task, until_s: float) -> Generator[float, Event, None]:
+    while task.now.mono_s < until_s:
+        yield until_s
+
+
+def tell_complete(name: str, timestamps: tuple[Timestamp, ...], machine: Machine) -> None:
+    """Let it be known, with the next messages, that a final quorum stores these entries."""
+    if not timestamps:
+        return
+    machine.mirror_of(name).mark_complete(timestamps)
+    for replica in machine.choice_of(name).votes:
+        machine.send_lazily(replica, Commit(name, complete=timestamps))

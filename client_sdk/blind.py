@@ -1,0 +1,181 @@
+"""Blind operations: their response does not depend on the state, so they read nothing first (DESIGN, "Blind"). Pure."""
+
+from collections.abc import Generator, Iterable
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from quorate.adts.log import Entry, Value
+from quorate.adts.specification import Kind
+from quorate.api_specs.messages import Append, Appended, Collect
+from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps, decide, pause, tell_complete
+from quorate.client_sdk.decisions import Fate, Recover, Reserve
+from quorate.client_sdk.effects import Done, Failed
+from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
+from quorate.quorums.tally import votes_of
+from quorate.timestamps.timestamp import Timestamp
+
+HEDGE_S: Final = 0.05
+"""How long to wait for silent replicas before an entry that some replica fenced is recovered."""
+
+AttemptKind = Literal["first", "again", "repair"]
+
+
+class _Attempt(Struct):
+    """One entry on its way to a final quorum."""
+
+    entry: Entry
+    is_recovered: bool = False
+    """Whether a recovery was ever asked for: from then on a summary may hold the entry."""
+    is_done: bool = False
+
+
+class Blind:
+    """A blind operation: append to all, done when a final quorum stores it; see DESIGN section 2, "Blind"."""
+
+    def __init__(self, name: str, task: Task, machine: Machine, key: str = "") -> None:
+        self._name = name
+        self._task = task
+        self._machine = machine
+        self._key = key
+        self._choice = machine.choice_of(name)
+        self._final = self._choice.final_of_kind(Kind.BLIND)
+        self._everyone = set(self._choice.votes)
+        self._stored: dict[Timestamp, set[str]] = {}
+        self._fenced: dict[Timestamp, set[str]] = {}
+        self._is_sent = False
+
+    def run(self, values: Iterable[Value | None], done_as: str) -> OutcomeSteps:
+        """Store one entry per value, in order."""
+        attempts: list[_Attempt] = []
+        try:
+            yield from self._learn_order()
+            entries = [Entry(stamp, stamp, value) for value in values for stamp in [self._machine.stamp()]]
+            attempts = [
+                _Attempt(entry, is_recovered=bool(self._key)) for entry in (yield from self._reserve(entries))
+            ]
+            self._is_sent = True
+            yield from self._store(attempts)
+        except Expired as expired:
+            return expired.outcome(is_unknown=self._is_sent)
+        except OperationFailed as failure:
+            if not self._is_sent:
+                return failure.outcome
+            return Failed(
+                "unknown", failure.outcome.detail, definite=False, answered=failure.outcome.answered
+            )
+        yield from pause(self._task, max(self._machine.passed_s(attempt.entry.t) for attempt in attempts))
+        answered = frozenset().union(*(self._stored.get(attempt.entry.t, set()) for attempt in attempts))
+        return Done(None, done_as, answered)
+
+    def write_back(self, entry: Entry) -> Generator[float, Event, bool]:
+        """Store a reader's entry at a final quorum, as it is; False when fences stand in the way."""
+        self._machine.count("entries written back")
+        attempt = _Attempt(entry)
+        yield from self._append([attempt], "repair")
+        return attempt.is_done
+
+    def _learn_order(self) -> Generator[float, Event, None]:
+        """Read the replicas' clocks where the order must come from a quorum, or where ours has no bound yet.
+
+        A replica's clock is at or above all that it stores, so any entry complete before this began is below the next
+        stamp. (Weaker replies than a Collect would do; this one asks for nothing.)
+        """
+        is_by_quorum = self._choice.ordering == "quorum"
+        if not is_by_quorum and self._machine.is_time_known():
+            return
+        needed = self._choice.initial_of_kind(Kind.BLIND) if is_by_quorum else 1
+        known = self._machine.mirror_of(self._name).ballot
+        round_ = Gathering(self._task, lambda _: Collect(self._name, known=known), self._choice.votes)
+        yield from round_.wait(lambda: votes_of(self._choice.votes, set(round_.replies)) >= needed)
+
+    def _reserve(self, entries: list[Entry]) -> Generator[float, Event, list[Entry]]:
+        """With a key, the ids and timestamps are agreed by a decision first: a repeat elsewhere gets the same."""
+        if not self._key:
+            return entries
+        unfilled = tuple(Entry(entry.id, entry.t) for entry in entries)
+        verdict = yield from decide(self._name, Reserve(self._key, unfilled), self._task, self._machine)
+        reserved: tuple[Entry, ...] = verdict.result
+        if len(reserved) != len(entries):
+            detail = f"the idempotency key {self._key!r} was used with another number of items: use a new key"
+            raise OperationFailed(Failed("refused", detail, definite=True))
+        return [
+            Entry(agreed.id, agreed.t, mine.value) for agreed, mine in zip(reserved, entries, strict=True)
+        ]
+
+    def _store(self, attempts: list[_Attempt]) -> Generator[float, Event, None]:
+        attempt_kind: AttemptKind = "again" if self._key else "first"
+        while pending := [attempt for attempt in attempts if not attempt.is_done]:
+            yield from self._append(pending, attempt_kind)
+            for attempt in pending:
+                if attempt.is_done:
+                    continue
+                if not attempt.is_recovered and self._fenced.get(attempt.entry.t) == self._everyone:
+                    self._stamp_anew(attempt)
+                else:
+                    yield from self._recover(attempt)
+            attempt_kind = "again"
+        stored = (
+            attempt.entry.t for attempt in attempts if self._votes(self._stored, attempt) >= self._final
+        )
+        tell_complete(self._name, tuple(stored), self._machine)
+
+    def _append(self, attempts: list[_Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
+        """Append until each entry is stored by a final quorum, or is fenced so that it needs another way."""
+        request = Append(self._name, tuple(attempt.entry for attempt in attempts), kind)
+        round_ = Gathering(self._task, lambda _: request, self._choice.votes)
+        hedge_s = self._task.now.mono_s + HEDGE_S
+
+        def is_settled() -> bool:
+            for replica, reply in round_.replies.items():
+                assert isinstance(reply, Appended)
+                for entry, stored in zip(request.entries, reply.stored, strict=True):
+                    (self._stored if stored else self._fenced).setdefault(entry.t, set()).add(replica)
+            for attempt in attempts:
+                attempt.is_done = self._votes(self._stored, attempt) >= self._final
+            open_ones = [attempt for attempt in attempts if not attempt.is_done]
+            return all(self._is_stuck(attempt, hedge_s) for attempt in open_ones)
+
+        while not (
+            yield from round_.wait(is_settled, hedge_s if self._task.now.mono_s < hedge_s else float("inf"))
+        ):
+            pass
+
+    def _is_stuck(self, attempt: _Attempt, hedge_s: float) -> bool:
+        """Whether fences keep the entry from its final quorum, or may, and the silent replicas have had their time."""
+        fenced = self._votes(self._fenced, attempt)
+        if self._choice.total - fenced < self._final:
+            return attempt.is_recovered or self._has_all_spoken(attempt) or self._task.now.mono_s >= hedge_s
+        return fenced > 0 and self._task.now.mono_s >= hedge_s
+
+    def _has_all_spoken(self, attempt: _Attempt) -> bool:
+        t = attempt.entry.t
+        return self._fenced.get(t, set()) | self._stored.get(t, set()) == self._everyone
+
+    def _votes(self, by_entry: dict[Timestamp, set[str]], attempt: _Attempt) -> int:
+        return votes_of(self._choice.votes, by_entry.get(attempt.entry.t, set()))
+
+    def _stamp_anew(self, attempt: _Attempt) -> None:
+        """Every replica refused it and no recovery was ever sent: nobody holds it, so it may have a new timestamp."""
+        self._machine.count("stamped anew")
+        attempt.entry = Entry(attempt.entry.id, self._machine.stamp(), attempt.entry.value)
+
+    def _recover(self, attempt: _Attempt) -> Generator[float, Event, None]:
+        """Have a decision settle the fate of an entry that some replicas may hold and others refuse."""
+        self._machine.count("recoveries")
+        attempt.is_recovered = True
+        possible = self._choice.total - self._votes(self._fenced, attempt)
+        instead = self._machine.stamp()
+        wish = Recover(attempt.entry, possible, self._key, instead)
+        verdict = yield from decide(self._name, wish, self._task, self._machine)
+        fate, reserved = verdict.result
+        if fate is Fate.IN_FORCE:
+            attempt.is_done = True
+        elif fate is Fate.VOID:
+            self._machine.count("void entries stamped anew")
+            again = reserved[0].t if reserved else self._machine.stamp()
+            attempt.entry = Entry(attempt.entry.id, again, attempt.entry.value)
+            attempt.is_recovered = bool(self._key)
+        else:
+            self._machine.count("fates unknown")
+            yield from pause(self._task, min(self._task.now.mono_s + HEDGE_S, self._task.deadline_s))

@@ -1,0 +1,444 @@
+"""Decisions on one object: ballots, fences, the accept, and the steady owner (DESIGN section 2, "Decide"). Pure.
+
+One decider per object and front end takes the wishes of all its callers in batches. Its turn stands until a replica
+refuses it: while it does, entries at or below the bounds that a quorum froze may be taken with a single accept, on
+which the next collect rides.
+"""
+
+from collections.abc import Generator
+from typing import Any, Final, Protocol
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from quorate.adts.catalogue import adt_of
+from quorate.adts.log import Entry, Value
+from quorate.adts.queue import view
+from quorate.adts.specification import Kind
+from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Commit, Window
+from quorate.client_sdk.decisions import Context, Front, Plan, Take, Wish, is_included, plan_cell, plan_queue
+from quorate.client_sdk.effects import Failed
+from quorate.client_sdk.mirror import Mirror
+from quorate.client_sdk.tasks import Event, Expired, Gathering, Steps, Task
+from quorate.quorums.choice import QuorumChoice
+from quorate.quorums.tally import votes_of
+from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+
+WINDOW_MIN: Final = 32
+"""Entries asked for ahead of those that are taken now."""
+CELL_ROWS: Final = 1000
+"""Entries of a cell asked for at once; older than the current value, they go as soon as it is complete."""
+WISHES_MAX: Final = 256
+"""Wishes decided in one batch."""
+BACKOFF_S_FIRST: Final = 0.002
+BACKOFF_S_MAX: Final = 0.2
+
+DecideSteps = Generator[float, Event, None]
+
+
+class Verdict(Struct, frozen=True):
+    """What a decision tells its caller: a result and the replicas it rests on, or a failure."""
+
+    result: Any = None
+    answered: frozenset[str] = frozenset()
+    failed: Failed | None = None
+
+
+class Asked(Struct, eq=False):
+    """A wish, whom to tell the result, and until when it is wanted."""
+
+    wish: Wish
+    task: Task
+    is_proposed: bool = False
+    """Whether something that grants it was sent: from then on its outcome may be unknown."""
+
+
+class Machine(Protocol):
+    """What a decider needs of the front end around it."""
+
+    def stamp(self) -> Timestamp:
+        """A new timestamp of this front end."""
+
+    def random(self) -> float:
+        """A number in [0, 1) from the front end's seed."""
+
+    def oldest_remembered(self) -> Timestamp:
+        """What has a lower timestamp is beyond all retries, and may be forgotten."""
+
+    def recent_max(self) -> int:
+        """Keyed decisions that a summary remembers."""
+
+    def payload_source(self) -> str:
+        """The replica to ask for payloads; the others send ids and timestamps."""
+
+    def resolve(self, asked: Asked, verdict: Verdict) -> None:
+        """Tell the caller."""
+
+    def send_lazily(self, replica: str, request: Commit) -> None:
+        """Send along with the next message to that replica."""
+
+    def count(self, what: str) -> None:
+        """Add one to a counter."""
+
+
+class TurnLost(Exception):
+    """A replica has promised a higher turn."""
+
+
+class Decider:
+    """The decisions of one front end on one object."""
+
+    def __init__(self, mirror: Mirror, choice: QuorumChoice, machine: Machine) -> None:
+        self.asked: list[Asked] = []
+        self.is_running = False
+        self._mirror = mirror
+        self._choice = choice
+        self._machine = machine
+        self._is_queue = adt_of(mirror.name) == "queue"
+        self._initial: Final = choice.initial_of_kind(Kind.DECIDE)
+        self._final: Final = choice.final_of_kind(Kind.DECIDE)
+        self._blind_final: Final = choice.final_of_kind(Kind.BLIND)
+        self._turn: Timestamp | None = None
+        self._step = 0
+        self._frozen: dict[str, Timestamp] = {}
+        """Of the replicas that promised this turn: up to where their logs can grow no more and are mirrored whole."""
+        self._whole: set[str] = set()
+        """The replicas whose whole logs the latest collect showed."""
+        self._stamp = ZERO
+        """Of a cell: the fence of the latest collect, and the timestamp of the value that a plan on it sets."""
+        self._proposed: tuple[Ballot, list[tuple[Asked, Any]]] | None = None
+        """An accept whose fate is not known yet, and what it grants."""
+        self._payloads: dict[Timestamp, Value] = {}
+        self._losses = 0
+
+    def run(self, task: Task) -> Steps:
+        """Decide until nobody asks any more."""
+        while self.asked:
+            batch = self.asked[:WISHES_MAX]
+            task.deadline_s = max(asked.task.deadline_s for asked in batch)
+            try:
+                yield from self._decide(task, batch)
+                self._losses = 0
+            except TurnLost:
+                self._turn = None
+                self._machine.count("turns lost")
+                yield from self._back_off(task)
+            except Expired as expired:
+                self._turn = None
+                for asked in batch:
+                    self._finish(asked, Verdict(failed=expired.outcome(is_unknown=asked.is_proposed)))
+
+    def _finish(self, asked: Asked, verdict: Verdict) -> None:
+        """Tell the caller, unless it has given up."""
+        if asked in self.asked:
+            self.asked.remove(asked)
+            self._machine.resolve(asked, verdict)
+
+    def _decide(self, task: Task, batch: list[Asked]) -> DecideSteps:
+        """One decision, for as many of the batch as the view can answer."""
+        plan = yield from self._find_plan(task, batch)
+        if plan is None and self._proposed is not None:
+            yield from self._write_back(task)
+            self._finish_proposed()
+            return
+        if plan is not None:
+            plan = yield from self._with_payloads(task, batch, plan)
+        if plan is None or not self._are_asked(batch):
+            return
+        granted = [(batch[place], result) for place, result in plan.results.items()]
+        if plan.summary != self._mirror.summary:
+            yield from self._propose(task, plan, granted)
+        elif not self._mirror.is_decided:
+            yield from self._write_back(task)
+        answered = frozenset(self._frozen)
+        for asked, result in granted:
+            failed = result if isinstance(result, Failed) else None
+            self._finish(asked, Verdict(result, answered, failed))
+
+    def _are_asked(self, batch: list[Asked]) -> bool:
+        """Whether all callers still wait: nothing may be done for one that was told an outcome already."""
+        waiting = set(map(id, self.asked))
+        return all(id(asked) in waiting for asked in batch)
+
+    def _find_plan(self, task: Task, batch: list[Asked]) -> Generator[float, Event, Plan | None]:
+        """Collect until the view grants at least one wish; None when an earlier accept turns out to be in force, or
+        when a caller waits no longer.
+
+        "Empty" needs care: logs read before a summary was decided may lack what came in meanwhile, so it is said only
+        when the summary was known to be decided before the collect began (DESIGN, Decide 6).
+        """
+        wishes = [asked.wish for asked in batch]
+        is_fresh = False
+        decided_before = NO_BALLOT
+        while True:
+            if self._turn is None:
+                self._turn, self._step, is_fresh = self._machine.stamp(), 0, False
+                self._frozen.clear()
+            elif is_fresh or (self._is_queue and self._proposed is None):
+                if (is_fresh and self._check_proposed()) or not self._are_asked(batch):
+                    return None
+                plan = self._plan(wishes, is_fresh, decided_before)
+                if plan is not None:
+                    return plan
+                if is_fresh and not self._mirror.is_decided:
+                    yield from self._write_back(task)
+            if is_fresh:
+                self._machine.count("collected again")
+            decided_before = self._mirror.decided
+            yield from self._collect(task, wishes)
+            is_fresh = True
+
+    def _plan(self, wishes: list[Wish], is_fresh: bool, decided_before: Ballot) -> Plan | None:
+        """The plan, if the view is good enough for at least one result; None asks for another collect."""
+        if self._votes(self._frozen) < self._initial:
+            return None
+        mirror, bound = self._mirror, self._bound()
+        if not self._is_queue:
+            is_covered = bound >= self._stamp > mirror.summary.horizon
+            if not is_covered or any(timestamp >= self._stamp for timestamp in mirror.seen):
+                return None
+            return plan_cell(mirror.summary, mirror.by_id(), self._stamp, wishes, self._context())
+        plan = plan_queue(mirror.summary, mirror.by_id(), bound, wishes, self._context())
+        if plan.results and (is_fresh or (plan.summary != mirror.summary and not _is_short(plan, wishes))):
+            return plan  # An older view will do where the accept proves that the turn still stands.
+        if not (is_fresh and mirror.ballot == decided_before and self._is_seen_empty()):
+            return None
+        plan.results = {place: () for place, wish in enumerate(wishes) if isinstance(wish, Take | Front)}
+        return plan
+
+    def _is_seen_empty(self) -> bool:
+        """Whether the latest collect showed a quorum's whole logs, and nothing waits in them."""
+        return self._votes(self._whole) >= self._initial and not view(
+            self._mirror.summary, self._mirror.by_id()
+        )
+
+    def _context(self) -> Context:
+        return Context(
+            ballot=self._ballot(self._step + 1),
+            blind_final=self._blind_final,
+            is_complete=self._mirror.is_complete,
+            recent_max=self._machine.recent_max(),
+            forget_before=self._machine.oldest_remembered(),
+        )
+
+    def _ballot(self, step: int) -> Ballot:
+        assert self._turn is not None
+        return make_ballot(self._turn, step)
+
+    def _votes(self, replicas: set[str] | dict[str, Any]) -> int:
+        return votes_of(self._choice.votes, set(replicas))
+
+    def _bound(self) -> Timestamp:
+        """Up to here, the logs of an initial quorum can grow no more and are mirrored whole."""
+        votes = 0
+        for bound, replica in sorted(
+            ((bound, replica) for replica, bound in self._frozen.items()), reverse=True
+        ):
+            votes += self._choice.votes[replica]
+            if votes >= self._initial:
+                return bound
+        return ZERO
+
+    def _collect(self, task: Task, wishes: list[Wish]) -> DecideSteps:
+        """Promises, fences and logs of an initial quorum, read after this call began."""
+        fence = self._stamp = self._fence_wanted(wishes)
+        wanted = _entries_wanted(wishes)
+        waiting = len(self._mirror.seen)
+
+        def request(replica: str) -> Collect:
+            window = self._window(replica, wanted, waiting)
+            ballot, fence_next = self._ballot(0), wanted if self._is_queue else 0
+            return Collect(self._mirror.name, ballot, fence, fence_next, window, self._mirror.ballot)
+
+        round_ = Gathering(task, request, self._choice.votes)
+        fresh: set[str] = set()
+        self._whole = set()
+
+        def has_quorum() -> bool:
+            for replica in round_.replies.keys() - fresh:
+                reply = round_.replies[replica]
+                assert isinstance(reply, Collected)
+                if reply.more:
+                    round_.again(replica)
+                    continue
+                self._grant(replica, reply)
+                fresh.add(replica)
+            return self._votes(fresh) >= self._initial
+
+        yield from round_.wait(has_quorum)
+        self._mirror.check_decided(self._final)
+
+    def _fence_wanted(self, wishes: list[Wish]) -> Timestamp:
+        """The fence to ask for by name: a cell's new stamp; of a queue the last entry that we know we mean to take."""
+        if not self._is_queue:
+            return self._machine.stamp()
+        heads = view(self._mirror.summary, self._mirror.by_id())[: _entries_wanted(wishes)]
+        return heads[-1].entry.t if heads else ZERO
+
+    def _window(self, replica: str, wanted: int, waiting: int) -> Window:
+        """Ask for more entries only when few are left; for payloads only one replica, for a cell's are few anyway."""
+        is_short = not self._is_queue or waiting < wanted + WINDOW_MIN // 2
+        payload = not self._is_queue or replica == self._machine.payload_source()
+        limit = max(2 * wanted, WINDOW_MIN) if self._is_queue else CELL_ROWS
+        return self._mirror.window(replica, limit if is_short else 0, payload)
+
+    def _grant(self, replica: str, reply: Collected) -> None:
+        """Take in a whole answer to a collect of this turn: fence and log were read together."""
+        if reply.refused:
+            raise TurnLost
+        bound = min(reply.status.fence, reply.upto)
+        self._frozen[replica] = max(self._frozen.get(replica, ZERO), bound)
+        if reply.upto == INFINITY:
+            self._whole.add(replica)
+
+    def _propose(self, task: Task, plan: Plan, granted: list[tuple[Asked, Any]]) -> DecideSteps:
+        """Get the plan's summary accepted by a final quorum."""
+        for asked, _ in granted:
+            asked.is_proposed = True
+        self._proposed = (self._ballot(self._step + 1), granted)
+        # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
+        next_wanted = _entries_wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
+        yield from self._accept(task, plan, next_wanted)
+        self._proposed = None
+
+    def _write_back(self, task: Task) -> DecideSteps:
+        """Finish the decision at hand: the same summary under our ballot."""
+        self._machine.count("summaries written back")
+        yield from self._accept(task, Plan(self._mirror.summary, {}, []), 0)
+
+    def _accept(self, task: Task, plan: Plan, wanted: int) -> DecideSteps:
+        """Have a final quorum accept the plan's summary under the turn's next step; tell all that it is decided."""
+        self._step += 1
+        ballot, name = self._ballot(self._step), self._mirror.name
+        event = "; ".join(
+            each if isinstance(each, str) else f"Deq();Ok({each.value})" for each in plan.events
+        )
+
+        def request(replica: str) -> Accept:
+            return Accept(
+                name, ballot, plan.summary, event, self._next_collect(replica, ballot, plan, wanted)
+            )
+
+        round_ = Gathering(task, request, self._choice.votes)
+        accepted: set[str] = set()
+
+        def is_decided() -> bool:
+            for replica in round_.replies.keys() - accepted:
+                reply = round_.replies[replica]
+                assert isinstance(reply, Accepted)
+                if reply.refused:
+                    raise TurnLost
+                accepted.add(replica)
+                if reply.then is not None and not reply.then.more:
+                    self._grant(replica, reply.then)
+            return self._votes(accepted) >= self._final
+
+        yield from round_.wait(is_decided)
+        self._mirror.learn_decided(ballot)
+        for replica in self._choice.votes:
+            summary = None if replica in accepted else plan.summary
+            self._machine.send_lazily(replica, Commit(name, ballot, plan.summary.horizon, summary))
+
+    def _next_collect(self, replica: str, ballot: Ballot, plan: Plan, wanted: int) -> Collect | None:
+        """The steady owner's next view rides on the accept; a cell must be looked at afresh each time anyway."""
+        if not self._is_queue or not wanted:
+            return None
+        remaining = view(plan.summary, self._mirror.by_id())
+        fence = remaining[min(wanted, len(remaining)) - 1].entry.t if remaining else ZERO
+        window = self._window(replica, wanted, len(remaining))
+        return Collect(self._mirror.name, fence=fence, window=window, known=ballot)
+
+    def _check_proposed(self) -> bool:
+        """Whether the accept of a lost turn is in the chain after all; when that cannot be told, its callers fail."""
+        if self._proposed is None:
+            return False
+        ballot, granted = self._proposed
+        included = is_included(self._mirror.summary, ballot)
+        if included:
+            return True
+        self._proposed = None
+        for asked, _ in granted:
+            asked.is_proposed = included is None
+            if included is None:
+                detail = (
+                    "it was proposed, and too many decisions were made since to tell whether it took effect"
+                )
+                self._finish(asked, Verdict(failed=Failed("unknown", detail, definite=False)))
+        return False
+
+    def _finish_proposed(self) -> None:
+        assert self._proposed is not None
+        _, granted = self._proposed
+        self._proposed = None
+        self._machine.count("lost accepts found decided")
+        for asked, result in granted:
+            self._finish(asked, Verdict(result, frozenset(self._frozen)))
+
+    def _with_payloads(self, task: Task, batch: list[Asked], plan: Plan) -> Generator[float, Event, Plan]:
+        """The plan, with the payloads of all entries that it hands out or adopts."""
+        handed = {
+            place: some
+            for place, some in plan.results.items()
+            if isinstance(batch[place].wish, Take | Front) and isinstance(some, tuple)
+        }
+        entries = [*(entry for some in handed.values() for entry in some), *plan.summary.adopted]
+        missing = {entry.t for entry in entries if entry.value is UNSET}
+        if not missing:
+            return plan
+        for place in handed:
+            # A repeat of a decision whose payload is gone must not be told that nothing happened.
+            batch[place].is_proposed = batch[place].is_proposed or bool(getattr(batch[place].wish, "key", ""))
+        payloads = yield from self._fetch(task, missing)
+
+        def filled(entry: Entry) -> Entry:
+            return Entry(entry.id, entry.t, payloads[entry.t]) if entry.t in payloads else entry
+
+        results = {place: tuple(map(filled, entries)) for place, entries in handed.items()}
+        summary = replace(plan.summary, adopted=tuple(map(filled, plan.summary.adopted)))
+        unchanged = plan.summary == self._mirror.summary
+        events = [each if isinstance(each, str) else filled(each) for each in plan.events]
+        return Plan(plan.summary if unchanged else summary, plan.results | results, events)
+
+    def _fetch(self, task: Task, missing: set[Timestamp]) -> Generator[float, Event, dict[Timestamp, Value]]:
+        """Payloads from whichever replicas hold them."""
+        self._machine.count("payloads fetched")
+        request = Collect(self._mirror.name, wanted=tuple(sorted(missing)), known=self._mirror.ballot)
+        round_ = Gathering(task, lambda _: request, self._choice.votes)
+        found: dict[Timestamp, Value] = {}
+
+        def is_found() -> bool:
+            for reply in round_.replies.values():
+                assert isinstance(reply, Collected)
+                rows = (row.entry for row in reply.rows)
+                found.update({entry.t: entry.value for entry in rows if isinstance(entry.value, str)})
+            return missing <= found.keys()
+
+        yield from round_.wait(is_found)
+        return found
+
+    def _back_off(self, task: Task) -> DecideSteps:
+        """Wait a random, growing time, so that two owners do not depose each other for ever."""
+        self._losses = min(self._losses + 1, 7)
+        until_s = (
+            task.now.mono_s + min(BACKOFF_S_FIRST * 2**self._losses, BACKOFF_S_MAX) * self._machine.random()
+        )
+        while task.now.mono_s < until_s:
+            yield until_s
+
+
+def _is_short(plan: Plan, wishes: list[Wish]) -> bool:
+    """Whether somebody gets fewer items than asked for: an older view is no reason to give fewer than there are."""
+    return any(
+        isinstance(wish, Take)
+        and isinstance(some := plan.results.get(place), tuple)
+        and len(some) < wish.items_max
+        for place, wish in enumerate(wishes)
+    )
+
+
+def _entries_wanted(wishes: list[Wish]) -> int:
+    """How many entries the wishes need at the front of a queue."""
+    return sum(
+        wish.items_max if isinstance(wish, Take) else 1 for wish in wishes if isinstance(wish, Take | Front)
+    )

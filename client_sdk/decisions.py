@@ -1,0 +1,360 @@
+"""What a decision does: from a summary, a view and what callers want, the next summary and their results. Pure.
+
+This is the serial specification at work on summaries: `plan_queue` and `plan_cell` apply all wishes of one batch in
+order. A wish that cannot be answered from this view stays without a result. Safety rests on what the caller (the
+decider) guarantees: the view holds every entry at or below `bound` that is complete or ever can be.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quorate.adts import cell, queue
+from quorate.adts.log import Decision, Entry, Seen, Summary, Value
+from quorate.client_sdk.effects import Failed
+from quorate.timestamps.ballot import Ballot, step_of, turn_of
+from quorate.timestamps.timestamp import Timestamp
+
+NULL: Final = Value("null")
+
+RECENT_ENTRIES_MAX: Final = 2000
+"""Entries that the recent decisions of a summary name together: every accept carries them."""
+TURNS_MAX: Final = 16
+"""Turns that a summary remembers."""
+
+TOO_MANY_KEYS: Final = Failed(
+    "refused",
+    "too many operations with an idempotency key on this object at once: repeat it later, or send it without a key",
+    definite=True,
+)
+
+
+class Fate(Enum):
+    """What became of an entry that some replicas hold and others refused."""
+
+    IN_FORCE = "in force"
+    """It is part of the decided state, or was taken: its operation took effect."""
+    VOID = "void"
+    """It never was complete and never will be: its operation may be run again with a new timestamp."""
+    UNKNOWN = "unknown"
+
+
+class Take(Struct, frozen=True):
+    """Take up to `items_max` from the front. Result: the entries, in order."""
+
+    items_max: int
+    key: str = ""
+
+
+class Front(Struct, frozen=True):
+    """The entry at the front, settled there: no other can come before it any more. Result: none or one entry."""
+
+
+class Recover(Struct, frozen=True):
+    """Decide the fate of an entry. `possible_votes`: of the replicas that may store it. Result: a Fate, and with a key
+    the timestamp reserved for the next attempt."""
+
+    entry: Entry
+    possible_votes: int
+    key: str = ""
+    instead: Timestamp | None = None
+
+
+class Reserve(Struct, frozen=True):
+    """Give the operation of `key` these ids and timestamps, unless it has some. Result: the entries, without values."""
+
+    key: str
+    entries: tuple[Entry, ...]
+
+
+class Swap(Struct, frozen=True):
+    """Set `new` if the value is `old`; or, `only_absent`, if the key is absent. Result: whether it was set."""
+
+    old: Value | None
+    new: Value | None
+    only_absent: bool = False
+    key: str = ""
+
+
+class Settle(Struct, frozen=True):
+    """Make what the view shows decided, without changing what it means. Result: the current value of a cell."""
+
+
+Wish = Take | Front | Recover | Reserve | Swap | Settle
+
+
+class Context(Struct, frozen=True):
+    """What a plan needs to know besides summary and view."""
+
+    ballot: Ballot
+    blind_final: int
+    is_complete: Callable[[Seen, int], bool]
+    recent_max: int
+    forget_before: Timestamp
+    """Ambiguous entries and keyed decisions older than this are beyond all retries: nobody asks for them any more.
+    While there is no room for another key, and none may go, a new key is refused."""
+
+
+class Plan(Struct):
+    """The next summary (equal to the old one when nothing changes), results by the wish's place, and what happened.
+
+    An entry among the events stands for the Deq that takes it: its payload may still have to be fetched.
+    """
+
+    summary: Summary
+    results: dict[int, Any]
+    events: list[str | Entry]
+
+
+class _Draft:
+    """A summary being changed."""
+
+    def __init__(self, summary: Summary, context: Context) -> None:
+        self.horizon = summary.horizon
+        self.value = summary.value
+        self.adopted = {entry.id: entry for entry in summary.adopted}
+        self.ambiguous = dict(summary.ambiguous)
+        self.recent = [known for known in summary.recent if known.ballot >= context.forget_before]
+        self._turns = list(summary.turns)
+        self._before = summary
+        self._context = context
+
+    def note_taken(self, found: Seen) -> None:
+        """The entry is about to leave every view; if its own operation may still ask, leave word."""
+        if not self._context.is_complete(found, self._context.blind_final):
+            self.ambiguous[found.entry.id] = found.entry.t
+
+    def keyed(self, key: str) -> Decision | None:
+        """The decision of an earlier attempt with the key."""
+        return next((known for known in self._before.recent if key and known.id == key), None)
+
+    def has_room_for(self, key: str, entries: int) -> bool:
+        """Whether a decision under the key can be remembered; without a key it need not be."""
+        named = sum(len(known.taken) for known in self.recent)
+        return not key or (
+            len(self.recent) < self._context.recent_max and named + entries <= RECENT_ENTRIES_MAX
+        )
+
+    def note_changed(self, key: str = "", taken: tuple[Entry, ...] = ()) -> None:
+        """This ballot changes the state; with a key, a repeat will find its answer here."""
+        if key:
+            self.recent.append(Decision(key, self._context.ballot, taken))
+        turn = turn_of(self._context.ballot)
+        self._turns = [*(known for known in self._turns if turn_of(known) != turn), self._context.ballot]
+
+    def finish(self, keep: set[str]) -> Summary:
+        """The summary; ambiguous entries beyond the retry window go, unless a log still shows them (`keep`)."""
+        turns = self._turns[-TURNS_MAX:]
+        dropped = self._turns[: len(self._turns) - len(turns)]
+        after = replace(
+            self._before,
+            horizon=self.horizon,
+            value=self.value,
+            adopted=tuple(sorted(self.adopted.values(), key=lambda entry: entry.t)),
+            ambiguous=tuple(self.ambiguous.items()),
+            turns=tuple(turns),
+            turns_floor=dropped[-1] if dropped else self._before.turns_floor,
+        )
+        if after == self._before and len(self.recent) <= len(self._before.recent):
+            return self._before
+        old = self._context.forget_before
+        ambiguous = tuple((i, t) for i, t in after.ambiguous if t >= old or i in keep)
+        return replace(after, ambiguous=ambiguous, recent=tuple(self.recent))
+
+
+def plan_queue(
+    summary: Summary, seen: dict[str, Seen], bound: Timestamp, wishes: Sequence[Wish], context: Context
+) -> Plan:
+    """The plan for a queue. Entries above `bound` are not touched (but the settled front, which is decided already)."""
+    draft = _Draft(summary, context)
+    results: dict[int, Any] = {}
+    events: list[str | Entry] = []
+    for place, wish in enumerate(wishes):
+        if isinstance(wish, Recover):
+            results[place] = _recover(draft, wish, events)
+            _adopt(draft, wish, results[place])
+    adopted_now = replace(
+        summary,
+        horizon=draft.horizon,
+        adopted=tuple(draft.adopted.values()),
+        ambiguous=tuple(draft.ambiguous.items()),
+    )
+    waiting = [
+        found
+        for found in queue.view(adopted_now, seen)
+        if found.entry.t <= bound or found.entry.t <= draft.horizon
+    ]
+    for place, wish in enumerate(wishes):
+        match wish:
+            case Take():
+                _take(draft, wish, place, waiting, results, events)
+            case Front() if waiting:
+                results[place] = (_settle_front(draft, waiting[0]),)
+            case Reserve():
+                results[place] = _reserve(draft, wish)
+            case Settle():
+                results[place] = None
+    return Plan(draft.finish(set(seen)), results, events)
+
+
+def _take(
+    draft: _Draft,
+    wish: Take,
+    place: int,
+    waiting: list[Seen],
+    results: dict[int, Any],
+    events: list[str | Entry],
+) -> None:
+    """Answer the wish, if it can be answered."""
+    if (earlier := draft.keyed(wish.key)) is not None:
+        results[place] = earlier.taken
+        return
+    if not waiting:
+        return
+    heads = waiting[: wish.items_max]
+    if not draft.has_room_for(wish.key, len(heads)):
+        results[place] = TOO_MANY_KEYS
+        return
+    del waiting[: wish.items_max]
+    entries = tuple(found.entry for found in heads)
+    draft.note_changed(wish.key, tuple(_memo(draft, entry) for entry in entries) if wish.key else ())
+    for found in heads:
+        draft.note_taken(found)
+        draft.adopted.pop(found.entry.id, None)
+        draft.horizon = max(draft.horizon, found.entry.t)
+        events.append(found.entry)
+    results[place] = entries
+
+
+def _memo(draft: _Draft, entry: Entry) -> Entry:
+    """How `recent` remembers a taken entry: the logs keep the payload for a while, but not of one only adopted."""
+    was_adopted = any(adopted.id == entry.id for adopted in draft._before.adopted)
+    return entry if was_adopted else Entry(entry.id, entry.t)
+
+
+def _settle_front(draft: _Draft, front: Seen) -> Entry:
+    """Move the horizon to the front entry and adopt it: what was not seen below it can never come before it.
+
+    Without this a Peek could be contradicted: an older entry, stored at one replica and fenced at the others, might
+    still be adopted by its recovery and be taken first.
+    """
+    if front.entry.t > draft.horizon:
+        draft.horizon = front.entry.t
+        draft.adopted[front.entry.id] = front.entry
+    return front.entry
+
+
+def _recover(draft: _Draft, wish: Recover, events: list[str | Entry]) -> tuple[Fate, tuple[Entry, ...]]:
+    entry = wish.entry
+    if entry.id in draft.ambiguous or entry.id in draft.adopted:
+        return Fate.IN_FORCE, ()
+    if entry.t > draft.horizon:
+        return Fate.IN_FORCE, ()
+    if wish.possible_votes >= draft._context.blind_final:
+        return Fate.UNKNOWN, ()
+    if not wish.key:
+        return Fate.VOID, ()
+    return _rereserve(draft, wish)
+
+
+def _adopt(draft: _Draft, wish: Recover, result: tuple[Fate, tuple[Entry, ...]]) -> None:
+    entry = wish.entry
+    is_new = entry.id not in draft.ambiguous and entry.id not in draft.adopted
+    if result[0] is Fate.IN_FORCE and is_new and entry.t > draft.horizon:
+        draft.adopted[entry.id] = entry
+
+
+def _rereserve(draft: _Draft, wish: Recover) -> tuple[Fate, tuple[Entry, ...]]:
+    """Another front end may run the same keyed operation: the next timestamp is agreed in the decision, too."""
+    for place, decision in enumerate(draft.recent):
+        if decision.id != wish.key:
+            continue
+        reserved = next((entry for entry in decision.taken if entry.id == wish.entry.id), None)
+        if reserved is None or wish.instead is None:
+            break
+        if reserved.t == wish.entry.t:
+            reserved = Entry(reserved.id, wish.instead)
+            taken = tuple(reserved if entry.id == reserved.id else entry for entry in decision.taken)
+            draft.recent[place] = replace(decision, taken=taken)
+        return Fate.VOID, (reserved,)
+    return Fate.UNKNOWN, ()
+
+
+def _reserve(draft: _Draft, wish: Reserve) -> tuple[Entry, ...] | Failed:
+    if (earlier := draft.keyed(wish.key)) is not None:
+        return earlier.taken
+    if not draft.has_room_for(wish.key, len(wish.entries)):
+        return TOO_MANY_KEYS
+    draft.note_changed(wish.key, wish.entries)
+    return wish.entries
+
+
+def plan_cell(
+    summary: Summary, seen: dict[str, Seen], stamp: Timestamp, wishes: Sequence[Wish], context: Context
+) -> Plan:
+    """The plan for a cell. `stamp` is the timestamp of a new value: all that can ever be complete below it is seen."""
+    draft = _Draft(summary, context)
+    results: dict[int, Any] = {}
+    events: list[str | Entry] = []
+    everything = dict(seen)
+    for place, wish in enumerate(wishes):
+        if isinstance(wish, Recover):
+            results[place] = _recover(draft, wish, events)
+            if results[place][0] is Fate.IN_FORCE and wish.entry.t > draft.horizon:
+                everything.setdefault(wish.entry.id, Seen(wish.entry, set()))
+    timestamp, value, source = cell.current(summary, everything)
+    is_changed = False
+    for place, wish in enumerate(wishes):
+        match wish:
+            case Swap():
+                results[place], value, swapped = _swap(draft, wish, value, events)
+                is_changed = is_changed or swapped
+            case Settle():
+                results[place] = value
+    rests_on_unknown = source is not None and not context.is_complete(source, context.blind_final)
+    if is_changed:
+        timestamp = stamp
+    if source is not None and (is_changed or rests_on_unknown):
+        draft.note_taken(source)
+        _note_recovered(draft, wishes)
+        draft.horizon, draft.value = timestamp, value
+    elif is_changed:
+        draft.horizon, draft.value = timestamp, value
+    return Plan(draft.finish(set()), results, events)
+
+
+def _note_recovered(draft: _Draft, wishes: Sequence[Wish]) -> None:
+    """A recovered entry that a newer one covers took effect just before it; its other attempts must hear so."""
+    for wish in wishes:
+        if isinstance(wish, Recover) and wish.entry.t > draft.horizon:
+            draft.ambiguous[wish.entry.id] = wish.entry.t
+
+
+def _swap(
+    draft: _Draft, wish: Swap, value: Value | None, events: list[str | Entry]
+) -> tuple[bool | Failed, Value | None, bool]:
+    """Result, the value afterwards, and whether this very decision changed it."""
+    if draft.keyed(wish.key) is not None:
+        return True, value, False
+    matches = value is None if wish.only_absent else (value or NULL) == (wish.old or NULL)
+    if matches and not draft.has_room_for(wish.key, 0):
+        return TOO_MANY_KEYS, value, False
+    events.append(f"Cas({wish.old},{wish.new});{'Ok' if matches else 'Fail'}()")
+    if not matches:
+        return False, value, False
+    draft.note_changed(wish.key)
+    return True, wish.new, True
+
+
+def is_included(summary: Summary, ballot: Ballot) -> bool | None:
+    """Whether the decision that was proposed under `ballot` is part of the chain that led to `summary`.
+
+    None when the summary no longer remembers that far back.
+    """
+    turn, step = turn_of(ballot), step_of(ballot)
+    if any(turn_of(known) == turn and step_of(known) >= step for known in summary.turns):
+        return True
+    return None if summary.turns_floor >= ballot else False

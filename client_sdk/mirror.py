@@ -1,0 +1,169 @@
+"""What a front end knows of one object: the highest summary, and each replica's part of the log. Pure.
+
+Everything here is a fact that some reply showed, so adding more never harms; what a reply does *not* show counts only
+inside the window that the mirror knows of that replica's log. Knowledge of decided horizons only rises, and with it the
+lower end of all windows.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from msgspec import UNSET, Struct
+
+from quorate.adts.log import NOTHING, Entry, Seen, Summary
+from quorate.api_specs.messages import Accepted, Appended, Collected, Reply, Request, Row, Status, Window
+from quorate.quorums.tally import votes_of
+from quorate.timestamps.ballot import NO_BALLOT, Ballot
+from quorate.timestamps.timestamp import ZERO, Timestamp
+
+
+class Known(Struct):
+    """How much of a replica's log is mirrored: (mirror.after, upto] as of arrival number `since`, unless cut off."""
+
+    since: int = 0
+    upto: Timestamp = ZERO
+    is_cut_off: bool = False
+
+
+class Mirror:
+    """One object as one front end knows it."""
+
+    def __init__(self, name: str, votes: Mapping[str, int]) -> None:
+        self.name: Final = name
+        self._votes: Final = votes
+        self.summary: Summary = NOTHING
+        self.ballot: Ballot = NO_BALLOT
+        self.decided: Ballot = NO_BALLOT
+        """The highest ballot known to be decided; `summary` is known to be decided when it equals `ballot`."""
+        self.after: Timestamp = ZERO
+        self.seen: dict[Timestamp, Seen] = {}
+        self.accepted_by: dict[str, Ballot] = {}
+        self.known: dict[str, Known] = {}
+        self._incarnations: dict[str, str] = {}
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the summary at hand is known to be decided."""
+        return self.decided >= self.ballot
+
+    def window(self, replica: str, limit: int, payload: bool) -> Window:
+        """The request for what this replica's log holds beyond what is known of it."""
+        known = self.known.get(replica)
+        if known is None:
+            return Window(after=self.after, upto=self.after, limit=limit, payload=payload)
+        return Window(
+            after=self.after,
+            upto=max(known.upto, self.after),
+            since=known.since,
+            limit=limit,
+            payload=payload,
+        )
+
+    def known_upto(self, replica: str) -> Timestamp:
+        """Up to where this replica's log is mirrored without a gap."""
+        known = self.known.get(replica)
+        return ZERO if known is None or known.is_cut_off else known.upto
+
+    def by_id(self) -> dict[str, Seen]:
+        """The entries above the summary's horizon, by id."""
+        horizon = self.summary.horizon
+        return {found.entry.id: found for found in self.seen.values() if found.entry.t > horizon}
+
+    def is_complete(self, found: Seen, final: int) -> bool:
+        """Whether a final quorum of `final` votes is known to store the entry."""
+        return found.complete or votes_of(self._votes, found.holders) >= final
+
+    def absorb(self, replica: str, incarnation: str, request: Request, reply: Reply) -> None:
+        """Note what a reply shows. `request` is the one it answers."""
+        if self._incarnations.setdefault(replica, incarnation) != incarnation:
+            self._incarnations[replica] = incarnation
+            self.known.pop(replica, None)
+        match reply:
+            case Appended():
+                self._absorb_appended(replica, request, reply)
+            case Collected() if not reply.refused:
+                self._absorb_collected(replica, getattr(request, "window", None), reply)
+            case Accepted() if not reply.refused:
+                self._adopt(getattr(request, "summary", None), reply.status.accepted)
+                if reply.then is not None:
+                    self._absorb_collected(
+                        replica, getattr(getattr(request, "then", None), "window", None), reply.then
+                    )
+        if (status := getattr(reply, "status", None)) is not None:
+            self._absorb_status(replica, status)
+
+    def learn_decided(self, ballot: Ballot) -> None:
+        """The summary of `ballot` is decided."""
+        if ballot > self.decided:
+            self.decided = ballot
+            if ballot == self.ballot:
+                self._raise_after(self.summary.horizon)
+
+    def check_decided(self, final: int) -> None:
+        """Learn that the summary at hand is decided when a final quorum was seen to have accepted it."""
+        holders = {replica for replica, ballot in self.accepted_by.items() if ballot == self.ballot}
+        if votes_of(self._votes, holders) >= final:
+            self.learn_decided(self.ballot)
+
+    def mark_complete(self, timestamps: Iterable[Timestamp]) -> None:
+        """These entries are complete."""
+        for timestamp in timestamps:
+            if timestamp in self.seen:
+                self.seen[timestamp].complete = True
+
+    def drop_superseded(self, timestamp: Timestamp) -> None:
+        """Of a cell: entries below a complete one never matter again."""
+        for older in [t for t in self.seen if t < timestamp]:
+            del self.seen[older]
+
+    def _absorb_status(self, replica: str, status: Status) -> None:
+        if status.accepted > self.accepted_by.get(replica, NO_BALLOT):
+            self.accepted_by[replica] = status.accepted
+        self.learn_decided(status.committed)
+        self._raise_after(status.horizon)
+
+    def _absorb_appended(self, replica: str, request: Request, reply: Appended) -> None:
+        for entry, stored in zip(getattr(request, "entries", ()), reply.stored, strict=True):
+            if stored and entry.t in self.seen:
+                self.seen[entry.t].holders.add(replica)
+
+    def _absorb_collected(self, replica: str, window: Window | None, reply: Collected) -> None:
+        if reply.summary is not None:
+            self._adopt(reply.summary, reply.status.accepted)
+        for row in reply.rows:
+            self._absorb_row(replica, row)
+        if window is None:
+            return
+        known = self.known.get(replica)
+        if known is None or (reply.since >= known.since and (reply.upto >= known.upto or known.is_cut_off)):
+            self.known[replica] = Known(reply.since, reply.upto, reply.more)
+
+    def _absorb_row(self, replica: str, row: Row) -> None:
+        if row.entry.t <= self.after:
+            return
+        found = self.seen.get(row.entry.t)
+        if found is None:
+            self.seen[row.entry.t] = Seen(row.entry, {replica}, row.complete)
+            return
+        found.holders.add(replica)
+        found.complete = found.complete or row.complete
+        if found.entry.value is UNSET:
+            found.entry = row.entry
+
+    def _adopt(self, summary: Summary | None, ballot: Ballot) -> None:
+        if summary is not None and ballot > self.ballot:
+            self.ballot = ballot
+            self.summary = summary
+            if self.decided == ballot:
+                self._raise_after(summary.horizon)
+
+    def _raise_after(self, horizon: Timestamp) -> None:
+        if horizon > self.after:
+            self.after = horizon
+            for timestamp in [t for t in self.seen if t <= horizon]:
+                del self.seen[timestamp]
+
+
+def with_payload(entry: Entry) -> bool:
+    """Whether the entry's value is at hand."""
+    return entry.value is not UNSET

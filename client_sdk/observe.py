@@ -1,0 +1,249 @@
+"""Operations that observe: read, size, items; and burying, which observes everywhere before it forgets. Pure.
+
+An answer must rest on what is known to be stored by a final quorum, or a later one may go back in time; what is not known
+to be is written back first (DESIGN, "Observe").
+"""
+
+from collections.abc import Generator
+from typing import Final
+
+from quorate.adts import cell, queue
+from quorate.adts.log import NOTHING, Seen, Value
+from quorate.adts.specification import Kind
+from quorate.api_specs.messages import (
+    Append,
+    Appended,
+    Collect,
+    Collected,
+    Commit,
+    Reply,
+    Scan,
+    Scanned,
+    Window,
+)
+from quorate.client_sdk.asking import Machine, OutcomeSteps, decide, tell_complete
+from quorate.client_sdk.blind import Blind
+from quorate.client_sdk.decider import CELL_ROWS
+from quorate.client_sdk.decisions import Recover, Settle
+from quorate.client_sdk.effects import Bury, Done, Items, QueueInfo, QueueSize
+from quorate.client_sdk.mirror import Mirror
+from quorate.client_sdk.tasks import Event, Gathering, Task
+from quorate.quorums.choice import QuorumChoice
+from quorate.quorums.tally import votes_of
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+
+PAGE_ENTRIES: Final = 2000
+PAGE_OBJECTS: Final = 200
+
+
+def _collect(
+    name: str, task: Task, machine: Machine, needed: int, limit: int
+) -> Generator[float, Event, Gathering]:
+    """A fresh look at the object by `needed` votes, up to the end of their logs; nothing is promised."""
+    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
+
+    def request(replica: str) -> Collect:
+        return Collect(name, window=mirror.window(replica, limit, payload=True), known=mirror.ballot)
+
+    round_ = Gathering(task, request, choice.votes)
+    whole: set[str] = set()
+
+    def is_enough() -> bool:
+        for replica in round_.replies.keys() - whole:
+            reply = round_.replies[replica]
+            assert isinstance(reply, Collected)
+            if reply.more or reply.upto < INFINITY:
+                round_.again(replica)
+            else:
+                whole.add(replica)
+        return votes_of(choice.votes, whole) >= needed
+
+    yield from round_.wait(is_enough)
+    mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
+    return round_
+
+
+def read(name: str, task: Task, machine: Machine) -> OutcomeSteps:
+    """The newest value that an initial quorum shows, once it is known to be stored by a final quorum."""
+    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
+    operation = "Read" if name.startswith("register/") else "Get"
+    while True:
+        round_ = yield from _collect(name, task, machine, choice.initial_of(operation), CELL_ROWS)
+        timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
+        if source is None and mirror.is_decided:
+            return Done(value, f"{operation}/Ok", frozenset(round_.replies))
+        if source is not None and mirror.is_complete(source, choice.final_of_kind(Kind.BLIND)):
+            source.complete = True
+            mirror.drop_superseded(timestamp)
+            return Done(value, f"{operation}/Ok", frozenset(round_.replies))
+        if source is not None and (yield from Blind(name, task, machine).write_back(source.entry)):
+            tell_complete(name, (timestamp,), machine)
+            return Done(value, f"{operation}/Ok", frozenset(round_.replies))
+        yield from decide(name, Settle(), task, machine)
+
+
+def queue_size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSteps:
+    """The number of waiting items: two looks between which no decision was made.
+
+    What the first look shows, over a summary that was decided before it began and still stands in the second, is the
+    size at some moment of the first: enqueues only add while no dequeue is decided. It counts items, and promises
+    nothing about the order of enqueues that run at the same time (docs/verification.md).
+    """
+    name = operation.object
+    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
+    needed = choice.initial_of("Size")
+    decided_before = None
+    size = -1
+    while True:
+        before, summary_before = mirror.decided, mirror.ballot
+        round_ = yield from _collect(name, task, machine, needed, PAGE_ENTRIES)
+        if not mirror.is_decided:
+            yield from decide(name, Settle(), task, machine)
+            continue
+        if size >= 0 and mirror.ballot == decided_before:
+            return Done(QueueInfo(size, mirror.summary.horizon), "Size/Ok", frozenset(round_.replies))
+        machine.count("collected again")
+        if mirror.ballot != before or mirror.ballot != summary_before:
+            continue
+        waiting = queue.view(mirror.summary, mirror.by_id())
+        if (yield from _settle_all(name, waiting, task, machine)):
+            decided_before, size = mirror.ballot, len(waiting)
+
+
+def _settle_all(
+    name: str, waiting: list[Seen], task: Task, machine: Machine
+) -> Generator[float, Event, bool]:
+    """Make sure that all these entries are in force; False when a decision was needed, and the view is out of date."""
+    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
+    adopted = {entry.id for entry in mirror.summary.adopted}
+    final = choice.final_of_kind(Kind.BLIND)
+    doubtful = [
+        found for found in waiting if found.entry.id not in adopted and not mirror.is_complete(found, final)
+    ]
+    for found in doubtful:
+        if not (yield from Blind(name, task, machine).write_back(found.entry)):
+            yield from decide(name, Recover(found.entry, choice.total), task, machine)
+            return False
+    if doubtful:
+        tell_complete(name, tuple(found.entry.t for found in doubtful), machine)
+    return True
+
+
+def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
+    """A clean double collect: two looks at all keys that show the same settled values bound them at a moment between.
+
+    (Afek et al., "Atomic Snapshots of Shared Memory", 1993, section 3: a collect that nothing changed under is one.)
+    """
+    prefix = operation.object + "/"
+    choice = machine.choice_of(prefix + "any")
+    before: dict[str, Version] | None = None
+    settled: dict[str, Version] = {}
+    while True:
+        found, answered = yield from _scan(prefix, choice, task, machine)
+        now = {name: version for name, (version, _) in found.items()}
+        doubtful = [
+            name
+            for name, (version, is_settled) in found.items()
+            if not is_settled and settled.get(name) != version
+        ]
+        if now == before and not doubtful:
+            values = {
+                name[len(prefix) :]: value for name, (_, value) in sorted(now.items()) if value is not None
+            }
+            return Done(values, "Items/Ok", answered)
+        if before is not None:
+            machine.count("collected again")
+        before = None if doubtful else now
+        for name in doubtful:
+            yield from read(name, task, machine)
+            mirror = machine.mirror_of(name)
+            settled[name] = cell.current(mirror.summary, mirror.by_id())[:2]
+
+
+Version = tuple[Timestamp, Value | None]
+Cells = dict[str, tuple[Version, bool]]
+
+
+def _scan(
+    prefix: str, choice: QuorumChoice, task: Task, machine: Machine
+) -> Generator[float, Event, tuple[Cells, frozenset[str]]]:
+    """The newest version and whether it is settled, of every object under the prefix, as an initial quorum shows them."""
+    pages: dict[str, list[tuple[str, Collected]]] = {replica: [] for replica in choice.votes}
+
+    def request(replica: str) -> Scan:
+        done = pages[replica]
+        return Scan(prefix, done[-1][0] if done else "", PAGE_OBJECTS)
+
+    round_ = Gathering(task, request, choice.votes)
+    whole: set[str] = set()
+
+    def is_enough() -> bool:
+        for replica in round_.replies.keys() - whole:
+            reply = round_.replies[replica]
+            assert isinstance(reply, Scanned)
+            pages[replica].extend(reply.objects)
+            if reply.more:
+                round_.again(replica)
+            else:
+                whole.add(replica)
+        return votes_of(choice.votes, whole) >= choice.initial_of("Items")
+
+    yield from round_.wait(is_enough)
+    mirrors: dict[str, Mirror] = {}
+    for replica in whole:
+        for name, collected in pages[replica]:
+            mirror = mirrors.setdefault(name, Mirror(name, choice.votes))
+            mirror.absorb(replica, "", Scan(prefix), collected)
+    return {name: _settled_cell(mirror, choice) for name, mirror in mirrors.items()}, frozenset(whole)
+
+
+def _settled_cell(mirror: Mirror, choice: QuorumChoice) -> tuple[Version, bool]:
+    mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
+    timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
+    if source is None:
+        return (timestamp, value), mirror.is_decided
+    return (timestamp, value), mirror.is_complete(source, choice.final_of_kind(Kind.BLIND))
+
+
+def bury(operation: Bury, task: Task, machine: Machine) -> OutcomeSteps:
+    """Forget a deleted key everywhere, once every replica of the cluster has the deletion (DESIGN, "Forgetting")."""
+    name = operation.object
+    choice = machine.choice_of(name)
+    everyone = frozenset(choice.votes)
+    looks = Gathering(task, lambda _: Collect(name, window=Window(limit=CELL_ROWS)), everyone)
+    yield from looks.wait(lambda: looks.replies.keys() == everyone)
+    mirror = Mirror(name, choice.votes)
+    for replica, reply in looks.replies.items():
+        mirror.absorb(replica, "", Collect(name), reply)
+    mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
+    timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
+    if value is not None or timestamp == ZERO or (source is None and not mirror.is_decided):
+        return Done(False, "Bury/Kept", everyone)
+    lacking = {replica for replica, reply in looks.replies.items() if not _has_deletion(reply, timestamp)}
+    if not (yield from _confirm_deletion(name, mirror, source, lacking, task)):
+        return Done(False, "Bury/Kept", everyone)
+    buried = Gathering(task, lambda _: Commit(name, complete=(timestamp,), buried=timestamp), everyone)
+    yield from buried.wait(lambda: buried.replies.keys() == everyone)
+    return Done(True, "Bury/Ok", everyone)
+
+
+def _has_deletion(reply: Reply, timestamp: Timestamp) -> bool:
+    """Whether the replica has the deletion of that timestamp, or has forgotten the key and refuses anything older."""
+    assert isinstance(reply, Collected)
+    if not reply.rows and reply.summary == NOTHING:
+        return reply.status.fence >= timestamp
+    return reply.status.horizon >= timestamp or any(row.entry.t == timestamp for row in reply.rows)
+
+
+def _confirm_deletion(
+    name: str, mirror: Mirror, source: Seen | None, lacking: set[str], task: Task
+) -> Generator[float, Event, bool]:
+    """Bring the deletion to the replicas that lack it; whether all of them have it then."""
+    request: Append | Commit
+    if source is None:
+        request = Commit(name, mirror.ballot, mirror.summary.horizon, mirror.summary)
+    else:
+        request = Append(name, (source.entry,), "repair")
+    told = Gathering(task, lambda _: request, lacking)
+    yield from told.wait(lambda: told.replies.keys() == lacking)
+    return all(all(reply.stored) for reply in told.replies.values() if isinstance(reply, Appended))

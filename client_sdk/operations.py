@@ -1,0 +1,103 @@
+"""The operations, each as the protocol runs it (DESIGN section 2). Pure: generators over replies.
+
+Blind ones are in `blind`, observing ones in `observe`; deciding ones are wishes to the object's decider.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from quorate.client_sdk import observe
+from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps, decide, pause
+from quorate.client_sdk.blind import Blind
+from quorate.client_sdk.decisions import Front, Swap, Take
+from quorate.client_sdk.effects import (
+    Bury,
+    CompareAndSet,
+    Dequeue,
+    Done,
+    Enqueue,
+    Items,
+    Operation,
+    Peek,
+    PutIfAbsent,
+    QueueSize,
+    Read,
+    Write,
+)
+from quorate.client_sdk.tasks import Expired, Task
+
+POLL_S_FIRST: Final = 0.005
+POLL_S_MAX: Final = 0.1
+"""How often a waiting dequeue looks again: after the first time, then twice as long each time, up to the last."""
+
+
+def run(operation: Operation, task: Task, machine: Machine) -> OutcomeSteps:
+    """The outcome of one operation."""
+    try:
+        return (yield from _RUNS[type(operation)](operation, task, machine))
+    except Expired as expired:
+        return expired.outcome(is_unknown=False)
+    except OperationFailed as failure:
+        return failure.outcome
+
+
+def _enqueue(operation: Enqueue, task: Task, machine: Machine) -> OutcomeSteps:
+    return Blind(operation.object, task, machine, operation.key).run(operation.values, "Enq/Ok")
+
+
+def _write(operation: Write, task: Task, machine: Machine) -> OutcomeSteps:
+    put = "Write/Ok" if operation.object.startswith("register/") else "Put/Ok"
+    return Blind(operation.object, task, machine).run(
+        (operation.value,), put if operation.value is not None else "Delete/Ok"
+    )
+
+
+def _peek(operation: Peek, task: Task, machine: Machine) -> OutcomeSteps:
+    verdict = yield from decide(operation.object, Front(), task, machine)
+    values = tuple(entry.value for entry in verdict.result)
+    return Done(values, "Peek/Ok" if values else "Peek/Empty", verdict.answered)
+
+
+def _read(operation: Read, task: Task, machine: Machine) -> OutcomeSteps:
+    return observe.read(operation.object, task, machine)
+
+
+def _compare_and_set(operation: CompareAndSet, task: Task, machine: Machine) -> OutcomeSteps:
+    wish = Swap(operation.old, operation.new, key=operation.key)
+    verdict = yield from decide(operation.object, wish, task, machine)
+    return Done(verdict.result, "Cas/Ok" if verdict.result else "Cas/Fail", verdict.answered)
+
+
+def _put_if_absent(operation: PutIfAbsent, task: Task, machine: Machine) -> OutcomeSteps:
+    wish = Swap(None, operation.value, only_absent=True, key=operation.key)
+    verdict = yield from decide(operation.object, wish, task, machine)
+    return Done(
+        verdict.result, "PutIfAbsent/Ok" if verdict.result else "PutIfAbsent/Present", verdict.answered
+    )
+
+
+def _dequeue(operation: Dequeue, task: Task, machine: Machine) -> OutcomeSteps:
+    until_s = min(task.now.mono_s + operation.wait_s, task.deadline_s)
+    pause_s = POLL_S_FIRST
+    while True:
+        wish = Take(operation.items_max, operation.key)
+        verdict = yield from decide(operation.object, wish, task, machine)
+        values = tuple(entry.value for entry in verdict.result)
+        if values or task.now.mono_s >= until_s:
+            return Done(values, "Deq/Ok" if values else "Deq/Empty", verdict.answered)
+        yield from pause(task, min(task.now.mono_s + pause_s, until_s))
+        pause_s = min(2 * pause_s, POLL_S_MAX)
+
+
+_RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeSteps]]] = {
+    Enqueue: _enqueue,
+    Dequeue: _dequeue,
+    Peek: _peek,
+    QueueSize: observe.queue_size,
+    Read: _read,
+    Write: _write,
+    CompareAndSet: _compare_and_set,
+    PutIfAbsent: _put_if_absent,
+    Items: observe.items,
+    Bury: observe.bury,
+}

@@ -1,0 +1,169 @@
+"""Protocol steps as generators, so that they read like the paper: send, wait for replies, decide. Pure.
+
+A task's generator yields the monotonic time until which it waits, and is resumed with one event: an `Answered`, a
+`Resolved`, or None when that time has come. It knows neither how messages travel nor how time is told.
+"""
+
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, Final, Literal, Protocol
+
+from msgspec import Struct
+
+from quorate.api_specs.messages import Refused, Reply, Request
+from quorate.client_sdk.effects import Failed, Now, Unanswered
+
+RESEND_S_FIRST: Final = 0.2
+"""A request without an answer is sent again after this time, then after twice the time …"""
+RESEND_S_MAX: Final = 1.0
+"""… up to this."""
+
+
+class Answered(Struct, frozen=True):
+    """A replica's answer to the request that was sent under `token`."""
+
+    replica: str
+    token: int
+    answer: Reply | Unanswered
+
+
+class Resolved(Struct, frozen=True):
+    """The decision that a task asked for has been made, or has failed."""
+
+    result: Any
+
+
+Event = Answered | Resolved | None
+Steps = Generator[float, Event, Any]
+
+
+class Expired(Exception):
+    """No quorum: the deadline passed, or (`is_refused`) all replicas answered and too few agreed.
+
+    `answered` are the replicas that did answer the last round.
+    """
+
+    def __init__(self, detail: str, answered: Iterable[str] = (), *, is_refused: bool = False) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.answered = frozenset(answered)
+        self.is_refused = is_refused
+
+    def outcome(self, is_unknown: bool) -> Failed:
+        """What to tell the caller; `is_unknown`: something that may take effect was sent."""
+        if is_unknown:
+            return Failed("unknown", self.detail, definite=False, answered=self.answered)
+        reason: Literal["refused", "unavailable"] = "refused" if self.is_refused else "unavailable"
+        return Failed(reason, self.detail, definite=True, answered=self.answered)
+
+
+class Sender(Protocol):
+    """What a task needs of the machine that runs it."""
+
+    def send_for(self, task: "Task", replica: str, request: Request) -> int:
+        """Send, and deliver the answer to the task under the returned token."""
+
+
+class Task:
+    """One running generator: its inbox, its deadline and the present time."""
+
+    def __init__(self, number: int, sender: Sender, now: Now, deadline_s: float) -> None:
+        self.number: Final = number
+        self.deadline_s = deadline_s
+        self.inbox: list[Event] = []
+        self.steps: Steps | None = None
+        self.is_begun = False
+        self.on_end: Callable[[], None] | None = None
+        self.wake_s: float = now.mono_s
+        self.now = now
+        self._sender = sender
+
+    def send(self, replica: str, request: Request) -> int:
+        """Send `request`; its answer comes as an Answered with the returned token."""
+        return self._sender.send_for(self, replica, request)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self.now.mono_s >= self.deadline_s
+
+
+class Gathering:
+    """Replies to one round: the same kind of request to each of several replicas, sent again while unanswered."""
+
+    def __init__(self, task: Task, request_to: Callable[[str], Request], replicas: Iterable[str]) -> None:
+        self.replies: dict[str, Reply] = {}
+        self.troubles: dict[str, str] = {}
+        self.is_sent: set[str] = set()
+        self._task = task
+        self._request_to = request_to
+        self._pending: dict[str, tuple[int, float, float]] = {}
+        for replica in replicas:
+            self._send(replica, RESEND_S_FIRST)
+
+    def _send(self, replica: str, delay_s: float) -> None:
+        token = self._task.send(replica, self._request_to(replica))
+        self._pending[replica] = (token, self._task.now.mono_s + delay_s, delay_s)
+
+    def again(self, replica: str) -> None:
+        """Ask the replica anew, with what the request is now."""
+        self.replies.pop(replica, None)
+        self._send(replica, RESEND_S_FIRST)
+
+    @property
+    def next_resend_s(self) -> float:
+        """When the next request without an answer is due again."""
+        return min((due for _, due, _ in self._pending.values()), default=float("inf"))
+
+    def resend_due(self) -> None:
+        """Send again what has had no answer for its time; the wait doubles."""
+        for replica, (_, due, delay_s) in list(self._pending.items()):
+            if due <= self._task.now.mono_s:
+                self._send(replica, min(2 * delay_s, RESEND_S_MAX))
+
+    def note(self, event: Answered) -> bool:
+        """Record an answer of this round; False when it belongs to another."""
+        token, _, delay_s = self._pending.get(event.replica, (0, 0.0, 0.0))
+        if token != event.token:
+            return False
+        if isinstance(event.answer, Unanswered) and not event.answer.definite:
+            self.is_sent.add(event.replica)
+        if isinstance(event.answer, Unanswered) and not event.answer.refused:
+            self.troubles[event.replica] = event.answer.detail
+            self._pending[event.replica] = (0, self._task.now.mono_s + delay_s, delay_s)
+            return True
+        del self._pending[event.replica]
+        if isinstance(event.answer, Refused | Unanswered):
+            self.troubles[event.replica] = event.answer.detail
+        else:
+            self.replies[event.replica] = event.answer
+        return True
+
+    def wait(
+        self, is_enough: Callable[[], bool], until_s: float = float("inf")
+    ) -> Generator[float, Event, bool]:
+        """Wait until `is_enough()` (True) or `until_s` (False).
+
+        Expired at the task's deadline, or when every replica has answered and it is still not enough.
+        """
+        while not is_enough():
+            if self._task.is_late:
+                raise Expired(self._explain(), self.replies)
+            if not self._pending:
+                raise Expired(self._explain(), self.replies, is_refused=True)
+            if self._task.now.mono_s >= until_s:
+                return False
+            event = yield min(self.next_resend_s, until_s, self._task.deadline_s)
+            if isinstance(event, Answered):
+                self.note(event)
+            elif event is None:
+                self.resend_due()
+        return True
+
+    def _explain(self) -> str:
+        answered = ", ".join(sorted(self.replies)) or "no replica"
+        silent = ", ".join(
+            f"{replica} ({self.troubles.get(replica, 'no answer')})"
+            for replica in sorted(self._pending.keys() | self.troubles.keys())
+            if replica not in self.replies
+        )
+        return f"answered in time: {answered}; did not: {silent or 'none'}"

@@ -1,0 +1,128 @@
+"""Quorum choices: how many votes each event class reads before and writes after. Pure.
+
+A choice whose dependent classes can miss each other cannot be constructed. For votes the test is a sum: sets of i and f
+votes out of N always meet exactly when i + f > N (Gifford 1979); which classes must meet says the data type's
+dependency relation (Herlihy 1986, theorem 9).
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple
+
+from quorate.adts.specification import EventClass, Kind, Specification, operation_of
+
+Ordering = Literal["clock", "quorum"]
+"""How blind operations of different front ends get their order: by clocks, or by reading an initial quorum first."""
+
+
+class BadChoice(ValueError):
+    """A quorum choice that does not fit the data type or the replicas."""
+
+
+class Sizes(NamedTuple):
+    """Votes of an event class's initial and final quorum."""
+
+    initial: int
+    final: int
+
+
+class QuorumChoice:
+    """A valid quorum choice for one data type.
+
+    `votes` maps replica ids to votes; `classes` maps event classes to (initial, final). Classes left out are filled in:
+    finals with a majority where the event changes the state (zero otherwise), initials with the least that meets all
+    they depend on. Raises BadChoice, which names the pair that fails to intersect and the sizes.
+    """
+
+    def __init__(
+        self,
+        specification: Specification,
+        votes: Mapping[str, int],
+        classes: Mapping[EventClass, tuple[int, int]] | None = None,
+        *,
+        ordering: Ordering = "clock",
+    ) -> None:
+        self.specification: Final = specification
+        self.votes: Final = dict(votes)
+        self.total: Final = sum(self.votes.values())
+        self.ordering: Final = ordering
+        _check_given(specification, self.total, classes or {})
+        self.classes: Final = _filled(specification, self.total, classes or {}, ordering)
+        _check_intersections(self)
+
+    def sizes(self, event_class: EventClass) -> Sizes:
+        """The quorum sizes of an event class."""
+        return self.classes[event_class]
+
+    def final_of_kind(self, kind: Kind) -> int:
+        """The largest final quorum among classes of `kind` (blind events of one type share their final quorum)."""
+        return max(
+            (sizes.final for name, sizes in self.classes.items() if self._kind(name) is kind), default=0
+        )
+
+    def initial_of_kind(self, kind: Kind) -> int:
+        """The largest initial quorum among classes of `kind`."""
+        return max(
+            (sizes.initial for name, sizes in self.classes.items() if self._kind(name) is kind), default=0
+        )
+
+    def initial_of(self, operation: str) -> int:
+        """The initial quorum of an operation: its outcomes share it, for nobody knows the outcome before reading."""
+        return max(sizes.initial for name, sizes in self.classes.items() if operation_of(name) == operation)
+
+    def _kind(self, event_class: EventClass) -> Kind:
+        return self.specification.kinds[operation_of(event_class)]
+
+
+def _check_given(
+    specification: Specification, total: int, classes: Mapping[EventClass, tuple[int, int]]
+) -> None:
+    if total < 1:
+        raise BadChoice("the replicas have no votes at all: give at least one of them a vote")
+    for name, sizes in classes.items():
+        if name not in specification.depends:
+            known = ", ".join(specification.depends)
+            raise BadChoice(f"a {specification.name} has no event class {name!r}: use {known}")
+        if not all(0 <= size <= total for size in sizes):
+            raise BadChoice(f"{name} {list(sizes)}: a quorum has 0 to {total} votes here")
+        if name in specification.changes and sizes[1] < 1:
+            raise BadChoice(
+                f"{name} {list(sizes)} changes the state: its final quorum must have at least 1 vote"
+            )
+
+
+def _filled(
+    specification: Specification,
+    total: int,
+    given: Mapping[EventClass, tuple[int, int]],
+    ordering: Ordering,
+) -> Mapping[EventClass, Sizes]:
+    majority = total // 2 + 1
+    finals = {
+        name: given[name][1] if name in given else majority if name in specification.changes else 0
+        for name in specification.depends
+    }
+    filled = {}
+    for name in specification.depends:
+        least = max(
+            (total + 1 - finals[other] for other in _must_meet(specification, name, ordering)), default=0
+        )
+        filled[name] = Sizes(given[name][0] if name in given else least, finals[name])
+    return filled
+
+
+def _must_meet(specification: Specification, name: EventClass, ordering: Ordering) -> frozenset[EventClass]:
+    """The classes that `name` must see; with quorum ordering, blind events also see each other's timestamps."""
+    if ordering == "quorum" and specification.kinds[operation_of(name)] is Kind.BLIND:
+        return specification.depends[name] | specification.changes
+    return specification.depends[name]
+
+
+def _check_intersections(choice: QuorumChoice) -> None:
+    for name, sizes in choice.classes.items():
+        for other in sorted(_must_meet(choice.specification, name, choice.ordering)):
+            final = choice.classes[other].final
+            if sizes.initial + final <= choice.total:
+                raise BadChoice(
+                    f"{name} does not meet {other}: initial quorum {sizes.initial} + final quorum {final} "
+                    f"must exceed the {choice.total} votes; {name} depends on {other}"
+                )

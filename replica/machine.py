@@ -1,0 +1,258 @@
+"""The replica: what it answers to a request, and what it must have on disk before it does. Pure.
+
+Owns the promises of one replica (DESIGN section 2): fences never fall, a promised turn refuses lower ballots, an
+accepted summary is replaced only by a higher ballot, rows are collected only below a *committed* horizon. It knows
+neither time (it arrives as `now_us`) nor disk (reads come through `Log`, writes leave as effects), nor other replicas.
+"""
+
+from typing import Final
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from quorate.adts.catalogue import adt_of, is_object_name
+from quorate.adts.log import Entry
+from quorate.api_specs.messages import (
+    Accept,
+    Accepted,
+    Append,
+    Appended,
+    Collect,
+    Collected,
+    Commit,
+    Committed,
+    Refused,
+    Reply,
+    Request,
+    Row,
+    Scan,
+    Scanned,
+    Status,
+    Window,
+)
+from quorate.gc.collection import collected_by_commit, collected_by_completion, may_forget
+from quorate.replica.ports import Effect, Forget, Log, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.timestamps.ballot import turn_of
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, wall_us
+
+Handled = tuple[Reply, list[Effect]]
+
+
+class Bounds:
+    """How far timestamps may be from the replica's clock, and how large a page may get."""
+
+    def __init__(self, *, offset_max_s: float, retry_window_s: float, page_entries_max: int) -> None:
+        self.offset_max_us: Final = int(offset_max_s * 1e6)
+        self.retry_window_us: Final = int(retry_window_s * 1e6)
+        self.page_entries_max: Final = page_entries_max
+
+
+def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events: bool = False) -> Handled:
+    """The reply to `request`, and the effects that must be durable before the reply is sent.
+
+    `keeps_events`: the object's logs keep decided events and are never collected (`collect = false`).
+    """
+    if isinstance(request, Scan):
+        return _scan(request, log, bounds), []
+    if (refusal := _refusal(request, now_us, bounds)) is not None:
+        return refusal, []
+    state = _state(request.object, log)
+    match request:
+        case Append():
+            return _append(request, state, log)
+        case Collect():
+            return _collect(request, state, log, bounds)
+        case Accept():
+            return _accept(request, state, log, bounds, keeps_events)
+        case Commit():
+            return _commit(request, state, log, keeps_events)
+
+
+def _state(name: str, log: Log) -> ObjectState:
+    return log.state(name) or ObjectState(name, fence=log.floor(), promised=log.floor())
+
+
+def _status(state: ObjectState) -> Status:
+    return Status(state.fence, state.promised, state.accepted, state.committed, state.horizon)
+
+
+def _changed(before: ObjectState, after: ObjectState) -> list[Effect]:
+    return [] if after == before else [PutState(after)]
+
+
+def _refusal(request: Append | Collect | Accept | Commit, now_us: int, bounds: Bounds) -> Refused | None:
+    """Timestamps that would drag every clock along, or that outlived what the replica remembers, are refused."""
+    if (problem := _malformed(request)) is not None:
+        return Refused("bad-request", problem)
+    for timestamp in _claimed(request):
+        ahead_us = wall_us(timestamp) - now_us
+        if timestamp != INFINITY and ahead_us > bounds.offset_max_us:
+            detail = (
+                f"{timestamp} is {ahead_us / 1e6:.3f} s ahead of this replica's clock: set the sender's clock"
+            )
+            return Refused("clock-ahead", detail, ahead_us)
+    if isinstance(request, Append) and request.attempt != "repair":
+        oldest_us = min((wall_us(entry.t) for entry in request.entries), default=now_us) - now_us
+        if request.attempt == "first" and -oldest_us > bounds.offset_max_us:
+            detail = f"the entry is stamped {-oldest_us / 1e6:.3f} s behind this replica's clock: set the sender's clock"
+            return Refused("clock-behind", detail, oldest_us)
+        if -oldest_us > bounds.retry_window_us:
+            return Refused(
+                "too-old", "the entry is older than the retry window: its outcome is unknown", oldest_us
+            )
+    return None
+
+
+def _malformed(request: Append | Collect | Accept | Commit) -> str | None:
+    if not is_object_name(request.object):
+        return "the object's name is not TYPE/NAME (dictionary/NAME/KEY) of the allowed characters"
+    entries = request.entries if isinstance(request, Append) else ()
+    if any(entry.value is UNSET for entry in entries):
+        return "an entry without its value cannot be stored"
+    if any(entry.value is None for entry in entries) and adt_of(request.object) != "dictionary":
+        return "only a dictionary's entries can be deletions (null value)"
+    return None
+
+
+def _claimed(request: Append | Collect | Accept | Commit) -> list[Timestamp]:
+    match request:
+        case Append():
+            return [entry.t for entry in request.entries]
+        case Collect():
+            return [request.fence] if request.ballot is None else [request.fence, turn_of(request.ballot)]
+        case Accept():
+            then = [] if request.then is None else [request.then.fence]
+            return [turn_of(request.ballot), request.summary.horizon, *then]
+        case Commit():
+            return [turn_of(request.ballot), request.horizon, request.buried]
+
+
+def _append(request: Append, state: ObjectState, log: Log) -> Handled:
+    here = log.stored(request.object, [entry.t for entry in request.entries])
+    new = [entry for entry in request.entries if entry.t not in here and entry.t > state.fence]
+    stored = tuple(entry.t in here or entry.t > state.fence for entry in request.entries)
+    effects: list[Effect] = [
+        PutRow(request.object, entry) for entry in {entry.t: entry for entry in new}.values()
+    ]
+    if effects and log.state(request.object) is None:
+        effects.append(PutState(state))
+    return Appended(_status(state), stored), effects
+
+
+def _collect(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Handled:
+    promised = state.promised if request.ballot is None else turn_of(request.ballot)
+    if promised < state.promised:
+        return Collected(_status(state), refused=True, summary=None), []
+    fence = max(state.fence, request.fence, _fence_of_next(request, state, log))
+    after = replace(state, promised=promised, fence=fence)
+    return _read(request, after, log, bounds), _changed(state, after)
+
+
+def _fence_of_next(request: Collect, state: ObjectState, log: Log) -> Timestamp:
+    if not request.fence_next or request.window is None:
+        return ZERO
+    above = max(request.window.after, state.summary.horizon)
+    return log.nth(request.object, above, request.fence_next) or ZERO
+
+
+def _read(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Collected:
+    """Summary and rows; read after promise and fence, so that nothing at or below the fence can slip in later."""
+    summary = None if request.known == state.accepted else state.summary
+    rows = log.wanted(request.object, request.wanted) if request.wanted else []
+    if request.window is None:
+        return Collected(_status(state), summary=summary, rows=tuple(rows), since=log.arrival(), upto=ZERO)
+    found, since, upto, more = _read_window(request.window, state, log, bounds.page_entries_max)
+    if not request.window.payload:
+        found = [Row(Entry(row.entry.id, row.entry.t), row.complete) for row in found]
+    return Collected(_status(state), summary=summary, rows=(*rows, *found), since=since, upto=upto, more=more)
+
+
+def _read_window(
+    window: Window, state: ObjectState, log: Log, page_max: int
+) -> tuple[list[Row], int, Timestamp, bool]:
+    """What arrived in the window since, then what lies above it; as rows, arrival number, new upper end, cut off."""
+    after = max(window.after, state.collected)
+    arrived = (
+        log.arrivals(state.name, after, window.upto, window.since, page_max) if window.upto > after else []
+    )
+    rows = [row for _, row in arrived]
+    if len(arrived) == page_max:
+        return rows, arrived[-1][0], window.upto, True
+    limit = min(window.limit, page_max - len(arrived))
+    if window.upto == INFINITY or limit == 0:
+        return rows, log.arrival(), max(window.upto, after), False
+    above = log.rows(state.name, max(after, window.upto), limit)
+    upto = above[-1].entry.t if len(above) == limit else INFINITY
+    return rows + above, log.arrival(), upto, False
+
+
+def _accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps_events: bool) -> Handled:
+    if turn_of(request.ballot) < state.promised or request.ballot < state.accepted:
+        return Accepted(_status(state), refused=True), []
+    after = state
+    effects: list[Effect] = []
+    if request.ballot > state.accepted:
+        turn = turn_of(request.ballot)
+        after = replace(state, promised=turn, accepted=request.ballot, summary=request.summary)
+        if keeps_events and request.event:
+            effects.append(PutEvent(request.object, turn, request.event))
+    then = None
+    if request.then is not None:
+        answer, _ = _collect(request.then, after, log, bounds)
+        assert isinstance(answer, Collected)
+        then = answer
+        after = replace(after, fence=answer.status.fence, promised=answer.status.promised)
+    return Accepted(_status(after), then=then), effects + _changed(state, after)
+
+
+def _commit(request: Commit, state: ObjectState, log: Log, keeps_events: bool) -> Handled:
+    after = _decided(request, state)
+    effects: list[Effect] = []
+    if request.complete:
+        effects.append(MarkComplete(request.object, request.complete))
+    if not keeps_events:
+        after = replace(after, collected=_collected(request, after, log))
+    if request.buried > ZERO and _is_buried(request.buried, after, log):
+        floor = max(after.fence, after.promised, turn_of(after.accepted), request.buried, log.floor())
+        return Committed(_status(after)), [Forget(request.object, floor)]
+    return Committed(_status(after)), effects + _changed(state, after)
+
+
+def _is_buried(buried: Timestamp, state: ObjectState, log: Log) -> bool:
+    here = next((row.entry for row in log.wanted(state.name, [buried])), None)
+    return may_forget(buried, state.summary, here, is_newer_here=bool(log.rows(state.name, buried, 1)))
+
+
+def _decided(request: Commit, state: ObjectState) -> ObjectState:
+    """A decided summary counts as accepted too. A mark without the summary helps only where it was accepted."""
+    if request.ballot <= state.committed:
+        return state
+    if request.ballot > state.accepted:
+        if request.summary is None:
+            return state
+        state = replace(state, accepted=request.ballot, summary=request.summary)
+    return replace(state, committed=request.ballot, horizon=max(state.horizon, request.horizon))
+
+
+def _collected(request: Commit, state: ObjectState, log: Log) -> Timestamp:
+    collected = max(state.collected, collected_by_commit(adt_of(state.name), state.horizon))
+    complete = log.stored(state.name, request.complete) if request.complete else set()
+    newest = collected_by_completion(adt_of(state.name), complete)
+    below = None if newest is None else log.below(state.name, newest)
+    return max(collected, below or ZERO)
+
+
+def _scan(request: Scan, log: Log, bounds: Bounds) -> Scanned:
+    """Objects by name, each with the newest page of its log."""
+    found: list[tuple[str, Collected]] = []
+    limit = min(request.limit, bounds.page_entries_max)
+    names = log.names(request.prefix, request.after, limit + 1)
+    for name in names[:limit]:
+        state = _state(name, log)
+        rows = tuple(log.newest(name, state.collected, bounds.page_entries_max))
+        events = tuple(log.events(name))
+        answer = Collected(
+            _status(state), summary=state.summary, rows=rows, since=log.arrival(), events=events
+        )
+        found.append((name, answer))
+    return Scanned(tuple(found), more=len(names) > limit)

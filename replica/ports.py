@@ -1,0 +1,114 @@
+"""What the replica machine asks of its store, and what it tells it to write. Pure: one real store, one simulated.
+
+Who holds what: the store holds objects and logs; the machine decides on one request at a time from what it reads
+through `Log`, and returns the writes as effects; the store applies them in the transaction of the whole batch.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from quorate.adts.log import NOTHING, Entry, Summary
+from quorate.api_specs.messages import Row
+from quorate.timestamps.ballot import NO_BALLOT, Ballot
+from quorate.timestamps.timestamp import ZERO, Timestamp
+
+
+class ObjectState(Struct, frozen=True, omit_defaults=True):
+    """All that a replica has promised for one object, besides its log.
+
+    Rows at or below `collected` are history: no view needs them; they stay for the retry window and are then deleted.
+    """
+
+    name: str
+    fence: Timestamp = ZERO
+    promised: Timestamp = ZERO
+    accepted: Ballot = NO_BALLOT
+    summary: Summary = NOTHING
+    committed: Ballot = NO_BALLOT
+    horizon: Timestamp = ZERO
+    collected: Timestamp = ZERO
+
+
+class Log(Protocol):
+    """Reads of one replica's store, within a transaction that also holds all effects applied before.
+
+    `arrival` numbers rise by at least one with every row put, over all objects of the store.
+    """
+
+    def state(self, name: str) -> ObjectState | None:
+        """The object's state, or None when the store does not know it."""
+
+    def floor(self) -> Timestamp:
+        """Fence and promise of every object that the store does not know (what it forgot is at or below)."""
+
+    def stored(self, name: str, timestamps: Sequence[Timestamp]) -> set[Timestamp]:
+        """Those of `timestamps` that have a row, history included."""
+
+    def arrivals(
+        self, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int
+    ) -> list[tuple[int, Row]]:
+        """Rows in (after, upto] with an arrival number above `since`, by arrival number, at most `limit`."""
+
+    def rows(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+        """Rows above `after`, by timestamp, at most `limit`."""
+
+    def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+        """The newest rows above `after`, by timestamp, at most `limit`."""
+
+    def nth(self, name: str, after: Timestamp, n: int) -> Timestamp | None:
+        """The timestamp of the n-th row above `after` (of the last one when there are fewer; None without any)."""
+
+    def below(self, name: str, timestamp: Timestamp) -> Timestamp | None:
+        """The greatest timestamp of a row below `timestamp`."""
+
+    def wanted(self, name: str, timestamps: Sequence[Timestamp]) -> list[Row]:
+        """The rows with these timestamps, history included, with payloads."""
+
+    def arrival(self) -> int:
+        """The arrival number of the latest row put."""
+
+    def events(self, name: str) -> list[tuple[Timestamp, str]]:
+        """The decided events that the log keeps, by timestamp."""
+
+    def names(self, prefix: str, after: str, limit: int) -> list[str]:
+        """Names of known objects that start with `prefix`, above `after`, in order."""
+
+
+class PutRow(Struct, frozen=True):
+    """Add a row to the object's log; its timestamp is not there yet."""
+
+    name: str
+    entry: Entry
+
+
+class PutState(Struct, frozen=True):
+    """Replace the object's state."""
+
+    state: ObjectState
+
+
+class PutEvent(Struct, frozen=True):
+    """Keep a decided event in the object's log."""
+
+    name: str
+    t: Timestamp
+    event: str
+
+
+class MarkComplete(Struct, frozen=True):
+    """Mark the rows with these timestamps as complete, where they exist."""
+
+    name: str
+    timestamps: tuple[Timestamp, ...]
+
+
+class Forget(Struct, frozen=True):
+    """Delete the object and its log, and raise the store's floor to `floor`."""
+
+    name: str
+    floor: Timestamp
+
+
+Effect = PutRow | PutState | PutEvent | MarkComplete | Forget

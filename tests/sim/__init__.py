@@ -1,0 +1,1 @@
+"""Seeded simulation of the shipped machines: virtual time, faulty network, crashes, and checkers of what was promised."""

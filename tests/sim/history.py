@@ -1,0 +1,150 @@
+"""Histories: what clients invoked and what they got, in the order in which it happened, in the words of the data types.
+
+Owns the translation from operations and outcomes of the front end to invocations of the serial specifications. It must
+not know what is right: `tests.sim.linearizability` and `tests.sim.checkers` judge.
+"""
+
+from itertools import pairwise
+from typing import Any, Final
+
+from msgspec import Struct
+
+from quorate.adts.catalogue import adt_of
+from quorate.client_sdk.effects import (
+    Bury,
+    CompareAndSet,
+    Dequeue,
+    Done,
+    Enqueue,
+    Failed,
+    Items,
+    Operation,
+    Outcome,
+    Peek,
+    PutIfAbsent,
+    QueueSize,
+    Read,
+    Write,
+)
+
+NEVER: Final = 1 << 60
+"""The moment at which a call returns whose outcome nobody learned."""
+
+
+class Call(Struct):
+    """One call: when it was invoked and when it returned (sequence numbers of the history), and with what.
+
+    A call that returned `NEVER` is unknown: it may take effect once, at any moment from its invocation on, or never.
+    `results` of Deq are the items it took (none: Empty); `count` is how many it may take at most.
+    `after` is the call of the same batch that must take effect first.
+    """
+
+    operation: str
+    args: tuple[Any, ...]
+    invoked: int
+    returned: int = NEVER
+    results: tuple[Any, ...] = ()
+    count: int = 1
+    after: "Call | None" = None
+    who: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it returned."""
+        return self.returned < NEVER
+
+    def __str__(self) -> str:
+        when = f"{self.invoked}..{self.returned if self.is_known else '?'}"
+        got = f" -> {self.results}" if self.is_known else " -> unknown"
+        return f"{when:>12} {self.who:8} {self.operation}{self.args}{got}"
+
+
+class History:
+    """Calls by object; a dictionary with all its keys is one object."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, list[Call]] = {}
+        self.outcomes: dict[str, int] = {}
+        self._moment = 0
+
+    def invoke(self, operation: Operation, who: str) -> list[Call]:
+        """Note that `operation` starts; its calls are unknown until `finish`."""
+        self._moment += 1
+        calls = _calls(operation, self._moment, who)
+        name = "/".join(operation.object.split("/")[:2])
+        self.calls.setdefault(name, []).extend(calls)
+        return calls
+
+    def finish(self, operation: Operation, calls: list[Call], outcome: Outcome) -> None:
+        """Note how `operation` ended. Calls that certainly did nothing are struck out."""
+        self._moment += 1
+        self._count(outcome)
+        if isinstance(outcome, Done):
+            results = _results(operation, outcome.result)
+            for call in calls:
+                call.returned, call.results = self._moment, results
+            return
+        for call in calls:
+            call.after = None
+        if outcome.definite:
+            name = "/".join(operation.object.split("/")[:2])
+            gone = {id(call) for call in calls}
+            self.calls[name] = [call for call in self.calls[name] if id(call) not in gone]
+
+    def _count(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Failed):
+            kind = "definite" if outcome.definite else "indefinite"
+            word = f"{outcome.reason} ({kind})"
+        else:
+            word = outcome.event_class
+        self.outcomes[word] = self.outcomes.get(word, 0) + 1
+
+
+def _calls(operation: Operation, moment: int, who: str) -> list[Call]:
+    if isinstance(operation, Enqueue):
+        calls = [Call("Enq", (value,), moment, who=who) for value in operation.values]
+        for first, second in pairwise(calls):
+            second.after = first
+        return calls
+    if isinstance(operation, Dequeue):
+        return [Call("Deq", (), moment, count=operation.items_max, who=who)]
+    if isinstance(operation, Bury):
+        return []
+    word, args = _word(operation)
+    return [Call(word, (*operation.object.split("/")[2:], *args), moment, who=who)]
+
+
+def _word(operation: Operation) -> tuple[str, tuple[Any, ...]]:
+    """The operation's name in its data type, and its arguments without the key."""
+    is_key = adt_of(operation.object) == "dictionary"
+    match operation:
+        case Read():
+            return "Get" if is_key else "Read", ()
+        case Write(_, None) if is_key:
+            return "Delete", ()
+        case Write(_, value):
+            return "Put" if is_key else "Write", (value,)
+        case CompareAndSet(_, old, new):
+            return "Cas", (old, new)
+        case PutIfAbsent(_, value):
+            return "PutIfAbsent", (value,)
+    return {Peek: "Peek", QueueSize: "Size", Items: "Items"}[type(operation)], ()
+
+
+def _results(operation: Operation, result: Any) -> tuple[Any, ...]:
+    """Results in the words of the data type: conditional changes give "Ok" or how they failed."""
+    match operation:
+        case Enqueue() | Write() | Bury():
+            return ()
+        case Dequeue() | Peek():
+            return tuple(result)
+        case QueueSize():
+            return (result.size,)
+        case Items():
+            return (frozenset(result.items()),)
+        case CompareAndSet():
+            return ("Ok" if result else "Fail",)
+        case PutIfAbsent():
+            return ("Ok" if result else "Present",)
+        case Read():
+            return (result,)

@@ -1,0 +1,290 @@
+"""The simulated twin of a replica's store, and a whole replica in memory on top of it.
+
+Owns one replica's objects and logs, with a durable part and a transaction that a crash loses. It must not know what the
+rows mean: every decision is the replica machine's (`quorate.replica.machine.handle`).
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Sequence
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.messages import Batch, BatchReply, Reply, Row, Scan
+from quorate.replica.machine import Bounds, handle
+from quorate.replica.ports import Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.timestamps.ballot import turn_of
+from quorate.timestamps.clock import HybridClock
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, wall_us
+
+
+class OtherCluster(ValueError):
+    """The batch comes from a front end that holds another cluster document."""
+
+
+class _Object:
+    """One object: its state, its rows by timestamp, and the order in which they arrived."""
+
+    def __init__(self) -> None:
+        self.state: ObjectState | None = None
+        self.rows: dict[Timestamp, tuple[int, Row]] = {}
+        self.order: list[Timestamp] = []
+        self.arrived: list[tuple[int, Timestamp]] = []
+        self.events: dict[Timestamp, str] = {}
+
+
+class MemoryStore:
+    """`quorate.replica.ports.Log` in memory. `apply` writes into the open transaction; `commit` makes it durable."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, _Object] = {}
+        self._arrival = 0
+        self._floor = ZERO
+        self._highest = ZERO
+        self._undo: list[Callable[[], object]] = []
+
+    @property
+    def highest(self) -> Timestamp:
+        """At or above every timestamp that the store holds."""
+        return self._highest
+
+    def state(self, name: str) -> ObjectState | None:
+        """See Log."""
+        found = self._objects.get(name)
+        return None if found is None else found.state
+
+    def floor(self) -> Timestamp:
+        """See Log."""
+        return self._floor
+
+    def stored(self, name: str, timestamps: Sequence[Timestamp]) -> set[Timestamp]:
+        """See Log."""
+        found = self._objects.get(name)
+        return set() if found is None else {t for t in timestamps if t in found.rows}
+
+    def arrivals(
+        self, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int
+    ) -> list[tuple[int, Row]]:
+        """See Log."""
+        found = self._objects.get(name)
+        if found is None:
+            return []
+        rows: list[tuple[int, Row]] = []
+        for number, t in found.arrived[bisect_left(found.arrived, (since + 1, ZERO)) :]:
+            if after < t <= upto and found.rows.get(t, (0,))[0] == number:
+                rows.append(found.rows[t])
+                if len(rows) == limit:
+                    break
+        return rows
+
+    def rows(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+        """See Log."""
+        found = self._objects.get(name)
+        if found is None:
+            return []
+        start = bisect_right(found.order, after)
+        return [found.rows[t][1] for t in found.order[start : start + limit]]
+
+    def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+        """See Log."""
+        found = self._objects.get(name)
+        if found is None:
+            return []
+        start = max(bisect_right(found.order, after), len(found.order) - limit)
+        return [found.rows[t][1] for t in found.order[start:]]
+
+    def nth(self, name: str, after: Timestamp, n: int) -> Timestamp | None:
+        """See Log."""
+        rows = self.rows(name, after, n)
+        return rows[-1].entry.t if rows else None
+
+    def below(self, name: str, timestamp: Timestamp) -> Timestamp | None:
+        """See Log."""
+        found = self._objects.get(name)
+        index = 0 if found is None else bisect_left(found.order, timestamp)
+        return None if found is None or index == 0 else found.order[index - 1]
+
+    def wanted(self, name: str, timestamps: Sequence[Timestamp]) -> list[Row]:
+        """See Log."""
+        found = self._objects.get(name)
+        return [] if found is None else [found.rows[t][1] for t in timestamps if t in found.rows]
+
+    def arrival(self) -> int:
+        """See Log."""
+        return self._arrival
+
+    def events(self, name: str) -> list[tuple[Timestamp, str]]:
+        """See Log."""
+        found = self._objects.get(name)
+        return [] if found is None else sorted(found.events.items())
+
+    def names(self, prefix: str, after: str, limit: int) -> list[str]:
+        """See Log."""
+        known = (name for name, found in self._objects.items() if found.state is not None)
+        return sorted(name for name in known if name.startswith(prefix) and name > after)[:limit]
+
+    def objects(self) -> list[str]:
+        """The names of all objects that the store knows; for checkers."""
+        return self.names("", "", len(self._objects))
+
+    def row_count(self, name: str) -> int:
+        """How many rows the object has, history included; for checkers."""
+        found = self._objects.get(name)
+        return 0 if found is None else len(found.rows)
+
+    def apply(self, effect: Effect) -> None:
+        """Write one effect into the open transaction."""
+        match effect:
+            case PutRow(name, entry):
+                self._arrival += 1
+                self._put(name, Row(entry), self._arrival)
+                self._undo.append(lambda: self._drop(name, entry.t))
+                self._note(entry.t)
+            case PutState(state):
+                self._put_state(state.name, state)
+                self._note(max(state.promised, turn_of(state.accepted)))
+                if state.fence != INFINITY:
+                    self._note(state.fence)
+            case PutEvent(name, t, event):
+                self._object(name).events[t] = event
+                self._undo.append(lambda: self._objects[name].events.pop(t))
+            case MarkComplete(name, timestamps):
+                self._mark(name, timestamps)
+            case Forget(name, floor):
+                self._forget(name, floor)
+
+    def commit(self) -> None:
+        """Make all that was applied durable."""
+        self._undo.clear()
+
+    def crash(self) -> None:
+        """Lose what was applied since the last commit."""
+        while self._undo:
+            self._undo.pop()()
+
+    def prune(self, before_us: int) -> int:
+        """Delete, for good, history rows whose timestamps are older than `before_us`; the number of them."""
+        assert not self._undo, "pruning is a transaction of its own"
+        deleted = 0
+        for name, found in self._objects.items():
+            if found.state is not None and found.order and found.order[0] <= found.state.collected:
+                history = found.order[: bisect_right(found.order, found.state.collected)]
+                for t in history:
+                    if wall_us(t) < before_us:
+                        self._drop(name, t)
+                        deleted += 1
+                found.arrived = [(number, t) for number, t in found.arrived if t in found.rows]
+        return deleted
+
+    def _object(self, name: str) -> _Object:
+        return self._objects.setdefault(name, _Object())
+
+    def _note(self, t: Timestamp) -> None:
+        # Not undone by a crash: a clock that is too high does no harm, as one that falls back would.
+        self._highest = max(self._highest, t)
+
+    def _put(self, name: str, row: Row, number: int) -> None:
+        found = self._object(name)
+        assert row.entry.t not in found.rows, "the machine puts a timestamp once"
+        found.rows[row.entry.t] = (number, row)
+        insort(found.order, row.entry.t)
+        found.arrived.append((number, row.entry.t))
+
+    def _drop(self, name: str, t: Timestamp) -> None:
+        found = self._objects[name]
+        del found.rows[t]
+        del found.order[bisect_left(found.order, t)]
+
+    def _put_state(self, name: str, state: ObjectState | None) -> None:
+        found = self._object(name)
+        before = found.state
+        found.state = state
+
+        def undo() -> None:
+            found.state = before
+
+        self._undo.append(undo)
+
+    def _mark(self, name: str, timestamps: Sequence[Timestamp]) -> None:
+        found = self._objects.get(name)
+        if found is None:
+            return
+        for t in timestamps:
+            if t in found.rows and not found.rows[t][1].complete:
+                number, row = found.rows[t]
+                found.rows[t] = (number, Row(row.entry, complete=True))
+
+                def undo(t: Timestamp = t, kept: tuple[int, Row] = (number, row)) -> None:
+                    found.rows[t] = kept
+
+                self._undo.append(undo)
+
+    def _forget(self, name: str, floor: Timestamp) -> None:
+        before, floor_before = self._objects.pop(name, None), self._floor
+        self._floor = max(self._floor, floor)
+        self._note(floor)
+
+        def undo() -> None:
+            self._floor = floor_before
+            self._objects.pop(name, None)
+            if before is not None:
+                self._objects[name] = before
+
+        self._undo.append(undo)
+
+
+class InMemoryReplica:
+    """A replica without disk and network: the shipped machine over a MemoryStore.
+
+    `now_us` arguments are this replica's wall clock, in microseconds.
+    """
+
+    def __init__(self, document: ClusterDocument, replica_id: str) -> None:
+        self.document = document
+        self.id = replica_id
+        self.store = MemoryStore()
+        self._bounds = Bounds(
+            offset_max_s=document.clock.offset_max_s,
+            retry_window_s=document.limits.retry_window_s,
+            page_entries_max=document.limits.page_entries_max,
+        )
+        self._keeps_events: dict[str, bool] = {}
+        self._number = 0
+        self._clock = HybridClock(replica_id)
+        self.start()
+
+    @property
+    def incarnation(self) -> str:
+        """Changes with every start."""
+        return f"{self.id}i{self._number}"
+
+    def start(self) -> None:
+        """Start, or start again after a crash: what was not committed is lost."""
+        self.store.crash()
+        self._number += 1
+        self._clock = HybridClock(self.incarnation)
+        self._clock.witness(self.store.highest)
+
+    def exchange(self, batch: Batch, now_us: int) -> BatchReply:
+        """Handle and commit a batch; OtherCluster when its sender holds another cluster document."""
+        reply = self.handle(batch, now_us)
+        self.store.commit()
+        return reply
+
+    def handle(self, batch: Batch, now_us: int) -> BatchReply:
+        """Handle a batch in the open transaction: the reply must not leave before `store.commit`."""
+        if batch.cluster != self.document.hash:
+            raise OtherCluster(f"replica {self.id} holds the cluster document {self.document.hash[:12]}")
+        replies: list[Reply] = []
+        for request in batch.requests:
+            keeps = not isinstance(request, Scan) and self._keeps(request.object)
+            reply, effects = handle(request, self.store, now_us, self._bounds, keeps)
+            for effect in effects:
+                self.store.apply(effect)
+            replies.append(reply)
+        self._clock.witness(self.store.highest)
+        return BatchReply(self.id, self.incarnation, self._clock.next(now_us), now_us, tuple(replies))
+
+    def _keeps(self, name: str) -> bool:
+        known = self._keeps_events.get(name)
+        if known is None:
+            known = self._keeps_events[name] = not self.document.rule_of(name).collect
+        return known

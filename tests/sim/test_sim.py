@@ -1,0 +1,43 @@
+"""Seeded worlds keep every promise, and the faults that promises are made against do occur in them.
+
+`QUORATE_SEEDS` sets how many seeds are run (`make soak`). Seeds come in chunks, which pytest-xdist spreads.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+
+from tests.sim.run import run_seed
+
+SEEDS: Final = int(os.environ.get("QUORATE_SEEDS", "320"))
+CHUNK: Final = 40
+FIRST_SEED: Final = 1
+
+SOMETIMES: Final = (
+    "fenced replies",
+    "refused ballots",
+    "unknown (indefinite)",
+    "Deq/Empty",
+    "Deq/Ok",
+)
+"""What must occur in every chunk, or its verdict would say little."""
+
+
+@pytest.mark.parametrize("chunk", range(-(-SEEDS // CHUNK)))
+def test_every_promise_is_kept(chunk: int, record_property: Callable[[str, object], None]) -> None:
+    counters: Counter[str] = Counter()
+    given_up = 0
+    seeds = range(FIRST_SEED + chunk * CHUNK, FIRST_SEED + min(SEEDS, (chunk + 1) * CHUNK))
+    for seed in seeds:
+        report = run_seed(seed)
+        counters.update(report.counters)
+        given_up += report.given_up
+    for name, times in sorted(counters.items()):
+        record_property(name, times)
+    print(dict(sorted(counters.items())))
+    assert given_up <= len(seeds) / 20, "too many searches were given up to mean much"
+    if len(seeds) == CHUNK:
+        assert not [name for name in SOMETIMES if not counters[name]], dict(counters)

@@ -1,0 +1,87 @@
+"""The simulated store keeps what the machine wrote, and loses in a crash exactly what was not committed."""
+
+from quorate.adts.log import Entry, Value
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.messages import (
+    Append,
+    Appended,
+    Batch,
+    BatchReply,
+    Collect,
+    Collected,
+    Request,
+    Window,
+)
+from quorate.replica.ports import Forget, MarkComplete, ObjectState, PutRow, PutState
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
+from tests.sim.store import InMemoryReplica, MemoryStore
+
+DOCUMENT = ClusterDocument("sim", tuple(ReplicaInfo(f"r{i}", f"http://r{i}:1") for i in (1, 2, 3)))
+NAME = "queue/q"
+
+
+def at(us: int) -> Timestamp:
+    return make(us, 0, "c1")
+
+
+def entry(us: int) -> Entry:
+    return Entry(at(us), at(us), Value(str(us)))
+
+
+def batch(*requests: Request) -> Batch:
+    return Batch(DOCUMENT.hash, requests)
+
+
+def collect_all(replica: InMemoryReplica, now_us: int) -> Collected:
+    reply: BatchReply = replica.exchange(batch(Collect(NAME, window=Window(limit=100))), now_us)
+    (collected,) = reply.replies
+    assert isinstance(collected, Collected)
+    return collected
+
+
+def test_crash_loses_exactly_what_was_not_committed() -> None:
+    store = MemoryStore()
+    store.apply(PutRow(NAME, entry(1)))
+    store.apply(PutState(ObjectState(NAME, fence=at(1))))
+    store.commit()
+    store.apply(PutRow(NAME, entry(2)))
+    store.apply(MarkComplete(NAME, (at(1),)))
+    store.apply(PutState(ObjectState(NAME, fence=at(5))))
+    store.apply(Forget(NAME, at(9)))
+    store.crash()
+    assert store.state(NAME) == ObjectState(NAME, fence=at(1))
+    assert [(row.entry.t, row.complete) for row in store.rows(NAME, ZERO, 10)] == [(at(1), False)]
+    assert store.floor() == ZERO
+    assert store.names("queue/", "", 10) == [NAME]
+
+
+def test_arrivals_come_in_the_order_of_arrival_and_rows_in_that_of_time() -> None:
+    store = MemoryStore()
+    for us in (5, 3, 4):
+        store.apply(PutRow(NAME, entry(us)))
+    assert [row.entry.t for row in store.rows(NAME, ZERO, 2)] == [at(3), at(4)]
+    assert [row.entry.t for _, row in store.arrivals(NAME, ZERO, INFINITY, 1, 10)] == [at(3), at(4)]
+    assert store.nth(NAME, at(3), 5) == at(5)
+    assert store.below(NAME, at(5)) == at(4)
+
+
+def test_pruning_deletes_only_old_history() -> None:
+    store = MemoryStore()
+    for us in (1, 2, 3):
+        store.apply(PutRow(NAME, entry(us)))
+    store.apply(PutState(ObjectState(NAME, collected=at(2))))
+    store.commit()
+    assert store.prune(2) == 1
+    assert store.stored(NAME, [at(1), at(2), at(3)]) == {at(2), at(3)}
+
+
+def test_replica_answers_with_a_clock_above_all_it_stores() -> None:
+    replica = InMemoryReplica(DOCUMENT, "r1")
+    reply = replica.exchange(batch(Append(NAME, (entry(1_000_000),), "first")), 500_000)
+    (appended,) = reply.replies
+    assert isinstance(appended, Appended)
+    assert appended.stored == (True,)
+    assert reply.clock > at(1_000_000)
+    replica.start()
+    assert replica.exchange(batch(), 500_000).clock > at(1_000_000)
+    assert [row.entry for row in collect_all(replica, 500_000).rows] == [entry(1_000_000)]

@@ -1,0 +1,56 @@
+"""How Quorate is started: the Makefile, the script for a clean checkout, the image and the compose file."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+REPLICAS = {name: service for name, service in COMPOSE["services"].items() if name != "init"}
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+
+
+def test_plain_make_explains_every_target() -> None:
+    help_text = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert targets is not None
+    assert re.findall(r"^make (\w+)", help_text, re.MULTILINE) == targets[1].split()[1:]
+
+
+def test_script_for_a_clean_checkout_can_be_run() -> None:
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    subprocess.run(["sh", "-n", ".ci/run"], cwd=ROOT, check=True)
+
+
+@pytest.mark.parametrize("name", REPLICAS)
+def test_replica_service_is_confined_and_waits_for_its_store(name: str) -> None:
+    service = REPLICAS[name]
+    assert service["read_only"]
+    assert service["tmpfs"] == ["/tmp"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["depends_on"]["init"]["condition"] == "service_completed_successfully"
+    assert service["environment"] == {"QUORATE_ID": name, "QUORATE_TOKEN_FILE": "/run/secrets/token"}
+    assert service["volumes"] == ["config:/config:ro", f"{name}:/data"]
+    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+
+
+def test_init_makes_a_store_for_each_replica_and_no_other() -> None:
+    init = COMPOSE["services"]["init"]
+    script = init["command"][-1]
+    assert re.findall(r"--replica (\w+)=http://(\w+):8000", script) == [(name, name) for name in REPLICAS]
+    assert init["volumes"] == ["config:/config", *(f"{name}:/stores/{name}" for name in REPLICAS)]
+    assert set(COMPOSE["volumes"]) == {"config", *REPLICAS}
+
+
+def test_image_runs_as_a_user_and_asks_itself_for_its_health() -> None:
+    last_stage = DOCKERFILE.rpartition("\nFROM ")[2]
+    assert "\nUSER quorate\n" in last_stage
+    health = re.search(r'CMD \["python", "-c", "(.*)"\]', last_stage)
+    assert health is not None
+    compile(health[1], "HEALTHCHECK", "exec")
+    assert "/v1/health/ready" in health[1]
