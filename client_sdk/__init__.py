@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from quorate.api_specs.cluster import BadCluster, ClusterDocument
     from quorate.client_sdk.blocking import Client, Dictionary, Queue, Register
     from quorate.client_sdk.client import AsyncClient, AsyncDictionary, AsyncQueue, AsyncRegister
-    from quorate.client_sdk.connect import connect, connect_async
+    from quorate.client_sdk.connecting import connect, connect_async
     from quorate.client_sdk.errors import (
         BadInput,
         Closed,
@@ -49,7 +49,7 @@ _HOMES: Final = {
     "quorate.api_specs.cluster": ("BadCluster", "ClusterDocument"),
     "quorate.client_sdk.blocking": ("Client", "Dictionary", "Queue", "Register"),
     "quorate.client_sdk.client": ("AsyncClient", "AsyncDictionary", "AsyncQueue", "AsyncRegister"),
-    "quorate.client_sdk.connect": ("connect", "connect_async"),
+    "quorate.client_sdk.connecting": ("connect", "connect_async"),
     "quorate.client_sdk.errors": (
         "BadInput",
         "Closed",

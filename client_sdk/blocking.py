@@ -73,12 +73,17 @@ class _Engine:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
-        late = asyncio.all_tasks(self._loop)
-        for task in late:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*late, return_exceptions=True))
-        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.run_until_complete(_cancel_rest())
         self._loop.close()
+
+
+async def _cancel_rest() -> None:
+    """End what still runs on this loop."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_default_executor()
 
 
 class Client:

@@ -14,6 +14,7 @@ from quorate.api_specs.cluster import ClusterDocument
 from quorate.client_sdk.effects import Answer, Effects, Now, Operation, Outcome
 from quorate.client_sdk.errors import Closed
 from quorate.client_sdk.link import Link
+from quorate.client_sdk.machine import FrontEnd
 from quorate.client_sdk.ports import Clock, SystemClock, Transport
 
 CLOSE_TIMEOUT_S: Final = 0.5
@@ -59,7 +60,7 @@ class Driver:
         machine: Machine | None = None,
     ) -> None:
         self._clock: Final = clock or SystemClock()
-        self._machine: Final = machine or _front_end(document, site, seed, own)
+        self._machine: Final = machine or FrontEnd(document, site=site, seed=seed, own=own)
         self._transport: Final = transport
         self._links: Final = {
             replica.id: Link(replica.id, document, transport, self._clock, self._delivered)
@@ -136,12 +137,6 @@ class Driver:
             if not future.done():
                 future.set_exception(error)
         self._waiting.clear()
-
-
-def _front_end(document: ClusterDocument, site: str, seed: int, own: str | None) -> Machine:
-    from quorate.client_sdk.machine import FrontEnd  # noqa: PLC0415
-
-    return FrontEnd(document, site=site, seed=seed, own=own)
 
 
 __all__ = ["Clock", "Driver", "Machine", "SystemClock", "Transport", "new_site"]

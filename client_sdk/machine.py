@@ -177,12 +177,12 @@ class FrontEnd:
         """The monotonic time from which true time is certainly after the stamp (commit wait)."""
         return self._now.mono_s + max(0, wall_us(stamp) - self._bound.lower_us(self._now)) / 1e6
 
-    def oldest_retry(self) -> Timestamp:
-        """Entries below are beyond the retry window."""
-        return make(max(0, self._now.wall_us - int(self.document.limits.retry_window_s * 1e6)), 0, "0")
+    def oldest_remembered(self) -> Timestamp:
+        """What has a lower timestamp is beyond all retries, and may be forgotten."""
+        return make(max(0, self._now.wall_us - int(self.document.memory_s * 1e6)), 0, "0")
 
     def recent_max(self) -> int:
-        """Decisions that a summary remembers."""
+        """Keyed decisions that a summary remembers."""
         return self.document.limits.recent_decisions_max
 
     def payload_source(self) -> str:
