@@ -220,7 +220,7 @@ def test_free_pages_go_back_to_the_file_system(store: Store) -> None:
     for _ in range(2):
         store.give_back_space()
         store.commit()
-    assert store._database.one("PRAGMA page_count")[0] == pages - 2 * VACUUM_PAGES
+    assert store._database.one("PRAGMA page_count")[0] <= pages - 2 * VACUUM_PAGES
     for _ in range(9):
         store.give_back_space()
     store.commit()
