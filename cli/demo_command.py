@@ -80,6 +80,8 @@ def _on_replicas(
     story: Console, root: Path, out: Path, operations: int
 ) -> tuple[list[str], list[dict[str, Any]], list[dict[str, Any]]]:
     """All that needs the replicas; they are stopped afterwards. What is wrong, the records, the rows of the table."""
+    history = out / "history.jsonl"
+    history.unlink(missing_ok=True)
     with LocalCluster.create(root, rules=_RULES) as cluster:
         with busy(story, "Starting three replicas"):
             cluster.start()
@@ -87,9 +89,9 @@ def _on_replicas(
         for id, url in cluster.urls.items():
             story.print(f"  {id} at {url}, process {cluster.pids[id]}")
         problems = _lecture(story, cluster)
-        load, up_times = asyncio.run(_under_load(story, cluster, operations))
+        load, up_times = asyncio.run(_under_load(story, cluster, operations, history))
         with busy(story, "Draining the queues, and comparing with what the clients saw"):
-            problems += asyncio.run(problems_at_rest(cluster.document, load.seen))
+            problems += asyncio.run(problems_at_rest(cluster.document, load.seen, history))
         write_run(out, load.recorder.records, up_times.intervals(), cluster.document, CHOICES)
     records = load.recorder.records
     return problems, records, outcome_rows(records, up_times, cluster.document, CHOICES)
@@ -111,10 +113,12 @@ def _lecture(story: Console, cluster: LocalCluster) -> list[str]:
     return problems
 
 
-async def _under_load(story: Console, cluster: LocalCluster, operations: int) -> tuple[Load, UpTimes]:
+async def _under_load(
+    story: Console, cluster: LocalCluster, operations: int, history: Path
+) -> tuple[Load, UpTimes]:
     _heading(story, f"{operations} operations of four front ends, while replicas are killed")
     with bar(story, "operations begun", operations) as progress:
-        load = Load(cluster.document, operations, progress.advance)
+        load = Load(cluster.document, operations, progress.advance, history)
         up_times = UpTimes(list(cluster.urls), time.time())
         async with asyncio.TaskGroup() as group:
             group.create_task(load.run())
