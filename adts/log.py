@@ -27,7 +27,7 @@ class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 
 
 class Decision(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A decision that changed the state: its id, the ballot that carried it, and the entries that it took or reserved."""
+    """A decision asked for under an idempotency key (its id): its ballot, and the entries that it took or reserved."""
 
     id: str
     ballot: Ballot
@@ -41,7 +41,9 @@ class Summary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     * `adopted`: entries that belong to every view over this summary, wherever the horizon stands, until taken.
     * `ambiguous`: ids and timestamps of entries taken while it was not known whether they are complete; their front
       end, when it recovers them, learns from here that they took effect.
-    * `recent`: the latest decisions, oldest first; `recent_floor` is the ballot of the newest one dropped from it.
+    * `recent`: the latest decisions that were asked for under a key, oldest first, so that a repeat gets its answer.
+    * `turns`: of the latest turns that changed the state, the last ballot of each, oldest first; an owner that lost its
+      turn tells from them whether its last accept is part of this summary. `turns_floor` is the newest one dropped.
     """
 
     horizon: Timestamp = ZERO
@@ -49,7 +51,8 @@ class Summary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     adopted: tuple[Entry, ...] = ()
     ambiguous: tuple[tuple[str, Timestamp], ...] = ()
     recent: tuple[Decision, ...] = ()
-    recent_floor: Ballot = NO_BALLOT
+    turns: tuple[Ballot, ...] = ()
+    turns_floor: Ballot = NO_BALLOT
 
     def is_ambiguous(self, entry_id: str) -> bool:
         """Whether the entry was taken while it was not known to be complete."""

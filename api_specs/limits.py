@@ -27,16 +27,16 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """Log entries or objects in one reply."""
     requests_max: int = 1000
     """Protocol requests in one batch."""
-    recent_decisions_max: int = 64
-    """Decisions that a summary remembers for repeats with the same id."""
+    recent_decisions_max: int = 1000
+    """Operations with an idempotency key that an object remembers; more within the retry window are refused."""
     retry_window_s: float = 30.0
-    """How long an operation may be retried; ids of stored and taken entries are kept that long."""
+    """How long an operation may be repeated; ids of stored and taken entries and idempotency keys are kept that long."""
     deadline_s_max: float = 25.0
     """The longest deadline of an operation; below the retry window, so that no retry outlives what it relies on."""
     wait_s_max: float = 20.0
     """The longest long poll of a dequeue."""
-    consumed_lag_s: float = 10.0
-    """How long payloads of taken entries stay, so that a repeated dequeue gets the same answer."""
+    consumed_lag_s: float = 30.0
+    """How long payloads of taken entries stay, so that a repeated dequeue gets the first answer."""
 
     def problem(self) -> str | None:
         """What is wrong with these limits, in a sentence; None when all relations hold."""

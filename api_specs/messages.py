@@ -87,8 +87,8 @@ class Commit(Struct, frozen=True, tag="commit", omit_defaults=True, forbid_unkno
 
 
 class Scan(Struct, frozen=True, tag="scan", omit_defaults=True, forbid_unknown_fields=True):
-    """Name the objects whose names start with `prefix`, above `after` in order, at most `limit` of them, each with the
-    reply to a Collect of all its entries. For whole-dictionary reads and for `trace`."""
+    """Name the objects whose names start with `prefix`, above `after` in order, at most `limit` of them, each with its
+    summary and the newest of its entries. For whole-dictionary reads and for `trace`."""
 
     prefix: str
     after: str = ""

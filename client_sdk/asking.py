@@ -75,6 +75,8 @@ def pause(task: Task, until_s: float) -> Generator[float, Event, None]:
 
 def tell_complete(name: str, timestamps: tuple[Timestamp, ...], machine: Machine) -> None:
     """Let it be known, with the next messages, that a final quorum stores these entries."""
+    if not timestamps:
+        return
     machine.mirror_of(name).mark_complete(timestamps)
     for replica in machine.choice_of(name).votes:
         machine.send_lazily(replica, Commit(name, complete=timestamps))

@@ -115,7 +115,10 @@ class Blind:
                 else:
                     yield from self._recover(attempt)
             attempt_kind = "again"
-        tell_complete(self._name, tuple(attempt.entry.t for attempt in attempts), self._machine)
+        stored = (
+            attempt.entry.t for attempt in attempts if self._votes(self._stored, attempt) >= self._final
+        )
+        tell_complete(self._name, tuple(stored), self._machine)
 
     def _append(self, attempts: list[_Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
         """Append until each entry is stored by a final quorum, or is fenced so that it needs another way."""

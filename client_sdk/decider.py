@@ -66,8 +66,11 @@ class Machine(Protocol):
     def oldest_retry(self) -> Timestamp:
         """Entries below are beyond the retry window."""
 
+    def oldest_key(self) -> Timestamp:
+        """Decisions under a key made before this may be forgotten."""
+
     def recent_max(self) -> int:
-        """Decisions that a summary remembers."""
+        """Keyed decisions that a summary remembers."""
 
     def payload_source(self) -> str:
         """The replica to ask for payloads; the others send ids and timestamps."""
@@ -137,12 +140,15 @@ class Decider:
 
     def _decide(self, task: Task, batch: list[Asked]) -> DecideSteps:
         """One decision, for as many of the batch as the view can answer."""
-        plan = yield from self._find_plan(task, [asked.wish for asked in batch])
-        if plan is None:
+        plan = yield from self._find_plan(task, batch)
+        if plan is None and self._proposed is not None:
             yield from self._write_back(task)
             self._finish_proposed()
             return
-        plan = yield from self._with_payloads(task, batch, plan)
+        if plan is not None:
+            plan = yield from self._with_payloads(task, batch, plan)
+        if plan is None or not self._are_asked(batch):
+            return
         granted = [(batch[place], result) for place, result in plan.results.items()]
         if plan.summary != self._mirror.summary:
             yield from self._propose(task, plan, granted)
@@ -150,14 +156,22 @@ class Decider:
             yield from self._write_back(task)
         answered = frozenset(self._frozen)
         for asked, result in granted:
-            self._finish(asked, Verdict(result, answered))
+            failed = result if isinstance(result, Failed) else None
+            self._finish(asked, Verdict(result, answered, failed))
 
-    def _find_plan(self, task: Task, wishes: list[Wish]) -> Generator[float, Event, Plan | None]:
-        """Collect until the view grants at least one wish; None when an earlier accept turns out to be in force.
+    def _are_asked(self, batch: list[Asked]) -> bool:
+        """Whether all callers still wait: nothing may be done for one that was told an outcome already."""
+        waiting = set(map(id, self.asked))
+        return all(id(asked) in waiting for asked in batch)
+
+    def _find_plan(self, task: Task, batch: list[Asked]) -> Generator[float, Event, Plan | None]:
+        """Collect until the view grants at least one wish; None when an earlier accept turns out to be in force, or
+        when a caller waits no longer.
 
         "Empty" needs care: logs read before a summary was decided may lack what came in meanwhile, so it is said only
         when the summary was known to be decided before the collect began (DESIGN, Decide 6).
         """
+        wishes = [asked.wish for asked in batch]
         is_fresh = False
         decided_before = NO_BALLOT
         while True:
@@ -165,7 +179,7 @@ class Decider:
                 self._turn, self._step, is_fresh = self._machine.stamp(), 0, False
                 self._frozen.clear()
             elif is_fresh or (self._is_queue and self._proposed is None):
-                if is_fresh and self._check_proposed():
+                if (is_fresh and self._check_proposed()) or not self._are_asked(batch):
                     return None
                 plan = self._plan(wishes, is_fresh, decided_before)
                 if plan is not None:
@@ -189,7 +203,7 @@ class Decider:
                 return None
             return plan_cell(mirror.summary, mirror.by_id(), self._stamp, wishes, self._context())
         plan = plan_queue(mirror.summary, mirror.by_id(), bound, wishes, self._context())
-        if plan.results and (is_fresh or plan.summary != mirror.summary):
+        if plan.results and (is_fresh or (plan.summary != mirror.summary and not _is_short(plan, wishes))):
             return plan  # An older view will do where the accept proves that the turn still stands.
         if not (is_fresh and mirror.ballot == decided_before and self._is_seen_empty()):
             return None
@@ -209,6 +223,7 @@ class Decider:
             is_complete=self._mirror.is_complete,
             recent_max=self._machine.recent_max(),
             forget_before=self._machine.oldest_retry(),
+            forget_keys_before=self._machine.oldest_key(),
         )
 
     def _ballot(self, step: int) -> Ballot:
@@ -286,7 +301,9 @@ class Decider:
         for asked, _ in granted:
             asked.is_proposed = True
         self._proposed = (self._ballot(self._step + 1), granted)
-        yield from self._accept(task, plan, _entries_wanted([asked.wish for asked, _ in granted]))
+        # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
+        next_wanted = _entries_wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
+        yield from self._accept(task, plan, next_wanted)
         self._proposed = None
 
     def _write_back(self, task: Task) -> DecideSteps:
@@ -365,7 +382,9 @@ class Decider:
     def _with_payloads(self, task: Task, batch: list[Asked], plan: Plan) -> Generator[float, Event, Plan]:
         """The plan, with the payloads of all entries that it hands out or adopts."""
         handed = {
-            place: some for place, some in plan.results.items() if isinstance(batch[place].wish, Take | Front)
+            place: some
+            for place, some in plan.results.items()
+            if isinstance(batch[place].wish, Take | Front) and isinstance(some, tuple)
         }
         entries = [*(entry for some in handed.values() for entry in some), *plan.summary.adopted]
         missing = {entry.t for entry in entries if entry.value is UNSET}
@@ -410,6 +429,16 @@ class Decider:
         )
         while task.now.mono_s < until_s:
             yield until_s
+
+
+def _is_short(plan: Plan, wishes: list[Wish]) -> bool:
+    """Whether somebody gets fewer items than asked for: an older view is no reason to give fewer than there are."""
+    return any(
+        isinstance(wish, Take)
+        and isinstance(some := plan.results.get(place), tuple)
+        and len(some) < wish.items_max
+        for place, wish in enumerate(wishes)
+    )
 
 
 def _entries_wanted(wishes: list[Wish]) -> int:

@@ -14,13 +14,22 @@ from msgspec.structs import replace
 
 from quorate.adts import cell, queue
 from quorate.adts.log import Decision, Entry, Seen, Summary, Value
+from quorate.client_sdk.effects import Failed
 from quorate.timestamps.ballot import Ballot, step_of, turn_of
 from quorate.timestamps.timestamp import Timestamp
 
 NULL: Final = Value("null")
 
-RECENT_ENTRIES_MAX: Final = 1000
+RECENT_ENTRIES_MAX: Final = 2000
 """Entries that the recent decisions of a summary name together: every accept carries them."""
+TURNS_MAX: Final = 16
+"""Turns that a summary remembers."""
+
+TOO_MANY_KEYS: Final = Failed(
+    "refused",
+    "too many operations with an idempotency key on this object at once: repeat it later, or send it without a key",
+    definite=True,
+)
 
 
 class Fate(Enum):
@@ -86,6 +95,8 @@ class Context(Struct, frozen=True):
     recent_max: int
     forget_before: Timestamp
     """Ambiguous entries older than this are beyond the retry window: nobody asks for them any more."""
+    forget_keys_before: Timestamp
+    """Keyed decisions older than this may go; while none may and there is no room, a new key is refused."""
 
 
 class Plan(Struct):
@@ -107,7 +118,8 @@ class _Draft:
         self.value = summary.value
         self.adopted = {entry.id: entry for entry in summary.adopted}
         self.ambiguous = dict(summary.ambiguous)
-        self.recent = list(summary.recent)
+        self.recent = [known for known in summary.recent if known.ballot >= context.forget_keys_before]
+        self._turns = list(summary.turns)
         self._before = summary
         self._context = context
 
@@ -116,42 +128,42 @@ class _Draft:
         if not self._context.is_complete(found, self._context.blind_final):
             self.ambiguous[found.entry.id] = found.entry.t
 
-    def note_keyed(self, key: str, taken: tuple[Entry, ...] = ()) -> None:
-        """A repeat of the keyed operation will find its answer here."""
-        self.recent.append(Decision(key, self._context.ballot, taken))
+    def keyed(self, key: str) -> Decision | None:
+        """The decision of an earlier attempt with the key."""
+        return next((known for known in self._before.recent if key and known.id == key), None)
 
-    def note_batch(self) -> None:
-        """Wishes without a key share one record per turn: the owner only goes on after its last step is decided."""
+    def has_room_for(self, key: str, entries: int) -> bool:
+        """Whether a decision under the key can be remembered; without a key it need not be."""
+        named = sum(len(known.taken) for known in self.recent)
+        return not key or (
+            len(self.recent) < self._context.recent_max and named + entries <= RECENT_ENTRIES_MAX
+        )
+
+    def note_changed(self, key: str = "", taken: tuple[Entry, ...] = ()) -> None:
+        """This ballot changes the state; with a key, a repeat will find its answer here."""
+        if key:
+            self.recent.append(Decision(key, self._context.ballot, taken))
         turn = turn_of(self._context.ballot)
-        self.recent = [known for known in self.recent if known.id or turn_of(known.ballot) != turn]
-        self.recent.append(Decision("", self._context.ballot))
+        self._turns = [*(known for known in self._turns if turn_of(known) != turn), self._context.ballot]
 
     def finish(self, keep: set[str]) -> Summary:
         """The summary; ambiguous entries beyond the retry window go, unless a log still shows them (`keep`)."""
-        recent = self._latest()
-        dropped = self.recent[: len(self.recent) - len(recent)]
-        after = Summary(
+        turns = self._turns[-TURNS_MAX:]
+        dropped = self._turns[: len(self._turns) - len(turns)]
+        after = replace(
+            self._before,
             horizon=self.horizon,
             value=self.value,
             adopted=tuple(sorted(self.adopted.values(), key=lambda entry: entry.t)),
             ambiguous=tuple(self.ambiguous.items()),
-            recent=tuple(recent),
-            recent_floor=dropped[-1].ballot if dropped else self._before.recent_floor,
+            turns=tuple(turns),
+            turns_floor=dropped[-1] if dropped else self._before.turns_floor,
         )
-        if after == self._before:
+        if after == self._before and len(self.recent) <= len(self._before.recent):
             return self._before
         old = self._context.forget_before
-        return replace(after, ambiguous=tuple((i, t) for i, t in after.ambiguous if t >= old or i in keep))
-
-    def _latest(self) -> list[Decision]:
-        """As many of the latest decisions as fit both bounds, but at least one."""
-        kept = entries = 0
-        for decision in reversed(self.recent):
-            entries += len(decision.taken)
-            if kept and (kept == self._context.recent_max or entries > RECENT_ENTRIES_MAX):
-                break
-            kept += 1
-        return self.recent[len(self.recent) - kept :]
+        ambiguous = tuple((i, t) for i, t in after.ambiguous if t >= old or i in keep)
+        return replace(after, ambiguous=ambiguous, recent=tuple(self.recent))
 
 
 def plan_queue(
@@ -176,19 +188,16 @@ def plan_queue(
         for found in queue.view(adopted_now, seen)
         if found.entry.t <= bound or found.entry.t <= draft.horizon
     ]
-    is_taken = False
     for place, wish in enumerate(wishes):
         match wish:
             case Take():
-                is_taken = _take(draft, wish, place, waiting, results, events) or is_taken
+                _take(draft, wish, place, waiting, results, events)
             case Front() if waiting:
                 results[place] = (_settle_front(draft, waiting[0]),)
             case Reserve():
                 results[place] = _reserve(draft, wish)
             case Settle():
                 results[place] = None
-    if is_taken:
-        draft.note_batch()
     return Plan(draft.finish(set(seen)), results, events)
 
 
@@ -199,26 +208,26 @@ def _take(
     waiting: list[Seen],
     results: dict[int, Any],
     events: list[str | Entry],
-) -> bool:
-    """Answer the wish if it can be; True when entries left the queue under no key."""
-    earlier = next((known for known in draft.recent if wish.key and known.id == wish.key), None)
-    if earlier is not None:
+) -> None:
+    """Answer the wish, if it can be answered."""
+    if (earlier := draft.keyed(wish.key)) is not None:
         results[place] = earlier.taken
-        return False
+        return
     if not waiting:
-        return False
+        return
     heads = waiting[: wish.items_max]
+    if not draft.has_room_for(wish.key, len(heads)):
+        results[place] = TOO_MANY_KEYS
+        return
     del waiting[: wish.items_max]
+    entries = tuple(found.entry for found in heads)
+    draft.note_changed(wish.key, tuple(_memo(draft, entry) for entry in entries) if wish.key else ())
     for found in heads:
         draft.note_taken(found)
         draft.adopted.pop(found.entry.id, None)
         draft.horizon = max(draft.horizon, found.entry.t)
         events.append(found.entry)
-    entries = tuple(found.entry for found in heads)
     results[place] = entries
-    if wish.key:
-        draft.note_keyed(wish.key, tuple(_memo(draft, entry) for entry in entries))
-    return not wish.key
 
 
 def _memo(draft: _Draft, entry: Entry) -> Entry:
@@ -275,11 +284,12 @@ def _rereserve(draft: _Draft, wish: Recover) -> tuple[Fate, tuple[Entry, ...]]:
     return Fate.UNKNOWN, ()
 
 
-def _reserve(draft: _Draft, wish: Reserve) -> tuple[Entry, ...]:
-    earlier = next((known for known in draft.recent if known.id == wish.key), None)
-    if earlier is not None:
+def _reserve(draft: _Draft, wish: Reserve) -> tuple[Entry, ...] | Failed:
+    if (earlier := draft.keyed(wish.key)) is not None:
         return earlier.taken
-    draft.note_keyed(wish.key, wish.entries)
+    if not draft.has_room_for(wish.key, len(wish.entries)):
+        return TOO_MANY_KEYS
+    draft.note_changed(wish.key, wish.entries)
     return wish.entries
 
 
@@ -308,7 +318,6 @@ def plan_cell(
     rests_on_unknown = source is not None and not context.is_complete(source, context.blind_final)
     if is_changed:
         timestamp = stamp
-        draft.note_batch()
     if source is not None and (is_changed or rests_on_unknown):
         draft.note_taken(source)
         _note_recovered(draft, wishes)
@@ -327,16 +336,17 @@ def _note_recovered(draft: _Draft, wishes: Sequence[Wish]) -> None:
 
 def _swap(
     draft: _Draft, wish: Swap, value: Value | None, events: list[str | Entry]
-) -> tuple[bool, Value | None, bool]:
+) -> tuple[bool | Failed, Value | None, bool]:
     """Result, the value afterwards, and whether this very decision changed it."""
-    if wish.key and any(known.id == wish.key for known in draft.recent):
+    if draft.keyed(wish.key) is not None:
         return True, value, False
     matches = value is None if wish.only_absent else (value or NULL) == (wish.old or NULL)
+    if matches and not draft.has_room_for(wish.key, 0):
+        return TOO_MANY_KEYS, value, False
     events.append(f"Cas({wish.old},{wish.new});{'Ok' if matches else 'Fail'}()")
     if not matches:
         return False, value, False
-    if wish.key:
-        draft.note_keyed(wish.key)
+    draft.note_changed(wish.key)
     return True, wish.new, True
 
 
@@ -346,6 +356,6 @@ def is_included(summary: Summary, ballot: Ballot) -> bool | None:
     None when the summary no longer remembers that far back.
     """
     turn, step = turn_of(ballot), step_of(ballot)
-    if any(turn_of(known.ballot) == turn and step_of(known.ballot) >= step for known in summary.recent):
+    if any(turn_of(known) == turn and step_of(known) >= step for known in summary.turns):
         return True
-    return None if summary.recent_floor >= ballot else False
+    return None if summary.turns_floor >= ballot else False

@@ -121,8 +121,8 @@ async def fetch_cluster(url: str, *, token: str | None, timeout_s: float) -> Clu
     try:
         reply = msgspec.json.decode(body, type=_ClusterReply)
         document = from_json(msgspec.json.decode(reply.document))
-    except msgspec.MsgspecError as error:
-        raise BadCluster(f"{place}: this is not a replica's cluster document: {error}") from None
+    except (msgspec.MsgspecError, BadCluster) as error:
+        raise BadCluster(f"{place}: no cluster document that can be used: {error}") from None
     if document.hash != reply.hash:
         raise BadCluster(
             f"{place}: the document's hash differs: client and replica are of different versions"

@@ -179,10 +179,19 @@ class FrontEnd:
 
     def oldest_retry(self) -> Timestamp:
         """Entries below are beyond the retry window."""
-        return make(max(0, self._now.wall_us - int(self.document.limits.retry_window_s * 1e6)), 0, "0")
+        return self._beyond_retries()
+
+    def oldest_key(self) -> Timestamp:
+        """Decisions under a key made before this may be forgotten."""
+        return self._beyond_retries()
+
+    def _beyond_retries(self) -> Timestamp:
+        """The retry window ago, by any clock that replicas accept: theirs and ours may both be off."""
+        window_s = self.document.limits.retry_window_s + 2 * self.document.clock.offset_max_s
+        return make(max(0, self._now.wall_us - int(window_s * 1e6)), 0, "0")
 
     def recent_max(self) -> int:
-        """Decisions that a summary remembers."""
+        """Keyed decisions that a summary remembers."""
         return self.document.limits.recent_decisions_max
 
     def payload_source(self) -> str:

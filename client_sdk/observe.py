@@ -136,31 +136,38 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
     """
     prefix = operation.object + "/"
     choice = machine.choice_of(prefix + "any")
-    before: dict[str, tuple[Timestamp, Value | None]] | None = None
+    before: dict[str, Version] | None = None
+    settled: dict[str, Version] = {}
     while True:
         found, answered = yield from _scan(prefix, choice, task, machine)
-        unsettled = [name for name, (_, _, is_settled) in found.items() if not is_settled]
-        for name in unsettled:
-            outcome = yield from read(name, task, machine)
-            assert isinstance(outcome, Done)
-        now = {name: (timestamp, value) for name, (timestamp, value, _) in found.items()}
-        if not unsettled and now == before:
+        now = {name: version for name, (version, _) in found.items()}
+        doubtful = [
+            name
+            for name, (version, is_settled) in found.items()
+            if not is_settled and settled.get(name) != version
+        ]
+        if now == before and not doubtful:
             values = {
                 name[len(prefix) :]: value for name, (_, value) in sorted(now.items()) if value is not None
             }
             return Done(values, "Items/Ok", answered)
         if before is not None:
             machine.count("collected again")
-        before = None if unsettled else now
+        before = None if doubtful else now
+        for name in doubtful:
+            yield from read(name, task, machine)
+            mirror = machine.mirror_of(name)
+            settled[name] = cell.current(mirror.summary, mirror.by_id())[:2]
 
 
-Cells = dict[str, tuple[Timestamp, Value | None, bool]]
+Version = tuple[Timestamp, Value | None]
+Cells = dict[str, tuple[Version, bool]]
 
 
 def _scan(
     prefix: str, choice: QuorumChoice, task: Task, machine: Machine
 ) -> Generator[float, Event, tuple[Cells, frozenset[str]]]:
-    """Timestamp, value and whether it is settled, of every object under the prefix, as an initial quorum shows them."""
+    """The newest version and whether it is settled, of every object under the prefix, as an initial quorum shows them."""
     pages: dict[str, list[tuple[str, Collected]]] = {replica: [] for replica in choice.votes}
 
     def request(replica: str) -> Scan:
@@ -190,12 +197,12 @@ def _scan(
     return {name: _settled_cell(mirror, choice) for name, mirror in mirrors.items()}, frozenset(whole)
 
 
-def _settled_cell(mirror: Mirror, choice: QuorumChoice) -> tuple[Timestamp, Value | None, bool]:
+def _settled_cell(mirror: Mirror, choice: QuorumChoice) -> tuple[Version, bool]:
     mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
     timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
     if source is None:
-        return timestamp, value, mirror.is_decided
-    return timestamp, value, mirror.is_complete(source, choice.final_of_kind(Kind.BLIND))
+        return (timestamp, value), mirror.is_decided
+    return (timestamp, value), mirror.is_complete(source, choice.final_of_kind(Kind.BLIND))
 
 
 def bury(operation: Bury, task: Task, machine: Machine) -> OutcomeSteps:

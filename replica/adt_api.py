@@ -130,20 +130,18 @@ def _list(values: Iterable[Value]) -> Response:
     return _json('{"items":[' + ",".join(values) + "]}")
 
 
-def adt_router(operations: Operations, errors: dict[int | str, dict[str, Any]]) -> APIRouter:
-    """All endpoints of the ADT API. `errors` documents the problems that any of them may answer."""
-    router = APIRouter(prefix="/v1", responses=errors)
+def add_adt_endpoints(router: APIRouter, operations: Operations) -> None:
+    """Add all endpoints of the ADT API."""
     _add_queues(router, operations)
     _add_registers(router, operations)
     _add_dictionaries(router, operations)
-    return router
 
 
 def _add_queues(router: APIRouter, operations: Operations) -> None:
     limits = operations.limits
 
     @router.post(
-        "/queues/{name}/items", response_model=models.Enqueued, operation_id="enqueue", tags=["queues"]
+        "/v1/queues/{name}/items", response_model=models.Enqueued, operation_id="enqueue", tags=["queues"]
     )
     async def enqueue(
         name: Name,
@@ -162,7 +160,7 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
         return _json(f'{{"enqueued":{len(values)}}}')
 
     @router.post(
-        "/queues/{name}/dequeue", response_model=models.QueueItems, operation_id="dequeue", tags=["queues"]
+        "/v1/queues/{name}/dequeue", response_model=models.QueueItems, operation_id="dequeue", tags=["queues"]
     )
     async def dequeue(
         request: Request,
@@ -182,13 +180,15 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
             return _list(await operations.run_while_there(request, operation, deadline_s))
         return _list(await operations.run(operation, deadline_s))
 
-    @router.get("/queues/{name}/peek", response_model=models.QueueItems, operation_id="peek", tags=["queues"])
+    @router.get(
+        "/v1/queues/{name}/peek", response_model=models.QueueItems, operation_id="peek", tags=["queues"]
+    )
     async def peek(name: Name, deadline_s: DeadlineS = None) -> Response:
         """Look at the item at the front of a queue; it stays."""
         return _list(await operations.run(Peek(object_name("queue", name)), deadline_s))
 
     @router.get(
-        "/queues/{name}", response_model=models.QueueState, operation_id="queueState", tags=["queues"]
+        "/v1/queues/{name}", response_model=models.QueueState, operation_id="queueState", tags=["queues"]
     )
     async def queue_state(name: Name, deadline_s: DeadlineS = None) -> Response:
         """Count the waiting items."""
@@ -198,7 +198,7 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
 
 def _add_registers(router: APIRouter, operations: Operations) -> None:
     @router.get(
-        "/registers/{name}",
+        "/v1/registers/{name}",
         response_model=models.StoredValue,
         operation_id="readRegister",
         tags=["registers"],
@@ -208,14 +208,14 @@ def _add_registers(router: APIRouter, operations: Operations) -> None:
         value = await operations.run(Read(object_name("register", name)), deadline_s)
         return _json(f'{{"value":{"null" if value is None else value}}}')
 
-    @router.put("/registers/{name}", status_code=204, operation_id="writeRegister", tags=["registers"])
+    @router.put("/v1/registers/{name}", status_code=204, operation_id="writeRegister", tags=["registers"])
     async def write_register(name: Name, body: models.ValueBody, deadline_s: DeadlineS = None) -> None:
         """Write a register."""
         operation = Write(object_name("register", name), operations.value(body.value))
         await operations.run(operation, deadline_s)
 
     @router.post(
-        "/registers/{name}/compare-and-set",
+        "/v1/registers/{name}/compare-and-set",
         response_model=models.Swapped,
         operation_id="compareAndSetRegister",
         tags=["registers"],
@@ -237,7 +237,7 @@ def _add_dictionaries(router: APIRouter, operations: Operations) -> None:
     _add_entry_decisions(router, operations)
 
     @router.get(
-        "/dictionaries/{name}",
+        "/v1/dictionaries/{name}",
         response_model=models.DictionaryItems,
         operation_id="dictionaryItems",
         tags=["dictionaries"],
@@ -250,7 +250,7 @@ def _add_dictionaries(router: APIRouter, operations: Operations) -> None:
 
 
 def _add_entries(router: APIRouter, operations: Operations) -> None:
-    path = "/dictionaries/{name}/entries/{key}"
+    path = "/v1/dictionaries/{name}/entries/{key}"
 
     @router.get(path, response_model=models.StoredValue, operation_id="getEntry", tags=["dictionaries"])
     async def get_entry(name: Name, key: Key, deadline_s: DeadlineS = None) -> Response:
@@ -274,7 +274,7 @@ def _add_entries(router: APIRouter, operations: Operations) -> None:
 
 def _add_entry_decisions(router: APIRouter, operations: Operations) -> None:
     @router.post(
-        "/dictionaries/{name}/entries/{key}/compare-and-set",
+        "/v1/dictionaries/{name}/entries/{key}/compare-and-set",
         response_model=models.Swapped,
         operation_id="compareAndSetEntry",
         tags=["dictionaries"],
@@ -291,7 +291,7 @@ def _add_entry_decisions(router: APIRouter, operations: Operations) -> None:
         return await _compare_and_set(operations, full_name, body, deadline_s, idempotency_key)
 
     @router.post(
-        "/dictionaries/{name}/entries/{key}/put-if-absent",
+        "/v1/dictionaries/{name}/entries/{key}/put-if-absent",
         response_model=models.Stored,
         operation_id="putEntryIfAbsent",
         tags=["dictionaries"],

@@ -21,7 +21,7 @@ from starlette.routing import Match, Route
 from quorate.api_specs.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX, Problem, as_json, problem
 from quorate.replica import adt_models as models
 from quorate.replica import protocol_api
-from quorate.replica.adt_api import FrontEnd, Operations, adt_router
+from quorate.replica.adt_api import FrontEnd, Operations, add_adt_endpoints
 from quorate.replica.gate import Gate
 from quorate.replica.janitor import Janitor
 from quorate.replica.member import Member
@@ -56,6 +56,7 @@ def create_app(member: Member, connect: Connect, token: str | None = None) -> Fa
         title="Quorate",
         version=API_VERSION,
         lifespan=lifespan,
+        responses=_error_responses(),
         openapi_url="/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
@@ -66,29 +67,28 @@ def create_app(member: Member, connect: Connect, token: str | None = None) -> Fa
             protocol_api.PATH, protocol_api.batch_endpoint(member), methods=["POST"], include_in_schema=False
         )
     )
-    app.include_router(adt_router(operations, _error_responses()))
-    app.include_router(_service_router(member))
+    add_adt_endpoints(app.router, operations)
+    _add_service_endpoints(app.router, member)
     app.add_middleware(Gate, limits=member.document.limits, token=token)
     _handle_errors(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
 
-def _service_router(member: Member) -> APIRouter:
-    router = APIRouter(tags=["service"], responses=_error_responses())
+def _add_service_endpoints(router: APIRouter, member: Member) -> None:
     cluster = msgspec.json.encode({"hash": member.document.hash, "document": member.document})
 
-    @router.get("/v1/cluster", response_model=models.ClusterInfo, operation_id="cluster")
+    @router.get("/v1/cluster", response_model=models.ClusterInfo, operation_id="cluster", tags=["service"])
     async def get_cluster() -> Response:
         """The cluster document that this replica holds."""
         return Response(cluster, media_type="application/json")
 
-    @router.get("/v1/health/live", response_model=models.Health, operation_id="live")
+    @router.get("/v1/health/live", response_model=models.Health, operation_id="live", tags=["service"])
     async def live() -> dict[str, str]:
         """Answers while the process runs."""
         return {"status": "live"}
 
-    @router.get("/v1/health/ready", response_model=models.Health, operation_id="ready")
+    @router.get("/v1/health/ready", response_model=models.Health, operation_id="ready", tags=["service"])
     async def ready() -> dict[str, str]:
         """Answers 200 when the replica can vote, else 503 with the reasons."""
         if member.folder.lost is not None:
@@ -97,19 +97,17 @@ def _service_router(member: Member) -> APIRouter:
             raise Refusal("storage-failed", "; ".join(reasons))
         return {"status": "ready"}
 
-    @router.get("/v1/status", response_model=models.ReplicaStatus, operation_id="status")
+    @router.get("/v1/status", response_model=models.ReplicaStatus, operation_id="status", tags=["service"])
     async def status() -> dict[str, Any]:
         """The replica about itself."""
         return await _status(member)
 
-    @router.get(TYPE_PREFIX + "{name}", operation_id="problemType")
+    @router.get(TYPE_PREFIX + "{name}", operation_id="problemType", tags=["service"])
     async def problem_type(name: str) -> dict[str, Any]:
         """What a problem's `type` means."""
         if name not in KINDS:
             raise Refusal("not-found", "there is no such type of problem")
         return {"type": TYPE_PREFIX + name, **KINDS[name]._asdict()}
-
-    return router
 
 
 async def _status(member: Member) -> dict[str, Any]:

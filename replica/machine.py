@@ -243,13 +243,16 @@ def _collected(request: Commit, state: ObjectState, log: Log) -> Timestamp:
 
 
 def _scan(request: Scan, log: Log, bounds: Bounds) -> Scanned:
-    """Objects by name, each with its whole log up to a page; the page bounds their number and their rows together."""
+    """Objects by name, each with the newest page of its log."""
     found: list[tuple[str, Collected]] = []
     limit = min(request.limit, bounds.page_entries_max)
     names = log.names(request.prefix, request.after, limit + 1)
     for name in names[:limit]:
         state = _state(name, log)
-        everything = Collect(name, window=Window(limit=bounds.page_entries_max))
-        answer = _read(everything, state, log, bounds)
-        found.append((name, replace(answer, events=tuple(log.events(name)))))
+        rows = tuple(log.newest(name, state.collected, bounds.page_entries_max))
+        events = tuple(log.events(name))
+        answer = Collected(
+            _status(state), summary=state.summary, rows=rows, since=log.arrival(), events=events
+        )
+        found.append((name, answer))
     return Scanned(tuple(found), more=len(names) > limit)

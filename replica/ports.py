@@ -54,6 +54,9 @@ class Log(Protocol):
     def rows(self, name: str, after: Timestamp, limit: int) -> list[Row]:
         """Rows above `after`, by timestamp, at most `limit`."""
 
+    def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+        """The newest rows above `after`, by timestamp, at most `limit`."""
+
     def nth(self, name: str, after: Timestamp, n: int) -> Timestamp | None:
         """The timestamp of the n-th row above `after` (of the last one when there are fewer; None without any)."""
 

@@ -55,6 +55,8 @@ class Server:
         self.asked: list[Asked] = []
         self.connections = 0
         self.port = 0
+        self.cuts = False
+        """Whether each connection is cut after one answer."""
         self.start()
 
     @property
@@ -103,10 +105,14 @@ class Server:
                 self.asked.append(Asked(line, headers, body))
                 writer.write(await self.handler(self.asked[-1]))
                 await writer.drain()
+                if self.cuts:
+                    writer.close()
+                    return
         except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
             pass
         finally:
-            writer.transport.abort()
+            if not self.cuts:
+                writer.transport.abort()
 
 
 def replica_handler(replica: InMemoryReplica, document: ClusterDocument) -> Handler:

@@ -42,13 +42,19 @@ def check_object(name: str, calls: Sequence[Call], *, is_exact: bool) -> int:
 
 
 def _check_dictionary(name: str, calls: Sequence[Call], *, is_exact: bool) -> int:
-    """Each key alone, a snapshot standing for a Get of it; then all keys with the snapshots."""
+    """Each key alone, a snapshot standing for a Get of it (starred); then all keys with the snapshots."""
     snapshots = [call for call in calls if call.operation == "Items"]
     given_up = 0
     for key in sorted({call.args[0] for call in calls if call.args}):
         own = [call for call in calls if call.args and call.args[0] == key]
         own += [
-            replace(call, operation="Get", args=(key,), results=(dict(call.results[0]).get(key),))
+            replace(
+                call,
+                operation="Get",
+                args=(key,),
+                results=(dict(call.results[0]).get(key),),
+                who=f"{call.who}*",
+            )
             for call in snapshots
             if call.is_known
         ]

@@ -14,7 +14,7 @@ from quorate.adts.catalogue import SPECIFICATIONS
 from quorate.adts.specification import Invocation
 from tests.sim.history import NEVER, Call
 
-NODES_MAX: Final = 300_000
+NODES_MAX: Final = 100_000
 
 
 class Inconclusive(Exception):
@@ -40,6 +40,12 @@ class Serial:
     def __init__(self, adt: str, calls: Sequence[Call]) -> None:
         self._specification = SPECIFICATIONS[adt]
         self._returned = returned_by_dequeues(calls)
+        self._left = {
+            item: (call, place)
+            for call in calls
+            if call.operation == "Deq"
+            for place, item in enumerate(call.results)
+        }
 
     def initial(self) -> Hashable:
         """See Model."""
@@ -49,6 +55,8 @@ class Serial:
         """See Model."""
         if call.operation == "Deq":
             return self._after_dequeue(state, call)
+        if call.operation == "Enq" and any(self._leaves_before(call.args[0], item) for item in state):
+            return []  # First in, first out: behind that item it could never come out when it did.
         new, response = self._specification.step(state, Invocation(call.operation, call.args))
         if not call.is_known:
             return [] if new == state else [new]
@@ -56,6 +64,13 @@ class Serial:
             return [new]
         conditional = call.operation in ("Cas", "PutIfAbsent")
         return [new] if call.results == ((response.term,) if conditional else response.results) else []
+
+    def _leaves_before(self, item: Any, other: Any) -> bool:
+        """Whether `item` was surely taken before `other`."""
+        if item not in self._left or other not in self._left:
+            return False
+        (mine, place), (theirs, behind) = self._left[item], self._left[other]
+        return mine.returned < theirs.invoked or (mine is theirs and place < behind)
 
     def _after_dequeue(self, state: Any, call: Call) -> Iterable[Hashable]:
         """A dequeue of several takes a run of heads at one moment; a short answer does not claim the rest is empty.

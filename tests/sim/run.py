@@ -7,8 +7,8 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from quorate.adts.catalogue import adt_of
-from tests.sim.checkers import check_drained, check_object
-from tests.sim.scenario import Scenario, scenario
+from tests.sim.checkers import Violation, check_drained, check_object
+from tests.sim.scenario import Faults, Scenario, scenario
 from tests.sim.world import World
 
 
@@ -24,12 +24,20 @@ def run(what: Scenario, trace: Callable[[str], None] | None = None) -> Report:
     """Run a scenario and check all that was promised; Violation or Stuck when it does not hold."""
     world = World(what, trace)
     world.run()
+    check_quiet(world)
     given_up = judge(world)
     counters = dict(world.counters)
     for source in (world.watch.seen, world.history.outcomes):
         for name, times in source.items():
             counters[name] = counters.get(name, 0) + times
     return Report(sum(world.history.outcomes.values()), given_up, counters)
+
+
+def check_quiet(world: World) -> None:
+    """Where nothing goes wrong, every operation has its answer."""
+    failed = [word for word in world.history.outcomes if word.endswith("definite)")]
+    if failed and world.scenario.faults == Faults():
+        raise Violation(f"without any fault there were outcomes {world.history.outcomes}")
 
 
 def judge(world: World) -> int:

@@ -83,6 +83,14 @@ class MemoryStore:
         start = bisect_right(found.order, after)
         return [found.rows[t][1] for t in found.order[start : start + limit]]
 
+    def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+        """See Log."""
+        found = self._objects.get(name)
+        if found is None:
+            return []
+        start = max(bisect_right(found.order, after), len(found.order) - limit)
+        return [found.rows[t][1] for t in found.order[start:]]
+
     def nth(self, name: str, after: Timestamp, n: int) -> Timestamp | None:
         """See Log."""
         rows = self.rows(name, after, n)

@@ -38,6 +38,7 @@ class Watch:
         self._accepted: defaultdict[tuple[str, Ballot], set[str]] = defaultdict(set)
         self._stored: defaultdict[tuple[str, Timestamp], set[str]] = defaultdict(set)
         self._summaries: dict[tuple[str, Ballot], Summary] = {}
+        self._ids: dict[tuple[str, Timestamp], str] = {}
         self.seen: dict[str, int] = defaultdict(int)
 
     def committed(self, replica: InMemoryReplica, batch: Batch, reply: BatchReply) -> None:
@@ -56,6 +57,7 @@ class Watch:
         match request, answer:
             case Append(), Appended():
                 self.seen["fenced replies"] += not all(answer.stored)
+                self._ids.update(((request.object, entry.t), entry.id) for entry in request.entries)
                 for entry, is_stored in zip(request.entries, answer.stored, strict=True):
                     if is_stored:
                         self._stored[request.object, entry.t].add(replica)
@@ -79,15 +81,36 @@ class Watch:
         self._last[replica, name] = status
 
     def _check_decided(self, replica: InMemoryReplica, request: Commit) -> None:
-        """Only what a final quorum accepted is decided; only what a final quorum stored is complete."""
-        choice = self._document.choice_of(request.object)
+        """Decided is only what a final quorum accepted; complete only what one stored, or a decision took over."""
         state = replica.store.state(request.object)
-        if state is not None and state.committed == request.ballot != NO_BALLOT:
-            holders = self._accepted[request.object, request.ballot]
-            if votes_of(choice.votes, holders) < choice.final_of_kind(Kind.DECIDE):
-                raise Violation(f"{request.object}: {request.ballot} counts as decided at {sorted(holders)}")
+        is_marked = state is not None and state.committed == request.ballot != NO_BALLOT
+        if is_marked and not self._is_decided(request.object, request.ballot):
+            holders = sorted(self._accepted[request.object, request.ballot])
+            raise Violation(f"{request.object}: {request.ballot} counts as decided at {holders}")
         for t in request.complete:
-            if votes_of(choice.votes, self._stored[request.object, t]) < choice.final_of_kind(Kind.BLIND):
-                holders = self._stored[request.object, t]
-                raise Violation(f"{request.object}: {t} counts as complete at {sorted(holders)}")
+            if not self._is_in_force(request.object, t):
+                holders = sorted(self._stored[request.object, t])
+                raise Violation(f"{request.object}: {t} counts as complete at {holders}")
         self.seen[f"commits {adt_of(request.object)}"] += 1
+
+    def _is_decided(self, name: str, ballot: Ballot) -> bool:
+        choice = self._document.choice_of(name)
+        return votes_of(choice.votes, self._accepted[name, ballot]) >= choice.final_of_kind(Kind.DECIDE)
+
+    def _is_complete(self, name: str, t: Timestamp) -> bool:
+        choice = self._document.choice_of(name)
+        return votes_of(choice.votes, self._stored[name, t]) >= choice.final_of_kind(Kind.BLIND)
+
+    def _is_in_force(self, name: str, t: Timestamp) -> bool:
+        """Whether the entry is complete, or a decision took it over; of a cell, also whether a newer value covers it."""
+        if self._is_complete(name, t):
+            return True
+        is_cell = adt_of(name) != "queue"
+        entry_id = self._ids.get((name, t))
+        for (other, ballot), summary in self._summaries.items():
+            known = {entry.id for entry in summary.adopted} | {taken for taken, _ in summary.ambiguous}
+            is_in = entry_id in known or (is_cell and summary.horizon >= t)
+            if other == name and is_in and self._is_decided(name, ballot):
+                return True
+        newer = [newest for other, newest in list(self._stored) if other == name and newest > t]
+        return is_cell and any(self._is_complete(name, newest) for newest in newer)
