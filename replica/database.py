@@ -341,7 +341,11 @@ class Database:
         """Return some free pages to the file system, in a transaction of its own; nothing when there are few."""
         if self.one("PRAGMA freelist_count")[0] > VACUUM_PAGES:
             self._wrote = True
-            self.all(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
+            with _mapped():
+                # It has no result columns, yet frees a page with each step; SQLAlchemy takes only the first.
+                driver = self._connection.connection.driver_connection
+                assert isinstance(driver, sqlite3.Connection)
+                driver.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
 
     def sizes(self) -> dict[str, int]:
         """Bytes of the database file and of its write-ahead log."""
