@@ -89,7 +89,9 @@ def _check_window(window: Window) -> None:
 
 def _check_summary(summary: Summary, limits: Limits) -> None:
     _check_timestamps([summary.horizon, *(at for _, at in summary.ambiguous)])
-    _check_ballot(summary.recent_floor)
+    for ballot in (*summary.turns, summary.turns_floor):
+        _check_ballot(ballot)
+    _check_listed(summary.turns, "turns", limits)
     _check_listed(summary.recent, "recent", limits)
     if summary.value is not None:
         _check_text(summary.value, limits)
