@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.demo_load import CHOICES, QUEUES, Load, problems_at_rest
 from quorate.cli.demo_record import UpTimes, write_run
 from quorate.cli.demo_table import outcome_rows
@@ -32,8 +33,8 @@ OUTAGES: Final = (("r2", 0.25, 0.55), ("r3", 0.70, 0.80))
 """Who is killed, and when it is killed and started again, as parts of the load's duration."""
 
 _RULES: Final = [
-    (f"queue/{QUEUE}", "queue", CLASSES, False),
-    *((f"queue/{name}", "queue", classes, True) for name, classes in QUEUES.items()),
+    ChoiceRule(f"queue/{QUEUE}", CLASSES, collect=False),
+    *(ChoiceRule(f"queue/{name}", classes) for name, classes in QUEUES.items()),
 ]
 
 
@@ -157,7 +158,7 @@ def _tell_outcomes(story: Console, rows: list[dict[str, Any]]) -> None:
     for title in ("quorum choice", "operation", "needs"):
         table.add_column(title, no_wrap=True)
     for title in ("begun", "all up", "one down", "unknown", "median"):
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         cells = (_percent(row["answered_all_up"]), _percent(row["answered_some_down"]), str(row["unknown"]))
         needs = f"{row['needed_votes']} of 3"
@@ -193,4 +194,4 @@ def _heading(story: Console, text: str) -> None:
 
 
 def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.1f} %"
+    return "" if share is None else f"{100 * share:.1f}%"

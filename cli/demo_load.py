@@ -32,7 +32,7 @@ KEYS: Final = 10
 STRETCH: Final = 7
 """Operations that a front end begins before it is the next one's turn."""
 
-QUEUES: Final[Mapping[str, Mapping[str, tuple[int, int]]]] = {
+QUEUES: Final[Mapping[str, dict[str, tuple[int, int]]]] = {
     "enq1-deq3": {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)},
     "enq2-deq2": {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2), "Deq/Empty": (2, 0)},
     "enq3-deq1": {"Enq/Ok": (0, 3), "Deq/Ok": (1, 3), "Deq/Empty": (1, 0)},
