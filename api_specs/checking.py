@@ -91,7 +91,6 @@ def _check_summary(summary: Summary, limits: Limits) -> None:
     _check_timestamps([summary.horizon, *(at for _, at in summary.ambiguous)])
     for ballot in (*summary.turns, summary.turns_floor):
         _check_ballot(ballot)
-    _check_listed(summary.turns, "turns", limits)
     _check_listed(summary.recent, "recent", limits)
     if summary.value is not None:
         _check_text(summary.value, limits)
@@ -99,8 +98,7 @@ def _check_summary(summary: Summary, limits: Limits) -> None:
     for entry_id, _ in summary.ambiguous:
         _check_id(entry_id)
     for decision in summary.recent:
-        if decision.id:  # Decisions of operations without a key have none.
-            _check_id(decision.id)
+        _check_id(decision.id)
         _check_ballot(decision.ballot)
         _check_entries(decision.taken, limits)
 

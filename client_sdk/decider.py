@@ -63,11 +63,8 @@ class Machine(Protocol):
     def random(self) -> float:
         """A number in [0, 1) from the front end's seed."""
 
-    def oldest_retry(self) -> Timestamp:
-        """Entries below are beyond the retry window."""
-
-    def oldest_key(self) -> Timestamp:
-        """Decisions under a key made before this may be forgotten."""
+    def oldest_remembered(self) -> Timestamp:
+        """What has a lower timestamp is beyond all retries, and may be forgotten."""
 
     def recent_max(self) -> int:
         """Keyed decisions that a summary remembers."""
@@ -222,8 +219,7 @@ class Decider:
             blind_final=self._blind_final,
             is_complete=self._mirror.is_complete,
             recent_max=self._machine.recent_max(),
-            forget_before=self._machine.oldest_retry(),
-            forget_keys_before=self._machine.oldest_key(),
+            forget_before=self._machine.oldest_remembered(),
         )
 
     def _ballot(self, step: int) -> Ballot:

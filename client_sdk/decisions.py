@@ -94,9 +94,8 @@ class Context(Struct, frozen=True):
     is_complete: Callable[[Seen, int], bool]
     recent_max: int
     forget_before: Timestamp
-    """Ambiguous entries older than this are beyond the retry window: nobody asks for them any more."""
-    forget_keys_before: Timestamp
-    """Keyed decisions older than this may go; while none may and there is no room, a new key is refused."""
+    """Ambiguous entries and keyed decisions older than this are beyond all retries: nobody asks for them any more.
+    While there is no room for another key, and none may go, a new key is refused."""
 
 
 class Plan(Struct):
@@ -118,7 +117,7 @@ class _Draft:
         self.value = summary.value
         self.adopted = {entry.id: entry for entry in summary.adopted}
         self.ambiguous = dict(summary.ambiguous)
-        self.recent = [known for known in summary.recent if known.ballot >= context.forget_keys_before]
+        self.recent = [known for known in summary.recent if known.ballot >= context.forget_before]
         self._turns = list(summary.turns)
         self._before = summary
         self._context = context

@@ -177,18 +177,9 @@ class FrontEnd:
         """The monotonic time from which true time is certainly after the stamp (commit wait)."""
         return self._now.mono_s + max(0, wall_us(stamp) - self._bound.lower_us(self._now)) / 1e6
 
-    def oldest_retry(self) -> Timestamp:
-        """Entries below are beyond the retry window."""
-        return self._beyond_retries()
-
-    def oldest_key(self) -> Timestamp:
-        """Decisions under a key made before this may be forgotten."""
-        return self._beyond_retries()
-
-    def _beyond_retries(self) -> Timestamp:
-        """The retry window ago, by any clock that replicas accept: theirs and ours may both be off."""
-        window_s = self.document.limits.retry_window_s + 2 * self.document.clock.offset_max_s
-        return make(max(0, self._now.wall_us - int(window_s * 1e6)), 0, "0")
+    def oldest_remembered(self) -> Timestamp:
+        """What has a lower timestamp is beyond all retries, and may be forgotten."""
+        return make(max(0, self._now.wall_us - int(self.document.memory_s * 1e6)), 0, "0")
 
     def recent_max(self) -> int:
         """Keyed decisions that a summary remembers."""

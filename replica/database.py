@@ -227,6 +227,16 @@ NTH: Final = _sql(
     "after",
     "skipped",
 )
+NEWEST: Final = _sql(
+    select(*_row)
+    .where(_is_object, ROWS.c.t > _text("after"))
+    .order_by(ROWS.c.t.desc())
+    .limit(_integer("limit"))
+    .offset(_ZERO),
+    "object",
+    "after",
+    "limit",
+)
 LAST_ABOVE: Final = _sql(
     select(func.max(ROWS.c.t)).where(_is_object, ROWS.c.t > _text("after")), "object", "after"
 )

@@ -38,7 +38,7 @@ class Janitor:
     def __init__(self, member: Member, front_end: FrontEnd) -> None:
         self._member: Final = member
         self._front_end: Final = front_end
-        self._pruning: Final = Pruning(member.document.limits)
+        self._pruning: Final = Pruning(member.document)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -86,7 +86,7 @@ class Janitor:
     def _is_mine(self, name: str) -> bool:
         """One replica buries an object, else they would all try at the same time (highest random weight). The turn
         goes round, for it may fall to one that never got the deletion."""
-        turn = int(time.monotonic() / self._member.document.limits.retry_window_s)
+        turn = int(time.monotonic() / self._member.document.memory_s)
         votes = self._member.document.votes
         ranked = max(votes, key=lambda replica: zlib.crc32(f"{replica} {name} {turn}".encode()))
         return ranked == self._member.id

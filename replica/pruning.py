@@ -1,6 +1,6 @@
 """Which rows and deletions the janitor deals with, and when. No I/O of its own, no clock: both come in.
 
-Owns the waiting list: history is deleted once it was collected for the lag *and* is older than the retry window, and
+Owns the waiting list: history is deleted once it was collected for the lag *and* is older than what must be remembered, and
 deletions are buried once they are older than the retry window. Nothing here looks at live rows. The list is in memory;
 at the start, and when it overflowed, a walk over the objects (not their rows) fills it again.
 """
@@ -9,7 +9,7 @@ import heapq
 from typing import Final
 
 from quorate.adts.catalogue import adt_of
-from quorate.api_specs.limits import Limits
+from quorate.api_specs.cluster import ClusterDocument
 from quorate.replica.store import Store
 from quorate.timestamps.timestamp import ZERO, Timestamp, make, wall_us
 
@@ -24,9 +24,9 @@ WAITING_MAX: Final = 200_000
 class Pruning:
     """The waiting list of one store. Used in the writer thread only."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._lag_s: Final = limits.consumed_lag_s
-        self._window_s: Final = limits.retry_window_s
+    def __init__(self, document: ClusterDocument) -> None:
+        self._lag_s: Final = document.limits.consumed_lag_s
+        self._window_s: Final = document.memory_s
         self._history: list[tuple[float, str, Timestamp]] = []
         self._deleted: list[tuple[float, str]] = []
         self._walked: int | None = 0

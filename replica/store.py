@@ -124,6 +124,11 @@ class Store:
             return []
         return [_row(*row) for row in self._ask(database.ABOVE, here, after, limit)]
 
+    def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+        """See `Log`."""
+        found = self._ask(database.NEWEST, self._object(name), after, limit)
+        return [_row(*row) for row in reversed(found)]
+
     def nth(self, name: str, after: Timestamp, n: int) -> Timestamp | None:
         """See `Log`."""
         here = self._object(name)
