@@ -345,7 +345,7 @@ class Database:
     def check(self) -> str | None:
         """What is wrong with the file's structure; None when it is sound. Reads the whole file."""
         found = self.one("PRAGMA quick_check(1)")[0]
-        return None if found == "ok" else str(found)
+        return None if found == "ok" else " ".join(str(found).split())
 
     def give_back_space(self) -> None:
         """Return some free pages to the file system, in a transaction of its own; nothing when there are few."""
