@@ -30,7 +30,7 @@ from quorate.cli.trace_command import read_traces, show
 
 OPERATIONS: Final = 3000
 OUTAGES: Final = (("r2", 0.25, 0.55), ("r3", 0.70, 0.80))
-"""Who is killed, and when it is killed and started again, as parts of the load's duration."""
+"""Who is killed, and the shares of the load after which it is killed and started again."""
 
 _RULES: Final = [
     ChoiceRule(f"queue/{QUEUE}", CLASSES, collect=False),
@@ -100,7 +100,7 @@ def _on_replicas(
 
 def _lecture(story: Console, cluster: LocalCluster) -> list[str]:
     """Five operations at different quorums, and the logs that they leave."""
-    _heading(story, "An execution, as lectures draw it: Enq writes 2 of 3 replicas, Deq reads 2 and writes 2")
+    _heading(story, "An execution, as lectures draw it: Enq (0, 2), Deq (2, 2) of three replicas")
     (port,) = free_ports(1)
     problems = []
     for step in STEPS:
@@ -123,21 +123,20 @@ async def _under_load(
         up_times = UpTimes(list(cluster.urls), time.time())
         async with asyncio.TaskGroup() as group:
             group.create_task(load.run())
-            group.create_task(_outages(story, cluster, load.duration_s, up_times))
+            group.create_task(_outages(story, cluster, load, up_times))
         up_times.end(time.time())
     return load, up_times
 
 
-async def _outages(story: Console, cluster: LocalCluster, duration_s: float, up_times: UpTimes) -> None:
-    """Kill and bring back, by the clock."""
-    start_s = time.monotonic()
+async def _outages(story: Console, cluster: LocalCluster, load: Load, up_times: UpTimes) -> None:
+    """Kill and bring back, as the load goes on."""
     for id, killed_at, back_at in OUTAGES:
-        await asyncio.sleep(start_s + killed_at * duration_s - time.monotonic())
+        await load.reached(killed_at)
         pid = cluster.pids[id]
         up_times.mark(id, time.time(), up=False)
         await asyncio.to_thread(cluster.kill, id)
         story.print(f"  {id} is killed (SIGKILL to process {pid})")
-        await asyncio.sleep(start_s + back_at * duration_s - time.monotonic())
+        await load.reached(back_at)
         await asyncio.to_thread(cluster.restart, id)
         up_times.mark(id, time.time(), up=True)
         story.print(f"  {id} is back with its old data (process {cluster.pids[id]})")
@@ -155,7 +154,7 @@ def _tell_verdict(story: Console, problems: list[str]) -> None:
 def _tell_outcomes(story: Console, rows: list[dict[str, Any]]) -> None:
     _heading(story, "Share of operations that were answered")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("quorum choice", "operation", "needs"):
+    for title in ("choice", "operation", "needs"):
         table.add_column(title, no_wrap=True)
     for title in ("begun", "all up", "one down", "unknown", "median"):
         table.add_column(title, justify="right", no_wrap=True)

@@ -28,7 +28,10 @@ DURATION_MIN_S: Final = 8.0
 IN_FLIGHT_MAX: Final = 500
 DRAIN_ITEMS: Final = 500
 FRONT_ENDS: Final = 4
+POLL_S: Final = 0.05
 KEYS: Final = 10
+HANDOVERS: Final = 4
+"""Front ends that each queue's consumers go to in turn."""
 STRETCH: Final = 7
 """Operations that a front end begins before it is the next one's turn."""
 
@@ -66,13 +69,19 @@ class Load:
         self, document: ClusterDocument, operations: int, begun: Callable[[], None], history: Path
     ) -> None:
         self.operations: Final = operations
-        self.duration_s: Final = max(DURATION_MIN_S, operations / RATE_MAX)
+        self._duration_s: Final = max(DURATION_MIN_S, operations / RATE_MAX)
         self.seen: Final = Seen()
         self.recorder: Final = Recorder(CHOICES)
         self._document: Final = document
         self._begun: Final = begun
         self._history: Final = history
+        self._count = 0
         self._tasks: set[asyncio.Task[None]] = set()
+
+    async def reached(self, share: float) -> None:
+        """Wait until this share of the operations has begun."""
+        while self._count < share * self.operations:
+            await asyncio.sleep(POLL_S)
 
     async def run(self) -> None:
         """Begin all operations at a steady rate, and wait until each has its outcome."""
@@ -91,14 +100,16 @@ class Load:
         steps = itertools.cycle(list(self._round()))
         start_s = time.monotonic()
         for number in range(self.operations):
-            await asyncio.sleep(start_s + number * self.duration_s / self.operations - time.monotonic())
+            await asyncio.sleep(start_s + number * self._duration_s / self.operations - time.monotonic())
             if len(self._tasks) >= IN_FLIGHT_MAX:
                 await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
             step, consumer = next(steps)
-            client = clients[number // STRETCH % len(clients) if consumer is None else consumer]
+            turn = number // STRETCH if consumer is None else consumer + HANDOVERS * number // self.operations
+            client = clients[turn % len(clients)]
             task = asyncio.ensure_future(step(client, number))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+            self._count = number + 1
             self._begun()
         await asyncio.gather(*self._tasks)
 
@@ -114,7 +125,7 @@ class Load:
         ):
             for consumer, queue in enumerate(QUEUES):
                 yield self._enqueue_to(queue), None
-                yield self._dequeue_from(queue), consumer + (number == 0)
+                yield self._dequeue_from(queue), consumer
             yield other, None
             yield (self._delete if other == self._claim else self._put), None
 
