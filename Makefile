@@ -26,7 +26,7 @@ demo: $(STAMP)
 	@$(RUN) -m quorate.cli.main demo
 
 test: $(STAMP)
-	@$(RUN) -m pytest -n $(WORKERS)
+	@$(RUN) -m pytest -n $(WORKERS) --dist loadgroup
 
 check: $(STAMP)
 	$(VENV)/bin/ruff format --check .
@@ -36,7 +36,7 @@ check: $(STAMP)
 	$(VENV)/bin/lint-imports
 
 soak: $(STAMP)
-	@QUORATE_SEEDS=$(SEEDS) $(RUN) -m pytest -n $(WORKERS) tests/sim
+	@QUORATE_SEEDS=$(SEEDS) $(RUN) -m pytest -n $(WORKERS) --dist loadgroup tests/sim
 
 # uv.lock would name the registry it was made with; this form names packages, versions and hashes only.
 COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
