@@ -11,7 +11,7 @@ import pytest
 from quorate.cli.local_cluster import LocalCluster
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-TIMEOUT_S = 120
+TIMEOUT_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 
 def quorate(
-    *words: str, stdin: str = "", cwd: Path | None = None, **environment: str
+    *words: str, stdin: str = "", cwd: Path | None = None, timeout_s: float = TIMEOUT_S, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, 120 columns wide."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("QUORATE_")}
@@ -34,7 +34,7 @@ def quorate(
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_S,
+        timeout=timeout_s,
         check=False,
         env=kept | {"COLUMNS": "120"} | environment,
     )

@@ -9,11 +9,14 @@ from quorate.cli.demo_load import CHOICES
 from quorate.spark_reports.report import make_report
 from tests.cli.conftest import quorate
 
+TIMEOUT_S = 400
+"""Spark alone takes a minute or two where other tests keep the cores busy."""
+
 
 @pytest.mark.slow
 @pytest.mark.spark
 def test_demo_loses_nothing_and_leaves_a_report(tmp_path: Path) -> None:
-    done = quorate("demo", "--out", "run", "--operations", "400", "--json", cwd=tmp_path)
+    done = quorate("demo", "--out", "run", "--operations", "400", "--json", cwd=tmp_path, timeout_s=TIMEOUT_S)
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout)
     assert told["ok"]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,10 +30,10 @@ def up(*words: str) -> subprocess.Popen[str]:
     )
 
 
-def ready_line(process: subprocess.Popen[str]) -> dict[str, list[dict[str, str]]]:
+def ready_line(process: subprocess.Popen[str]) -> dict[str, Any]:
     """The line that says all are ready."""
     assert process.stdout is not None
-    told: dict[str, list[dict[str, str]]] = json.loads(process.stdout.readline())
+    told: dict[str, Any] = json.loads(process.stdout.readline())
     return told
 
 
