@@ -43,8 +43,8 @@ BUSY_TIMEOUT_S: Final = 5
 WAL_BYTES_MAX: Final = 16 * 1024 * 1024
 """What a write-ahead log is cut back to after a checkpoint."""
 CHECKPOINT_PAGES: Final = 2000
-VACUUM_PAGES: Final = 2000
-"""Free pages handed back to the file system at a time."""
+VACUUM_PAGES: Final = 500
+"""Free pages that are kept for reuse, and how many are handed back to the file system at a time."""
 
 # What time heals: the disk was full, or another process (a backup) held the file. All else needs a person.
 _PASSING: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -352,10 +352,8 @@ class Database:
         if self.one("PRAGMA freelist_count")[0] > VACUUM_PAGES:
             self._wrote = True
             with _mapped():
-                # It has no result columns, yet frees a page with each step; SQLAlchemy takes only the first.
-                driver = self._connection.connection.driver_connection
-                assert isinstance(driver, sqlite3.Connection)
-                driver.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
+                for _ in range(VACUUM_PAGES):  # The driver takes one step, and each step frees one page.
+                    self._connection.exec_driver_sql("PRAGMA incremental_vacuum(1)")
 
     def sizes(self) -> dict[str, int]:
         """Bytes of the database file and of its write-ahead log."""

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.api_specs.limits import Limits
+from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.replica.app import create_app
 from quorate.replica.embedded import embedded_front_end
 from quorate.replica.identity import open_folder
@@ -18,7 +18,7 @@ from quorate.replica.store import Store
 Serving = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 
 
-def one_replica(limits: Limits = Limits(), store: str = "") -> ClusterDocument:
+def one_replica(limits: Limits = DEFAULTS, store: str = "") -> ClusterDocument:
     """A cluster of r1 alone: every operation needs it, and it is enough."""
     return ClusterDocument("test", (ReplicaInfo("r1", "http://127.0.0.1:7001", store=store),), limits=limits)
 

@@ -115,9 +115,9 @@ async def test_bad_names_are_refused(client: httpx.AsyncClient, name: str) -> No
     await assert_nothing_stored(client)
 
 
-@pytest.mark.parametrize("key", ["a b", "", "x" * 201, "é".encode("latin-1"), "\x7f"])
-async def test_bad_idempotency_keys_are_refused(client: httpx.AsyncClient, key: str | bytes) -> None:
-    response = await client.post("/v1/queues/q/items", json={"item": 1}, headers={"Idempotency-Key": key})
+@pytest.mark.parametrize("key", [b"a b", b"", b"x" * 201, "é".encode("latin-1"), b"\x7f"])
+async def test_bad_idempotency_keys_are_refused(client: httpx.AsyncClient, key: bytes) -> None:
+    response = await client.post("/v1/queues/q/items", json={"item": 1}, headers={b"Idempotency-Key": key})
     assert problem_in(response).name == "malformed"
     await assert_nothing_stored(client)
 

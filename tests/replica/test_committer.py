@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from quorate.replica.store import Store
 from quorate.timestamps.timestamp import make
 from tests.replica.conftest import one_replica
 
+SMALL = Value("1")
 BIG = Value('"' + "x" * 200_000 + '"')
 
 
@@ -31,7 +33,7 @@ async def opened(tmp_path: Path) -> AsyncIterator[tuple[Store, Committer]]:
     folder.close()
 
 
-def write(store: Store, number: int, value: Value = Value("1")) -> int:
+def write(store: Store, number: int, value: Value = SMALL) -> int:
     t = make(number, 0, "a")
     store.apply([PutRow("queue/q", Entry(t, t, value)), PutState(ObjectState("queue/q"))])
     return number
@@ -54,10 +56,7 @@ async def test_work_that_waits_together_shares_one_commit(opened: tuple[Store, C
     blocker = Blocker()
     first = asyncio.ensure_future(committer.submit(blocker))
     await asyncio.to_thread(blocker.entered.wait, 30)
-    rest = [
-        asyncio.ensure_future(committer.submit(lambda log, number=number: write(log, number)))
-        for number in range(1, 41)
-    ]
+    rest = [asyncio.ensure_future(committer.submit(partial(write, number=number))) for number in range(1, 41)]
     await asyncio.sleep(0)
     before = store.commits
     blocker.leave.set()
@@ -74,7 +73,7 @@ async def test_reading_costs_no_commit(opened: tuple[Store, Committer]) -> None:
 
 
 async def test_work_that_raises_fails_alone(opened: tuple[Store, Committer]) -> None:
-    store, committer = opened
+    _, committer = opened
 
     def broken(log: Store) -> None:
         write(log, 99)

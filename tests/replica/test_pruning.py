@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from quorate.adts.log import Entry, Value
+from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import Limits
 from quorate.replica import pruning as pruning_module
 from quorate.replica.ports import ObjectState, PutRow, PutState
@@ -12,7 +13,14 @@ from quorate.replica.pruning import Pruning
 from quorate.replica.store import Store
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 
-LIMITS = Limits(retry_window_s=30.0, consumed_lag_s=10.0, deadline_s_max=20.0)
+# Rows are remembered for 30 s: the window, and twice what an accepted clock may be off.
+DOCUMENT = ClusterDocument(
+    "test",
+    (ReplicaInfo("r1", "http://127.0.0.1:7001"),),
+    clock=ClockSettings(offset_max_s=1.0),
+    limits=Limits(retry_window_s=28.0, consumed_lag_s=10.0),
+)
+ONE = Value("1")
 START_US = 1_000_000_000
 
 
@@ -20,7 +28,7 @@ def at(second: float) -> Timestamp:
     return make(START_US + int(second * 1e6), 0, "a")
 
 
-def put(store: Store, second: float, name: str = "queue/q", value: Value | None = Value("1")) -> None:
+def put(store: Store, second: float, name: str = "queue/q", value: Value | None = ONE) -> None:
     store.apply([PutRow(name, Entry(at(second), at(second), value)), PutState(ObjectState(name))])
 
 
@@ -46,7 +54,7 @@ def times(store: Store, name: str = "queue/q") -> list[Timestamp]:
 def test_rows_stay_for_the_lag_and_for_the_retry_window(
     store: Store, run: Callable[[Pruning, float], bool]
 ) -> None:
-    pruning = Pruning(LIMITS)
+    pruning = Pruning(DOCUMENT)
     run(pruning, 0)
     put(store, 0)
     put(store, 25)
@@ -67,7 +75,7 @@ def test_history_of_an_earlier_run_is_found_again(
     put(store, 0)
     collect(store, 0)
     store.collected = {}  # As after a restart.
-    pruning = Pruning(LIMITS)
+    pruning = Pruning(DOCUMENT)
     run(pruning, 100)
     run(pruning, 111)
     assert times(store) == []
@@ -77,7 +85,7 @@ def test_round_is_bounded_and_says_that_more_is_due(
     store: Store, run: Callable[[Pruning, float], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pruning_module, "ROWS_MAX", 10)
-    pruning = Pruning(LIMITS)
+    pruning = Pruning(DOCUMENT)
     run(pruning, 0)
     for number in range(25):
         put(store, number / 100)
@@ -96,7 +104,7 @@ def test_round_without_history_asks_the_database_nothing(
     for number in range(50):
         put(store, number)
     store.commit()
-    pruning = Pruning(LIMITS)
+    pruning = Pruning(DOCUMENT)
     run(pruning, 0)
 
     def asked(*_: object) -> None:
@@ -110,7 +118,7 @@ def test_round_without_history_asks_the_database_nothing(
 def test_list_that_overflows_is_filled_again_by_walking(
     store: Store, run: Callable[[Pruning, float], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pruning = Pruning(LIMITS)
+    pruning = Pruning(DOCUMENT)
     run(pruning, 0)
     monkeypatch.setattr(pruning_module, "WAITING_MAX", 4)
     for number in range(10):
@@ -124,7 +132,7 @@ def test_list_that_overflows_is_filled_again_by_walking(
 def test_deletions_are_given_out_after_the_retry_window_unless_overwritten(
     store: Store, run: Callable[[Pruning, float], bool]
 ) -> None:
-    pruning = Pruning(LIMITS)
+    pruning = Pruning(DOCUMENT)
     run(pruning, 0)
     put(store, 0, "dictionary/d/gone", None)
     put(store, 0, "dictionary/d/back", None)
