@@ -14,7 +14,7 @@ UV := $(shell command -v uv 2>/dev/null)
 .PHONY: help demo test check soak lock openapi clean
 
 help:
-	@echo "make demo   start three replicas, kill one, keep dequeuing, show the quorum table"
+	@echo "make demo   start three replicas, kill two in turn under load, check that nothing is lost"
 	@echo "make test   the whole test suite (Spark tests need Java 17 or later)"
 	@echo "make check  formatting, lint, types and the rules who may import whom"
 	@echo "make soak   $(SEEDS) seeded simulations (SEEDS=... for another number)"
