@@ -14,7 +14,7 @@ Value = NewType("Value", str)
 """Canonical JSON text of a value (no blanks, object keys sorted), so that equal values are equal text."""
 
 
-class Entry(Struct, frozen=True, omit_defaults=True):
+class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A timestamped blind event: `[Enq(value); Ok()]`, `[Write(value); Ok()]`, `[Put(value); Ok()]` or `[Delete(); Ok()]`.
 
     `id` is the first timestamp the entry was given; `t` differs from it when the entry had to be stamped anew.
@@ -26,7 +26,7 @@ class Entry(Struct, frozen=True, omit_defaults=True):
     value: Value | None | UnsetType = UNSET
 
 
-class Decision(Struct, frozen=True, omit_defaults=True):
+class Decision(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A decision asked for under an idempotency key (its id): its ballot, and the entries that it took or reserved."""
 
     id: str
@@ -34,7 +34,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     taken: tuple[Entry, ...] = ()
 
 
-class Summary(Struct, frozen=True, omit_defaults=True):
+class Summary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """The decided state of one object, which subsumes every entry at or below its horizon.
 
     * `horizon`: a queue is consumed up to here; a cell (register, dictionary entry) got its `value` here.

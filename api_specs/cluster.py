@@ -24,6 +24,9 @@ CHOICES_MAX: Final = 1000
 class BadCluster(ValueError):
     """A cluster document that cannot be used; the sentence names the place and the remedy."""
 
+    definite: Final = True
+    """As on every error of the SDK: it is certain that nothing happened."""
+
 
 class ReplicaInfo(Struct, frozen=True, forbid_unknown_fields=True):
     """A replica: id, base URL, votes, and the identity of its store once it is a member.
@@ -54,7 +57,7 @@ class ClockSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """How far a replica's clock may be from true time."""
     front_end_error_s: float | None = None
     """How far a front end's own clock may be from true time; absent: measured against the replicas' clocks."""
-    offset_max_s: float = 10.0
+    offset_max_s: float = 2.0
     """A replica refuses new timestamps further than this from its own clock."""
 
 
@@ -81,6 +84,14 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
     def urls(self) -> dict[str, str]:
         """Base URLs by replica id."""
         return {replica.id: replica.url for replica in self.replicas}
+
+    @property
+    def memory_s(self) -> float:
+        """How long ids, keys and the fate of entries are remembered: the retry window, by whichever accepted clock.
+
+        The timestamp that starts it may be from a clock that is behind, the reading that ends it from one ahead.
+        """
+        return self.limits.retry_window_s + 2 * self.clock.offset_max_s
 
     def rule_of(self, object_name: str) -> ChoiceRule:
         """The first rule that matches the object (a dictionary's key: its dictionary); the default without a match."""

@@ -15,7 +15,7 @@ from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 PROTOCOL_VERSION: Final = 1
 
 
-class Window(Struct, frozen=True, omit_defaults=True):
+class Window(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Which entries of a log a front end wants.
 
     It knows the replica's entries in (after, upto] as of arrival number `since`. The reply brings what arrived there
@@ -29,7 +29,7 @@ class Window(Struct, frozen=True, omit_defaults=True):
     payload: bool = True
 
 
-class Append(Struct, frozen=True, tag="append", omit_defaults=True):
+class Append(Struct, frozen=True, tag="append", omit_defaults=True, forbid_unknown_fields=True):
     """Store each entry unless its timestamp is at or below the object's fence.
 
     `attempt` is "first" for new timestamps (refused when too far behind the replica's clock), "again" for a repeat
@@ -41,7 +41,7 @@ class Append(Struct, frozen=True, tag="append", omit_defaults=True):
     attempt: Literal["first", "again", "repair"] = "again"
 
 
-class Collect(Struct, frozen=True, tag="collect", omit_defaults=True):
+class Collect(Struct, frozen=True, tag="collect", omit_defaults=True, forbid_unknown_fields=True):
     """Read summary and entries. In this order: promise `ballot` (unless a higher one is promised: refused, and nothing
     else is done), raise the fence to `fence` and to the timestamp of the `fence_next`-th entry above `window.after`,
     then read. `known` is the ballot of the summary that the front end has: the same one is not sent again.
@@ -57,7 +57,7 @@ class Collect(Struct, frozen=True, tag="collect", omit_defaults=True):
     wanted: tuple[Timestamp, ...] = ()
 
 
-class Accept(Struct, frozen=True, tag="accept", omit_defaults=True):
+class Accept(Struct, frozen=True, tag="accept", omit_defaults=True, forbid_unknown_fields=True):
     """Store the summary under the ballot, unless a higher ballot is promised or accepted.
 
     `event` describes the decision for logs that keep decided events (`collect = false`), as `Deq();Ok("x")`.
@@ -71,7 +71,7 @@ class Accept(Struct, frozen=True, tag="accept", omit_defaults=True):
     then: Collect | None = None
 
 
-class Commit(Struct, frozen=True, tag="commit", omit_defaults=True):
+class Commit(Struct, frozen=True, tag="commit", omit_defaults=True, forbid_unknown_fields=True):
     """It is decided: the summary under `ballot`; and complete: the entries with the timestamps `complete`.
 
     `summary` comes along for a replica that may not have accepted it.
@@ -86,7 +86,7 @@ class Commit(Struct, frozen=True, tag="commit", omit_defaults=True):
     buried: Timestamp = ZERO
 
 
-class Scan(Struct, frozen=True, tag="scan", omit_defaults=True):
+class Scan(Struct, frozen=True, tag="scan", omit_defaults=True, forbid_unknown_fields=True):
     """Name the objects whose names start with `prefix`, above `after` in order, at most `limit` of them, each with its
     summary and the newest of its entries. For whole-dictionary reads and for `trace`."""
 
@@ -176,7 +176,7 @@ class Refused(Struct, frozen=True, tag="refused", omit_defaults=True):
 Reply = Appended | Collected | Accepted | Committed | Scanned | Refused
 
 
-class Batch(Struct, frozen=True):
+class Batch(Struct, frozen=True, forbid_unknown_fields=True):
     """What one HTTP request carries to a replica. `cluster` is the hash of the sender's cluster document."""
 
     cluster: str

@@ -1,5 +1,73 @@
 """The front end: a machine without I/O, the transports that drive it, typed handles, errors.
 
 Owns how an operation runs against replicas, from its first message to its response or its error. Must not know how a
-replica stores what it promised. This file imports no transport, because Python runs it before the pure machine.
+replica stores what it promised. The public names are here, each imported on first use: Python runs this file before the
+pure machine, which must not bring a transport along.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from quorate.api_specs.cluster import BadCluster, ClusterDocument
+    from quorate.client_sdk.blocking import Client, Dictionary, Queue, Register
+    from quorate.client_sdk.client import AsyncClient, AsyncDictionary, AsyncQueue, AsyncRegister
+    from quorate.client_sdk.connecting import connect, connect_async
+    from quorate.client_sdk.errors import (
+        BadInput,
+        Closed,
+        OutcomeUnknown,
+        QuorateError,
+        RefusedByReplicas,
+        Unavailable,
+    )
+    from quorate.client_sdk.history import History
+
+__all__ = [
+    "AsyncClient",
+    "AsyncDictionary",
+    "AsyncQueue",
+    "AsyncRegister",
+    "BadCluster",
+    "BadInput",
+    "Client",
+    "Closed",
+    "ClusterDocument",
+    "Dictionary",
+    "History",
+    "OutcomeUnknown",
+    "Queue",
+    "QuorateError",
+    "RefusedByReplicas",
+    "Register",
+    "Unavailable",
+    "connect",
+    "connect_async",
+]
+
+_HOMES: Final = {
+    "quorate.api_specs.cluster": ("BadCluster", "ClusterDocument"),
+    "quorate.client_sdk.blocking": ("Client", "Dictionary", "Queue", "Register"),
+    "quorate.client_sdk.client": ("AsyncClient", "AsyncDictionary", "AsyncQueue", "AsyncRegister"),
+    "quorate.client_sdk.connecting": ("connect", "connect_async"),
+    "quorate.client_sdk.errors": (
+        "BadInput",
+        "Closed",
+        "OutcomeUnknown",
+        "QuorateError",
+        "RefusedByReplicas",
+        "Unavailable",
+    ),
+    "quorate.client_sdk.history": ("History",),
+}
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -94,17 +94,19 @@ class Context(Struct, frozen=True):
     is_complete: Callable[[Seen, int], bool]
     recent_max: int
     forget_before: Timestamp
-    """Ambiguous entries older than this are beyond the retry window: nobody asks for them any more."""
-    forget_keys_before: Timestamp
-    """Keyed decisions older than this may go; while none may and there is no room, a new key is refused."""
+    """Ambiguous entries and keyed decisions older than this are beyond all retries: nobody asks for them any more.
+    While there is no room for another key, and none may go, a new key is refused."""
 
 
 class Plan(Struct):
-    """The next summary (equal to the old one when nothing changes), results by the wish's place, and what happened."""
+    """The next summary (equal to the old one when nothing changes), results by the wish's place, and what happened.
+
+    An entry among the events stands for the Deq that takes it: its payload may still have to be fetched.
+    """
 
     summary: Summary
     results: dict[int, Any]
-    events: list[str]
+    events: list[str | Entry]
 
 
 class _Draft:
@@ -115,7 +117,7 @@ class _Draft:
         self.value = summary.value
         self.adopted = {entry.id: entry for entry in summary.adopted}
         self.ambiguous = dict(summary.ambiguous)
-        self.recent = [known for known in summary.recent if known.ballot >= context.forget_keys_before]
+        self.recent = [known for known in summary.recent if known.ballot >= context.forget_before]
         self._turns = list(summary.turns)
         self._before = summary
         self._context = context
@@ -169,7 +171,7 @@ def plan_queue(
     """The plan for a queue. Entries above `bound` are not touched (but the settled front, which is decided already)."""
     draft = _Draft(summary, context)
     results: dict[int, Any] = {}
-    events: list[str] = []
+    events: list[str | Entry] = []
     for place, wish in enumerate(wishes):
         if isinstance(wish, Recover):
             results[place] = _recover(draft, wish, events)
@@ -199,7 +201,12 @@ def plan_queue(
 
 
 def _take(
-    draft: _Draft, wish: Take, place: int, waiting: list[Seen], results: dict[int, Any], events: list[str]
+    draft: _Draft,
+    wish: Take,
+    place: int,
+    waiting: list[Seen],
+    results: dict[int, Any],
+    events: list[str | Entry],
 ) -> None:
     """Answer the wish, if it can be answered."""
     if (earlier := draft.keyed(wish.key)) is not None:
@@ -218,7 +225,7 @@ def _take(
         draft.note_taken(found)
         draft.adopted.pop(found.entry.id, None)
         draft.horizon = max(draft.horizon, found.entry.t)
-        events.append(f"Deq();Ok({found.entry.value})")
+        events.append(found.entry)
     results[place] = entries
 
 
@@ -240,7 +247,7 @@ def _settle_front(draft: _Draft, front: Seen) -> Entry:
     return front.entry
 
 
-def _recover(draft: _Draft, wish: Recover, events: list[str]) -> tuple[Fate, tuple[Entry, ...]]:
+def _recover(draft: _Draft, wish: Recover, events: list[str | Entry]) -> tuple[Fate, tuple[Entry, ...]]:
     entry = wish.entry
     if entry.id in draft.ambiguous or entry.id in draft.adopted:
         return Fate.IN_FORCE, ()
@@ -291,7 +298,7 @@ def plan_cell(
     """The plan for a cell. `stamp` is the timestamp of a new value: all that can ever be complete below it is seen."""
     draft = _Draft(summary, context)
     results: dict[int, Any] = {}
-    events: list[str] = []
+    events: list[str | Entry] = []
     everything = dict(seen)
     for place, wish in enumerate(wishes):
         if isinstance(wish, Recover):
@@ -327,7 +334,7 @@ def _note_recovered(draft: _Draft, wishes: Sequence[Wish]) -> None:
 
 
 def _swap(
-    draft: _Draft, wish: Swap, value: Value | None, events: list[str]
+    draft: _Draft, wish: Swap, value: Value | None, events: list[str | Entry]
 ) -> tuple[bool | Failed, Value | None, bool]:
     """Result, the value afterwards, and whether this very decision changed it."""
     if draft.keyed(wish.key) is not None:

@@ -12,8 +12,9 @@ from typing import Final
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Accepted, BatchReply, Commit, Reply, Request
 from quorate.client_sdk import operations
+from quorate.client_sdk.asked import Asked, Verdict
 from quorate.client_sdk.clock_bound import ClockBound
-from quorate.client_sdk.decider import Asked, Decider, Verdict
+from quorate.client_sdk.decider import Decider
 from quorate.client_sdk.decisions import Wish
 from quorate.client_sdk.effects import (
     Answer,
@@ -177,16 +178,9 @@ class FrontEnd:
         """The monotonic time from which true time is certainly after the stamp (commit wait)."""
         return self._now.mono_s + max(0, wall_us(stamp) - self._bound.lower_us(self._now)) / 1e6
 
-    def oldest_retry(self) -> Timestamp:
-        """Entries below are beyond the retry window."""
-        return self._ago(self.document.limits.retry_window_s)
-
-    def oldest_key(self) -> Timestamp:
-        """Decisions under a key made before this may be forgotten."""
-        return self._ago(self.document.limits.retry_window_s)
-
-    def _ago(self, seconds: float) -> Timestamp:
-        return make(max(0, self._now.wall_us - int(seconds * 1e6)), 0, "0")
+    def oldest_remembered(self) -> Timestamp:
+        """What has a lower timestamp is beyond all retries, and may be forgotten."""
+        return make(max(0, self._now.wall_us - int(self.document.memory_s * 1e6)), 0, "0")
 
     def recent_max(self) -> int:
         """Keyed decisions that a summary remembers."""

@@ -125,14 +125,14 @@ class Gathering:
         token, _, delay_s = self._pending.get(event.replica, (0, 0.0, 0.0))
         if token != event.token:
             return False
-        if isinstance(event.answer, Unanswered):
+        if isinstance(event.answer, Unanswered) and not event.answer.definite:
+            self.is_sent.add(event.replica)
+        if isinstance(event.answer, Unanswered) and not event.answer.refused:
             self.troubles[event.replica] = event.answer.detail
-            if not event.answer.definite:
-                self.is_sent.add(event.replica)
             self._pending[event.replica] = (0, self._task.now.mono_s + delay_s, delay_s)
             return True
         del self._pending[event.replica]
-        if isinstance(event.answer, Refused):
+        if isinstance(event.answer, Refused | Unanswered):
             self.troubles[event.replica] = event.answer.detail
         else:
             self.replies[event.replica] = event.answer
@@ -162,6 +162,8 @@ class Gathering:
     def _explain(self) -> str:
         answered = ", ".join(sorted(self.replies)) or "no replica"
         silent = ", ".join(
-            f"{replica} ({self.troubles.get(replica, 'no answer')})" for replica in sorted(self._pending)
+            f"{replica} ({self.troubles.get(replica, 'no answer')})"
+            for replica in sorted(self._pending.keys() | self.troubles.keys())
+            if replica not in self.replies
         )
         return f"answered in time: {answered}; did not: {silent or 'none'}"

@@ -1,0 +1,148 @@
+"""What a well-formed batch must also satisfy: the forms of names, timestamps and values, and the bounds. Pure.
+
+Owns every rule that a message's types cannot say, so that nothing behind the replica's door meets a limit of -1, a
+timestamp that does not sort or a value that is no JSON. Must not know any replica's state or clock.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import UNSET
+
+from quorate.adts.catalogue import is_object_name
+from quorate.adts.log import Entry, Summary
+from quorate.api_specs.limits import NAME_CHARS_MAX, Limits
+from quorate.api_specs.messages import Accept, Append, Batch, Collect, Commit, Request, Scan, Window
+from quorate.api_specs.values import check_value
+from quorate.timestamps.ballot import Ballot, parse_ballot
+from quorate.timestamps.timestamp import INFINITY, Timestamp, parse
+
+ID_CHARS_MAX: Final = 500
+"""An entry's or a decision's id: a timestamp, or made of an object's name and an idempotency key."""
+COUNT_MAX: Final = (1 << 62) - 1
+"""Counts and arrival numbers; the store's integers have 64 bits."""
+PREFIX_CHARS_MAX: Final = 2 * NAME_CHARS_MAX + 20
+
+
+class BadBatch(ValueError):
+    """A batch that must not reach a replica's machine; the sentence names the request."""
+
+
+def check_batch(batch: Batch, limits: Limits) -> None:
+    """Raises BadBatch unless every part of `batch` is in form and in bounds."""
+    if len(batch.requests) > limits.requests_max:
+        raise BadBatch(
+            f"requests: {len(batch.requests)} of them, at most {limits.requests_max} go in a batch"
+        )
+    for number, request in enumerate(batch.requests):
+        try:
+            _check_request(request, limits)
+        except ValueError as error:
+            raise BadBatch(f"requests[{number}]: {error}") from None
+
+
+def _check_request(request: Request, limits: Limits) -> None:
+    if isinstance(request, Scan):
+        _check_prefix(request.prefix, "prefix")
+        _check_prefix(request.after, "after")
+        _check_count(request.limit, "limit")
+        return
+    if not is_object_name(request.object):
+        raise ValueError("object: must be TYPE/NAME (dictionary/NAME/KEY) of the allowed characters")
+    match request:
+        case Append():
+            _check_entries(request.entries, limits)
+        case Collect():
+            _check_collect(request, limits)
+        case Accept():
+            _check_ballot(request.ballot)
+            _check_summary(request.summary, limits)
+            if request.then is not None:
+                if request.then.object != request.object:
+                    raise ValueError("then: must be about the same object")
+                _check_collect(request.then, limits)
+        case Commit():
+            _check_ballot(request.ballot)
+            _check_timestamps((request.horizon, request.buried, *request.complete))
+            if request.summary is not None:
+                _check_summary(request.summary, limits)
+
+
+def _check_collect(request: Collect, limits: Limits) -> None:
+    for ballot in (request.ballot, request.known):
+        if ballot is not None:
+            _check_ballot(ballot)
+    _check_timestamps((request.fence, *request.wanted))
+    _check_count(request.fence_next, "fence_next")
+    _check_listed(request.wanted, "wanted", limits)
+    if request.window is not None:
+        _check_window(request.window)
+
+
+def _check_window(window: Window) -> None:
+    for bound in (window.after, window.upto):
+        if bound != INFINITY:
+            parse(bound)
+    _check_count(window.since, "since")
+    _check_count(window.limit, "limit")
+
+
+def _check_summary(summary: Summary, limits: Limits) -> None:
+    _check_timestamps([summary.horizon, *(at for _, at in summary.ambiguous)])
+    for ballot in (*summary.turns, summary.turns_floor):
+        _check_ballot(ballot)
+    _check_listed(summary.recent, "recent", limits)
+    if summary.value is not None:
+        _check_text(summary.value, limits)
+    _check_entries(summary.adopted, limits)
+    for entry_id, _ in summary.ambiguous:
+        _check_id(entry_id)
+    for decision in summary.recent:
+        _check_id(decision.id)
+        _check_ballot(decision.ballot)
+        _check_entries(decision.taken, limits)
+
+
+def _check_entries(entries: tuple[Entry, ...], limits: Limits) -> None:
+    _check_listed(entries, "entries", limits)
+    for entry in entries:
+        _check_id(entry.id)
+        _check_timestamps((entry.t,))
+        if entry.value is not None and entry.value is not UNSET:
+            _check_text(entry.value, limits)
+
+
+def _check_text(value: str, limits: Limits) -> None:
+    if (wrong := check_value(value, limits)) is not None:
+        raise ValueError(wrong)
+
+
+def _check_timestamps(timestamps: Iterable[Timestamp]) -> None:
+    for timestamp in timestamps:
+        if parse(timestamp) == INFINITY:
+            raise ValueError("the end of all timestamps can only bound a window")
+
+
+def _check_ballot(ballot: Ballot) -> None:
+    if parse_ballot(ballot).startswith(INFINITY):
+        raise ValueError("the end of all timestamps cannot be a turn")
+
+
+def _check_id(text: str) -> None:
+    if not 1 <= len(text) <= ID_CHARS_MAX or not text.isascii() or not text.isprintable():
+        raise ValueError(f"id: must be 1 to {ID_CHARS_MAX} printable ASCII characters")
+
+
+def _check_count(count: int, what: str) -> None:
+    if not 0 <= count <= COUNT_MAX:
+        raise ValueError(f"{what}: must be 0 to {COUNT_MAX}")
+
+
+def _check_listed(listed: tuple[object, ...], what: str, limits: Limits) -> None:
+    if len(listed) > limits.page_entries_max:
+        raise ValueError(f"{what}: {len(listed)} of them, at most {limits.page_entries_max} are allowed")
+
+
+def _check_prefix(text: str, what: str) -> None:
+    if len(text) > PREFIX_CHARS_MAX or not text.isascii() or not text.isprintable():
+        raise ValueError(f"{what}: must be at most {PREFIX_CHARS_MAX} printable ASCII characters")

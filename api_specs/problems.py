@@ -1,0 +1,146 @@
+"""Problems: every error that crosses the wire, as documents of RFC 9457. Pure.
+
+Owns their names, statuses and advice, in one table. `definite` says whether it is certain that the operation did not
+take effect and will not; None where that depends on the case, which then says so.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+MEDIA_TYPE: Final = "application/problem+json"
+TYPE_PREFIX: Final = "/problems/"
+
+
+class Kind(NamedTuple):
+    """A row of the table. `advice` is what the caller should do."""
+
+    status: int
+    title: str
+    advice: str
+    definite: bool | None
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "malformed": Kind(
+        400, "The request is malformed", "Correct the request; repeating it will not help.", True
+    ),
+    "bad-name": Kind(
+        400,
+        "The name is not allowed",
+        "Use 1 to 200 of the characters A-Z a-z 0-9 . _ ~ @ = : + - and no dot in front.",
+        True,
+    ),
+    "unauthorized": Kind(
+        401,
+        "No valid token",
+        "Send the header 'Authorization: Bearer TOKEN' with this cluster's token.",
+        True,
+    ),
+    "not-found": Kind(404, "Not found", "Check the path, or store something there first.", True),
+    "method-not-allowed": Kind(
+        405, "The path has no such method", "Use one of the methods in the Allow header.", True
+    ),
+    "timeout": Kind(408, "The request body did not arrive in time", "Send the request again.", True),
+    "wrong-cluster": Kind(
+        409,
+        "Sender and replica hold different cluster documents",
+        "Give both the same cluster document (GET /v1/cluster shows the replica's) and restart the one that changed.",
+        True,
+    ),
+    "refused": Kind(
+        409, "The replicas refused the operation", "See the detail: it names what to correct.", None
+    ),
+    "too-large": Kind(413, "The request body is too large", "Send less at a time.", True),
+    "unsupported-media-type": Kind(
+        415,
+        "The media type is not supported",
+        "Send application/json (or application/msgpack to a replica).",
+        True,
+    ),
+    "clock-ahead": Kind(
+        409, "A timestamp is too far ahead of the replica's clock", "Set the sender's clock.", True
+    ),
+    "clock-behind": Kind(
+        409, "A timestamp is too far behind the replica's clock", "Set the sender's clock.", True
+    ),
+    "too-old": Kind(
+        409,
+        "The operation is older than the retry window",
+        "Look at the object to learn whether the operation took effect; start a new one if not.",
+        None,
+    ),
+    "internal": Kind(
+        500,
+        "The replica met an error of its own",
+        "Report it with the replica's log; an operation with an Idempotency-Key may be repeated.",
+        False,
+    ),
+    "unavailable": Kind(
+        503,
+        "No quorum of replicas answered in time",
+        "Try again; GET /v1/health/ready of each replica shows which are missing.",
+        None,
+    ),
+    "store-lost": Kind(
+        503,
+        "The replica has lost its store and does not vote",
+        "Use another replica; give this one its own data folder back, or replace it by a new member.",
+        True,
+    ),
+    "overloaded": Kind(
+        503, "The replica has too much to do", "Wait as long as Retry-After says, then try again.", True
+    ),
+    "storage-failed": Kind(
+        503,
+        "The replica's database failed",
+        "Use another replica; make room on the disk of this one, or restart it when the detail says so.",
+        False,
+    ),
+    "outcome-unknown": Kind(
+        504,
+        "The operation may or may not have taken effect",
+        "Repeat it with the same Idempotency-Key, or look at the object before doing it again.",
+        False,
+    ),
+}
+
+
+class Problem(Struct, frozen=True):
+    """A problem document. `type` is relative to the server and stable; `detail` is about this case."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    advice: str
+    definite: bool
+
+    @property
+    def name(self) -> str:
+        """The row of the table that it is an instance of."""
+        return self.type.removeprefix(TYPE_PREFIX)
+
+
+def problem(name: str, detail: str, *, definite: bool | None = None) -> Problem:
+    """The document of problem `name` (a key of KINDS). `definite` must be given where the table leaves it open."""
+    kind = KINDS[name]
+    certain = kind.definite if definite is None else definite
+    assert certain is not None, f"say whether this {name} is definite"
+    return Problem(TYPE_PREFIX + name, kind.title, kind.status, detail, kind.advice, certain)
+
+
+def parse(body: bytes) -> Problem | None:
+    """The problem in a response body, or None when it is not such a document."""
+    try:
+        return msgspec.json.decode(body, type=Problem)
+    except msgspec.DecodeError:
+        return None
+
+
+def as_json(document: Problem) -> dict[str, Any]:
+    """The document as JSON data."""
+    data: dict[str, Any] = msgspec.to_builtins(document)
+    return data

@@ -1,0 +1,39 @@
+"""The command tree: which word leads to which command."""
+
+import typer
+
+from quorate.cli import cluster_commands, demo_command, doctor, object_commands, status, trace_command
+
+EXIT_CODES = (
+    "Exit codes: 0 it happened; 1 it certainly did not (also: a compare-and-set that did not match); "
+    "2 the command line or a file it names is wrong; 3 it may or may not have happened."
+)
+
+app = typer.Typer(
+    name="quorate",
+    help="Replicated queues, registers and dictionaries by quorum consensus on abstract data types.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for command in (cluster_commands.up, cluster_commands.init):
+    app.command(rich_help_panel="Replicas")(command)
+app.command("format", rich_help_panel="Replicas")(cluster_commands.format_folder)
+app.command(rich_help_panel="Replicas")(cluster_commands.serve)
+
+app.add_typer(object_commands.queue_app, name="queue", rich_help_panel="Objects")
+app.add_typer(object_commands.register_app, name="register", rich_help_panel="Objects")
+app.add_typer(object_commands.dictionary_app, name="dict", rich_help_panel="Objects")
+
+app.command("trace", rich_help_panel="Looking")(trace_command.trace)
+app.command("status", rich_help_panel="Looking")(status.status)
+app.command("doctor", rich_help_panel="Looking")(doctor.doctor)
+app.command("demo", rich_help_panel="Looking")(demo_command.demo)
+
+
+def run() -> None:
+    """Run the command that the arguments name."""
+    app(prog_name="quorate")

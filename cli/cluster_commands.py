@@ -1,0 +1,245 @@
+"""`quorate init|format|serve|up`: cluster documents, data folders and replica processes."""
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Final
+
+import typer
+
+from quorate.api_specs.limits import REPLICAS_MAX
+from quorate.cli.data_folder import format_data_folder, run_replica
+from quorate.cli.document import DEFAULT_NAME, new_document, read_document, write_new
+from quorate.cli.failure import EXIT_FAILED, Usage
+from quorate.cli.local_cluster import READY_DEADLINE_S, LocalCluster
+from quorate.cli.output import AsJson, answer, reported, say
+from quorate.cli.token import read_token
+
+_WATCH_S: Final = 0.2
+_LAST_CALL_S: Final = 5.0
+"""What a replica whose parent is gone gets to stop in good order."""
+
+ReplicasOption = Annotated[
+    int, typer.Option("--replicas", "-n", min=1, max=REPLICAS_MAX, help="How many replicas: r1, r2 …")
+]
+PortsOption = Annotated[str, typer.Option("--ports", metavar="P1,P2,…", help="One port for each replica.")]
+DocumentOption = Annotated[
+    Path, typer.Option("--cluster", "-c", metavar="FILE", help="The cluster document.")
+]
+IdOption = Annotated[str, typer.Option("--id", metavar="ID", help="Which replica of the document, as r1.")]
+DataOption = Annotated[Path, typer.Option("--data", metavar="DIR", help="The replica's data folder.")]
+
+
+@reported
+def init(
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write it.")] = Path(
+        DEFAULT_NAME
+    ),
+    replicas: ReplicasOption = 3,
+    host: Annotated[str, typer.Option("--host", help="The host of every replica.")] = "127.0.0.1",
+    ports: PortsOption = "",
+    base_port: Annotated[int, typer.Option("--base-port", help="The port of r1; r2 gets the next …")] = 8001,
+    replica: Annotated[
+        list[str] | None,
+        typer.Option("--replica", metavar="ID=URL", help="Name each replica instead; repeat it."),
+    ] = None,
+    data_root: Annotated[
+        Path | None, typer.Option("--data-root", metavar="DIR", help="Format data folders too: DIR/r1 …")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a commented cluster document; overwrites nothing."""
+    urls = (
+        _named_urls(replica)
+        if replica
+        else _urls(host, _ports(ports, replicas) or _range(base_port, replicas))
+    )
+    folders = {} if data_root is None else {id: data_root / id for id in urls}
+    _check_empty(folders.values())
+    write_new(out, new_document(urls))
+    document = read_document(out)
+    for id, folder in folders.items():
+        format_data_folder(folder, document, id)
+    lines = [f"Wrote {out}: " + ", ".join(f"{id} at {url}" for id, url in urls.items()) + "."]
+    lines += [f"Formatted {folder} for {id}." for id, folder in folders.items()]
+    if not folders:
+        first = next(iter(urls))
+        lines.append(
+            f"Next, for each replica: quorate format --cluster {out} --id {first} --data DIR, then quorate serve."
+        )
+    data = {"cluster": str(out), "hash": document.hash, "replicas": urls}
+    answer(as_json, data | {"data": {id: str(folder) for id, folder in folders.items()}}, "\n".join(lines))
+
+
+def format_folder(
+    cluster: DocumentOption, replica_id: IdOption, data: DataOption, as_json: AsJson = False
+) -> None:
+    """Make the empty data folder of one replica, on the machine where it will run."""
+    document = read_document(cluster)
+    format_data_folder(data, document, replica_id)
+    text = f"Formatted {data} for {replica_id}.\nNext: quorate serve --cluster {cluster} --id {replica_id} --data {data}"
+    answer(as_json, {"id": replica_id, "data": str(data), "hash": document.hash}, text)
+
+
+format_folder = reported(format_folder)
+
+
+@reported
+def serve(
+    cluster: DocumentOption,
+    replica_id: IdOption,
+    data: DataOption,
+    host: Annotated[
+        str | None, typer.Option("--host", help="Listen there instead of at the document's host.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", help="Listen there instead of at the document's port.")
+    ] = None,
+    stop_with_parent: Annotated[bool, typer.Option("--stop-with-parent", hidden=True)] = False,
+) -> None:
+    """Run one replica until Ctrl-C or SIGTERM. The token comes from QUORATE_TOKEN or QUORATE_TOKEN_FILE."""
+    if stop_with_parent:
+        threading.Thread(target=_stop_at_end_of_input, name="parent-watch", daemon=True).start()
+    document = read_document(cluster)
+    run_replica(document, replica_id, data, host=host, port=port, token=read_token())
+
+
+@reported
+def up(
+    replicas: Annotated[
+        int | None, typer.Option("--replicas", "-n", min=1, max=REPLICAS_MAX, help="How many; 3 if new.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="DIR", help="Keep everything there; else in a folder that goes away."),
+    ] = None,
+    ports: PortsOption = "",
+    cluster: Annotated[
+        Path | None, typer.Option("--cluster", "-c", metavar="FILE", help="Run this document.")
+    ] = None,
+    deadline_s: Annotated[
+        float, typer.Option("--deadline", metavar="SECONDS", help="To be ready within.")
+    ] = READY_DEADLINE_S,
+    as_json: AsJson = False,
+) -> None:
+    """Run all replicas of a cluster in this terminal; one JSON line when all are ready. Ctrl-C stops them.
+
+    Started again with the same --data, it goes on with the same document and the same contents.
+    """
+    del as_json  # The answer is a JSON line in any case.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    root = Path(tempfile.mkdtemp(prefix="quorate-")) if data is None else data.resolve()
+    running: LocalCluster | None = None
+    try:
+        running = _local_cluster(root, cluster, replicas, ports)
+        running.start()
+        running.ready(deadline_s)
+        answer(True, running.as_json())
+        say(
+            f"{len(running.urls)} replicas are ready. In another terminal: export QUORATE_CLUSTER={running.document_path}"
+        )
+        _watch(running)
+    except KeyboardInterrupt:
+        say("Stopping.")
+    finally:
+        # From here on stopping is under way already; another Ctrl-C must not break it off.
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        if running is not None:
+            running.stop()
+        if data is None:
+            shutil.rmtree(root, ignore_errors=True)
+
+
+def _local_cluster(root: Path, cluster: Path | None, replicas: int | None, ports: str) -> LocalCluster:
+    """The cluster of the document that is given or lies in the folder; a new one where there is none."""
+    document_path = cluster.resolve() if cluster else root / DEFAULT_NAME
+    if cluster is None and not document_path.exists():
+        wanted = _ports(ports, replicas)
+        return LocalCluster.create(
+            root, replicas=replicas or len(wanted) or 3, ports=wanted or None, token=read_token()
+        )
+    found = LocalCluster(root, document_path, token=read_token())
+    if ports or (replicas is not None and replicas != len(found.urls)):
+        raise Usage(
+            f"{document_path} says already which replicas there are ({', '.join(found.urls.values())}): "
+            "leave out --replicas and --ports, or name another folder with --data."
+        )
+    root.mkdir(parents=True, exist_ok=True)
+    found.format_missing()
+    return found
+
+
+def _watch(running: LocalCluster) -> None:
+    """Say so when a replica ends by itself, for as long as one is left."""
+    while running.pids:
+        for id, code in running.died():
+            say(
+                f"Replica {id} ended by itself (exit code {code}): {running.last_words(id)}. The others go on."
+            )
+        time.sleep(_WATCH_S)
+    say("No replica is left.")
+    raise typer.Exit(EXIT_FAILED)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _stop_at_end_of_input() -> None:
+    """Stops this process when the parent's end of the pipe closes, which happens however the parent ends."""
+    while os.read(sys.stdin.fileno(), 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_LAST_CALL_S)
+    os._exit(EXIT_FAILED)
+
+
+def _check_empty(folders: Iterable[Path]) -> None:
+    """Before anything is written: a document without its folders would be half a cluster."""
+    for folder in folders:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise Usage(f"{folder} is not empty; nothing was changed. Name another folder with --data-root.")
+
+
+def _ports(text: str, replicas: int | None) -> list[int]:
+    """The ports of `P1,P2,…`; none for an empty text."""
+    if not text:
+        return []
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and 0 < int(word) < 65536 for word in words):
+        raise Usage(f"--ports {text!r}: give port numbers with commas between them, as 8001,8002,8003.")
+    if len(set(words)) < len(words) or (replicas is not None and len(words) != replicas):
+        raise Usage(
+            f"--ports {text!r}: give one port for each of the {replicas or len(words)} replicas, none twice."
+        )
+    return [int(word) for word in words]
+
+
+def _range(base_port: int, replicas: int) -> list[int]:
+    if not 0 < base_port <= 65536 - replicas:
+        raise Usage(f"--base-port {base_port}: {replicas} ports from there on must lie within 1 to 65535.")
+    return list(range(base_port, base_port + replicas))
+
+
+def _urls(host: str, ports: list[int]) -> dict[str, str]:
+    shown = f"[{host}]" if ":" in host else host
+    return {f"r{number}": f"http://{shown}:{port}" for number, port in enumerate(ports, 1)}
+
+
+def _named_urls(words: list[str]) -> dict[str, str]:
+    urls: dict[str, str] = {}
+    for word in words:
+        id, equals, url = word.partition("=")
+        if not equals or id in urls:
+            raise Usage(f"--replica {word!r}: write ID=URL, as r1=http://host:8000, and each id once.")
+        urls[id] = url
+    return urls

@@ -1,0 +1,50 @@
+"""What the command line asks of the replica room: format a data folder, run a replica.
+
+That room is imported only when it is asked, so that the other commands work where only the client is installed. Its
+refusals become this room's.
+"""
+
+from pathlib import Path
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.cli.failure import Failure, Usage
+
+
+def check_member(document: ClusterDocument, replica_id: str) -> None:
+    """Usage unless the document has that replica."""
+    if replica_id not in document.urls:
+        raise Usage(
+            f"The cluster document has no replica {replica_id!r}: use one of {', '.join(document.urls)}."
+        )
+
+
+def format_data_folder(folder: Path, document: ClusterDocument, replica_id: str) -> None:
+    """Make the data folder of a replica that never ran; Failure when there is a store already."""
+    from quorate.replica.identity import FolderRefused, format_store  # noqa: PLC0415
+
+    check_member(document, replica_id)
+    try:
+        format_store(folder, document, replica_id)
+    except FolderRefused as error:
+        raise Failure(f"{error}.") from None
+
+
+def run_replica(
+    document: ClusterDocument,
+    replica_id: str,
+    folder: Path,
+    *,
+    host: str | None,
+    port: int | None,
+    token: str | None,
+) -> None:
+    """Serve until a signal; Failure when the folder or the address cannot be used."""
+    from quorate.replica.identity import FolderRefused  # noqa: PLC0415
+    from quorate.replica.server import ServeRefused, log_to_stderr, serve  # noqa: PLC0415
+
+    check_member(document, replica_id)
+    log_to_stderr(replica_id)
+    try:
+        serve(document, replica_id, folder, host=host, port=port, token=token)
+    except (FolderRefused, ServeRefused) as error:
+        raise Failure(f"{error}.") from None

@@ -1,0 +1,196 @@
+"""`quorate demo`, which `make demo` runs: the whole way on real processes, told as it happens.
+
+Owns the order of the story and its words. What is run lies in `demo_trace` and `demo_load`, what must hold in
+`demo_check`, what is written and tabled in `demo_record`.
+"""
+
+import asyncio
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from quorate.api_specs.cluster import ChoiceRule
+from quorate.cli.demo_load import CHOICES, QUEUES, Load, problems_at_rest
+from quorate.cli.demo_record import UpTimes, write_run
+from quorate.cli.demo_table import outcome_rows
+from quorate.cli.demo_trace import CLASSES, QUEUE, STEPS, run_step
+from quorate.cli.failure import EXIT_FAILED
+from quorate.cli.local_cluster import LocalCluster, free_ports
+from quorate.cli.output import AsJson, answer, console, reported
+from quorate.cli.progress import bar, busy
+from quorate.cli.trace_command import read_traces, show
+
+OPERATIONS: Final = 3000
+OUTAGES: Final = (("r2", 0.25, 0.55), ("r3", 0.70, 0.80))
+"""Who is killed, and the shares of the load after which it is killed and started again."""
+
+_RULES: Final = [
+    ChoiceRule(f"queue/{QUEUE}", CLASSES, collect=False),
+    *(ChoiceRule(f"queue/{name}", classes) for name, classes in QUEUES.items()),
+]
+
+
+@reported
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Where measurements and report go.")
+    ] = Path("out/demo"),
+    operations: Annotated[
+        int, typer.Option("--operations", min=50, help="How many in the measured part.")
+    ] = OPERATIONS,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the replicas' data folders and logs.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a lecture's execution on three replicas, then load them while some are killed: is anything lost?
+
+    Exit code 1 if anything was lost or delivered twice.
+    """
+    began_s = time.monotonic()
+    story = Console(stderr=True, highlight=False) if as_json else console()
+    out.mkdir(parents=True, exist_ok=True)
+    root = Path(tempfile.mkdtemp(prefix="cluster-", dir=out)).resolve()
+    problems: list[str] | None = None
+    try:
+        problems, records, rows = _on_replicas(story, root, out, operations)
+    finally:
+        if problems == [] and not keep:
+            shutil.rmtree(root, ignore_errors=True)
+        else:
+            story.print(f"Data folders and logs of the replicas: {escape(str(root))}")
+    _tell_verdict(story, problems)
+    _tell_outcomes(story, rows)
+    report = _report(story, out)
+    story.print(f"The measurements behind it are in {escape(str(out))}. Everything is stopped.")
+    story.print(f"This took {time.monotonic() - began_s:.0f} s.")
+    if as_json:
+        data = {"ok": not problems, "problems": problems, "operations": len(records), "outcomes": rows}
+        answer(True, data | {"out": str(out.resolve()), "report": report})
+    if problems:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _on_replicas(
+    story: Console, root: Path, out: Path, operations: int
+) -> tuple[list[str], list[dict[str, Any]], list[dict[str, Any]]]:
+    """All that needs the replicas; they are stopped afterwards. What is wrong, the records, the rows of the table."""
+    history = out / "history.jsonl"
+    history.unlink(missing_ok=True)
+    with LocalCluster.create(root, rules=_RULES) as cluster:
+        with busy(story, "Starting three replicas"):
+            cluster.start()
+            cluster.ready()
+        for id, url in cluster.urls.items():
+            story.print(f"  {id} at {url}, process {cluster.pids[id]}")
+        problems = _lecture(story, cluster)
+        load, up_times = asyncio.run(_under_load(story, cluster, operations, history))
+        with busy(story, "Draining the queues, and comparing with what the clients saw"):
+            problems += asyncio.run(problems_at_rest(cluster.document, load.seen, history))
+        write_run(out, load.recorder.records, up_times.intervals(), cluster.document, CHOICES)
+    records = load.recorder.records
+    return problems, records, outcome_rows(records, up_times, cluster.document, CHOICES)
+
+
+def _lecture(story: Console, cluster: LocalCluster) -> list[str]:
+    """Five operations at different quorums, and the logs that they leave."""
+    _heading(story, "An execution, as lectures draw it: Enq (0, 2), Deq (2, 2) of three replicas")
+    (port,) = free_ports(1)
+    problems = []
+    for step in STEPS:
+        told = asyncio.run(run_step(cluster.document, step, f"http://127.0.0.1:{port}"))
+        story.print(f"  {escape(told.sentence)}")
+        if told.problem:
+            problems.append(f"{told.sentence}: {told.problem}")
+    for trace in read_traces(cluster.document, f"queue/{QUEUE}"):
+        show(trace, story)
+    story.print("  No single replica holds all of it; any two together do.")
+    return problems
+
+
+async def _under_load(
+    story: Console, cluster: LocalCluster, operations: int, history: Path
+) -> tuple[Load, UpTimes]:
+    _heading(story, f"{operations} operations of four front ends, while replicas are killed")
+    with bar(story, "operations begun", operations) as progress:
+        load = Load(cluster.document, operations, progress.advance, history)
+        up_times = UpTimes(list(cluster.urls), time.time())
+        async with asyncio.TaskGroup() as group:
+            group.create_task(load.run())
+            group.create_task(_outages(story, cluster, load, up_times))
+        up_times.end(time.time())
+    return load, up_times
+
+
+async def _outages(story: Console, cluster: LocalCluster, load: Load, up_times: UpTimes) -> None:
+    """Kill and bring back, as the load goes on."""
+    for id, killed_at, back_at in OUTAGES:
+        await load.reached(killed_at)
+        pid = cluster.pids[id]
+        up_times.mark(id, time.time(), up=False)
+        await asyncio.to_thread(cluster.kill, id)
+        story.print(f"  {id} is killed (SIGKILL to process {pid})")
+        await load.reached(back_at)
+        await asyncio.to_thread(cluster.restart, id)
+        up_times.mark(id, time.time(), up=True)
+        story.print(f"  {id} is back with its old data (process {cluster.pids[id]})")
+
+
+def _tell_verdict(story: Console, problems: list[str]) -> None:
+    if not problems:
+        story.print(
+            "  [green]Nothing was lost, nothing delivered twice, nothing overwritten out of turn.[/green]"
+        )
+    for problem in problems:
+        story.print(f"  [red]Wrong:[/red] {escape(problem)}")
+
+
+def _tell_outcomes(story: Console, rows: list[dict[str, Any]]) -> None:
+    _heading(story, "Share of operations that were answered")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("choice", "operation", "needs"):
+        table.add_column(title, no_wrap=True)
+    for title in ("begun", "all up", "one down", "unknown", "median"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        cells = (_percent(row["answered_all_up"]), _percent(row["answered_some_down"]), str(row["unknown"]))
+        needs = f"{row['needed_votes']} of 3"
+        median = "" if row["median_ms"] is None else f"{row['median_ms']:.0f} ms"
+        table.add_row(row["choice"], row["operation"], needs, str(row["begun"]), *cells, median)
+    story.print(table)
+
+
+def _report(story: Console, out: Path) -> str | None:
+    """The Spark report, where Spark is; else the sentence that says how to get it."""
+    try:
+        from quorate.spark_reports.errors import JavaMissing, ReportError  # noqa: PLC0415
+        from quorate.spark_reports.report import make_report  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        story.print(f"No report: the package {error.name} is missing; run: pip install 'quorate\\[reports]'")
+        return None
+    try:
+        with busy(story, "Making the report with Spark, which takes about 20 s to start"):
+            paths = make_report(out, out / "report")
+    except JavaMissing as error:
+        story.print(f"No Spark: {escape(str(error))}. The report is made in plain Python instead.")
+        paths = make_report(out, out / "report", engine="python")
+    except ReportError as error:
+        story.print(f"No report: {escape(str(error))}.")
+        return None
+    html = str(paths.html.resolve())
+    story.print(f"The report, measured beside predicted: [bold]{escape(html)}[/bold]", soft_wrap=True)
+    return html
+
+
+def _heading(story: Console, text: str) -> None:
+    story.print(f"\n[bold]{escape(text)}[/bold]")
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f}%"

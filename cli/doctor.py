@@ -1,0 +1,169 @@
+"""`quorate doctor`: what this machine has and lacks, and the fix for each.
+
+Owns the list of checks. A check that fails is *needed* or not; only the needed ones make the exit code 1.
+"""
+
+import os
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from msgspec import Struct, to_builtins
+from rich.markup import escape
+from rich.table import Table
+
+from quorate.cli.failure import EXIT_FAILED
+from quorate.cli.local_cluster import is_free
+from quorate.cli.output import AsJson, answer, console, reported
+from quorate.cli.status import ask_all, cluster_document
+from quorate.spark_reports.errors import JavaMissing
+from quorate.spark_reports.session import java_home
+
+PYTHON_MIN: Final = (3, 11)
+SQLITE_MIN: Final = (3, 35)
+PORTS: Final = (8001, 8002, 8003)
+SKEW_MAX_S: Final = 0.5
+PACKAGES: Final = {
+    "client": ("httpx", "msgspec"),
+    "cli": ("rich", "typer"),
+    "replica": ("fastapi", "sqlalchemy", "uvicorn"),
+    "reports": ("jinja2", "numpy", "pandas", "pyarrow", "pyspark"),
+}
+
+
+class Check(Struct, frozen=True):
+    """One finding; `fix` says what to do when it is not `ok`."""
+
+    what: str
+    ok: bool
+    found: str
+    fix: str = ""
+    needed: bool = True
+
+    @property
+    def mark(self) -> str:
+        """One word for the finding."""
+        return "ok" if self.ok else "broken" if self.needed else "missing"
+
+
+@reported
+def doctor(
+    cluster: Annotated[
+        str,
+        typer.Option(
+            "--cluster",
+            "-c",
+            envvar="QUORATE_CLUSTER",
+            metavar="FILE|URL",
+            help="Check its replicas' clocks too.",
+        ),
+    ] = "",
+    data: Annotated[
+        Path, typer.Option("--data", metavar="DIR", help="The folder where replicas will write.")
+    ] = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """Look for what is missing or wrong on this machine, and say how to mend it."""
+    checks = [*machine_checks(data), *(clock_checks(cluster) if cluster else ())]
+    is_sound = all(check.ok or not check.needed for check in checks)
+    if as_json:
+        answer(True, {"ok": is_sound, "checks": [to_builtins(check) for check in checks]})
+    else:
+        _show(checks)
+    if not is_sound:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def machine_checks(data: Path) -> Iterator[Check]:
+    """Everything that can be checked without a cluster."""
+    yield at_least("Python", sys.version_info[:3], PYTHON_MIN, "install Python 3.11 or later")
+    yield at_least(
+        "SQLite", sqlite3.sqlite_version_info, SQLITE_MIN, "use a Python that is built with a newer SQLite"
+    )
+    for part, names in PACKAGES.items():
+        yield packages(part, names, needed=part != "reports")
+    yield java()
+    yield ports()
+    yield writable(data)
+
+
+def at_least(what: str, found: tuple[int, ...], least: tuple[int, ...], fix: str) -> Check:
+    """Whether a version is high enough."""
+    return Check(what, found >= least, ".".join(map(str, found)), fix)
+
+
+def packages(part: str, names: tuple[str, ...], *, needed: bool) -> Check:
+    """Whether the packages of one part of the install are there."""
+    found, missing = [], []
+    for name in names:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    extra = "quorate" if part == "client" else f"quorate[{part}]"
+    text = ", ".join(found + [f"no {name}" for name in missing])
+    return Check(f"packages: {part}", not missing, text, f"pip install '{extra}'", needed)
+
+
+def java() -> Check:
+    """Whether Spark would find a Java runtime; only reports need it."""
+    with tempfile.TemporaryDirectory(prefix="quorate-doctor-") as scratch:
+        try:
+            java_home(Path(scratch))
+        except JavaMissing as error:
+            return Check("Java for reports", False, "none of version 17 or later", str(error), needed=False)
+    return Check("Java for reports", True, "17 or later")
+
+
+def ports() -> Check:
+    """Whether the ports that `quorate init` writes are free."""
+    taken = [str(port) for port in PORTS if not is_free(port)]
+    fix = (
+        "a cluster may run already; else choose others with --ports (`quorate up` finds free ones by itself)"
+    )
+    return Check(
+        "ports 8001 to 8003", not taken, f"taken: {', '.join(taken)}" if taken else "free", fix, needed=False
+    )
+
+
+def writable(folder: Path) -> Check:
+    """Whether a data folder can be made there."""
+    nearest = next(
+        (each for each in (folder.absolute(), *folder.absolute().parents) if each.exists()), Path("/")
+    )
+    is_writable = nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
+    return Check(
+        "writable folder",
+        is_writable,
+        f"{nearest}{'' if is_writable else ' is not'}",
+        "name another one with --data DIR",
+    )
+
+
+def clock_checks(cluster: str) -> Iterator[Check]:
+    """Whether each replica answers, and the clocks of those that do agree with one another."""
+    answers = ask_all(cluster_document(cluster))
+    for found in answers:
+        fix = f"start it: quorate serve --id {found.id} …" if not found.is_up else ""
+        yield Check(f"replica {found.id}", found.is_up, "answers" if found.is_up else found.trouble, fix)
+    offsets = [found.clock_offset_s for found in answers if found.clock_offset_s is not None]
+    if len(offsets) > 1:
+        skew_s = max(offsets) - min(offsets)
+        fix = "synchronise the clocks of the replicas (chrony, ntpd): blind operations are ordered by them"
+        yield Check("clock skew", skew_s <= SKEW_MAX_S, f"{skew_s * 1000:.0f} ms between replicas", fix)
+
+
+def _show(checks: list[Check]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for title in ("", "check", "found"):
+        table.add_column(title, overflow="fold")
+    colours: dict[str, Any] = {"ok": "green", "broken": "red", "missing": "yellow"}
+    for check in checks:
+        found = escape(check.found) + ("" if check.ok else f"\n[bold]→ {escape(check.fix)}[/bold]")
+        table.add_row(f"[{colours[check.mark]}]{check.mark}[/]", escape(check.what), found)
+    console().print(table)

@@ -1,0 +1,127 @@
+"""The cluster document on disk and over the wire: writing a new one with its comments, reading one from where it is.
+
+Owns the text of a new document and where documents are looked for. What a document means, `api_specs.cluster` decides.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from quorate.adts.catalogue import SPECIFICATIONS, adt_of
+from quorate.api_specs.cluster import ChoiceRule as Rule
+from quorate.api_specs.cluster import ClusterDocument, parse
+from quorate.cli.failure import Failure, Usage
+from quorate.quorums.choice import QuorumChoice
+
+DEFAULT_NAME: Final = "cluster.toml"
+
+_HEAD = """\
+# A Quorate cluster. Every replica and every front end reads this document. Two that hold different
+# versions of it refuse each other, for their quorums need not meet: change it everywhere, or nowhere.
+name = {name}
+"""
+
+_REPLICA = """
+[[replicas]]
+id = {id}
+url = {url}
+votes = {votes}
+store = {store} # the data folder formatted with this id; an empty one may not vote
+"""
+
+_CHOICES_HEAD = """
+# Quorum choices: for each event class [votes read before, votes that must store it after].
+# The first rule whose `objects` matches an object's name applies; without one, the least that majorities allow.
+# An event class is an operation and how it ended: Deq/Ok took an item, Deq/Empty found none.
+# Whoever depends on an event must meet it: Deq reads Enq and Deq, so with {total} votes
+#     Deq's first number + Enq's second number > {total},   Deq's first number + Deq's second number > {total}.
+# Enq depends on nothing and reads nobody. A choice that breaks such a rule is refused by name.
+#
+# Another choice for a queue: "Enq/Ok" = [0, 1], "Deq/Ok" = [{total}, 1], "Deq/Empty" = [{total}, 0] adds items as long
+# as a single replica lives, and takes them only while all of them do. Put such a rule above the general one,
+# with a narrower name (objects = "queue/orders-*"). Peek and Size are filled in by themselves.
+"""
+
+_CHOICE = """
+[[choices]]
+objects = {objects}
+{options}{classes}"""
+
+_TAIL = """
+# What the operator vouches for. On one machine all clocks are the same, so nothing has to be waited for.
+[clock]
+replica_error_s = 0.0 # how far a replica's clock may be from true time
+offset_max_s = 10.0 # a replica refuses timestamps further than this from its own clock
+"""
+
+
+def new_document(
+    urls: Mapping[str, str],
+    *,
+    name: str = "local",
+    rules: Sequence[Rule] = (),
+) -> str:
+    """The commented TOML text of a new cluster with one vote a replica and a new store id for each.
+
+    `rules` are quorum choices to stand above the majorities.
+    """
+    votes = dict.fromkeys(urls, 1)
+    parts = [_HEAD.format(name=_quoted(name))]
+    parts += [
+        _REPLICA.format(id=_quoted(replica), url=_quoted(url), votes=1, store=_quoted(secrets.token_hex(8)))
+        for replica, url in urls.items()
+    ]
+    parts.append(_CHOICES_HEAD.format(total=len(urls)))
+    for rule in [*rules, *(Rule(f"{adt}/*") for adt in SPECIFICATIONS)]:
+        choice = QuorumChoice(SPECIFICATIONS[adt_of(rule.objects)], votes, rule.classes)
+        parts.append(_rule_text(rule, choice))
+    parts.append(_TAIL)
+    text = "".join(parts)
+    parse(text, "the new document")
+    return text
+
+
+def _rule_text(rule: Rule, choice: QuorumChoice) -> str:
+    lines = [f'"{name}" = [{sizes.initial}, {sizes.final}]\n' for name, sizes in choice.classes.items()]
+    options = "" if rule.collect else "collect = false # keeps decided events in the logs, for teaching\n"
+    return _CHOICE.format(
+        objects=_quoted(rule.objects), options=options, classes="[choices.classes]\n" + "".join(lines)
+    )
+
+
+def _quoted(text: str) -> str:
+    """A TOML string; for the texts that pass here JSON's form is one."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write `text` to `path`, which must not exist yet."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise Usage(f"{path} exists already; nothing was changed. Name another file with --out.") from None
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def is_url(cluster: str) -> bool:
+    """Whether `cluster` names a replica's URL and not a file."""
+    return cluster.startswith(("http://", "https://"))
+
+
+def read_document(path: Path) -> ClusterDocument:
+    """The checked document in the file; a sentence that says what to do when there is none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise Usage(
+            f"There is no cluster document {path}: name one with --cluster FILE or a replica's URL with --cluster URL "
+            "(or in QUORATE_CLUSTER), make one with `quorate init`, or start replicas with `quorate up`."
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(f"The cluster document {path} cannot be read: {error}.") from None
+    return parse(text, str(path))

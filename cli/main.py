@@ -1,0 +1,34 @@
+"""The entry of the `quorate` command. Imports nothing that an install without the cli extra lacks."""
+
+import sys
+
+_EXTRAS = {
+    "typer": "cli",
+    "rich": "cli",
+    "fastapi": "replica",
+    "sqlalchemy": "replica",
+    "uvicorn": "replica",
+    "pyspark": "reports",
+}
+
+
+def main() -> None:
+    """Run the command line; exit code 2 and a sentence where a part of the install is missing."""
+    try:
+        from quorate.cli.app import run  # noqa: PLC0415
+
+        run()
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _EXTRAS:
+            raise
+        print(
+            f"quorate: the package {missing} is missing, which this command needs: "
+            f"pip install 'quorate[{_EXTRAS[missing]}]'",
+            file=sys.stderr,
+        )
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

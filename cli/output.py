@@ -1,0 +1,85 @@
+"""What a terminal shows: results as text or one JSON line, and every known error as one sentence.
+
+Owns the streams: answers go to standard output, everything else to standard error (with --json the error too is the one
+JSON line of standard output). Must not decide what is an error: other rooms raise them.
+"""
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, ParamSpec
+
+import typer
+from rich.console import Console
+
+from quorate.adts.catalogue import BadName
+from quorate.api_specs.cluster import BadCluster
+from quorate.cli.failure import EXIT_FAILED, EXIT_UNKNOWN, EXIT_USAGE, Failure
+from quorate.cli.values import compact
+from quorate.client_sdk.errors import BadInput, QuorateError
+
+P = ParamSpec("P")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON line.")]
+
+
+def console() -> Console:
+    """Standard output; colours and width as the terminal has them."""
+    return Console(highlight=False)
+
+
+def say(text: str) -> None:
+    """A sentence for a person, on standard error, where no program looks for an answer."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def answer(as_json: bool, data: Any, text: str = "") -> None:
+    """The result of a command: `data` as one JSON line, or `text`; nothing for an empty text."""
+    line = compact(data) if as_json else text
+    if line:
+        print(line, flush=True)
+
+
+def reported(command: Callable[P, None]) -> Callable[P, None]:
+    """`command` with known errors shown as a sentence (a JSON line with `as_json`) and as an exit code."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        with errors_shown(bool(kwargs.get("as_json"))):
+            command(*args, **kwargs)
+
+    return run
+
+
+@contextmanager
+def errors_shown(as_json: bool) -> Iterator[None]:
+    """Ends the command with the exit code of a known error, after showing it."""
+    try:
+        yield
+    except (Failure, QuorateError, BadCluster, BadName, OSError) as error:
+        code = exit_code(error)
+        sentence = _sentence(error)
+        if as_json:
+            answer(True, {"error": sentence, "kind": type(error).__name__, "definite": code != EXIT_UNKNOWN})
+        else:
+            say(f"quorate: {sentence}")
+        raise typer.Exit(code) from None
+
+
+def exit_code(error: Exception) -> int:
+    """The exit code that tells what is certain after `error`."""
+    if isinstance(error, Failure):
+        return error.exit_code
+    if isinstance(error, BadInput | BadCluster | BadName):
+        return EXIT_USAGE
+    if isinstance(error, QuorateError):
+        return EXIT_FAILED if error.definite else EXIT_UNKNOWN
+    return EXIT_FAILED
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error).strip() or type(error).__name__
+    if isinstance(error, QuorateError) and not error.definite:
+        text += " (outcome unknown: it may or may not have happened)"
+    return text

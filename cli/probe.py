@@ -1,0 +1,119 @@
+"""Questions to single replicas over HTTP, outside any quorum: is it ready, how is it, what do its logs hold.
+
+Owns the requests that only a command line asks. Operations on objects go through the SDK.
+"""
+
+import asyncio
+import http.client
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from typing import Any, Final
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.messages import Batch, Collected, Refused, Scan, Scanned
+from quorate.client_sdk.effects import Unanswered
+from quorate.client_sdk.http_transport import HttpTransport
+
+TIMEOUT_S: Final = 2.0
+_READY_TIMEOUT_S: Final = 1.0
+_BODY_BYTES_MAX: Final = 8 * 1024 * 1024
+_SCANS_MAX: Final = 100
+
+# No proxies: replicas are named by their own addresses, and a token must go nowhere else.
+_OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class NoAnswer(Exception):
+    """The replica gave no useful answer; the message says why, in a few words."""
+
+
+def get(url: str, path: str, token: str | None = None, timeout_s: float = TIMEOUT_S) -> Any:
+    """The JSON that the replica at `url` answers at `path`. Raises NoAnswer."""
+    request = urllib.request.Request(url.rstrip("/") + path)
+    if token is not None:
+        request.add_header("Authorization", f"Bearer {token}")
+    try:
+        with _OPENER.open(request, timeout=timeout_s) as response:
+            return json.loads(response.read(_BODY_BYTES_MAX))
+    except urllib.error.HTTPError as error:
+        with error:
+            return _refused(error)
+    except urllib.error.URLError as error:
+        raise NoAnswer(_words(error.reason)) from None
+    except (OSError, http.client.HTTPException) as error:
+        raise NoAnswer(_words(error)) from None
+    except ValueError as error:
+        raise NoAnswer(f"it answers, but not as a replica does ({error})") from None
+
+
+def is_ready(url: str) -> bool:
+    """Whether the replica says that it is ready to vote."""
+    request = urllib.request.Request(url.rstrip("/") + "/v1/health/ready")
+    try:
+        with _OPENER.open(request, timeout=_READY_TIMEOUT_S) as response:
+            return bool(response.status == http.client.OK)
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def scan_all(
+    document: ClusterDocument, prefix: str, token: str | None, timeout_s: float = TIMEOUT_S
+) -> dict[str, dict[str, Collected] | str]:
+    """Of every replica: its objects whose names start with `prefix`, or the words that say why it gave none."""
+    return asyncio.run(_scan_all(document, prefix, token, timeout_s))
+
+
+async def _scan_all(
+    document: ClusterDocument, prefix: str, token: str | None, timeout_s: float
+) -> dict[str, dict[str, Collected] | str]:
+    transport = HttpTransport(document.urls, token=token, body_bytes_max=document.limits.body_bytes_max)
+    try:
+        scans = (_scan(transport, document, id, prefix, timeout_s) for id in document.urls)
+        return dict(zip(document.urls, await asyncio.gather(*scans), strict=True))
+    finally:
+        await transport.aclose()
+
+
+async def _scan(
+    transport: HttpTransport, document: ClusterDocument, id: str, prefix: str, timeout_s: float
+) -> dict[str, Collected] | str:
+    """All pages of one replica."""
+    found: dict[str, Collected] = {}
+    for _ in range(_SCANS_MAX):
+        batch = Batch(document.hash, (Scan(prefix, after=max(found, default="")),))
+        answer = await transport.exchange(id, batch, timeout_s)
+        if isinstance(answer, Unanswered):
+            return answer.detail.removeprefix(f"{id}: ")
+        match answer.replies:
+            case (Scanned(objects=objects, more=more),):
+                found |= dict(objects)
+                if not more or not objects:
+                    return found
+            case (Refused(detail=detail),):
+                return detail
+            case _:
+                return "its answer does not fit the question"
+    return found
+
+
+def _refused(error: urllib.error.HTTPError) -> Any:
+    """The problem document of a status that is not 2xx; replicas that are not ready say so in one."""
+    try:
+        problem = json.loads(error.read(_BODY_BYTES_MAX))
+    except (OSError, ValueError):
+        problem = None
+    if not isinstance(problem, Mapping):
+        raise NoAnswer(f"it answers HTTP status {error.code}")
+    raise NoAnswer(
+        str(problem.get("detail") or problem.get("title") or f"it answers HTTP status {error.code}")
+    )
+
+
+def _words(error: object) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused"
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return str(error) or type(error).__name__

@@ -1,0 +1,127 @@
+"""`quorate status`: each replica's own word on how it is, beside what the cluster document says."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+from msgspec import Struct, to_builtins
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from quorate.api_specs.cluster import ClusterDocument, from_json
+from quorate.cli.document import DEFAULT_NAME, is_url, read_document
+from quorate.cli.failure import EXIT_FAILED, Failure
+from quorate.cli.object_commands import ClusterOption
+from quorate.cli.output import AsJson, answer, console, reported
+from quorate.cli.probe import NoAnswer, get
+from quorate.cli.token import read_token
+
+_MIB: Final = 1024 * 1024
+
+
+class Found(Struct, frozen=True):
+    """What one replica answered. `trouble` says what is wrong with it and what to do; empty when nothing is.
+
+    `clock_offset_s`: how far its clock is ahead of this machine's, to within half the round trip.
+    """
+
+    id: str
+    url: str
+    is_up: bool = False
+    is_ready: bool = False
+    incarnation: str = ""
+    objects: int | None = None
+    file_bytes: int | None = None
+    clock_offset_s: float | None = None
+    document_agrees: bool | None = None
+    trouble: str = ""
+
+
+@reported
+def status(cluster: ClusterOption = DEFAULT_NAME, as_json: AsJson = False) -> None:
+    """How each replica is. Exit code 1 unless all are ready and hold the same cluster document."""
+    found = ask_all(cluster_document(cluster))
+    if as_json:
+        answer(True, {"replicas": [to_builtins(each) for each in found]})
+    else:
+        _show(found)
+    if not all(each.is_ready and each.document_agrees for each in found):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def cluster_document(cluster: str) -> ClusterDocument:
+    """The document in a file, or as the replica at a URL serves it."""
+    if not is_url(cluster):
+        return read_document(Path(cluster))
+    try:
+        return from_json(get(cluster, "/v1/cluster", read_token())["document"])
+    except (NoAnswer, KeyError, TypeError) as error:
+        raise Failure(
+            f"{cluster} does not tell its cluster document: {error}. Is a replica running there?"
+        ) from None
+
+
+def ask_all(document: ClusterDocument) -> list[Found]:
+    """What every replica answers; all are asked at once."""
+    token = read_token()
+    with ThreadPoolExecutor(len(document.urls)) as pool:
+        return list(pool.map(lambda id: _ask(document, id, token), document.urls))
+
+
+def _ask(document: ClusterDocument, id: str, token: str | None) -> Found:
+    url = document.urls[id]
+    began_us = time.time_ns() // 1000
+    try:
+        told = get(url, "/v1/status", token)
+        return understood(document, id, told, (began_us + time.time_ns() // 1000) // 2)
+    except NoAnswer as error:
+        return Found(id, url, trouble=f"{error}; start it with quorate serve --id {id}, or look at its log")
+
+
+def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> Found:
+    """The answer of `GET /v1/status`, given when this machine's clock stood at `here_us`. Raises NoAnswer."""
+    try:
+        agrees = told["hash"] == document.hash
+        reasons = "; ".join(told["reasons"])
+        if told["replica"] != id:
+            reasons = f"it says that it is {told['replica']}: correct the urls of the cluster document"
+        elif not agrees:
+            reasons = "it holds another cluster document: give all the same one, and restart it"
+        return Found(
+            id,
+            document.urls[id],
+            is_up=True,
+            is_ready=not told["reasons"],
+            incarnation=told["incarnation"],
+            objects=told["objects"],
+            file_bytes=None if told["file_bytes"] is None else sum(told["file_bytes"].values()),
+            clock_offset_s=(told["now_us"] - here_us) / 1e6,
+            document_agrees=agrees,
+            trouble=reasons,
+        )
+    except (KeyError, TypeError, AttributeError):
+        raise NoAnswer("it answers, but not as a replica does") from None
+
+
+def _show(found: list[Found]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("replica", "state", "url", "incarnation"):
+        table.add_column(title, overflow="fold")
+    for title in ("objects", "files", "clock"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for each in found:
+        state = (
+            "[green]ready[/]" if each.is_ready else "[yellow]not ready[/]" if each.is_up else "[red]down[/]"
+        )
+        size = "" if each.file_bytes is None else f"{each.file_bytes / _MIB:.1f} MiB"
+        clock = "" if each.clock_offset_s is None else f"{each.clock_offset_s * 1000:+.1f} ms"
+        objects = "" if each.objects is None else str(each.objects)
+        table.add_row(each.id, state, each.url, each.incarnation[:8], objects, size, clock)
+    out = console()
+    out.print(table)
+    for each in found:
+        if each.trouble:
+            out.print(f"{each.id}: {escape(each.trouble)}.")

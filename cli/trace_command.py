@@ -1,0 +1,99 @@
+"""`quorate trace TYPE/NAME`: asks every replica for its logs and draws them side by side."""
+
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from quorate.adts.catalogue import SPECIFICATIONS, check_name
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.cli.document import DEFAULT_NAME
+from quorate.cli.failure import EXIT_FAILED, Usage
+from quorate.cli.object_commands import ClusterOption
+from quorate.cli.output import AsJson, answer, console, reported
+from quorate.cli.probe import scan_all
+from quorate.cli.status import cluster_document
+from quorate.cli.token import read_token
+from quorate.cli.trace import Trace, traces_of, when
+
+
+@reported
+def trace(
+    object_name: Annotated[
+        str, typer.Argument(metavar="TYPE/NAME", help="As queue/jobs, register/leader, dictionary/users.")
+    ],
+    full: Annotated[bool, typer.Option("--full", help="Whole timestamps instead of t1, t2 …")] = False,
+    cluster: ClusterOption = DEFAULT_NAME,
+    as_json: AsJson = False,
+) -> None:
+    """The logs of all replicas side by side: one row per timestamp, one column per replica.
+
+    Below them each replica's horizon (consumed or decided up to there) and fence (nothing new up to there). Entries that
+    the replicas have collected are gone; an object with `collect = false` keeps everything, decided events too.
+    """
+    wanted = checked_object(object_name)
+    traces = read_traces(cluster_document(cluster), wanted)
+    if as_json:
+        answer(True, {"traces": [each.as_json() for each in traces]})
+    else:
+        for each in traces:
+            show(each, console(), full=full)
+    if all(column.trouble for column in traces[0].columns.values()):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def read_traces(document: ClusterDocument, wanted: str) -> list[Trace]:
+    """The tables of an object, of each key for a dictionary."""
+    return traces_of(scan_all(document, wanted, read_token()), wanted, document.limits.page_entries_max)
+
+
+def checked_object(text: str) -> str:
+    """`text` if it names an object (dict/… stands for dictionary/…)."""
+    adt, _, rest = text.partition("/")
+    adt = "dictionary" if adt == "dict" else adt
+    parts = rest.split("/")
+    if adt not in SPECIFICATIONS or len(parts) > (2 if adt == "dictionary" else 1):
+        raise Usage(
+            f"{text!r} names no object: write queue/NAME, register/NAME, dictionary/NAME or dictionary/NAME/KEY."
+        )
+    for part in parts:
+        check_name(part)
+    return f"{adt}/{rest}"
+
+
+def show(trace: Trace, out: Console, *, full: bool = False) -> None:
+    """Print one table, and what its labels stand for."""
+    labels = trace.labels
+    table = Table(
+        box=box.SIMPLE_HEAVY,
+        title=escape(trace.object),
+        title_justify="left",
+        title_style="bold",
+        show_footer=False,
+    )
+    table.add_column("", style="dim", no_wrap=not full, overflow="fold")
+    for id in trace.columns:
+        table.add_column(id, overflow="fold")
+    for t in trace.rows:
+        cells = (escape(column.events.get(t, "")) for column in trace.columns.values())
+        table.add_row(t if full else labels[t], *cells)
+    if trace.rows:
+        table.add_section()
+    for title, row in trace.footer(full):
+        table.add_row(title, *map(escape, row), style="cyan")
+    out.print(table)
+    for id, column in trace.columns.items():
+        if column.trouble:
+            out.print(f"{id} did not answer: {escape(column.trouble)}")
+        elif column.cut:
+            out.print(f"{id} holds older entries too; only its newest page is shown.")
+    if not trace.rows and not any(column.trouble for column in trace.columns.values()):
+        out.print(
+            "No replica holds an entry of it." if len(labels) == 2 else "All its entries have been collected."
+        )
+    if not full and len(labels) > 2:
+        named = [(label, t) for t, label in labels.items() if label.startswith("t")]
+        out.print("\n".join(f"{label:>4} = {when(t)}  {t}" for label, t in named), style="dim")

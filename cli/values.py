@@ -1,0 +1,62 @@
+"""Values on the command line and on standard input: JSON, and a sentence that says how to quote when it is not."""
+
+import json
+import math
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+from quorate.cli.failure import Usage
+
+
+def parse_value(word: str, place: str = "") -> Any:
+    """The JSON value of one word; `place` names where it stood, as in "line 3"."""
+    try:
+        return _checked(json.loads(word, parse_constant=_refuse_constant))
+    except (ValueError, RecursionError) as error:
+        where = f" ({place})" if place else ""
+        raise Usage(_not_json(word, where, error)) from None
+
+
+def parse_words(words: Sequence[str], stdin: TextIO) -> list[Any]:
+    """The values of several words; the single word `-` stands for one JSON value on each line of standard input."""
+    if list(words) == ["-"]:
+        lines = (line.strip() for line in stdin)
+        return [parse_value(line, f"line {number}") for number, line in enumerate(lines, 1) if line]
+    return [parse_value(word) for word in words]
+
+
+def parse_one(word: str, stdin: TextIO) -> Any:
+    """The value of one word; `-` stands for all of standard input, which must be one JSON value."""
+    return parse_value(stdin.read(), "standard input") if word == "-" else parse_value(word)
+
+
+def compact(value: Any) -> str:
+    """A value as one line of JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def compact_lines(values: Iterable[Any]) -> str:
+    """Values as JSON lines, without a last line end."""
+    return "\n".join(compact(value) for value in values)
+
+
+def _checked(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("the number is too large")
+    return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _not_json(word: str, where: str, error: Exception) -> str:
+    shown = word if len(word) <= 60 else word[:60] + "…"
+    if not word.strip():
+        return f"The value{where} is empty: give JSON; the empty text is '\"\"'."
+    plain = not any(mark in word for mark in '[]{}"\\')
+    if plain:
+        quoted = shlex.quote(json.dumps(shown, ensure_ascii=False))
+        return f"The value {shown!r}{where} is not JSON: write {quoted} for that text (the shell takes the outer quotes)."
+    return f"The value {shown!r}{where} is not JSON ({error}): put single quotes around it, as '{{\"a\": [1, 2]}}'."

@@ -1,0 +1,260 @@
+"""Calls: what the methods of the handles mean, once for the asyncio and the blocking client. Pure.
+
+Owns the checks of arguments, the operation that each method runs, how its result looks to the caller, and how the call
+is told in a history. Must not know how operations are run. Everything wrong with an argument is BadInput.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Generic, TypeVar
+
+from msgspec import Struct
+
+from quorate.adts.catalogue import BadName, check_name, object_name
+from quorate.adts.log import Value
+from quorate.api_specs.limits import Limits
+from quorate.api_specs.values import BadValue, from_value, to_value
+from quorate.client_sdk.effects import (
+    CompareAndSet,
+    Dequeue,
+    Enqueue,
+    Items,
+    Operation,
+    Peek,
+    PutIfAbsent,
+    QueueInfo,
+    QueueSize,
+    Read,
+    Write,
+)
+from quorate.client_sdk.errors import BadInput
+
+Result = TypeVar("Result")
+
+NULL: Final = Value("null")
+
+
+class Told(Struct, frozen=True):
+    """How a history names one operation: method, object, key of a dictionary, argument as JSON text."""
+
+    f: str
+    object: str
+    key: str | None = None
+    value: Value = NULL
+
+
+class Call(Struct, Generic[Result], frozen=True):
+    """One call of a method. `result` turns what the operation gives into what the method returns.
+
+    `told` are the operations that a history shows, one for each item of a batch; `results` gives JSON text for as many
+    of them as took effect.
+    """
+
+    operation: Operation
+    told: tuple[Told, ...]
+    result: Callable[[Any], Result]
+    results: Callable[[Any], Sequence[Value]]
+    wait_s: float = 0.0
+
+
+def enqueue(name: str, values: Sequence[Any], key: str | None, limits: Limits) -> Call[None]:
+    """Enqueue `values` in order."""
+    if len(values) > limits.batch_items_max:
+        raise BadInput(
+            f"{len(values)} values at once: at most {limits.batch_items_max} (batch_items_max) are allowed"
+        )
+    texts = tuple(_value(value, limits) for value in values)
+    if sum(map(len, texts)) * 2 > limits.body_bytes_max and len(texts) > 1:
+        raise BadInput("the values are too long for one message: enqueue fewer at once")
+    full = _object("queue", name)
+    told = tuple(Told("enqueue", full, value=text) for text in texts)
+    return Call(Enqueue(full, texts, _key(key)), told, _nothing, lambda _: [NULL] * len(texts))
+
+
+def dequeue_one(name: str, wait_s: float, key: str | None, limits: Limits) -> Call[Any]:
+    """Take one value; None when there is none."""
+    return _dequeue(name, 1, wait_s, key, limits, lambda values: from_value(values[0]) if values else None)
+
+
+def dequeue_batch(
+    name: str, items_max: int, wait_s: float, key: str | None, limits: Limits
+) -> Call[list[Any]]:
+    """Take up to `items_max` values."""
+    return _dequeue(
+        name, items_max, wait_s, key, limits, lambda values: [from_value(each) for each in values]
+    )
+
+
+def _dequeue(
+    name: str,
+    items_max: int,
+    wait_s: float,
+    key: str | None,
+    limits: Limits,
+    result: Callable[[Any], Result],
+) -> Call[Result]:
+    if not 1 <= items_max <= limits.batch_items_max:
+        raise BadInput(f"max_items is {items_max}: use 1 to {limits.batch_items_max} (batch_items_max)")
+    if not 0 <= wait_s <= limits.wait_s_max:
+        raise BadInput(f"wait_s is {wait_s}: use 0 to {limits.wait_s_max} seconds (wait_s_max)")
+    full = _object("queue", name)
+    return Call(
+        Dequeue(full, items_max, wait_s, _key(key)),
+        (Told("dequeue", full),) * items_max,
+        result,
+        lambda values: values or [NULL],
+        wait_s,
+    )
+
+
+def peek(name: str) -> Call[Any]:
+    """Look at the front of a queue; None when it is empty."""
+    full = _object("queue", name)
+    return Call(
+        Peek(full),
+        (Told("peek", full),),
+        lambda values: from_value(values[0]) if values else None,
+        lambda values: values or [NULL],
+    )
+
+
+def queue_size(name: str) -> Call[int]:
+    """Count the waiting items."""
+
+    def size(info: QueueInfo) -> int:
+        return info.size
+
+    full = _object("queue", name)
+    return Call(QueueSize(full), (Told("size", full),), size, lambda info: [Value(str(info.size))])
+
+
+def read(name: str) -> Call[Any]:
+    """Read a register."""
+    return _reading("read", _object("register", name))
+
+
+def get(name: str, key: str) -> Call[Any]:
+    """Read a dictionary's key."""
+    return _reading("get", _object("dictionary", name), key)
+
+
+def _reading(f: str, full: str, key: str | None = None) -> Call[Any]:
+    return Call(
+        Read(_with_key(full, key)),
+        (Told(f, full, key),),
+        lambda value: None if value is None else from_value(value),
+        lambda value: [value or NULL],
+    )
+
+
+def write(name: str, value: Any, limits: Limits) -> Call[None]:
+    """Set a register."""
+    return _writing("write", _object("register", name), None, _value(value, limits))
+
+
+def put(name: str, key: str, value: Any, limits: Limits) -> Call[None]:
+    """Set a dictionary's key."""
+    return _writing("put", _object("dictionary", name), key, _value(value, limits))
+
+
+def delete(name: str, key: str) -> Call[None]:
+    """Delete a dictionary's key."""
+    return _writing("delete", _object("dictionary", name), key, None)
+
+
+def _writing(f: str, full: str, key: str | None, text: Value | None) -> Call[None]:
+    return Call(
+        Write(_with_key(full, key), text), (Told(f, full, key, text or NULL),), _nothing, lambda _: [NULL]
+    )
+
+
+def compare_and_set_register(
+    name: str, old: Any, new: Any, idempotency_key: str | None, limits: Limits
+) -> Call[bool]:
+    """Set a register if it holds `old`."""
+    return _comparing(_object("register", name), None, old, new, idempotency_key, limits)
+
+
+def compare_and_set_key(
+    name: str, key: str, old: Any, new: Any, idempotency_key: str | None, limits: Limits
+) -> Call[bool]:
+    """Set a dictionary's key if it holds `old`."""
+    return _comparing(_object("dictionary", name), key, old, new, idempotency_key, limits)
+
+
+def _comparing(
+    full: str, key: str | None, old: Any, new: Any, idempotency_key: str | None, limits: Limits
+) -> Call[bool]:
+    before, after = _value(old, limits), _value(new, limits)
+    told = Told("cas", full, key, Value(f"[{before},{after}]"))
+    operation = CompareAndSet(_with_key(full, key), before, after, _key(idempotency_key))
+    return Call(operation, (told,), bool, _boolean)
+
+
+def put_if_absent(name: str, key: str, value: Any, idempotency_key: str | None, limits: Limits) -> Call[bool]:
+    """Set a dictionary's key if it is absent."""
+    full = _object("dictionary", name)
+    text = _value(value, limits)
+    operation = PutIfAbsent(_with_key(full, key), text, _key(idempotency_key))
+    return Call(operation, (Told("put_if_absent", full, key, text),), bool, _boolean)
+
+
+def items(name: str) -> Call[dict[str, Any]]:
+    """Read a whole dictionary."""
+
+    def decoded(pairs: dict[str, Value]) -> dict[str, Any]:
+        return {key: from_value(value) for key, value in pairs.items()}
+
+    full = _object("dictionary", name)
+    return Call(
+        Items(full), (Told("items", full),), decoded, lambda pairs: [to_value(decoded(pairs), UNBOUNDED)]
+    )
+
+
+def dictionary_size(name: str) -> Call[int]:
+    """Count the keys of a dictionary."""
+    full = _object("dictionary", name)
+    return Call(Items(full), (Told("size", full),), len, lambda pairs: [Value(str(len(pairs)))])
+
+
+UNBOUNDED: Final = Limits(value_bytes_max=1 << 62, value_depth_max=1 << 20)
+"""For values that the service itself put together, out of values within the limits."""
+
+
+def _nothing(_: Any) -> None:
+    """The result of a method that returns nothing."""
+
+
+def _boolean(was: Any) -> Sequence[Value]:
+    return [Value("true" if was else "false")]
+
+
+def _object(adt: str, name: str) -> str:
+    try:
+        return object_name(adt, name)
+    except BadName as error:
+        raise BadInput(str(error)) from None
+
+
+def _with_key(full: str, key: str | None) -> str:
+    if key is None:
+        return full
+    try:
+        return f"{full}/{check_name(key, 'key')}"
+    except BadName as error:
+        raise BadInput(str(error)) from None
+
+
+def _key(idempotency_key: str | None) -> str:
+    if idempotency_key is None:
+        return ""
+    try:
+        return check_name(idempotency_key, "idempotency key")
+    except BadName as error:
+        raise BadInput(str(error)) from None
+
+
+def _value(value: Any, limits: Limits) -> Value:
+    try:
+        return to_value(value, limits)
+    except BadValue as error:
+        raise BadInput(str(error)) from None

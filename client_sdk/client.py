@@ -1,0 +1,255 @@
+"""The asyncio client: a connected front end and its handles. `quorate.client_sdk.blocking` has the same names.
+
+Owns what callers await, deadlines, and who hears of each outcome. Must not know transports, nor how operations run. One
+client serves any number of tasks of one event loop.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from quorate.adts.catalogue import BadName, check_name
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.limits import Limits
+from quorate.client_sdk import calls
+from quorate.client_sdk.calls import Call
+from quorate.client_sdk.driver import Driver
+from quorate.client_sdk.effects import Failed, Operation, Outcome
+from quorate.client_sdk.errors import BadInput, Closed, error_of
+from quorate.client_sdk.history import History, Recording
+
+Result = TypeVar("Result")
+
+Observer = Callable[[Operation, float, float, Outcome], None]
+"""Hears of each operation: what it was, when it began (seconds since 1970), how long it took in seconds, how it ended."""
+
+
+def deadline_of(call: Call[Any], deadline_s: float | None, default_s: float, limits: Limits) -> float:
+    """The seconds that a call gets. Left out: the client's default, and the call's own waiting on top."""
+    if deadline_s is None:
+        return min(default_s + call.wait_s, limits.deadline_s_max)
+    check_deadline(deadline_s, limits)
+    if deadline_s < call.wait_s:
+        raise BadInput(f"deadline_s {deadline_s} is below wait_s {call.wait_s}: give more time than you wait")
+    return deadline_s
+
+
+def check_deadline(deadline_s: float, limits: Limits) -> None:
+    """BadInput unless it is a deadline that the cluster document allows."""
+    if not 0 < deadline_s <= limits.deadline_s_max:
+        raise BadInput(f"deadline_s is {deadline_s}: use above 0 to {limits.deadline_s_max} (deadline_s_max)")
+
+
+class AsyncClient:
+    """A connected front end; `connect_async` makes one. `async with` closes it at the end."""
+
+    def __init__(
+        self, document: ClusterDocument, driver: Driver, *, deadline_s: float, history: History | None
+    ) -> None:
+        check_deadline(deadline_s, document.limits)
+        self.document: Final = document
+        self._driver: Final = driver
+        self._deadline_s: Final = deadline_s
+        self._history: Final = history
+        self._observers: Final[list[Observer]] = []
+        self._home: Final = (os.getpid(), asyncio.get_running_loop())
+
+    def __repr__(self) -> str:
+        return f"<AsyncClient of {self.document.name!r}: {', '.join(self.document.votes)}>"
+
+    def queue(self, name: str) -> "AsyncQueue":
+        """The queue of that name; BadInput when the name is not allowed."""
+        return AsyncQueue(self, checked_name(name))
+
+    def register(self, name: str) -> "AsyncRegister":
+        """The register of that name; BadInput when the name is not allowed."""
+        return AsyncRegister(self, checked_name(name))
+
+    def dictionary(self, name: str) -> "AsyncDictionary":
+        """The dictionary of that name; BadInput when the name is not allowed."""
+        return AsyncDictionary(self, checked_name(name))
+
+    def on_finished(self, observer: Observer) -> None:
+        """Call `observer` after each operation that came to an outcome, on the event loop; it must be quick."""
+        self._observers.append(observer)
+
+    async def perform(self, call: Call[Result], deadline_s: float | None = None) -> Result:
+        """Run one call (of `quorate.client_sdk.calls`). Raises the errors of `quorate.client_sdk.errors`."""
+        limit_s = deadline_of(call, deadline_s, self._deadline_s, self.document.limits)
+        if self._home != (os.getpid(), asyncio.get_running_loop()):
+            raise BadInput("this client belongs to another event loop or process: connect again in this one")
+        recording = self._history.begin(call.told) if self._history is not None else None
+        outcome = await self._outcome(call, limit_s, recording)
+        if isinstance(outcome, Failed):
+            if recording is not None:
+                recording.failed(definite=outcome.definite)
+            raise error_of(outcome)
+        if recording is not None:
+            recording.ended(call.results(outcome.result))
+        return call.result(outcome.result)
+
+    async def aclose(self) -> None:
+        """Close connections and history; operations that still run raise Closed. Again is harmless."""
+        await self._driver.aclose()
+        if self._history is not None:
+            self._history.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def _outcome(self, call: Call[Any], limit_s: float, recording: Recording | None) -> Outcome:
+        wall_s, started_s = time.time(), time.monotonic()
+        try:
+            outcome = await self._driver.run(call.operation, limit_s)
+        except (
+            BaseException
+        ) as error:  # cancelled, closed, or a broken invariant: the history must not stay silent
+            if recording is not None:
+                recording.failed(definite=isinstance(error, Closed) and error.definite)
+            raise
+        for observer in self._observers:
+            observer(call.operation, wall_s, time.monotonic() - started_s, outcome)
+        return outcome
+
+
+class AsyncQueue:
+    """A first-in-first-out queue."""
+
+    def __init__(self, client: AsyncClient, name: str) -> None:
+        self.name: Final = name
+        self._client: Final = client
+        self._limits: Final = client.document.limits
+
+    async def enqueue(
+        self, value: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
+    ) -> None:
+        """Add a value (anything JSON) at the end. A repeat with the same key adds it once."""
+        call = calls.enqueue(self.name, [value], idempotency_key, self._limits)
+        await self._client.perform(call, deadline_s)
+
+    async def enqueue_many(
+        self, values: Iterable[Any], *, deadline_s: float | None = None, idempotency_key: str | None = None
+    ) -> None:
+        """Add values at the end, in order, at the cost of one; items of others may come between them."""
+        call = calls.enqueue(self.name, list(values), idempotency_key, self._limits)
+        if call.told:
+            await self._client.perform(call, deadline_s)
+
+    async def dequeue(
+        self,
+        max_items: int | None = None,
+        wait_s: float = 0,
+        *,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
+        """Take the value at the front, None when there is none; with `max_items`, a list of up to so many.
+
+        Waits up to `wait_s` seconds for a first value. A repeat with the same key gets the first answer.
+        """
+        call: Call[Any] = (
+            calls.dequeue_one(self.name, wait_s, idempotency_key, self._limits)
+            if max_items is None
+            else calls.dequeue_batch(self.name, max_items, wait_s, idempotency_key, self._limits)
+        )
+        return await self._client.perform(call, deadline_s)
+
+    async def peek(self, *, deadline_s: float | None = None) -> Any:
+        """The value at the front, which stays; None when there is none."""
+        return await self._client.perform(calls.peek(self.name), deadline_s)
+
+    async def size(self, *, deadline_s: float | None = None) -> int:
+        """How many items wait."""
+        return await self._client.perform(calls.queue_size(self.name), deadline_s)
+
+
+class AsyncRegister:
+    """One value; None until somebody writes it."""
+
+    def __init__(self, client: AsyncClient, name: str) -> None:
+        self.name: Final = name
+        self._client: Final = client
+        self._limits: Final = client.document.limits
+
+    async def read(self, *, deadline_s: float | None = None) -> Any:
+        """The value."""
+        return await self._client.perform(calls.read(self.name), deadline_s)
+
+    async def write(self, value: Any, *, deadline_s: float | None = None) -> None:
+        """Set the value (anything JSON)."""
+        await self._client.perform(calls.write(self.name, value, self._limits), deadline_s)
+
+    async def compare_and_set(
+        self, old: Any, new: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
+    ) -> bool:
+        """Set `new` if the value is `old` (None before the first write); whether it was."""
+        call = calls.compare_and_set_register(self.name, old, new, idempotency_key, self._limits)
+        return await self._client.perform(call, deadline_s)
+
+
+class AsyncDictionary:
+    """Keys (text, as names are) and values (anything JSON). A key whose value is null is there; `get` gives None for both."""
+
+    def __init__(self, client: AsyncClient, name: str) -> None:
+        self.name: Final = name
+        self._client: Final = client
+        self._limits: Final = client.document.limits
+
+    async def get(self, key: str, *, deadline_s: float | None = None) -> Any:
+        """The value of a key; None when it is absent."""
+        return await self._client.perform(calls.get(self.name, key), deadline_s)
+
+    async def put(self, key: str, value: Any, *, deadline_s: float | None = None) -> None:
+        """Set the value of a key."""
+        await self._client.perform(calls.put(self.name, key, value, self._limits), deadline_s)
+
+    async def delete(self, key: str, *, deadline_s: float | None = None) -> None:
+        """Remove a key; it need not be there."""
+        await self._client.perform(calls.delete(self.name, key), deadline_s)
+
+    async def put_if_absent(
+        self, key: str, value: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
+    ) -> bool:
+        """Set the value of a key if it is absent; whether it was."""
+        call = calls.put_if_absent(self.name, key, value, idempotency_key, self._limits)
+        return await self._client.perform(call, deadline_s)
+
+    async def compare_and_set(
+        self,
+        key: str,
+        old: Any,
+        new: Any,
+        *,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> bool:
+        """Set `new` if the key's value is `old` (None: absent, or null); whether it was. `new` None sets null."""
+        call = calls.compare_and_set_key(self.name, key, old, new, idempotency_key, self._limits)
+        return await self._client.perform(call, deadline_s)
+
+    async def items(self, *, deadline_s: float | None = None) -> dict[str, Any]:
+        """All keys and values, as they were at one moment."""
+        return await self._client.perform(calls.items(self.name), deadline_s)
+
+    async def size(self, *, deadline_s: float | None = None) -> int:
+        """How many keys there were at one moment."""
+        return await self._client.perform(calls.dictionary_size(self.name), deadline_s)
+
+
+def checked_name(name: str) -> str:
+    """`name` itself; BadInput when it is not allowed."""
+    try:
+        return check_name(name)
+    except BadName as error:
+        raise BadInput(str(error)) from None

@@ -1,0 +1,147 @@
+"""From what a user has (a document, a path, a URL, a token) to a connected client.
+
+Owns the checks of `connect`'s arguments and the wiring: document, transport, driver, history. Must not know operations.
+"""
+
+import asyncio
+import os
+import secrets
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, TypeAlias
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from quorate.api_specs.cluster import ClusterDocument, parse
+from quorate.client_sdk.blocking import Client
+from quorate.client_sdk.client import AsyncClient, check_deadline
+from quorate.client_sdk.driver import Driver, new_site
+from quorate.client_sdk.errors import BadCluster, BadInput
+from quorate.client_sdk.history import History
+from quorate.client_sdk.http_transport import HttpTransport, fetch_cluster
+
+DEADLINE_S: Final = 5.0
+
+Cluster: TypeAlias = "ClusterDocument | str | os.PathLike[str]"
+"""A cluster document, the path of one, or the URL of any one replica."""
+
+
+class Recipe(Struct, frozen=True):
+    """All that a client is made from, so that a forked child can make its own."""
+
+    cluster: Cluster
+    endpoints: Mapping[str, str]
+    token: str | None
+    deadline_s: float
+
+    def __repr__(self) -> str:
+        return f"Recipe({self.cluster!r})"  # without the token
+
+    async def client(self, history: History | None, document: ClusterDocument | None = None) -> AsyncClient:
+        """A client of its own, on the running event loop; of `document` when it is known already."""
+        document = document or await self._document()
+        check_deadline(self.deadline_s, document.limits)
+        urls = _urls(document, self.endpoints)
+        transport = HttpTransport(urls, token=self.token, body_bytes_max=document.limits.body_bytes_max)
+        driver = Driver(document, transport=transport, site=new_site(), seed=secrets.randbits(64))
+        return AsyncClient(document, driver, deadline_s=self.deadline_s, history=history)
+
+    async def _document(self) -> ClusterDocument:
+        if isinstance(self.cluster, ClusterDocument):
+            return self.cluster
+        place = os.fspath(self.cluster)
+        if is_url(place):
+            return await fetch_cluster(place, token=self.token, timeout_s=self.deadline_s)
+        try:
+            text = await asyncio.to_thread(Path(place).read_text, encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadCluster(f"cannot read the cluster document {place}: {error}") from None
+        return parse(text, place)
+
+
+class Connecting:
+    """What `connect_async` returns: `await` it for a client, or use it in `async with`, which closes the client too."""
+
+    def __init__(self, recipe: Recipe, history: History | None) -> None:
+        self._recipe: Final = recipe
+        self._history: Final = history
+        self._client: AsyncClient | None = None
+
+    def __await__(self) -> Generator[object, None, AsyncClient]:
+        return self._recipe.client(self._history).__await__()
+
+    async def __aenter__(self) -> AsyncClient:
+        self._client = await self
+        return self._client
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._client is not None, "entered before"
+        await self._client.aclose()
+
+
+def connect(
+    cluster: Cluster,
+    *,
+    endpoints: Mapping[str, str] | None = None,
+    token: str | None = None,
+    history: str | os.PathLike[str] | History | None = None,
+    deadline_s: float = DEADLINE_S,
+) -> Client:
+    """A blocking client, for any number of threads.
+
+    `endpoints` maps replica ids to URLs that override the document's (proxies, tunnels); `token` is the bearer token of
+    replicas that want one; `history` is a file to which every operation is recorded; `deadline_s` is what an operation
+    gets, in seconds, unless a call says otherwise.
+    Raises BadInput for arguments, BadCluster for a document that cannot be used; for a URL also Unavailable and
+    RefusedByReplicas.
+    """
+    return Client(_recipe(cluster, endpoints, token, deadline_s).client, _history(history))
+
+
+def connect_async(
+    cluster: Cluster,
+    *,
+    endpoints: Mapping[str, str] | None = None,
+    token: str | None = None,
+    history: str | os.PathLike[str] | History | None = None,
+    deadline_s: float = DEADLINE_S,
+) -> Connecting:
+    """An asyncio client, for any number of tasks: `async with connect_async(…) as client`. Arguments as `connect`."""
+    return Connecting(_recipe(cluster, endpoints, token, deadline_s), _history(history))
+
+
+def is_url(text: str) -> bool:
+    """Whether it is the URL of a server, rather than a path."""
+    parts = urlsplit(text)
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def _recipe(
+    cluster: Cluster, endpoints: Mapping[str, str] | None, token: str | None, deadline_s: float
+) -> Recipe:
+    if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token != ""):
+        raise BadInput(
+            "the token has characters that cannot be sent: use printable ASCII without blanks around"
+        )
+    for replica, url in (endpoints or {}).items():
+        if not is_url(url):
+            raise BadInput(f"endpoints: {replica}: {url!r} must look like http://host:port")
+    return Recipe(cluster, dict(endpoints or {}), token, deadline_s)
+
+
+def _urls(document: ClusterDocument, endpoints: Mapping[str, str]) -> dict[str, str]:
+    unknown = ", ".join(sorted(endpoints.keys() - document.urls.keys()))
+    if unknown:
+        raise BadInput(f"endpoints: the cluster has no replica {unknown}: use {', '.join(document.urls)}")
+    return {**document.urls, **endpoints}
+
+
+def _history(history: str | os.PathLike[str] | History | None) -> History | None:
+    return history if history is None or isinstance(history, History) else History(history)

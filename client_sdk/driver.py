@@ -1,0 +1,142 @@
+"""Drives one front-end machine on an event loop: sends what it wants sent, wakes it when it asks, hands out outcomes.
+
+Owns the tasks and timers of a front end. Must not know the protocol (the machine's) nor HTTP (the transport's). A driver
+belongs to one event loop and one process; any number of tasks may run operations on it at once.
+"""
+
+import asyncio
+import secrets
+import string
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.client_sdk.effects import Answer, Effects, Now, Operation, Outcome
+from quorate.client_sdk.errors import Closed
+from quorate.client_sdk.link import Link
+from quorate.client_sdk.machine import FrontEnd
+from quorate.client_sdk.ports import Clock, SystemClock, Transport
+
+CLOSE_TIMEOUT_S: Final = 0.5
+"""What `aclose` gives lazy messages to leave: each of them may be lost."""
+
+SITE_CHARS: Final = 13
+
+
+class Machine(Protocol):
+    """The part of `quorate.client_sdk.machine.FrontEnd` that is driven."""
+
+    def start(self, operation: Operation, now: Now, deadline_s: float) -> tuple[int, Effects]:
+        """Begin an operation: its number, and what to do."""
+
+    def deliver(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> Effects:
+        """Take the answer to one batch (the tokens of its requests in order, 0 for lazy ones)."""
+
+    def tick(self, now: Now) -> Effects:
+        """Look at the time."""
+
+    def cancel(self, number: int, now: Now) -> Effects:
+        """Stop driving an operation whose caller went away."""
+
+
+def new_site() -> str:
+    """A site id nobody had before: one for each incarnation of a front end."""
+    alphabet = string.ascii_lowercase + string.digits
+    return "".join(secrets.choice(alphabet) for _ in range(SITE_CHARS))
+
+
+class Driver:
+    """One front end. `own` is the id of the replica that it is embedded in, if any; `site` comes from `new_site`."""
+
+    def __init__(
+        self,
+        document: ClusterDocument,
+        *,
+        transport: Transport,
+        site: str,
+        seed: int,
+        own: str | None = None,
+        clock: Clock | None = None,
+        machine: Machine | None = None,
+    ) -> None:
+        self._clock: Final = clock or SystemClock()
+        self._machine: Final = machine or FrontEnd(document, site=site, seed=seed, own=own)
+        self._transport: Final = transport
+        self._links: Final = {
+            replica.id: Link(replica.id, document, transport, self._clock, self._delivered)
+            for replica in document.replicas
+        }
+        self._waiting: Final[dict[int, asyncio.Future[Outcome]]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_closed = False
+
+    async def run(self, operation: Operation, deadline_s: float) -> Outcome:
+        """The outcome of `operation`, within `deadline_s` seconds. Raises Closed when the driver is closed.
+
+        A cancelled `run` cancels the operation, which may nevertheless take effect.
+        """
+        if self._is_closed:
+            raise Closed("the client is closed: connect again", definite=True)
+        number, effects = self._machine.start(operation, self._clock.now(), deadline_s)
+        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        self._apply(effects)
+        try:
+            return await future
+        finally:
+            if self._waiting.pop(number, None) is not None and not self._is_closed:
+                self._step(lambda: self._machine.cancel(number, self._clock.now()))
+
+    async def aclose(self) -> None:
+        """Fail what still runs with Closed, flush lazy messages for at most CLOSE_TIMEOUT_S, give up connections."""
+        if self._is_closed:
+            return
+        self._fail_all(Closed("the client was closed during the operation", definite=False))
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        await asyncio.gather(*(link.aclose(CLOSE_TIMEOUT_S) for link in self._links.values()))
+        await self._transport.aclose()
+
+    def _delivered(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> None:
+        if not self._is_closed:
+            self._step(lambda: self._machine.deliver(replica, tokens, answer, sent, now))
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._step(lambda: self._machine.tick(self._clock.now()))
+
+    def _step(self, call: Callable[[], Effects]) -> None:
+        """One call of the machine. If an invariant breaks there, nobody waits for ever: all hear of it."""
+        try:
+            effects = call()
+        except Exception as error:
+            self._fail_all(error)
+            raise
+        self._apply(effects)
+
+    def _apply(self, effects: Effects) -> None:
+        for send in effects.sends:
+            self._links[send.replica].put(send)
+        for finish in effects.finished:
+            future = self._waiting.pop(finish.number, None)
+            if future is not None and not future.done():
+                future.set_result(finish.outcome)
+        self._wake_at(effects.wake_at_s)
+
+    def _wake_at(self, wake_at_s: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if wake_at_s is not None:
+            delay_s = max(0.0, wake_at_s - self._clock.now().mono_s)
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
+
+    def _fail_all(self, error: Exception) -> None:
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(error)
+        self._waiting.clear()
+
+
+__all__ = ["Clock", "Driver", "Machine", "SystemClock", "Transport", "new_site"]

@@ -1,0 +1,78 @@
+"""What the SDK raises. Each error says whether it is `definite`: certain that nothing happened and nothing will.
+
+    QuorateError
+    ├── Unavailable         no quorum answered in time
+    ├── OutcomeUnknown      it may or may not have taken effect; never definite
+    ├── RefusedByReplicas   the replicas will not do it: wrong clock, other cluster document, no credentials
+    ├── BadInput            a name, value or option outside the rules (also a ValueError); always definite
+    └── Closed              the client was closed; definite when it was before the operation began
+
+    ValueError
+    └── BadCluster          a cluster document that cannot be used (of `quorate.api_specs.cluster`)
+
+Owns this tree and the step from a failed outcome to its error. Must not know transports: what a network does reaches
+here only as an outcome.
+"""
+
+from typing import assert_never
+
+from quorate.api_specs.cluster import BadCluster
+from quorate.client_sdk.effects import Failed
+
+
+class QuorateError(Exception):
+    """An operation gave no answer. `definite`: it is certain that it did not and will not take effect."""
+
+    def __init__(self, message: str, *, definite: bool) -> None:
+        super().__init__(message)
+        self.definite = definite
+
+
+class Unavailable(QuorateError):
+    """No quorum answered before the deadline."""
+
+
+class OutcomeUnknown(QuorateError):
+    """The operation may or may not have taken effect: repeat it with its idempotency key, or look."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, definite=False)
+
+
+class RefusedByReplicas(QuorateError):
+    """The replicas answered that they will not do it; the message says why and what to do."""
+
+
+class BadInput(QuorateError, ValueError):
+    """A name, value or option outside the rules; nothing was sent."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, definite=True)
+
+
+class Closed(QuorateError):
+    """The client was closed before the operation (definite) or during it."""
+
+
+def error_of(failed: Failed) -> QuorateError:
+    """The error that tells of a failed outcome."""
+    match failed.reason:
+        case "unavailable":
+            return Unavailable(failed.detail, definite=failed.definite)
+        case "unknown":
+            return OutcomeUnknown(failed.detail)
+        case "refused":
+            return RefusedByReplicas(failed.detail, definite=failed.definite)
+    assert_never(failed.reason)
+
+
+__all__ = [
+    "BadCluster",
+    "BadInput",
+    "Closed",
+    "OutcomeUnknown",
+    "QuorateError",
+    "RefusedByReplicas",
+    "Unavailable",
+    "error_of",
+]

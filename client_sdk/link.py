@@ -1,0 +1,226 @@
+"""The way to one replica: an outbox, few batches in flight, and patience that a dead replica uses up only once.
+
+Owns what is sent when to one replica, and when that replica counts as down. Must not know operations or quorums: a
+send has a token, and its answer goes back under that token. Runs on one event loop and never blocks it.
+"""
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.messages import Batch, BatchReply
+from quorate.client_sdk.effects import Answer, Now, Send, Unanswered
+from quorate.client_sdk.ports import Clock, Transport
+
+IN_FLIGHT_MAX: Final = 2
+"""Batches under way to one replica: with one alone, a send that just missed a batch would wait for its whole reply."""
+
+EXCHANGE_TIMEOUT_S: Final = 2.0
+LAZY_WAIT_S: Final = 0.02
+OUTBOX_SENDS_MAX: Final = 10_000
+OUTBOX_BODIES_MAX: Final = 4
+"""The outbox holds at most so many full request bodies."""
+LAZY_SENDS_MAX: Final = 1000
+BACKOFF_FIRST_S: Final = 0.05
+BACKOFF_MAX_S: Final = 1.0
+ENVELOPE_BYTES: Final = 200
+"""What a batch weighs besides its requests: the cluster's hash and the headers of its lists."""
+
+Deliver = Callable[[str, Sequence[int], Answer, Now, Now], None]
+
+
+class _Waiting(Struct, frozen=True):
+    """A send in an outbox and the bytes it will take."""
+
+    send: Send
+    size: int
+
+
+class _Outbox:
+    """Sends that wait, oldest first, and what they weigh together."""
+
+    def __init__(self) -> None:
+        self._waiting: Final[deque[_Waiting]] = deque()
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def first_bytes(self) -> int:
+        """What the oldest weighs."""
+        return self._waiting[0].size
+
+    def push(self, waiting: _Waiting) -> None:
+        """Add one at the end."""
+        self._waiting.append(waiting)
+        self.bytes += waiting.size
+
+    def pop(self) -> _Waiting:
+        """Take the oldest."""
+        waiting = self._waiting.popleft()
+        self.bytes -= waiting.size
+        return waiting
+
+
+class Link:
+    """Sends to one replica and reports each answer through `deliver`, never from within `put`."""
+
+    def __init__(
+        self, replica: str, document: ClusterDocument, transport: Transport, clock: Clock, deliver: Deliver
+    ) -> None:
+        self.replica: Final = replica
+        self._document: Final = document
+        self._transport: Final = transport
+        self._clock: Final = clock
+        self._deliver: Final = deliver
+        self._jitter: Final = random.Random()  # spreads retries; no decision rests on it
+        self._eager: Final = _Outbox()
+        self._lazy: Final = _Outbox()
+        self._lazy_due = False
+        self._lazy_timer: asyncio.TimerHandle | None = None
+        self._flush_soon: asyncio.Handle | None = None
+        self._declined: list[int] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failures = 0
+        self._retry_at_s = 0.0
+        self._last_failure = ""
+        self._is_closed = False
+
+    def put(self, send: Send) -> None:
+        """Take over a send; one that cannot go now is answered in the next turn of the loop."""
+        if self._is_closed:
+            return
+        waiting = _Waiting(send, len(msgspec.msgpack.encode(send.request)))
+        if send.lazy:
+            self._put_lazy(waiting)
+        elif self._takes(waiting.size):
+            self._eager.push(waiting)
+            self._call_flush()
+        else:
+            self._declined.append(send.token)
+            self._call_flush()
+
+    async def aclose(self, timeout_s: float) -> None:
+        """Send the lazy ones that wait, unless the replica is down, and end within `timeout_s`."""
+        if self._failures == 0 and self._lazy:
+            self._lazy_due = True
+            self._flush()
+        self._is_closed = True
+        for timer in (self._lazy_timer, self._flush_soon):
+            if timer is not None:
+                timer.cancel()
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=timeout_s)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def _put_lazy(self, waiting: _Waiting) -> None:
+        self._lazy.push(waiting)
+        while len(self._lazy) > LAZY_SENDS_MAX or self._lazy.bytes > self._document.limits.body_bytes_max:
+            self._lazy.pop()
+        if self._lazy_timer is None and self._lazy:
+            wait_s = max(LAZY_WAIT_S, self._retry_at_s - self._clock.now().mono_s if self._failures else 0.0)
+            self._lazy_timer = asyncio.get_running_loop().call_later(wait_s, self._lazy_now)
+
+    def _lazy_now(self) -> None:
+        self._lazy_timer = None
+        self._lazy_due = True
+        self._flush()
+
+    def _takes(self, size: int) -> bool:
+        """Whether the outbox takes a send: there is room, and the replica is up or due for one probe."""
+        bytes_max = OUTBOX_BODIES_MAX * self._document.limits.body_bytes_max
+        if len(self._eager) >= OUTBOX_SENDS_MAX or self._eager.bytes + size > bytes_max:
+            return False
+        return self._failures == 0 or (not self._tasks and self._clock.now().mono_s >= self._retry_at_s)
+
+    def _call_flush(self) -> None:
+        """Flush in the next turn of the loop, so that all sends of this turn go together."""
+        if self._flush_soon is None:
+            self._flush_soon = asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_soon = None
+        self._answer_declined()
+        in_flight_max = IN_FLIGHT_MAX if self._failures == 0 else 1
+        while (self._eager or (self._lazy and self._lazy_due)) and len(self._tasks) < in_flight_max:
+            task = asyncio.get_running_loop().create_task(self._exchange(tuple(self._take())))
+            self._tasks.add(task)
+            task.add_done_callback(self._exchanged)
+
+    def _exchanged(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not self._is_closed:
+            self._flush()
+
+    def _answer_declined(self) -> None:
+        if not self._declined:
+            return
+        tokens, self._declined = self._declined, []
+        why = f"{self._last_failure}; tried again soon" if self._failures else "too much waits to be sent"
+        now = self._clock.now()
+        self._deliver(self.replica, tokens, Unanswered(f"{self.replica}: {why}", definite=True), now, now)
+
+    def _take(self) -> Iterator[Send]:
+        """The sends of the next batch: what waits, in order, then lazy ones, as far as the limits go."""
+        room = self._document.limits.body_bytes_max - ENVELOPE_BYTES
+        places = self._document.limits.requests_max
+        is_first = True
+        for outbox in (self._eager, self._lazy):
+            while outbox and places and (is_first or outbox.first_bytes <= room):
+                waiting = outbox.pop()
+                room -= waiting.size
+                places -= 1
+                is_first = False
+                yield waiting.send
+        self._lazy_due = self._lazy_due and bool(self._lazy)
+
+    async def _exchange(self, sends: tuple[Send, ...]) -> None:
+        batch = Batch(self._document.hash, tuple(send.request for send in sends))
+        sent = self._clock.now()
+        answer: Answer = Unanswered("the transport failed")
+        try:
+            async with asyncio.timeout(EXCHANGE_TIMEOUT_S):
+                answer = self._checked(
+                    batch, await self._transport.exchange(self.replica, batch, EXCHANGE_TIMEOUT_S)
+                )
+        except TimeoutError:
+            answer = Unanswered(f"{self.replica}: no answer within {EXCHANGE_TIMEOUT_S} s")
+        finally:
+            if not self._is_closed:
+                self._note(answer)
+                self._deliver(self.replica, [send.token for send in sends], answer, sent, self._clock.now())
+
+    def _checked(self, batch: Batch, answer: Answer) -> Answer:
+        """`answer`, unless it is of another replica (two ids that reach one replica would count it twice) or short."""
+        if isinstance(answer, BatchReply):
+            if answer.replica != self.replica:
+                detail = f"{self.replica}: its URL reaches replica {answer.replica}: correct the endpoints"
+                return Unanswered(detail, refused=True)
+            if len(answer.replies) != len(batch.requests):
+                return Unanswered(
+                    f"{self.replica}: {len(answer.replies)} replies to {len(batch.requests)} requests"
+                )
+        return answer
+
+    def _note(self, answer: Answer) -> None:
+        """Back off after a failure, with what waits answered at once; be patient again after an answer."""
+        if isinstance(answer, BatchReply) or answer.refused:
+            self._failures = 0
+            return
+        self._failures += 1
+        self._last_failure = answer.detail
+        longest_s = min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2 ** min(self._failures - 1, 10))
+        self._retry_at_s = self._clock.now().mono_s + longest_s * self._jitter.uniform(0.5, 1.0)
+        while self._eager:
+            self._declined.append(self._eager.pop().send.token)
+        if self._declined:
+            self._call_flush()

@@ -1,0 +1,167 @@
+"""How often enough votes are live: exact availability of a number of votes, without any input or output.
+
+Owns the arithmetic from "which replicas are up, how often" to "how often may an operation run". It knows votes and
+up-sets; it must not know ADTs, clocks, files or Spark.
+
+An operation of event class `(initial, final)` can run while `max(initial, final)` votes are live, because its two
+quorums may coincide: the replicas that were read may be the ones that are written. So one number, `needed`, decides.
+
+Two models of failure are answered, and both exactly, by summing rather than by drawing samples:
+
+* *independent* replicas, each up with a probability of its own (`availability_independent`);
+* *joint* up-sets, as weighed in a trace, in which replicas may fail together (`availability_joint`).
+
+Probabilities may be `float` or `fractions.Fraction`; with `Fraction` the results carry no rounding at all.
+"""
+
+from collections.abc import Collection, Mapping
+from fractions import Fraction
+from functools import reduce
+from operator import add
+from typing import TypeVar
+
+Probability = TypeVar("Probability", float, Fraction)
+
+
+def live_votes_independent(
+    votes: Mapping[str, int], up_probability: Mapping[str, Probability]
+) -> dict[int, Probability]:
+    """Give the probability of each number of live votes, for replicas that fail independently.
+
+    Derivation, on two replicas `a` (1 vote, up with 0.9) and `b` (2 votes, up with 0.8). Before any replica is looked
+    at, 0 votes are live for certain: `{0: 1}`. A replica moves each number of votes up by its own votes with
+    probability p and leaves it with 1 - p; the numbers add up where they meet:
+
+    * after `a`: `{0: 0.1, 1: 0.9}`;
+    * after `b`: `{0: 0.1*0.2, 1: 0.9*0.2, 2: 0.1*0.8, 3: 0.9*0.8} = {0: 0.02, 1: 0.18, 2: 0.08, 3: 0.72}`.
+
+    With N replicas and V votes in all this takes N*V steps at most, where listing the up-sets would take 2**N.
+
+    Args:
+        votes: votes of each replica, not negative; a replica may have none.
+        up_probability: for each replica of `votes`, and no other, a number from 0 to 1.
+
+    Raises:
+        ValueError: no replica, a vote is negative, a probability is outside [0, 1], or the two name different replicas.
+    """
+    _check_votes(votes)
+    _check_probabilities(votes, up_probability)
+    number = type(next(iter(up_probability.values())))
+    distribution = {0: number(1)}
+    for replica, replica_votes in votes.items():
+        distribution = _with_replica(distribution, replica_votes, up_probability[replica])
+    return dict(sorted(distribution.items()))
+
+
+def availability_independent(
+    votes: Mapping[str, int], up_probability: Mapping[str, Probability], needed: int
+) -> Probability:
+    """Give the probability that at least `needed` votes are live, for replicas that fail independently.
+
+    It is the tail of `live_votes_independent`. For three replicas of one vote, each up with p, and `needed=2` it is
+    `3*p**2*(1-p) + p**3`: 0.972 for p = 0.9.
+
+    Raises:
+        ValueError: as `live_votes_independent`, or `needed` is negative.
+    """
+    _check_needed(needed)
+    return _at_least(live_votes_independent(votes, up_probability), needed)
+
+
+def live_votes_joint(
+    up_set_weights: Mapping[frozenset[str], Probability], votes: Mapping[str, int]
+) -> dict[int, Probability]:
+    """Give the share of each number of live votes, from the up-sets of a trace and their weights.
+
+    A weight is how long the replicas of the set, and no others, were up, in any unit, or how often; the shares are
+    the weights divided by their sum.
+
+    Raises:
+        ValueError: a weight or vote is negative, no weight is positive, or a set names a replica without votes.
+    """
+    _check_votes(votes)
+    _check_weights(up_set_weights, votes)
+    total = reduce(add, up_set_weights.values())
+    weight_of: dict[int, Probability] = {}
+    for up_set, weight in up_set_weights.items():
+        live = sum(votes[replica] for replica in up_set)
+        weight_of[live] = weight_of[live] + weight if live in weight_of else weight
+    return {live: weight_of[live] / total for live in sorted(weight_of)}
+
+
+def availability_joint(
+    up_set_weights: Mapping[frozenset[str], Probability], votes: Mapping[str, int], needed: int
+) -> Probability:
+    """Give the weighted share of the up-sets that hold at least `needed` votes.
+
+    Nothing is assumed about independence. Example: `a` and `b` stand in one rack and are down together a tenth of the
+    time, `c` never fails, one vote each: weights `{abc: 9, c: 1}`. Two votes are live for 9/10. The independent
+    replicas with the same p (0.9, 0.9, 1) would give 0.99: shared racks are what that figure cannot see.
+
+    Raises:
+        ValueError: a weight, a vote or `needed` is negative, no weight is positive, or a set names a replica without
+            votes.
+    """
+    _check_needed(needed)
+    return _at_least(live_votes_joint(up_set_weights, votes), needed)
+
+
+def _at_least(shares: Mapping[int, Probability], needed: int) -> Probability:
+    number = type(next(iter(shares.values())))
+    share = reduce(add, (share for live, share in shares.items() if live >= needed), number(0))
+    return min(share, number(1))  # a sum of floats may end one rounding above 1
+
+
+def _with_replica(
+    distribution: Mapping[int, Probability], replica_votes: int, up: Probability
+) -> dict[int, Probability]:
+    """Take one more replica into a distribution of live votes."""
+    result: dict[int, Probability] = {}
+    for live, probability in distribution.items():
+        for live_after, factor in ((live, 1 - up), (live + replica_votes, up)):
+            share = probability * factor
+            result[live_after] = result[live_after] + share if live_after in result else share
+    return result
+
+
+def _check_votes(votes: Mapping[str, int]) -> None:
+    if not votes:
+        raise ValueError("votes names no replica; give at least one replica and its votes")
+    for replica, replica_votes in votes.items():
+        if replica_votes < 0:
+            raise ValueError(f"replica {replica!r} has {replica_votes} votes; give 0 or more")
+
+
+def _check_needed(needed: int) -> None:
+    if needed < 0:
+        raise ValueError(f"needed is {needed} votes; give 0 or more, the larger of initial and final quorum")
+
+
+def _check_probabilities(votes: Mapping[str, int], up_probability: Mapping[str, Probability]) -> None:
+    for replica in votes:
+        if replica not in up_probability:
+            raise ValueError(f"replica {replica!r} has votes but no up-probability; give one from 0 to 1")
+    for replica, up in up_probability.items():
+        if replica not in votes:
+            raise ValueError(f"up-probability of unknown replica {replica!r}; known are {_names(votes)}")
+        if not 0 <= up <= 1:  # written so that not-a-number is refused too
+            raise ValueError(f"up-probability of replica {replica!r} is {up}; give a number from 0 to 1")
+
+
+def _check_weights(up_set_weights: Mapping[frozenset[str], Probability], votes: Mapping[str, int]) -> None:
+    for up_set, weight in up_set_weights.items():
+        for replica in up_set:
+            if replica not in votes:
+                raise ValueError(
+                    f"up-set {_names(up_set)} holds unknown replica {replica!r}; known are {_names(votes)}"
+                )
+        if not 0 <= weight < float("inf"):
+            raise ValueError(
+                f"weight of up-set {_names(up_set)} is {weight}; give how long it lasted, 0 or more"
+            )
+    if not any(up_set_weights.values()):
+        raise ValueError("no up-set has a positive weight; give the time that each set of replicas was up")
+
+
+def _names(replicas: Collection[str]) -> str:
+    return "{" + ", ".join(sorted(replicas)) + "}"

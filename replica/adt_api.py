@@ -1,0 +1,325 @@
+"""The ADT API: queues, registers and dictionaries for plain REST callers, run by the replica's embedded front end.
+
+Owns paths, checks of input and the form of answers. Must not know how an operation runs. Values pass through as the
+canonical text that they are stored in: answers are put together from it, not parsed and printed again.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Annotated, Any, Final, Protocol
+
+import msgspec
+from fastapi import APIRouter, Header, Path, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from quorate.adts.catalogue import NAME_PATTERN, object_name
+from quorate.adts.log import Value
+from quorate.api_specs.limits import Limits
+from quorate.api_specs.values import to_value
+from quorate.client_sdk.effects import (
+    CompareAndSet,
+    Dequeue,
+    Done,
+    Enqueue,
+    Items,
+    Operation,
+    Outcome,
+    Peek,
+    PutIfAbsent,
+    QueueSize,
+    Read,
+    Write,
+)
+from quorate.replica import adt_models as models
+from quorate.replica.responses import Refusal, refusal_of
+
+DEADLINE_S: Final = 5.0
+"""Of an operation whose caller names none; a dequeue's waiting comes on top."""
+
+_NAME_RULE: Final = "1 to 200 of `A-Z a-z 0-9 . _ ~ @ = : + -`, no dot in front"
+Name = Annotated[
+    str,
+    Path(description=f"The object's name: {_NAME_RULE}", json_schema_extra={"pattern": f"^{NAME_PATTERN}$"}),
+]
+Key = Annotated[
+    str, Path(description=f"The key: {_NAME_RULE}", json_schema_extra={"pattern": f"^{NAME_PATTERN}$"})
+]
+DeadlineS = Annotated[
+    float | None,
+    Query(
+        gt=0,
+        allow_inf_nan=False,
+        description=f"Seconds that the operation may take (left out: {DEADLINE_S:g})",
+    ),
+]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        pattern=models.IDEMPOTENCY_KEY_PATTERN,
+        description="A repeat with the same key, within the retry window, takes effect once and gets the same answer",
+    ),
+]
+
+
+class FrontEnd(Protocol):
+    """What runs operations: a driver of the SDK."""
+
+    async def run(self, operation: Operation, deadline_s: float) -> Outcome:
+        """The outcome of `operation`, within `deadline_s` seconds."""
+
+    async def aclose(self) -> None:
+        """Stop."""
+
+
+class Operations:
+    """Runs the operations of one application, whose front end lives as long as its event loop."""
+
+    def __init__(self, limits: Limits, lost: str | None) -> None:
+        self.limits: Final = limits
+        self._lost: Final = lost
+        self.front_end: FrontEnd | None = None
+
+    async def run(self, operation: Operation, deadline_s: float | None, wait_s: float = 0.0) -> Any:
+        """The result of `operation`. Raises Refusal when it has none."""
+        if self._lost is not None:
+            raise Refusal("store-lost", self._lost)
+        if self.front_end is None:
+            raise Refusal("unavailable", "the replica is starting", definite=True)
+        deadline_s = self._deadline(deadline_s, wait_s)
+        outcome = await self.front_end.run(operation, deadline_s)
+        if isinstance(outcome, Done):
+            return outcome.result
+        raise refusal_of(outcome)
+
+    async def run_while_there(self, request: Request, operation: Dequeue, deadline_s: float | None) -> Any:
+        """As `run`, but cancelled when the client goes away: an item taken for nobody would be lost."""
+        running = asyncio.ensure_future(self.run(operation, deadline_s, operation.wait_s))
+        gone = asyncio.ensure_future(_gone(request))
+        try:
+            await asyncio.wait((running, gone), return_when=asyncio.FIRST_COMPLETED)
+            if not running.done():
+                raise Refusal("unavailable", "the client went away", definite=False)
+            return running.result()
+        finally:
+            running.cancel()
+            gone.cancel()
+
+    def value(self, data: Any) -> Value:
+        """`data` as canonical text; raises BadValue."""
+        return to_value(data, self.limits)
+
+    def _deadline(self, deadline_s: float | None, wait_s: float) -> float:
+        most = self.limits.deadline_s_max
+        if deadline_s is None:
+            return min(DEADLINE_S + wait_s, most)
+        if deadline_s > most:
+            raise Refusal("malformed", f"deadline_s: at most {most:g} seconds")
+        if deadline_s < wait_s:
+            raise Refusal("malformed", "deadline_s: must not be below wait_s")
+        return deadline_s
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _json(text: str) -> Response:
+    return Response(text, media_type="application/json")
+
+
+def _list(values: Iterable[Value]) -> Response:
+    return _json('{"items":[' + ",".join(values) + "]}")
+
+
+def add_adt_endpoints(router: APIRouter, operations: Operations) -> None:
+    """Add all endpoints of the ADT API."""
+    _add_queues(router, operations)
+    _add_registers(router, operations)
+    _add_dictionaries(router, operations)
+
+
+def _add_queues(router: APIRouter, operations: Operations) -> None:
+    limits = operations.limits
+
+    @router.post(
+        "/v1/queues/{name}/items", response_model=models.Enqueued, operation_id="enqueue", tags=["queues"]
+    )
+    async def enqueue(
+        name: Name,
+        body: models.EnqueueBody,
+        deadline_s: DeadlineS = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
+        """Add one item, or several in order, at the end of a queue."""
+        if len(body.model_fields_set) != 1 or ("items" in body.model_fields_set and body.items is None):
+            raise Refusal("malformed", "body: give either item or items")
+        items = [body.item] if body.items is None else body.items
+        if not 1 <= len(items) <= limits.batch_items_max:
+            raise Refusal("malformed", f"items: 1 to {limits.batch_items_max} of them go in one request")
+        values = tuple(operations.value(item) for item in items)
+        await operations.run(Enqueue(object_name("queue", name), values, idempotency_key or ""), deadline_s)
+        return _json(f'{{"enqueued":{len(values)}}}')
+
+    @router.post(
+        "/v1/queues/{name}/dequeue", response_model=models.QueueItems, operation_id="dequeue", tags=["queues"]
+    )
+    async def dequeue(
+        request: Request,
+        name: Name,
+        body: models.DequeueBody | None = None,
+        deadline_s: DeadlineS = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
+        """Take items from the front of a queue. An empty queue is a normal answer."""
+        body = body or models.DequeueBody()
+        if body.max > limits.batch_items_max:
+            raise Refusal("malformed", f"max: at most {limits.batch_items_max}")
+        if body.wait_s > limits.wait_s_max:
+            raise Refusal("malformed", f"wait_s: at most {limits.wait_s_max:g} seconds")
+        operation = Dequeue(object_name("queue", name), body.max, body.wait_s, idempotency_key or "")
+        if body.wait_s > 0:
+            return _list(await operations.run_while_there(request, operation, deadline_s))
+        return _list(await operations.run(operation, deadline_s))
+
+    @router.get(
+        "/v1/queues/{name}/peek", response_model=models.QueueItems, operation_id="peek", tags=["queues"]
+    )
+    async def peek(name: Name, deadline_s: DeadlineS = None) -> Response:
+        """Look at the item at the front of a queue; it stays."""
+        return _list(await operations.run(Peek(object_name("queue", name)), deadline_s))
+
+    @router.get(
+        "/v1/queues/{name}", response_model=models.QueueState, operation_id="queueState", tags=["queues"]
+    )
+    async def queue_state(name: Name, deadline_s: DeadlineS = None) -> Response:
+        """Count the waiting items."""
+        info = await operations.run(QueueSize(object_name("queue", name)), deadline_s)
+        return _json(msgspec.json.encode({"size": info.size, "horizon": info.horizon}).decode())
+
+
+def _add_registers(router: APIRouter, operations: Operations) -> None:
+    @router.get(
+        "/v1/registers/{name}",
+        response_model=models.StoredValue,
+        operation_id="readRegister",
+        tags=["registers"],
+    )
+    async def read_register(name: Name, deadline_s: DeadlineS = None) -> Response:
+        """Read a register; null when nobody has written it."""
+        value = await operations.run(Read(object_name("register", name)), deadline_s)
+        return _json(f'{{"value":{"null" if value is None else value}}}')
+
+    @router.put("/v1/registers/{name}", status_code=204, operation_id="writeRegister", tags=["registers"])
+    async def write_register(name: Name, body: models.ValueBody, deadline_s: DeadlineS = None) -> None:
+        """Write a register."""
+        operation = Write(object_name("register", name), operations.value(body.value))
+        await operations.run(operation, deadline_s)
+
+    @router.post(
+        "/v1/registers/{name}/compare-and-set",
+        response_model=models.Swapped,
+        operation_id="compareAndSetRegister",
+        tags=["registers"],
+    )
+    async def compare_and_set_register(
+        name: Name,
+        body: models.CompareAndSetBody,
+        deadline_s: DeadlineS = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
+        """Write a register if it holds the value `old`."""
+        return await _compare_and_set(
+            operations, object_name("register", name), body, deadline_s, idempotency_key
+        )
+
+
+def _add_dictionaries(router: APIRouter, operations: Operations) -> None:
+    _add_entries(router, operations)
+    _add_entry_decisions(router, operations)
+
+    @router.get(
+        "/v1/dictionaries/{name}",
+        response_model=models.DictionaryItems,
+        operation_id="dictionaryItems",
+        tags=["dictionaries"],
+    )
+    async def dictionary_items(name: Name, deadline_s: DeadlineS = None) -> Response:
+        """All keys and values, as they were at one moment."""
+        found = await operations.run(Items(object_name("dictionary", name)), deadline_s)
+        pairs = ",".join(f'"{key}":{value}' for key, value in sorted(found.items()))
+        return _json(f'{{"size":{len(found)},"items":{{{pairs}}}}}')
+
+
+def _add_entries(router: APIRouter, operations: Operations) -> None:
+    path = "/v1/dictionaries/{name}/entries/{key}"
+
+    @router.get(path, response_model=models.StoredValue, operation_id="getEntry", tags=["dictionaries"])
+    async def get_entry(name: Name, key: Key, deadline_s: DeadlineS = None) -> Response:
+        """The value of a key; 404 when it is absent."""
+        value = await operations.run(Read(object_name("dictionary", name, key)), deadline_s)
+        if value is None:
+            raise Refusal("not-found", f"the dictionary {name} has no key {key}")
+        return _json(f'{{"value":{value}}}')
+
+    @router.put(path, status_code=204, operation_id="putEntry", tags=["dictionaries"])
+    async def put_entry(name: Name, key: Key, body: models.ValueBody, deadline_s: DeadlineS = None) -> None:
+        """Set the value of a key."""
+        operation = Write(object_name("dictionary", name, key), operations.value(body.value))
+        await operations.run(operation, deadline_s)
+
+    @router.delete(path, status_code=204, operation_id="deleteEntry", tags=["dictionaries"])
+    async def delete_entry(name: Name, key: Key, deadline_s: DeadlineS = None) -> None:
+        """Delete a key; it may be absent already."""
+        await operations.run(Write(object_name("dictionary", name, key), None), deadline_s)
+
+
+def _add_entry_decisions(router: APIRouter, operations: Operations) -> None:
+    @router.post(
+        "/v1/dictionaries/{name}/entries/{key}/compare-and-set",
+        response_model=models.Swapped,
+        operation_id="compareAndSetEntry",
+        tags=["dictionaries"],
+    )
+    async def compare_and_set_entry(
+        name: Name,
+        key: Key,
+        body: models.CompareAndSetBody,
+        deadline_s: DeadlineS = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
+        """Set the value of a key if it has the value `old` (null: if it is absent)."""
+        full_name = object_name("dictionary", name, key)
+        return await _compare_and_set(operations, full_name, body, deadline_s, idempotency_key)
+
+    @router.post(
+        "/v1/dictionaries/{name}/entries/{key}/put-if-absent",
+        response_model=models.Stored,
+        operation_id="putEntryIfAbsent",
+        tags=["dictionaries"],
+    )
+    async def put_entry_if_absent(
+        name: Name,
+        key: Key,
+        body: models.ValueBody,
+        deadline_s: DeadlineS = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
+        """Set the value of a key if it has none."""
+        full_name = object_name("dictionary", name, key)
+        operation = PutIfAbsent(full_name, operations.value(body.value), idempotency_key or "")
+        was_absent = await operations.run(operation, deadline_s)
+        return _json(f'{{"stored":{"true" if was_absent else "false"}}}')
+
+
+async def _compare_and_set(
+    operations: Operations,
+    full_name: str,
+    body: models.CompareAndSetBody,
+    deadline_s: float | None,
+    key: str | None,
+) -> Response:
+    operation = CompareAndSet(full_name, operations.value(body.old), operations.value(body.new), key or "")
+    was_old = await operations.run(operation, deadline_s)
+    return _json(f'{{"swapped":{"true" if was_old else "false"}}}')

@@ -1,0 +1,213 @@
+"""The HTTP application of a replica: both surfaces, health, and the OpenAPI document of it all.
+
+Owns how the parts are put together and how errors of the framework become problem documents.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import msgspec
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+
+from quorate.api_specs.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX, Problem, as_json, problem
+from quorate.replica import adt_models as models
+from quorate.replica import protocol_api
+from quorate.replica.adt_api import FrontEnd, Operations, add_adt_endpoints
+from quorate.replica.gate import Gate
+from quorate.replica.janitor import Janitor
+from quorate.replica.member import Member
+from quorate.replica.responses import Refusal, problem_of, problem_response
+
+API_VERSION: Final = "1.0"
+_ERRORS_SHOWN: Final = 5
+_log = logging.getLogger(__name__)
+
+Connect = Callable[[Member], FrontEnd]
+"""Makes the embedded front end of a member, on the event loop that it will live on."""
+
+
+def create_app(member: Member, connect: Connect, token: str | None = None) -> FastAPI:
+    """The application that answers for `member`; its lifespan runs the front end and the janitor, and closes both and
+    the member."""
+    operations = Operations(member.document.limits, member.folder.lost)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        operations.front_end = front_end = connect(member)
+        janitor = Janitor(member, front_end)
+        janitor.start()
+        try:
+            yield
+        finally:
+            await janitor.stop()
+            await front_end.aclose()
+            await asyncio.to_thread(member.close)
+
+    app = FastAPI(
+        title="Quorate",
+        version=API_VERSION,
+        lifespan=lifespan,
+        responses=_error_responses(),
+        openapi_url="/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.router.routes.append(
+        Route(
+            protocol_api.PATH, protocol_api.batch_endpoint(member), methods=["POST"], include_in_schema=False
+        )
+    )
+    add_adt_endpoints(app.router, operations)
+    _add_service_endpoints(app.router, member)
+    app.add_middleware(Gate, limits=member.document.limits, token=token)
+    _handle_errors(app)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    return app
+
+
+def _add_service_endpoints(router: APIRouter, member: Member) -> None:
+    cluster = msgspec.json.encode({"hash": member.document.hash, "document": member.document})
+
+    @router.get("/v1/cluster", response_model=models.ClusterInfo, operation_id="cluster", tags=["service"])
+    async def get_cluster() -> Response:
+        """The cluster document that this replica holds."""
+        return Response(cluster, media_type="application/json")
+
+    @router.get("/v1/health/live", response_model=models.Health, operation_id="live", tags=["service"])
+    async def live() -> dict[str, str]:
+        """Answers while the process runs."""
+        return {"status": "live"}
+
+    @router.get("/v1/health/ready", response_model=models.Health, operation_id="ready", tags=["service"])
+    async def ready() -> dict[str, str]:
+        """Answers 200 when the replica can vote, else 503 with the reasons."""
+        if member.folder.lost is not None:
+            raise Refusal("store-lost", member.folder.lost)
+        if reasons := member.why_not_ready():
+            raise Refusal("storage-failed", "; ".join(reasons))
+        return {"status": "ready"}
+
+    @router.get("/v1/status", response_model=models.ReplicaStatus, operation_id="status", tags=["service"])
+    async def status() -> dict[str, Any]:
+        """The replica about itself."""
+        return await _status(member)
+
+    @router.get(TYPE_PREFIX + "{name}", operation_id="problemType", tags=["service"])
+    async def problem_type(name: str) -> dict[str, Any]:
+        """What a problem's `type` means."""
+        if name not in KINDS:
+            raise Refusal("not-found", "there is no such type of problem")
+        return {"type": TYPE_PREFIX + name, **KINDS[name]._asdict()}
+
+
+async def _status(member: Member) -> dict[str, Any]:
+    reasons = member.why_not_ready()
+    vitals = None if reasons else await member.vitals()
+    return {
+        "cluster": member.document.name,
+        "hash": member.document.hash,
+        "replica": member.id,
+        "store": member.folder.identity.store,
+        "incarnation": member.folder.incarnation,
+        "now_us": member.wall_us(),
+        "objects": None if vitals is None else vitals.objects,
+        "clock": None if vitals is None else vitals.clock,
+        "file_bytes": None if vitals is None else vitals.file_bytes,
+        "reasons": reasons,
+    }
+
+
+def _handle_errors(app: FastAPI) -> None:
+    """Known errors here; the gate takes what is left, and those of its own."""
+
+    async def invalid(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip()
+        if any(each["loc"][0] == "body" for each in error.errors()) and media_type != "application/json":
+            return problem_response(problem("unsupported-media-type", "the body must be application/json"))
+        shown = [
+            f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:_ERRORS_SHOWN]
+        ]
+        return problem_response(problem("malformed", _printable("; ".join(shown))))
+
+    async def http_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if error.status_code == 404:
+            return problem_response(problem("not-found", "this path does not exist"))
+        if error.status_code == 405:
+            headers = {"Allow": ", ".join(sorted(_methods(app, request)))}
+            return problem_response(problem("method-not-allowed", f"not with {request.method}"), headers)
+        return problem_response(problem("malformed", _printable(str(error.detail))))
+
+    async def refused(request: Request, error: Exception) -> Response:
+        del request
+        return problem_response(problem_of(error))
+
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http_error)
+    app.add_exception_handler(Refusal, refused)
+
+
+def _printable(text: str) -> str:
+    return text.encode(errors="replace").decode()[:1000]
+
+
+def _methods(app: FastAPI, request: Request) -> set[str]:
+    """The methods of all routes at the path of `request`."""
+    found: set[str] = set()
+    for route in app.routes:
+        methods = getattr(route, "methods", None)
+        if methods and route.matches(request.scope)[0] is not Match.NONE:
+            found |= methods
+    return found
+
+
+def _error_responses() -> dict[int | str, dict[str, Any]]:
+    """The problems that any endpoint may answer, for the OpenAPI document."""
+    examples = {
+        400: "malformed",
+        401: "unauthorized",
+        413: "too-large",
+        503: "unavailable",
+        504: "outcome-unknown",
+    }
+    responses: dict[int | str, dict[str, Any]] = {
+        status: _error_response(KINDS[name].title, name) for status, name in examples.items()
+    }
+    return responses | {"default": _error_response("Any other problem", "not-found")}
+
+
+def _error_response(description: str, name: str) -> dict[str, Any]:
+    example = as_json(
+        problem(name, "What was wrong in this case", definite=KINDS[name].definite is not False)
+    )
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {"description": description, "content": {MEDIA_TYPE: {"schema": schema, "example": example}}}
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title,
+            version=app.version,
+            openapi_version="3.1.0",
+            summary="Replicated queues, registers and dictionaries",
+            routes=app.routes,
+        )
+        protocol_api.describe(document, {str(status): each for status, each in _error_responses().items()})
+        _, components = msgspec.json.schema_components([Problem], ref_template="#/components/schemas/{name}")
+        document["components"]["schemas"].update(components)
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"token": []}, {}]
+        app.openapi_schema = document
+    return app.openapi_schema

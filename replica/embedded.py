@@ -1,0 +1,56 @@
+"""The replica's own front end: its own replica is a call away, the others are reached over HTTP.
+
+Owns the choice between the two. Everything else of a front end is the SDK's.
+"""
+
+import asyncio
+import secrets
+from typing import Final
+
+from quorate.api_specs.messages import Batch, BatchReply
+from quorate.client_sdk.driver import Driver, new_site
+from quorate.client_sdk.effects import Unanswered
+from quorate.client_sdk.http_transport import HttpTransport
+from quorate.client_sdk.ports import Transport
+from quorate.replica.committer import Overloaded
+from quorate.replica.member import Member, StoreLost
+from quorate.replica.store import StorageFailed
+
+
+class EmbeddedTransport:
+    """Carries batches to `member` in this process, and to all other replicas through `others`."""
+
+    def __init__(self, member: Member, others: Transport) -> None:
+        self._member: Final = member
+        self._others: Final = others
+
+    async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
+        """See Transport."""
+        if replica != self._member.id:
+            return await self._others.exchange(replica, batch, timeout_s)
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._member.answer(batch.requests)
+        except TimeoutError:
+            return Unanswered(f"{replica}: no answer in time")
+        except (StoreLost, Overloaded) as error:
+            return Unanswered(f"{replica}: {error}", definite=True)
+        except StorageFailed as error:
+            return Unanswered(f"{replica}: {error}")
+
+    async def aclose(self) -> None:
+        """See Transport."""
+        await self._others.aclose()
+
+
+def embedded_front_end(member: Member, token: str | None) -> Driver:
+    """A front end for `member`, on the running event loop. The replicas of a cluster share one token."""
+    document = member.document
+    others = HttpTransport(document.urls, token=token, body_bytes_max=document.limits.body_bytes_max)
+    return Driver(
+        document,
+        transport=EmbeddedTransport(member, others),
+        site=new_site(),
+        seed=secrets.randbits(63),
+        own=member.id,
+    )

@@ -1,0 +1,92 @@
+"""The janitor: deletes history that is due, and buries old deletions of dictionary keys.
+
+Owns the rhythm, nothing else: what is due is `pruning`'s business, what may be forgotten the machine's. It must never
+hold up requests, so it works in small transactions, and it outlives every failure of the store and of other replicas.
+"""
+
+import asyncio
+import logging
+import time
+import zlib
+from functools import partial
+from typing import Final, Protocol
+
+from quorate.client_sdk.effects import Bury, Outcome
+from quorate.replica.committer import Overloaded
+from quorate.replica.member import Member, StoreLost
+from quorate.replica.pruning import Pruning
+from quorate.replica.store import StorageFailed, Store
+
+ROUND_S: Final = 1.0
+BURIED_MAX: Final = 50
+"""Deletions buried in one round."""
+BURY_DEADLINE_S: Final = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+class FrontEnd(Protocol):
+    """The part of the embedded front end that the janitor uses."""
+
+    async def run(self, operation: Bury, deadline_s: float) -> Outcome:
+        """The outcome of `operation`."""
+
+
+class Janitor:
+    """Works for one member until `stop`."""
+
+    def __init__(self, member: Member, front_end: FrontEnd) -> None:
+        self._member: Final = member
+        self._front_end: Final = front_end
+        self._pruning: Final = Pruning(member.document)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, on the running event loop."""
+        self._task = asyncio.create_task(self._rounds(), name="quorate-janitor")
+
+    async def stop(self) -> None:
+        """End at once; what is due stays due."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _rounds(self) -> None:
+        while True:
+            try:
+                await self._prune()
+                await self._bury()
+            except (Overloaded, StorageFailed) as error:
+                _log.warning("the janitor waits: %s", error)
+            except StoreLost:
+                return
+            except Exception:  # noqa: BLE001 - the next round may go well, and without it the store grows
+                _log.exception("the janitor met an error of its own")
+            await asyncio.sleep(ROUND_S)
+
+    async def _prune(self) -> None:
+        while await self._member.run(
+            lambda store: self._pruning.round(store, time.monotonic(), self._member.wall_us())
+        ):
+            await asyncio.sleep(0)
+        await self._member.run(Store.give_back_space)
+
+    async def _bury(self) -> None:
+        due = await self._member.run(lambda store: self._pruning.deleted(store, time.monotonic(), BURIED_MAX))
+        for name in due:
+            if self._is_mine(name):
+                await self._front_end.run(Bury(name), BURY_DEADLINE_S)
+            # Whether it was buried shows when it is looked at again.
+            await self._member.run(partial(self._again, name))
+
+    def _again(self, name: str, store: Store) -> None:
+        del store
+        self._pruning.again(name, time.monotonic())
+
+    def _is_mine(self, name: str) -> bool:
+        """One replica buries an object, else they would all try at the same time (highest random weight). The turn
+        goes round, for it may fall to one that never got the deletion."""
+        turn = int(time.monotonic() / self._member.document.memory_s)
+        votes = self._member.document.votes
+        ranked = max(votes, key=lambda replica: zlib.crc32(f"{replica} {name} {turn}".encode()))
+        return ranked == self._member.id

@@ -1,0 +1,102 @@
+"""One member of a cluster: a data folder, its committer, and the machine that answers batches from it.
+
+Owns the way of a batch from checked requests to a durable reply, and what health means. Must not know HTTP.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeVar
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.messages import BatchReply, Reply, Request, Scan
+from quorate.replica.committer import Committer
+from quorate.replica.identity import Folder
+from quorate.replica.machine import Bounds, handle
+from quorate.replica.store import Store
+from quorate.timestamps.timestamp import Timestamp
+
+_log = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
+NAMES_CACHED: Final = 10_000
+
+
+class StoreLost(Exception):
+    """The replica has voted before from a store that it no longer has; it must not vote."""
+
+
+class Vitals(NamedTuple):
+    """What the store says of itself."""
+
+    objects: int
+    clock: Timestamp
+    file_bytes: dict[str, int]
+
+
+class Member:
+    """Answers for one replica. `wall_us` reads the physical clock, in microseconds since 1970."""
+
+    def __init__(
+        self,
+        document: ClusterDocument,
+        replica_id: str,
+        folder: Folder,
+        *,
+        wall_us: Callable[[], int] = lambda: time.time_ns() // 1000,
+    ) -> None:
+        self.document: Final = document
+        self.id: Final = replica_id
+        self.folder: Final = folder
+        self.wall_us: Final = wall_us
+        self._bounds: Final = Bounds(
+            offset_max_s=document.clock.offset_max_s,
+            retry_window_s=document.limits.retry_window_s,
+            page_entries_max=document.limits.page_entries_max,
+        )
+        self._keeps_events: Final = lru_cache(NAMES_CACHED)(lambda name: not document.rule_of(name).collect)
+        self._committer: Committer | None = None
+        if folder.database is not None:
+            self._committer = Committer(Store(folder.database))
+            self._committer.start()
+
+    async def answer(self, requests: Sequence[Request]) -> BatchReply:
+        """The reply to checked requests, once all it promises is on disk.
+
+        Raises StoreLost, Overloaded (nothing was done) or StorageFailed (not known).
+        """
+        return await self.run(lambda store: self._handle(store, requests), weight=len(requests))
+
+    async def run(self, work: Callable[[Store], _Result], weight: int = 1) -> _Result:
+        """What `work` returns, in a transaction on the store. Raises as `answer` does."""
+        if self._committer is None:
+            raise StoreLost(self.folder.lost)
+        return await self._committer.submit(work, weight)
+
+    def _handle(self, store: Store, requests: Sequence[Request]) -> BatchReply:
+        replies: list[Reply] = []
+        now_us = self.wall_us()
+        for request in requests:
+            keeps = not isinstance(request, Scan) and self._keeps_events(request.object)
+            reply, effects = handle(request, store, now_us, self._bounds, keeps)
+            if effects:
+                store.apply(effects)
+            replies.append(reply)
+        return BatchReply(self.id, self.folder.incarnation, store.clock, self.wall_us(), tuple(replies))
+
+    async def vitals(self) -> Vitals | None:
+        """Figures of the store; None without one."""
+        if self._committer is None:
+            return None
+        return await self.run(lambda store: Vitals(store.count(), store.clock, store.sizes()))
+
+    def why_not_ready(self) -> list[str]:
+        """The reasons why this replica cannot vote now; empty when it can."""
+        reasons = [self.folder.lost, None if self._committer is None else self._committer.problem]
+        return [reason for reason in reasons if reason is not None]
+
+    def close(self) -> None:
+        """Answer what waits, close the store and unlock the folder. Blocks."""
+        if self._committer is not None:
+            self._committer.stop()
+        self.folder.close()

@@ -1,0 +1,98 @@
+"""The replica protocol over HTTP: `POST /replica/v1/batch`, in JSON or MessagePack.
+
+Owns decoding, the check that sender and replica hold the same cluster document, and encoding. It is the hot path, so it
+stays off the typed machinery; its place in the OpenAPI document is made from the same message types.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from quorate.api_specs.checking import check_batch
+from quorate.api_specs.messages import Batch, BatchReply
+from quorate.replica.member import Member
+from quorate.replica.responses import Refusal
+
+PATH: Final = "/replica/v1/batch"
+JSON: Final = "application/json"
+MSGPACK: Final = "application/msgpack"
+
+_DECODE: Final[Mapping[str, Callable[[bytes], Batch]]] = {
+    JSON: msgspec.json.Decoder(Batch).decode,
+    MSGPACK: msgspec.msgpack.Decoder(Batch).decode,
+}
+_ENCODE: Final[Mapping[str, Callable[[BatchReply], bytes]]] = {
+    JSON: msgspec.json.Encoder().encode,
+    MSGPACK: msgspec.msgpack.Encoder().encode,
+}
+
+
+def batch_endpoint(member: Member) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint that answers batches for `member`."""
+
+    async def answer_batch(request: Request) -> Response:
+        media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+        batch = _decoded(await request.body(), media_type)
+        expected = member.document.hash
+        if batch.cluster != expected:
+            raise Refusal(
+                "wrong-cluster",
+                f"the sender's cluster document has hash {_shown(batch.cluster)}, this replica's has {expected}",
+            )
+        check_batch(batch, member.document.limits)
+        reply = await member.answer(batch.requests)
+        answer_type = _answer_type(request.headers.get("accept", ""), media_type)
+        return Response(_ENCODE[answer_type](reply), media_type=answer_type)
+
+    return answer_batch
+
+
+def _shown(text: str) -> str:
+    return text[:64] if text.isascii() and text.isalnum() else "of no valid form"
+
+
+def _decoded(body: bytes, media_type: str) -> Batch:
+    decode = _DECODE.get(media_type)
+    if decode is None:
+        raise Refusal("unsupported-media-type", f"a batch is sent as {JSON} or {MSGPACK}")
+    try:
+        return decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refusal("malformed", str(error)) from None
+
+
+def _answer_type(accept: str, given: str) -> str:
+    """What the sender named; the type that it wrote in when it names both or neither."""
+    named = [media_type for media_type in (JSON, MSGPACK) if media_type in accept]
+    return named[0] if len(named) == 1 else given
+
+
+def describe(document: dict[str, Any], errors: dict[str, Any]) -> None:
+    """Add the protocol to an OpenAPI document."""
+    (batch, reply), components = msgspec.json.schema_components(
+        (Batch, BatchReply), ref_template="#/components/schemas/{name}"
+    )
+    document["components"].setdefault("schemas", {}).update(components)
+    document["paths"][PATH] = {
+        "post": {
+            "tags": ["replica protocol"],
+            "summary": "Answer a batch of protocol requests",
+            "description": "For front ends. All requests of a batch are handled in one transaction, in order; the "
+            "reply is sent when everything it promises is on disk. Every request is idempotent.",
+            "operationId": "answerBatch",
+            "requestBody": {
+                "required": True,
+                "content": {media_type: {"schema": batch} for media_type in (JSON, MSGPACK)},
+            },
+            "responses": {
+                "200": {
+                    "description": "One reply per request, in order",
+                    "content": {media_type: {"schema": reply} for media_type in (JSON, MSGPACK)},
+                },
+                **errors,
+            },
+        }
+    }

@@ -1,0 +1,78 @@
+"""Problem documents as HTTP responses, and the step from each error of the replica to its problem.
+
+The one place where what goes wrong inside gets a name outside. Must not know any endpoint.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from starlette.responses import Response
+
+from quorate.adts.catalogue import BadName
+from quorate.api_specs.checking import BadBatch
+from quorate.api_specs.problems import MEDIA_TYPE, Problem, problem
+from quorate.api_specs.values import BadValue
+from quorate.client_sdk.effects import Failed
+from quorate.client_sdk.errors import Closed
+from quorate.replica.committer import Overloaded
+from quorate.replica.member import StoreLost
+from quorate.replica.store import StorageFailed
+
+RETRY_AFTER_S: Final = 1
+_log = logging.getLogger(__name__)
+
+_NAMES: Final[Mapping[type[Exception], str]] = {
+    BadBatch: "malformed",
+    BadName: "bad-name",
+    BadValue: "malformed",
+    Overloaded: "overloaded",
+    StorageFailed: "storage-failed",
+    StoreLost: "store-lost",
+}
+_REASONS: Final[Mapping[str, str]] = {
+    "unavailable": "unavailable",
+    "unknown": "outcome-unknown",
+    "refused": "refused",
+}
+
+
+class Refusal(Exception):
+    """Ends a request with a problem document."""
+
+    def __init__(self, name: str, detail: str, *, definite: bool | None = None) -> None:
+        super().__init__(detail)
+        self.problem: Final = problem(name, detail, definite=definite)
+
+
+def problem_response(document: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    """The response that carries a problem."""
+    all_headers = dict(headers or {})
+    if document.status == 401:
+        all_headers["WWW-Authenticate"] = "Bearer"
+    if document.name == "overloaded":
+        all_headers["Retry-After"] = str(RETRY_AFTER_S)
+    return Response(
+        msgspec.json.encode(document), document.status, headers=all_headers, media_type=MEDIA_TYPE
+    )
+
+
+def problem_of(error: Exception) -> Problem:
+    """The problem that tells of `error`. One that nobody foresaw is logged; the client learns no more than that."""
+    if isinstance(error, Refusal):
+        return error.problem
+    if isinstance(error, Closed):
+        return problem("unavailable", "the replica is stopping", definite=error.definite)
+    name = _NAMES.get(type(error))
+    if name is not None:
+        return problem(name, str(error))
+    _log.error("a request met an error of the replica's own", exc_info=error)
+    return problem("internal", "the replica's log has the details")
+
+
+def refusal_of(failed: Failed) -> Refusal:
+    """The refusal that tells of an operation that gave no answer."""
+    return Refusal(
+        _REASONS[failed.reason], failed.detail, definite=failed.definite and failed.reason != "unknown"
+    )

@@ -1,0 +1,365 @@
+"""The store of a replica: objects and logs in its database, read through `Log`, changed by effects.
+
+Owns what is on disk and the caches over it. Must not know why something is written, nor any protocol rule. One thread
+uses it. Everything between two commits is one transaction; if it fails, the caches go with it.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from quorate.adts.catalogue import adt_of
+from quorate.adts.log import Entry
+from quorate.api_specs.messages import Row
+from quorate.replica import database
+from quorate.replica.database import Database, StorageFailed
+from quorate.replica.ports import Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.timestamps.ballot import turn_of
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+
+OBJECTS_CACHED_MAX: Final = 20_000
+TIMESTAMPS_CACHED_MAX: Final = 500_000
+"""Over all cached objects."""
+RECENT_MAX: Final = 1000
+"""Timestamps of its newest rows that a cached object remembers."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(ObjectState).decode
+
+
+class _Object:
+    """What is known about an object without asking the database.
+
+    `recent` holds the timestamp of every row above `recent_above`, so that the usual question, whether a new timestamp
+    has a row already, needs no query.
+    """
+
+    __slots__ = ("number", "recent", "recent_above", "state")
+
+    def __init__(self, number: int, state: ObjectState | None, recent_above: Timestamp) -> None:
+        self.number = number
+        self.state = state
+        self.recent: set[Timestamp] = set()
+        self.recent_above = recent_above
+
+    def add(self, timestamp: Timestamp) -> None:
+        if timestamp <= self.recent_above:
+            return
+        self.recent.add(timestamp)
+        if len(self.recent) > RECENT_MAX:
+            self.drop(sorted(self.recent)[RECENT_MAX // 2])
+
+    def drop(self, upto: Timestamp) -> None:
+        """Remember only what lies above `upto`; what is below must be asked for."""
+        if upto > self.recent_above:
+            self.recent = {timestamp for timestamp in self.recent if timestamp > upto}
+            self.recent_above = upto
+
+
+class Store:
+    """The real twin of `quorate.replica.ports.Log`, and the writer of its effects.
+
+    Raises StorageFailed from any method; the caller must then `rollback`. `collected` (up to where) and `deleted` name
+    the objects that got history, or a deletion, in transactions since the janitor last emptied them.
+    """
+
+    def __init__(self, opened: Database) -> None:
+        self._database: Final = opened
+        self._objects: OrderedDict[str, _Object] = OrderedDict()
+        self._recent_cached = 0
+        self._rows: list[tuple[Any, ...]] = []
+        self._marks: dict[tuple[int, Timestamp], None] = {}
+        self._states: dict[str, _Object] = {}
+        self._collected: dict[str, Timestamp] = {}
+        self._deleted: dict[str, None] = {}
+        self.collected: dict[str, Timestamp] = {}
+        self.deleted: dict[str, None] = {}
+        self._load_counters()
+
+    def _load_counters(self) -> None:
+        self._arrival, self._clock, self._floor = self._database.one(database.GET_COUNTERS)
+        (self._last_number,) = self._database.one(database.LAST_OBJECT)
+        self._counters = (self._arrival, self._clock, self._floor)
+        self._database.commit()
+
+    @property
+    def clock(self) -> Timestamp:
+        """At or above every timestamp in the store."""
+        return Timestamp(self._clock)
+
+    # Reads (`Log`)
+
+    def state(self, name: str) -> ObjectState | None:
+        """See `Log`."""
+        return self._object(name).state
+
+    def floor(self) -> Timestamp:
+        """See `Log`."""
+        return Timestamp(self._floor)
+
+    def stored(self, name: str, timestamps: Sequence[Timestamp]) -> set[Timestamp]:
+        """See `Log`."""
+        here = self._object(name)
+        found = here.recent.intersection(timestamps)
+        old = [timestamp for timestamp in timestamps if timestamp <= here.recent_above]
+        if old:
+            found.update(row[0] for row in self._ask(database.STORED, here, _listed(old)))
+        return found
+
+    def arrivals(
+        self, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int
+    ) -> list[tuple[int, Row]]:
+        """See `Log`."""
+        if since >= self._arrival:
+            return []
+        found = self._ask(database.ARRIVALS, self._object(name), since, after, upto, limit)
+        return [(arrival, _row(*row)) for arrival, *row in found]
+
+    def rows(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+        """See `Log`."""
+        here = self._object(name)
+        if after >= here.recent_above and not any(timestamp > after for timestamp in here.recent):
+            return []
+        return [_row(*row) for row in self._ask(database.ABOVE, here, after, limit)]
+
+    def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+        """See `Log`."""
+        found = self._ask(database.NEWEST, self._object(name), after, limit)
+        return [_row(*row) for row in reversed(found)]
+
+    def nth(self, name: str, after: Timestamp, n: int) -> Timestamp | None:
+        """See `Log`."""
+        here = self._object(name)
+        if after >= here.recent_above:
+            above = sorted(timestamp for timestamp in here.recent if timestamp > after)
+            return above[min(n, len(above)) - 1] if above else None
+        found = self._ask(database.NTH, here, after, n - 1) or self._ask(database.LAST_ABOVE, here, after)
+        return None if found[0][0] is None else Timestamp(found[0][0])
+
+    def below(self, name: str, timestamp: Timestamp) -> Timestamp | None:
+        """See `Log`."""
+        here = self._object(name)
+        recent = max((known for known in here.recent if known < timestamp), default=None)
+        if recent is not None or here.recent_above == ZERO:
+            return recent
+        found = self._ask(database.BELOW, here, timestamp)[0][0]
+        return None if found is None else Timestamp(found)
+
+    def wanted(self, name: str, timestamps: Sequence[Timestamp]) -> list[Row]:
+        """See `Log`."""
+        found = self._ask(database.WANTED, self._object(name), _listed(timestamps))
+        return [_row(*row) for row in found]
+
+    def arrival(self) -> int:
+        """See `Log`."""
+        return int(self._arrival)
+
+    def events(self, name: str) -> list[tuple[Timestamp, str]]:
+        """See `Log`."""
+        return [(Timestamp(t), event) for t, event in self._ask(database.GET_EVENTS, self._object(name))]
+
+    def names(self, prefix: str, after: str, limit: int) -> list[str]:
+        """See `Log`."""
+        self._flush()
+        end = prefix + "\U0010ffff"
+        return [name for (name,) in self._database.all(database.NAMES, (after, prefix, end, limit))]
+
+    def count(self) -> int:
+        """The number of objects."""
+        self._flush()
+        return int(self._database.one(database.COUNT_OBJECTS)[0])
+
+    def states(self, after: int, limit: int) -> list[tuple[int, ObjectState]]:
+        """Objects numbered above `after`, in that order; the numbers mean nothing else."""
+        self._flush()
+        found = self._database.all(database.STATES, (after, limit))
+        return [(number, _decode(blob)) for number, _, blob in found]
+
+    def _object(self, name: str) -> _Object:
+        here = self._objects.get(name)
+        if here is not None:
+            self._objects.move_to_end(name)
+            return here
+        found = self._database.one(database.GET_OBJECT, (name,))
+        here = (
+            _Object(0, None, ZERO)
+            if found is None
+            else _Object(found[0], _decode(found[1]), found[2] or ZERO)
+        )
+        self._objects[name] = here
+        if len(self._objects) > OBJECTS_CACHED_MAX or self._recent_cached > TIMESTAMPS_CACHED_MAX:
+            self._evict()
+        return here
+
+    def _evict(self) -> None:
+        """Forget the objects that were not used for longest, but none that this transaction has changed."""
+        self._flush()
+        while len(self._objects) > max(1, OBJECTS_CACHED_MAX // 2):
+            self._objects.popitem(last=False)
+        kept: int = 0
+        for name in reversed(list(self._objects)):
+            kept += len(self._objects[name].recent)
+            if kept > TIMESTAMPS_CACHED_MAX // 2:
+                del self._objects[name]
+        self._recent_cached = sum(len(each.recent) for each in self._objects.values())
+
+    def _ask(self, sql: str, here: _Object, *parameters: Any) -> Sequence[Any]:
+        """A query on one object's rows, which sees what the transaction put before."""
+        if here.number == 0:
+            return _NO_ROWS.get(sql, ())
+        if self._rows or self._marks:
+            self._flush_rows()
+        return self._database.all(sql, (here.number, *parameters))
+
+    # Writes
+
+    def apply(self, effects: Iterable[Effect]) -> None:
+        """Make the effects part of the transaction."""
+        for effect in effects:
+            match effect:
+                case PutRow():
+                    self._put_row(effect.name, effect.entry)
+                case PutState():
+                    self._put_state(effect.state)
+                case MarkComplete():
+                    number = self._object(effect.name).number
+                    self._marks.update(dict.fromkeys((number, t) for t in effect.timestamps))
+                case PutEvent():
+                    here = self._numbered(effect.name)
+                    self._note(effect.t)
+                    self._database.write(database.PUT_EVENT, (here.number, effect.t, effect.event))
+                case Forget():
+                    self._forget(effect)
+
+    def _put_row(self, name: str, entry: Entry) -> None:
+        here = self._numbered(name)
+        self._arrival += 1
+        self._note(entry.t)
+        if (here.number, entry.t) in self._marks:
+            self._flush_rows()  # A mark says nothing about a row that came after it.
+        self._rows.append((here.number, entry.t, self._arrival, entry.id, entry.value))
+        if entry.value is None:
+            self._deleted[name] = None
+        before = len(here.recent)
+        here.add(entry.t)
+        self._recent_cached += len(here.recent) - before
+
+    def _put_state(self, state: ObjectState) -> None:
+        here = self._numbered(state.name)
+        if state.collected > (ZERO if here.state is None else here.state.collected):
+            self._collected[state.name] = state.collected
+        here.state = state
+        self._states[state.name] = here
+        summary = state.summary
+        if summary.value is None and summary.horizon > ZERO and adt_of(state.name) == "dictionary":
+            self._deleted[state.name] = None
+        turn = max(state.promised, turn_of(state.accepted), turn_of(state.committed))
+        adopted = max((entry.t for entry in summary.adopted), default=ZERO)
+        self._note(max(state.fence, turn, summary.horizon, state.horizon, adopted))
+
+    def _numbered(self, name: str) -> _Object:
+        here = self._object(name)
+        if here.number == 0:
+            self._last_number += 1
+            here.number = self._last_number
+        return here
+
+    def _note(self, timestamp: Timestamp) -> None:
+        if self._clock < timestamp < INFINITY:
+            self._clock = timestamp
+
+    def _forget(self, effect: Forget) -> None:
+        self._flush()
+        number = self._object(effect.name).number
+        for sql in (database.DELETE_OBJECT, database.DELETE_LOG, database.DELETE_EVENTS):
+            self._database.write(sql, (number,))
+        self._recent_cached -= len(self._objects.pop(effect.name).recent)
+        self._floor = max(self._floor, effect.floor)
+        self._note(effect.floor)
+
+    def _flush_rows(self) -> None:
+        if self._rows:
+            self._database.write(database.PUT_ROW, *self._rows)
+            self._rows = []
+        if self._marks:
+            self._database.write(database.MARK_COMPLETE, *self._marks)
+            self._marks = {}
+
+    def _flush(self) -> None:
+        self._flush_rows()
+        if self._states:
+            changed = [(here.number, name, _encode(here.state)) for name, here in self._states.items()]
+            self._database.write(database.PUT_OBJECT, *changed)
+            self._states = {}
+
+    def delete_upto(self, name: str, upto: Timestamp, limit: int) -> tuple[int, bool]:
+        """Delete the object's oldest rows at or below `upto`, at most `limit`: how many, and whether any are left."""
+        here = self._object(name)
+        if here.number == 0:
+            return 0, False
+        cut = self._ask(database.NTH_UPTO, here, upto, limit - 1)
+        last = Timestamp(cut[0][0]) if cut else upto
+        deleted = self._database.write(database.DELETE_UPTO, (here.number, last))
+        before = len(here.recent)
+        here.drop(last)
+        self._recent_cached += len(here.recent) - before
+        return deleted, bool(cut)
+
+    # Transactions
+
+    def commit(self) -> None:
+        """Make everything since the last commit durable; returns when it is on disk."""
+        self._flush()
+        counters = (self._arrival, self._clock, self._floor)
+        if counters != self._counters:
+            self._database.write(database.PUT_COUNTERS, counters)
+        self._database.commit()
+        self._counters = counters
+        for noted, passed_on in ((self._collected, self.collected), (self._deleted, self.deleted)):
+            if noted:
+                passed_on.update(noted)  # type: ignore[arg-type]
+                noted.clear()
+
+    def rollback(self) -> None:
+        """Undo everything since the last commit, and trust no cache."""
+        self._rows, self._marks, self._states = [], {}, {}
+        self._collected, self._deleted = {}, {}
+        self._objects.clear()
+        self._recent_cached = 0
+        self._database.rollback()
+        self._load_counters()
+
+    def give_back_space(self) -> None:
+        """Return some free pages of the file, if there are many, to the file system."""
+        self._database.give_back_space()
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of the files."""
+        return self._database.sizes()
+
+    @property
+    def commits(self) -> int:
+        """Transactions committed that had written something."""
+        return self._database.commits
+
+    def close(self) -> None:
+        """Close the files; what was not committed is undone."""
+        self._database.rollback()
+        self._database.close()
+
+
+_NO_ROWS: Final = {database.LAST_ABOVE: ((None,),), database.BELOW: ((None,),)}
+"""The answers about an object without a log, where they are not simply empty."""
+
+
+def _listed(timestamps: Sequence[Timestamp]) -> str:
+    return msgspec.json.encode(list(timestamps)).decode()
+
+
+def _row(t: str, entry_id: str, value: Any, complete: int) -> Row:
+    return Row(Entry(entry_id, Timestamp(t), value), bool(complete))
+
+
+__all__ = ["StorageFailed", "Store"]

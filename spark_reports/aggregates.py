@@ -1,0 +1,146 @@
+"""The small tables that a measured run is boiled down to, whoever boils it down.
+
+Two implementations fill them, `jobs` on Spark and `reference` in plain Python, and a test holds them equal. Everything
+after this point (`figures`) is arithmetic on a few hundred rows.
+
+Times are whole microseconds: their sums are exact, so they do not depend on the order in which Spark adds them up.
+Each table is sorted by its first columns, so that equal runs give equal tables.
+"""
+
+from dataclasses import dataclass
+from math import floor
+from typing import Any, Final, NamedTuple
+
+BINS: Final = 240
+"""Columns of the timeline; also the finest grain of the block bootstrap."""
+
+QUANTILES: Final = (0.5, 0.9, 0.99, 1.0)
+"""Latency quantiles by nearest rank; on Spark exact up to `QUANTILE_ACCURACY` rows a group, then within 1/that."""
+
+QUANTILE_ACCURACY: Final = 10_000
+EXAMPLE_CHARS: Final = 200
+
+
+def microseconds(seconds: float) -> int:
+    """Round seconds to whole microseconds, halves up: the one rule that Java and Python can share."""
+    return floor(seconds * 1e6 + 0.5)
+
+
+def sort_key(row: Any) -> list[tuple[bool, Any]]:
+    """Order rows by their columns, None before everything else."""
+    return [(value is not None, value) for value in row]
+
+
+class Span(NamedTuple):
+    """From the first to the last moment seen in either input."""
+
+    start_us: int
+    end_us: int
+
+    @property
+    def bin_us(self) -> int:
+        """Width of a timeline bin; rounded up, so that the last bin holds the end."""
+        return (self.end_us - self.start_us) // BINS + 1
+
+
+class BinCount(NamedTuple):
+    """Operations that started in one bin of the timeline."""
+
+    choice: str
+    operation: str
+    bin: int
+    ok: int
+    unavailable: int
+    unknown: int
+
+
+class ClassCount(NamedTuple):
+    """Operations of one outcome; `event_class` is None unless the outcome is ok."""
+
+    choice: str
+    operation: str
+    outcome: str
+    event_class: str | None
+    operations: int
+
+
+class LiveCount(NamedTuple):
+    """Operations that started while so many votes were live; None where the trace does not cover the start."""
+
+    choice: str
+    operation: str
+    ok: bool
+    live_votes: int | None
+    operations: int
+
+
+class Latency(NamedTuple):
+    """Latency of the operations of one outcome, in seconds."""
+
+    choice: str
+    operation: str
+    outcome: str
+    operations: int
+    p50_s: float
+    p90_s: float
+    p99_s: float
+    max_s: float
+
+
+class ReplicaTime(NamedTuple):
+    """What one replica did, over the time its own intervals cover."""
+
+    replica: str
+    observed_us: int
+    up_us: int
+    outages: int
+    longest_outage_us: int
+
+
+class UpSetTime(NamedTuple):
+    """How long exactly these replicas were up; `up` has bit i set for the i-th replica of `choices.json`."""
+
+    up: int
+    time_us: int
+
+
+class Shortage(NamedTuple):
+    """Periods in which fewer than `needed` votes were live."""
+
+    needed: int
+    periods: int
+    longest_us: int
+
+
+class DownBin(NamedTuple):
+    """How long a replica was down within one bin of the timeline; bins without down time are left out."""
+
+    replica: str
+    bin: int
+    down_us: int
+
+
+class Rejected(NamedTuple):
+    """Rows kept aside for one reason; the example is the first in text order, cut to `EXAMPLE_CHARS`."""
+
+    source: str
+    reason: str
+    rows: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregates:
+    """All tables of one run; `up_changes` is the number of moments at which some interval begins or ends."""
+
+    span: Span
+    up_changes: int
+    bins: tuple[BinCount, ...]
+    classes: tuple[ClassCount, ...]
+    live: tuple[LiveCount, ...]
+    latencies: tuple[Latency, ...]
+    replicas: tuple[ReplicaTime, ...]
+    up_sets: tuple[UpSetTime, ...]
+    shortages: tuple[Shortage, ...]
+    down_bins: tuple[DownBin, ...]
+    rejected: tuple[Rejected, ...]

@@ -1,0 +1,16 @@
+"""What can go wrong while a report is made.
+
+    ReportError          the input folder, or what is in it, cannot give a report
+    └── JavaMissing      Spark needs a Java runtime and none was found
+
+Each message is a sentence that names the place and the remedy. Single bad rows are no error: they are counted,
+kept aside and listed in the report.
+"""
+
+
+class ReportError(Exception):
+    """No report can be made; the message says where the fault lies and what to do."""
+
+
+class JavaMissing(ReportError):
+    """No Java runtime of version 17 or later was found; the message says how to get one."""

@@ -1,0 +1,64 @@
+"""New cluster documents: what they say, and that nothing is overwritten."""
+
+from pathlib import Path
+
+import pytest
+
+from quorate.api_specs.cluster import BadCluster, ChoiceRule, parse
+from quorate.cli.document import new_document, read_document, write_new
+from quorate.cli.failure import Usage
+
+URLS = {"r1": "http://127.0.0.1:8001", "r2": "http://127.0.0.1:8002", "r3": "http://127.0.0.1:8003"}
+
+
+def test_new_document_names_replicas_with_stores_of_their_own() -> None:
+    document = parse(new_document(URLS))
+    assert document.urls == URLS
+    assert len({replica.store for replica in document.replicas}) == 3
+    assert all(replica.store for replica in document.replicas)
+
+
+def test_new_document_writes_out_what_majorities_need() -> None:
+    document = parse(new_document(URLS))
+    for name in ("queue/q", "register/r", "dictionary/d/k"):
+        assert document.rule_of(name).classes == document.choice_of(name).classes
+    assert document.choice_of("queue/q").sizes("Deq/Ok") == (2, 2)
+    assert document.choice_of("queue/q").sizes("Enq/Ok") == (0, 2)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 25])
+def test_new_document_is_valid_for_any_number_of_replicas(count: int) -> None:
+    urls = {f"r{number}": f"http://127.0.0.1:{8000 + number}" for number in range(count)}
+    assert len(parse(new_document(urls)).replicas) == count
+
+
+def test_alternative_in_the_comments_is_a_valid_choice() -> None:
+    classes: dict[str, tuple[int, int]] = {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)}
+    text = new_document(URLS, rules=[ChoiceRule("queue/orders-*", classes)])
+    shown = '"Enq/Ok" = [0, 1], "Deq/Ok" = [3, 1], "Deq/Empty" = [3, 0]'
+    assert shown in " ".join(line.removeprefix("#").strip() for line in text.splitlines())
+    assert parse(text).choice_of("queue/orders-1").sizes("Deq/Ok") == (3, 1)
+
+
+def test_rules_stand_above_the_majorities() -> None:
+    text = new_document(URLS, rules=[ChoiceRule("queue/lecture", collect=False)])
+    assert not parse(text).rule_of("queue/lecture").collect
+    assert parse(text).rule_of("queue/other").collect
+
+
+def test_bad_url_is_named() -> None:
+    with pytest.raises(BadCluster, match="must look like http://host:port"):
+        new_document({"r1": "127.0.0.1:80"})
+
+
+def test_existing_file_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.toml"
+    path.write_text("mine")
+    with pytest.raises(Usage, match="exists already"):
+        write_new(path, "other")
+    assert path.read_text() == "mine"
+
+
+def test_missing_document_says_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(Usage, match="quorate init"):
+        read_document(tmp_path / "cluster.toml")

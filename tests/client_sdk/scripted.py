@@ -1,0 +1,142 @@
+"""A scripted front end and a scripted network, for the mechanics of driver and link alone.
+
+The machine sends one read to each replica that an operation's script names, and finishes when all have answered.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.limits import Limits
+from quorate.api_specs.messages import (
+    Batch,
+    BatchReply,
+    Collect,
+    Collected,
+    Commit,
+    Committed,
+    Request,
+    Status,
+)
+from quorate.client_sdk.effects import Answer, Done, Effects, Finish, Now, Operation, Read, Send, Unanswered
+from quorate.timestamps.timestamp import ZERO
+
+
+def document_of(*replicas: str, limits: Limits | None = None) -> ClusterDocument:
+    """A cluster of these replicas, at addresses where nobody listens."""
+    infos = tuple(ReplicaInfo(each, f"http://127.0.0.1:1/{each}") for each in replicas)
+    return ClusterDocument("scripted", infos, limits=limits or Limits())
+
+
+def lazy(replica: str, number: int = 0) -> Send:
+    """A lazy message."""
+    return Send(replica, Commit(f"register/lazy{number}"), 0, lazy=True)
+
+
+def reply_to(replica: str, batch: Batch) -> BatchReply:
+    """A reply of the right shape."""
+    replies = [
+        Committed(Status()) if isinstance(each, Commit) else Collected(Status()) for each in batch.requests
+    ]
+    return BatchReply(replica, "incarnation", ZERO, 0, tuple(replies))
+
+
+class ManualClock:
+    """A clock that stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.mono_s = 100.0
+
+    def now(self) -> Now:
+        """See Clock."""
+        return Now(self.mono_s, int(self.mono_s * 1e6))
+
+
+class ScriptedMachine:
+    """Runs `Read("register/r1,r2")` by asking r1 and r2; each operation ends when all it asked have answered."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[str, tuple[int, ...], Answer]] = []
+        self.cancelled: list[int] = []
+        self.ticks: list[float] = []
+        self.wake_at_s: float | None = None
+        self.lazies: list[Send] = []
+        self.breaks = False
+        self._token = 0
+        self._open: dict[int, set[int]] = {}
+
+    def start(self, operation: Operation, now: Now, deadline_s: float) -> tuple[int, Effects]:
+        """See Machine."""
+        number = len(self._open) + 1
+        sends = []
+        for replica in operation.object.removeprefix("register/").split(","):
+            self._token += 1
+            sends.append(Send(replica, Collect("register/x"), self._token))
+        self._open[number] = {send.token for send in sends}
+        lazies, self.lazies = self.lazies, []
+        return number, Effects((*lazies, *sends), (), self.wake_at_s)
+
+    def deliver(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> Effects:
+        """See Machine."""
+        if self.breaks:
+            raise AssertionError("an invariant broke")
+        self.answers.append((replica, tuple(tokens), answer))
+        for waited in self._open.values():
+            waited.difference_update(tokens)
+        return self._finished()
+
+    def tick(self, now: Now) -> Effects:
+        """See Machine."""
+        self.ticks.append(now.mono_s)
+        self.wake_at_s = None
+        return self._finished()
+
+    def cancel(self, number: int, now: Now) -> Effects:
+        """See Machine."""
+        self.cancelled.append(number)
+        self._open[number] = {-1}
+        return Effects((), (), None)
+
+    def _finished(self) -> Effects:
+        done = [number for number, waited in self._open.items() if not waited]
+        for number in done:
+            self._open[number] = {-1}
+        outcome = Done(None, "Read/Ok", frozenset())
+        return Effects((), tuple(Finish(number, outcome) for number in done), self.wake_at_s)
+
+
+Behaviour = Callable[[str, Batch], BatchReply | Unanswered]
+
+
+class ScriptedTransport:
+    """Answers at once, except replicas in `stuck` (which answer when set free) and in `failing`."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[str, tuple[Request, ...]]] = []
+        self.failing: dict[str, Unanswered] = {}
+        self.stuck: dict[str, asyncio.Event] = {}
+        self.behaviour: Behaviour = reply_to
+        self.in_flight_max = 0
+        self.is_closed = False
+        self._in_flight = 0
+
+    async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
+        """See Transport."""
+        self.batches.append((replica, batch.requests))
+        self._in_flight += 1
+        self.in_flight_max = max(self.in_flight_max, self._in_flight)
+        try:
+            if replica in self.stuck:
+                await self.stuck[replica].wait()
+            return self.failing.get(replica) or self.behaviour(replica, batch)
+        finally:
+            self._in_flight -= 1
+
+    async def aclose(self) -> None:
+        """See Transport."""
+        self.is_closed = True
+
+
+def asking(*replicas: str) -> Read:
+    """The operation that asks these replicas."""
+    return Read("register/" + ",".join(replicas))

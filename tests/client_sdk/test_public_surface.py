@@ -1,0 +1,87 @@
+"""What users may import, and what comes along with it."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+from quorate import client_sdk
+from quorate.client_sdk import blocking, client, errors
+
+PUBLIC = [
+    "AsyncClient",
+    "AsyncDictionary",
+    "AsyncQueue",
+    "AsyncRegister",
+    "BadCluster",
+    "BadInput",
+    "Client",
+    "Closed",
+    "ClusterDocument",
+    "Dictionary",
+    "History",
+    "OutcomeUnknown",
+    "Queue",
+    "QuorateError",
+    "RefusedByReplicas",
+    "Register",
+    "Unavailable",
+    "connect",
+    "connect_async",
+]
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(client_sdk.__all__) == PUBLIC
+    assert dir(client_sdk) == PUBLIC
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_each_public_name_is_there_and_documented(name: str) -> None:
+    assert inspect.getdoc(getattr(client_sdk, name))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'conect'"):
+        _ = client_sdk.conect
+
+
+def test_the_machine_comes_without_a_transport() -> None:
+    code = "import sys, quorate.client_sdk.machine; print({'httpx', 'asyncio'} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("name", ["Queue", "Register", "Dictionary", "Client"])
+def test_both_clients_have_the_same_methods_and_arguments(name: str) -> None:
+    def methods(kind: type) -> dict[str, list[str]]:
+        members = inspect.getmembers(kind, inspect.isfunction)
+        return {
+            method.removeprefix("a") if method == "aclose" else method: list(
+                inspect.signature(made).parameters
+            )
+            for method, made in members
+            if not method.startswith("_")
+        }
+
+    assert methods(getattr(blocking, name)) == methods(getattr(client, f"Async{name}"))
+
+
+def test_every_error_says_whether_it_is_definite() -> None:
+    made = [
+        errors.QuorateError("x", definite=True),
+        errors.Unavailable("x", definite=False),
+        errors.OutcomeUnknown("x"),
+        errors.RefusedByReplicas("x", definite=True),
+        errors.BadInput("x"),
+        errors.Closed("x", definite=False),
+    ]
+    assert {type(each) for each in made} == {errors.QuorateError, *errors.QuorateError.__subclasses__()}
+    assert [each.definite for each in made] == [True, False, False, True, True, False]
+    assert errors.BadCluster.definite
+
+
+def test_the_tree_in_the_docstring_is_the_tree() -> None:
+    drawn = {line.split()[1] for line in (errors.__doc__ or "").splitlines() if "── " in line}
+    assert drawn == {each.__name__ for each in errors.QuorateError.__subclasses__()} | {"BadCluster"}
