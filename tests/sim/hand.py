@@ -66,10 +66,8 @@ class Hand:
         for _ in range(STEPS_MAX):
             if name in self.outcomes:
                 return
-            self.carry(
-                front,
-                next(to for to in map(_target, self.packets) if to[0] == front and to[1] in replicas)[1],
-            )
+            ready = (each.send.replica for each in self.packets if each.front == front)
+            self.carry(front, next(replica for replica in ready if replica in replicas))
         raise AssertionError(f"{name} has no outcome: {self.packets}")
 
     def settle(self) -> None:
@@ -124,7 +122,3 @@ class Hand:
         self.packets += [Packet(front, send, sent) for send in effects.sends if not send.lazy]
         for finish in effects.finished:
             self.outcomes[self._names[front, finish.number]] = finish.outcome
-
-
-def _target(packet: Packet) -> tuple[str, str]:
-    return packet.front, packet.send.replica
