@@ -43,7 +43,12 @@ def check_quiet(world: World) -> None:
 def judge(world: World) -> int:
     """Check the history of every object; the number of searches that were given up."""
     given_up = 0
+    is_in_order = not any("stamped anew" in name for name in world.counters)
     for name, calls in world.history.calls.items():
+        if not is_in_order:
+            # A batch that a dequeue fenced midway: what could be void got a new timestamp, the rest kept its own.
+            for call in calls:
+                call.after = None
         given_up += check_object(name, calls, is_exact=world.scenario.is_exact)
         if adt_of(name) == "queue":
             check_drained(name, calls)

@@ -99,9 +99,8 @@ def scenario(seed: int) -> Scenario:
         ]
     )
     fronts, processes = rng.choice([(1, 1), (1, 3), (2, 1), (2, 2), (3, 1), (4, 1)])
-    # A key is remembered among the latest decisions only: with keys there must be room for all of a run.
     keyed = rng.choice([0.0, 0.0, 0.3, 1.0])
-    recent_max = 64 if keyed or faults == Faults() else rng.choice([2, 64])
+    recent_max = 64 if faults == Faults() else rng.choice([4, 64, 64])
     return Scenario(
         seed=seed,
         document=_document(rng, clock, recent_max, is_quorum=is_quorum),
@@ -176,7 +175,7 @@ def _document(
         retry_window_s=5.0,
         deadline_s_max=4.0,
         wait_s_max=1.0,
-        consumed_lag_s=1.0,
+        consumed_lag_s=5.0,
         recent_decisions_max=recent_max,
     )
     return checked(ClusterDocument("sim", replicas, rules, clock, limits))

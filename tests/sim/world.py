@@ -30,6 +30,8 @@ EVENTS_MAX: Final = 200_000
 FAULT_START_US_MAX: Final = 300_000
 DRAIN_DEADLINE_S: Final = 4.0
 PRUNE_EVERY_US: Final = 500_000
+KEY_US_MAX: Final = 3_500_000
+"""How long after its first attempt a keyed operation may be repeated: below the scenarios' `consumed_lag_s`."""
 
 
 class Stuck(AssertionError):
@@ -210,6 +212,7 @@ class Process:
         self._current: tuple[Operation, list[Call]] | None = None
         self._is_repeat = False
         self._is_busy = False
+        self._since_us = 0
         self._deadline_s = world.scenario.deadline_s
 
     def next(self) -> None:
@@ -267,7 +270,9 @@ class Process:
     def _go_on(self, unanswered: tuple[Operation, list[Call]] | None) -> None:
         """To the next operation, or once more to the one without an answer."""
         self._is_busy = False
-        if unanswered is not None and getattr(unanswered[0], "key", "") and self._rng.random() < 0.7:
+        is_remembered = self.world.now_us - self._since_us + self._deadline_s * 1e6 < KEY_US_MAX
+        has_key = unanswered is not None and bool(getattr(unanswered[0], "key", ""))
+        if has_key and is_remembered and self._rng.random() < 0.7:
             self._current = unanswered
             self.front = self._rng.choice([front for front in self.world.fronts if front.is_alive])
         else:

@@ -1,0 +1,130 @@
+"""A world moved by hand, for schedules that chance meets too seldom: each packet travels when the test says so.
+
+Owns the packets. Time stands still but for a microsecond per action, and for `settle`, which lets everything run.
+"""
+
+from typing import Any
+
+from msgspec import Struct
+
+from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
+from quorate.api_specs.messages import Batch
+from quorate.client_sdk.effects import Done, Effects, Now, Operation, Outcome, Send
+from quorate.client_sdk.machine import FrontEnd
+from tests.sim.nodes import WALL_US_START
+from tests.sim.store import InMemoryReplica
+
+STEPS_MAX = 2_000
+
+
+class Packet(Struct):
+    """A request on its way."""
+
+    front: str
+    send: Send
+    sent: Now
+
+
+class Hand:
+    """Three replicas r1, r2, r3 with a given choice for queues; front ends come to be when they are first named."""
+
+    def __init__(self, queue_choice: dict[str, tuple[int, int]]) -> None:
+        self.document = checked(
+            ClusterDocument(
+                "hand",
+                tuple(ReplicaInfo(name, f"http://{name}:1") for name in ("r1", "r2", "r3")),
+                (ChoiceRule("queue/*", queue_choice),),
+                ClockSettings(front_end_error_s=0.0),
+            )
+        )
+        self.replicas = {name: InMemoryReplica(self.document, name) for name in self.document.votes}
+        self.packets: list[Packet] = []
+        self.outcomes: dict[str, Outcome] = {}
+        self._fronts: dict[str, FrontEnd] = {}
+        self._wakes: dict[str, float | None] = {}
+        self._names: dict[tuple[str, int], str] = {}
+        self._now_us = 0
+
+    def start(self, front: str, operation: Operation, name: str) -> None:
+        """Start an operation; its outcome will be in `outcomes[name]`."""
+        machine = self._fronts.setdefault(front, FrontEnd(self.document, site=front, seed=len(self._fronts)))
+        number, effects = machine.start(operation, self._now(), 20.0)
+        self._names[front, number] = name
+        self._obey(front, effects)
+
+    def carry(self, front: str, *replicas: str) -> None:
+        """What the front end has sent to these replicas so far arrives, one replica after another, and is answered."""
+        for replica in replicas:
+            ready = [each for each in self.packets if each.front == front and each.send.replica == replica]
+            assert ready, f"nothing is on its way from {front} to {replica}"
+            self.packets = [packet for packet in self.packets if packet not in ready]
+            for packet in ready:
+                self._exchange(packet)
+
+    def carry_until(self, name: str, front: str, *replicas: str) -> None:
+        """Only packets between the front end and these replicas travel, until the operation has its outcome."""
+        for _ in range(STEPS_MAX):
+            if name in self.outcomes:
+                return
+            self.carry(
+                front,
+                next(to for to in map(_target, self.packets) if to[0] == front and to[1] in replicas)[1],
+            )
+        raise AssertionError(f"{name} has no outcome: {self.packets}")
+
+    def settle(self) -> None:
+        """All packets arrive, and time passes, until every operation has its outcome."""
+        for _ in range(STEPS_MAX):
+            if self.packets:
+                self._exchange(self.packets.pop(0))
+            elif len(self.outcomes) == len(self._names):
+                return
+            else:
+                self._sleep()
+        raise AssertionError(f"not settled: {self.outcomes}")
+
+    def ask(self, front: str, operation: Operation) -> Any:
+        """The result of an operation for which everything arrives."""
+        name = f"{front}: {operation} at {self._now_us}"
+        self.start(front, operation, name)
+        self.settle()
+        return self.result(name)
+
+    def result(self, name: str) -> Any:
+        """The result of an operation that took effect."""
+        outcome = self.outcomes[name]
+        assert isinstance(outcome, Done), outcome
+        return outcome.result
+
+    def _now(self) -> Now:
+        self._now_us += 1
+        return Now(self._now_us / 1e6, WALL_US_START + self._now_us)
+
+    def _sleep(self) -> None:
+        front, wake_s = min(
+            ((front, wake) for front, wake in self._wakes.items() if wake is not None),
+            key=lambda each: each[1],
+        )
+        self._now_us = max(self._now_us, int(wake_s * 1e6))
+        self._obey(front, self._fronts[front].tick(self._now()))
+
+    def _exchange(self, packet: Packet) -> None:
+        batch = Batch(self.document.hash, (packet.send.request,))
+        reply = self.replicas[packet.send.replica].exchange(batch, self._now().wall_us)
+        machine = self._fronts[packet.front]
+        tokens = [packet.send.token]
+        self._obey(
+            packet.front, machine.deliver(packet.send.replica, tokens, reply, packet.sent, self._now())
+        )
+
+    def _obey(self, front: str, effects: Effects) -> None:
+        """Lazy messages are lost here: nothing may depend on them."""
+        self._wakes[front] = effects.wake_at_s
+        sent = self._now()
+        self.packets += [Packet(front, send, sent) for send in effects.sends if not send.lazy]
+        for finish in effects.finished:
+            self.outcomes[self._names[front, finish.number]] = finish.outcome
+
+
+def _target(packet: Packet) -> tuple[str, str]:
+    return packet.front, packet.send.replica
