@@ -244,7 +244,7 @@ class Register:
 
 
 class Dictionary:
-    """Keys (text, as names are) and values (anything JSON)."""
+    """Keys (text, as names are) and values (anything JSON). A key whose value is null is there; `get` gives None for both."""
 
     def __init__(self, client: Client, name: str) -> None:
         self.name: Final = name
@@ -279,7 +279,7 @@ class Dictionary:
         deadline_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> bool:
-        """Set `new` if the key's value is `old` (None: absent); whether it was."""
+        """Set `new` if the key's value is `old` (None: absent, or null); whether it was. `new` None sets null."""
         call = calls.compare_and_set_key(self.name, key, old, new, idempotency_key, self._limits)
         return self._client.perform(call, deadline_s)
 

@@ -199,7 +199,7 @@ class AsyncRegister:
 
 
 class AsyncDictionary:
-    """Keys (text, as names are) and values (anything JSON)."""
+    """Keys (text, as names are) and values (anything JSON). A key whose value is null is there; `get` gives None for both."""
 
     def __init__(self, client: AsyncClient, name: str) -> None:
         self.name: Final = name
@@ -234,7 +234,7 @@ class AsyncDictionary:
         deadline_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> bool:
-        """Set `new` if the key's value is `old` (None: absent); whether it was."""
+        """Set `new` if the key's value is `old` (None: absent, or null); whether it was. `new` None sets null."""
         call = calls.compare_and_set_key(self.name, key, old, new, idempotency_key, self._limits)
         return await self._client.perform(call, deadline_s)
 

@@ -19,6 +19,7 @@ from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Com
 from quorate.client_sdk.decisions import Context, Front, Plan, Take, Wish, is_included, plan_cell, plan_queue
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.mirror import Mirror
+from quorate.client_sdk.payloads import fetch_payloads
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Steps, Task
 from quorate.quorums.choice import QuorumChoice
 from quorate.quorums.tally import votes_of
@@ -27,6 +28,8 @@ from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 WINDOW_MIN: Final = 32
 """Entries asked for ahead of those that are taken now."""
+MIRRORED_MAX: Final = 128
+"""Entries of a queue kept in mind, at least."""
 CELL_ROWS: Final = 1000
 """Entries of a cell asked for at once; older than the current value, they go as soon as it is complete."""
 WISHES_MAX: Final = 256
@@ -102,7 +105,7 @@ class Decider:
         self._turn: Timestamp | None = None
         self._step = 0
         self._frozen: dict[str, Timestamp] = {}
-        """Of the replicas that promised this turn: up to where their logs can grow no more and are mirrored whole."""
+        """Of the replicas that promised this turn: up to where their logs can grow no more."""
         self._whole: set[str] = set()
         """The replicas whose whole logs the latest collect showed."""
         self._stamp = ZERO
@@ -242,8 +245,9 @@ class Decider:
 
     def _collect(self, task: Task, wishes: list[Wish]) -> DecideSteps:
         """Promises, fences and logs of an initial quorum, read after this call began."""
-        fence = self._stamp = self._fence_wanted(wishes)
         wanted = _entries_wanted(wishes)
+        self._trim(wanted)
+        fence = self._stamp = self._fence_wanted(wishes)
         waiting = len(self._mirror.seen)
 
         def request(replica: str) -> Collect:
@@ -283,6 +287,11 @@ class Decider:
         limit = max(2 * wanted, WINDOW_MIN) if self._is_queue else CELL_ROWS
         return self._mirror.window(replica, limit if is_short else 0, payload)
 
+    def _trim(self, wanted: int) -> None:
+        """Keep no more of a long queue in mind than the next few batches: a decision must not cost its length."""
+        if self._is_queue:
+            self._mirror.trim(max(2 * wanted, MIRRORED_MAX))
+
     def _grant(self, replica: str, reply: Collected) -> None:
         """Take in a whole answer to a collect of this turn: fence and log were read together."""
         if reply.refused:
@@ -299,6 +308,7 @@ class Decider:
         self._proposed = (self._ballot(self._step + 1), granted)
         # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
         next_wanted = _entries_wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
+        self._trim(next_wanted)
         yield from self._accept(task, plan, next_wanted)
         self._proposed = None
 
@@ -389,7 +399,8 @@ class Decider:
         for place in handed:
             # A repeat of a decision whose payload is gone must not be told that nothing happened.
             batch[place].is_proposed = batch[place].is_proposed or bool(getattr(batch[place].wish, "key", ""))
-        payloads = yield from self._fetch(task, missing)
+        self._machine.count("payloads fetched")
+        payloads = yield from fetch_payloads(task, self._mirror, missing)
 
         def filled(entry: Entry) -> Entry:
             return Entry(entry.id, entry.t, payloads[entry.t]) if entry.t in payloads else entry
@@ -399,23 +410,6 @@ class Decider:
         unchanged = plan.summary == self._mirror.summary
         events = [each if isinstance(each, str) else filled(each) for each in plan.events]
         return Plan(plan.summary if unchanged else summary, plan.results | results, events)
-
-    def _fetch(self, task: Task, missing: set[Timestamp]) -> Generator[float, Event, dict[Timestamp, Value]]:
-        """Payloads from whichever replicas hold them."""
-        self._machine.count("payloads fetched")
-        request = Collect(self._mirror.name, wanted=tuple(sorted(missing)), known=self._mirror.ballot)
-        round_ = Gathering(task, lambda _: request, self._choice.votes)
-        found: dict[Timestamp, Value] = {}
-
-        def is_found() -> bool:
-            for reply in round_.replies.values():
-                assert isinstance(reply, Collected)
-                rows = (row.entry for row in reply.rows)
-                found.update({entry.t: entry.value for entry in rows if isinstance(entry.value, str)})
-            return missing <= found.keys()
-
-        yield from round_.wait(is_found)
-        return found
 
     def _back_off(self, task: Task) -> DecideSteps:
         """Wait a random, growing time, so that two owners do not depose each other for ever."""
