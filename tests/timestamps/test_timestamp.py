@@ -60,6 +60,7 @@ def test_a_site_that_is_a_prefix_of_another_sorts_first() -> None:
         ((0, 0, "A"), "site id 'A'"),
         ((0, 0, "a.b"), "site id"),
         ((0, 0, "a/b"), "site id"),
+        ((0, 0, "a-b"), "site id"),
         ((0, 0, "a\n"), "site id"),
     ],
 )
