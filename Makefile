@@ -11,21 +11,22 @@ STAMP := $(VENV)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check soak lock clean
+.PHONY: help demo test check soak lock openapi clean
 
 help:
-	@echo "make demo   start three replicas, kill one, keep dequeuing, show the quorum table"
+	@echo "make demo   start three replicas, kill two in turn under load, check that nothing is lost"
 	@echo "make test   the whole test suite (Spark tests need Java 17 or later)"
 	@echo "make check  formatting, lint, types and the rules who may import whom"
 	@echo "make soak   $(SEEDS) seeded simulations (SEEDS=... for another number)"
 	@echo "make lock   write the lock files after a change of dependencies (needs uv; UPGRADE=--upgrade)"
+	@echo "make openapi  write api_specs/openapi.json after a change of the API or the messages"
 	@echo "make clean  remove .venv, caches and build output"
 
 demo: $(STAMP)
 	@$(RUN) -m quorate.cli.main demo
 
 test: $(STAMP)
-	@$(RUN) -m pytest -n $(WORKERS)
+	@$(RUN) -m pytest -n $(WORKERS) --dist loadgroup
 
 check: $(STAMP)
 	$(VENV)/bin/ruff format --check .
@@ -35,7 +36,7 @@ check: $(STAMP)
 	$(VENV)/bin/lint-imports
 
 soak: $(STAMP)
-	@QUORATE_SEEDS=$(SEEDS) $(RUN) -m pytest -n $(WORKERS) tests/sim
+	@QUORATE_SEEDS=$(SEEDS) $(RUN) -m pytest -n $(WORKERS) --dist loadgroup tests/sim
 
 # uv.lock would name the registry it was made with; this form names packages, versions and hashes only.
 COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
@@ -44,6 +45,9 @@ COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --gene
 lock:
 	$(COMPILE) $(UPGRADE) --all-extras --output-file requirements.lock
 	$(COMPILE) --extra cli --extra replica --constraints requirements.lock --output-file requirements-server.lock
+
+openapi: $(STAMP)
+	@$(RUN) -m quorate.replica.openapi > .openapi.new && mv .openapi.new api_specs/openapi.json
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \

@@ -6,9 +6,9 @@ which the next collect rides.
 """
 
 from collections.abc import Generator
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from quorate.adts.catalogue import adt_of
@@ -16,7 +16,19 @@ from quorate.adts.log import Entry, Value
 from quorate.adts.queue import view
 from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Commit, Window
-from quorate.client_sdk.decisions import Context, Front, Plan, Take, Wish, is_included, plan_cell, plan_queue
+from quorate.client_sdk.asked import Asked, Machine, Verdict
+from quorate.client_sdk.decisions import (
+    Context,
+    Front,
+    Plan,
+    Take,
+    Wish,
+    entries_wanted,
+    is_included,
+    is_short,
+    plan_cell,
+    plan_queue,
+)
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.payloads import fetch_payloads
@@ -38,51 +50,6 @@ BACKOFF_S_FIRST: Final = 0.002
 BACKOFF_S_MAX: Final = 0.2
 
 DecideSteps = Generator[float, Event, None]
-
-
-class Verdict(Struct, frozen=True):
-    """What a decision tells its caller: a result and the replicas it rests on, or a failure."""
-
-    result: Any = None
-    answered: frozenset[str] = frozenset()
-    failed: Failed | None = None
-
-
-class Asked(Struct, eq=False):
-    """A wish, whom to tell the result, and until when it is wanted."""
-
-    wish: Wish
-    task: Task
-    is_proposed: bool = False
-    """Whether something that grants it was sent: from then on its outcome may be unknown."""
-
-
-class Machine(Protocol):
-    """What a decider needs of the front end around it."""
-
-    def stamp(self) -> Timestamp:
-        """A new timestamp of this front end."""
-
-    def random(self) -> float:
-        """A number in [0, 1) from the front end's seed."""
-
-    def oldest_remembered(self) -> Timestamp:
-        """What has a lower timestamp is beyond all retries, and may be forgotten."""
-
-    def recent_max(self) -> int:
-        """Keyed decisions that a summary remembers."""
-
-    def payload_source(self) -> str:
-        """The replica to ask for payloads; the others send ids and timestamps."""
-
-    def resolve(self, asked: Asked, verdict: Verdict) -> None:
-        """Tell the caller."""
-
-    def send_lazily(self, replica: str, request: Commit) -> None:
-        """Send along with the next message to that replica."""
-
-    def count(self, what: str) -> None:
-        """Add one to a counter."""
 
 
 class TurnLost(Exception):
@@ -114,6 +81,11 @@ class Decider:
         """An accept whose fate is not known yet, and what it grants."""
         self._payloads: dict[Timestamp, Value] = {}
         self._losses = 0
+        self._round: Gathering | None = None
+
+    def explain(self) -> str:
+        """How far the latest round has come, in words."""
+        return "nothing was asked yet" if self._round is None else self._round.explain()
 
     def run(self, task: Task) -> Steps:
         """Decide until nobody asks any more."""
@@ -203,7 +175,7 @@ class Decider:
                 return None
             return plan_cell(mirror.summary, mirror.by_id(), self._stamp, wishes, self._context())
         plan = plan_queue(mirror.summary, mirror.by_id(), bound, wishes, self._context())
-        if plan.results and (is_fresh or (plan.summary != mirror.summary and not _is_short(plan, wishes))):
+        if plan.results and (is_fresh or (plan.summary != mirror.summary and not is_short(plan, wishes))):
             return plan  # An older view will do where the accept proves that the turn still stands.
         if not (is_fresh and mirror.ballot == decided_before and self._is_seen_empty()):
             return None
@@ -221,7 +193,8 @@ class Decider:
             ballot=self._ballot(self._step + 1),
             blind_final=self._blind_final,
             is_complete=self._mirror.is_complete,
-            recent_max=self._machine.recent_max(),
+            take_bytes_max=self._machine.limits.page_bytes_max,
+            recent_max=self._machine.limits.recent_decisions_max,
             forget_before=self._machine.oldest_remembered(),
         )
 
@@ -245,17 +218,16 @@ class Decider:
 
     def _collect(self, task: Task, wishes: list[Wish]) -> DecideSteps:
         """Promises, fences and logs of an initial quorum, read after this call began."""
-        wanted = _entries_wanted(wishes)
+        wanted = entries_wanted(wishes)
         self._trim(wanted)
         fence = self._stamp = self._fence_wanted(wishes)
-        waiting = len(self._mirror.seen)
 
         def request(replica: str) -> Collect:
-            window = self._window(replica, wanted, waiting)
+            window = self._window(replica, wanted, self._mirror.summary.horizon)
             ballot, fence_next = self._ballot(0), wanted if self._is_queue else 0
             return Collect(self._mirror.name, ballot, fence, fence_next, window, self._mirror.ballot)
 
-        round_ = Gathering(task, request, self._choice.votes)
+        round_ = self._round = Gathering(task, request, self._choice.votes)
         fresh: set[str] = set()
         self._whole = set()
 
@@ -277,15 +249,20 @@ class Decider:
         """The fence to ask for by name: a cell's new stamp; of a queue the last entry that we know we mean to take."""
         if not self._is_queue:
             return self._machine.stamp()
-        heads = view(self._mirror.summary, self._mirror.by_id())[: _entries_wanted(wishes)]
+        heads = view(self._mirror.summary, self._mirror.by_id())[: entries_wanted(wishes)]
         return heads[-1].entry.t if heads else ZERO
 
-    def _window(self, replica: str, wanted: int, waiting: int) -> Window:
-        """Ask for more entries only when few are left; for payloads only one replica, for a cell's are few anyway."""
-        is_short = not self._is_queue or waiting < wanted + WINDOW_MIN // 2
-        payload = not self._is_queue or replica == self._machine.payload_source()
-        limit = max(2 * wanted, WINDOW_MIN) if self._is_queue else CELL_ROWS
-        return self._mirror.window(replica, limit if is_short else 0, payload)
+    def _window(self, replica: str, wanted: int, horizon: Timestamp) -> Window:
+        """Ask for more entries only when few above `horizon` are left of what is known of this replica's log.
+
+        Payloads of a queue come from one replica only; a cell's entries are few anyway.
+        """
+        if not self._is_queue:
+            return self._mirror.window(replica, CELL_ROWS, payload=True)
+        upto = self._mirror.known_upto(replica)
+        ahead = sum(horizon < timestamp <= upto for timestamp in self._mirror.seen)
+        limit = max(2 * wanted, WINDOW_MIN) if ahead < wanted + WINDOW_MIN // 2 else 0
+        return self._mirror.window(replica, limit, payload=replica == self._machine.payload_source())
 
     def _trim(self, wanted: int) -> None:
         """Keep no more of a long queue in mind than the next few batches: a decision must not cost its length."""
@@ -307,7 +284,7 @@ class Decider:
             asked.is_proposed = True
         self._proposed = (self._ballot(self._step + 1), granted)
         # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
-        next_wanted = _entries_wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
+        next_wanted = entries_wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
         self._trim(next_wanted)
         yield from self._accept(task, plan, next_wanted)
         self._proposed = None
@@ -330,7 +307,7 @@ class Decider:
                 name, ballot, plan.summary, event, self._next_collect(replica, ballot, plan, wanted)
             )
 
-        round_ = Gathering(task, request, self._choice.votes)
+        round_ = self._round = Gathering(task, request, self._choice.votes)
         accepted: set[str] = set()
 
         def is_decided() -> bool:
@@ -356,7 +333,7 @@ class Decider:
             return None
         remaining = view(plan.summary, self._mirror.by_id())
         fence = remaining[min(wanted, len(remaining)) - 1].entry.t if remaining else ZERO
-        window = self._window(replica, wanted, len(remaining))
+        window = self._window(replica, wanted, plan.summary.horizon)
         return Collect(self._mirror.name, fence=fence, window=window, known=ballot)
 
     def _check_proposed(self) -> bool:
@@ -419,20 +396,3 @@ class Decider:
         )
         while task.now.mono_s < until_s:
             yield until_s
-
-
-def _is_short(plan: Plan, wishes: list[Wish]) -> bool:
-    """Whether somebody gets fewer items than asked for: an older view is no reason to give fewer than there are."""
-    return any(
-        isinstance(wish, Take)
-        and isinstance(some := plan.results.get(place), tuple)
-        and len(some) < wish.items_max
-        for place, wish in enumerate(wishes)
-    )
-
-
-def _entries_wanted(wishes: list[Wish]) -> int:
-    """How many entries the wishes need at the front of a queue."""
-    return sum(
-        wish.items_max if isinstance(wish, Take) else 1 for wish in wishes if isinstance(wish, Take | Front)
-    )

@@ -147,9 +147,9 @@ class Gathering:
         """
         while not is_enough():
             if self._task.is_late:
-                raise Expired(self._explain(), self.replies)
+                raise Expired(self.explain(), self.replies)
             if not self._pending:
-                raise Expired(self._explain(), self.replies, is_refused=True)
+                raise Expired(self.explain(), self.replies, is_refused=True)
             if self._task.now.mono_s >= until_s:
                 return False
             event = yield min(self.next_resend_s, until_s, self._task.deadline_s)
@@ -159,7 +159,8 @@ class Gathering:
                 self.resend_due()
         return True
 
-    def _explain(self) -> str:
+    def explain(self) -> str:
+        """Who answered, and what is known of the others."""
         answered = ", ".join(sorted(self.replies)) or "no replica"
         silent = ", ".join(
             f"{replica} ({self.troubles.get(replica, 'no answer')})"

@@ -108,6 +108,9 @@ class Hand:
         assert isinstance(outcome, Done), outcome
         return outcome.result
 
+    def ended(self, name: str, outcome: Outcome) -> None:
+        """Told of every operation that ends."""
+
     def _now(self) -> Now:
         self._now_us += 1
         return Now(self._now_us / 1e6, WALL_US_START + self._now_us)
@@ -135,7 +138,9 @@ class Hand:
         self.packets += [Packet(front, send, sent) for send in effects.sends if not send.lazy]
         self.lazies += [Packet(front, send, sent) for send in effects.sends if send.lazy]
         for finish in effects.finished:
-            self.outcomes[self._names[front, finish.number]] = finish.outcome
+            name = self._names[front, finish.number]
+            self.outcomes[name] = finish.outcome
+            self.ended(name, finish.outcome)
 
 
 def _target(packet: Packet) -> tuple[str, str]:
