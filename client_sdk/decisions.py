@@ -159,7 +159,8 @@ class _Draft:
             turns=tuple(turns),
             turns_floor=dropped[-1] if dropped else self._before.turns_floor,
         )
-        if after == self._before and len(self.recent) <= len(self._before.recent):
+        is_noted = any(known not in self._before.recent for known in self.recent)
+        if after == self._before and not is_noted:
             return self._before
         old = self.context.forget_before
         ambiguous = tuple((i, t) for i, t in after.ambiguous if t >= old or i in keep)

@@ -78,10 +78,8 @@ class Hand:
         for _ in range(STEPS_MAX):
             if name in self.outcomes:
                 return
-            self.carry(
-                front,
-                next(to for to in map(_target, self.packets) if to[0] == front and to[1] in replicas)[1],
-            )
+            ready = (each.send.replica for each in self.packets if each.front == front)
+            self.carry(front, next(replica for replica in ready if replica in replicas))
         raise AssertionError(f"{name} has no outcome: {self.packets}")
 
     def settle(self) -> None:
@@ -141,7 +139,3 @@ class Hand:
             name = self._names[front, finish.number]
             self.outcomes[name] = finish.outcome
             self.ended(name, finish.outcome)
-
-
-def _target(packet: Packet) -> tuple[str, str]:
-    return packet.front, packet.send.replica
