@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check soak lock clean
+.PHONY: help demo test check soak lock openapi clean
 
 help:
 	@echo "make demo   start three replicas, kill one, keep dequeuing, show the quorum table"
@@ -19,6 +19,7 @@ help:
 	@echo "make check  formatting, lint, types and the rules who may import whom"
 	@echo "make soak   $(SEEDS) seeded simulations (SEEDS=... for another number)"
 	@echo "make lock   write the lock files after a change of dependencies (needs uv; UPGRADE=--upgrade)"
+	@echo "make openapi  write api_specs/openapi.json after a change of the API or the messages"
 	@echo "make clean  remove .venv, caches and build output"
 
 demo: $(STAMP)
@@ -44,6 +45,9 @@ COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --gene
 lock:
 	$(COMPILE) $(UPGRADE) --all-extras --output-file requirements.lock
 	$(COMPILE) --extra cli --extra replica --constraints requirements.lock --output-file requirements-server.lock
+
+openapi: $(STAMP)
+	@$(RUN) -m quorate.replica.openapi > .openapi.new && mv .openapi.new api_specs/openapi.json
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.demo_load import CHOICES, QUEUES, Load, problems_at_rest
 from quorate.cli.demo_record import UpTimes, write_run
 from quorate.cli.demo_table import outcome_rows
@@ -29,11 +30,11 @@ from quorate.cli.trace_command import read_traces, show
 
 OPERATIONS: Final = 3000
 OUTAGES: Final = (("r2", 0.25, 0.55), ("r3", 0.70, 0.80))
-"""Who is killed, and when it is killed and started again, as parts of the load's duration."""
+"""Who is killed, and the shares of the load after which it is killed and started again."""
 
 _RULES: Final = [
-    (f"queue/{QUEUE}", "queue", CLASSES, False),
-    *((f"queue/{name}", "queue", classes, True) for name, classes in QUEUES.items()),
+    ChoiceRule(f"queue/{QUEUE}", CLASSES, collect=False),
+    *(ChoiceRule(f"queue/{name}", classes) for name, classes in QUEUES.items()),
 ]
 
 
@@ -80,6 +81,8 @@ def _on_replicas(
     story: Console, root: Path, out: Path, operations: int
 ) -> tuple[list[str], list[dict[str, Any]], list[dict[str, Any]]]:
     """All that needs the replicas; they are stopped afterwards. What is wrong, the records, the rows of the table."""
+    history = out / "history.jsonl"
+    history.unlink(missing_ok=True)
     with LocalCluster.create(root, rules=_RULES) as cluster:
         with busy(story, "Starting three replicas"):
             cluster.start()
@@ -87,9 +90,9 @@ def _on_replicas(
         for id, url in cluster.urls.items():
             story.print(f"  {id} at {url}, process {cluster.pids[id]}")
         problems = _lecture(story, cluster)
-        load, up_times = asyncio.run(_under_load(story, cluster, operations))
+        load, up_times = asyncio.run(_under_load(story, cluster, operations, history))
         with busy(story, "Draining the queues, and comparing with what the clients saw"):
-            problems += asyncio.run(problems_at_rest(cluster.document, load.seen))
+            problems += asyncio.run(problems_at_rest(cluster.document, load.seen, history))
         write_run(out, load.recorder.records, up_times.intervals(), cluster.document, CHOICES)
     records = load.recorder.records
     return problems, records, outcome_rows(records, up_times, cluster.document, CHOICES)
@@ -97,7 +100,7 @@ def _on_replicas(
 
 def _lecture(story: Console, cluster: LocalCluster) -> list[str]:
     """Five operations at different quorums, and the logs that they leave."""
-    _heading(story, "An execution, as lectures draw it: Enq writes 2 of 3 replicas, Deq reads 2 and writes 2")
+    _heading(story, "An execution, as lectures draw it: Enq (0, 2), Deq (2, 2) of three replicas")
     (port,) = free_ports(1)
     problems = []
     for step in STEPS:
@@ -111,28 +114,29 @@ def _lecture(story: Console, cluster: LocalCluster) -> list[str]:
     return problems
 
 
-async def _under_load(story: Console, cluster: LocalCluster, operations: int) -> tuple[Load, UpTimes]:
+async def _under_load(
+    story: Console, cluster: LocalCluster, operations: int, history: Path
+) -> tuple[Load, UpTimes]:
     _heading(story, f"{operations} operations of four front ends, while replicas are killed")
     with bar(story, "operations begun", operations) as progress:
-        load = Load(cluster.document, operations, progress.advance)
+        load = Load(cluster.document, operations, progress.advance, history)
         up_times = UpTimes(list(cluster.urls), time.time())
         async with asyncio.TaskGroup() as group:
             group.create_task(load.run())
-            group.create_task(_outages(story, cluster, load.duration_s, up_times))
+            group.create_task(_outages(story, cluster, load, up_times))
         up_times.end(time.time())
     return load, up_times
 
 
-async def _outages(story: Console, cluster: LocalCluster, duration_s: float, up_times: UpTimes) -> None:
-    """Kill and bring back, by the clock."""
-    start_s = time.monotonic()
+async def _outages(story: Console, cluster: LocalCluster, load: Load, up_times: UpTimes) -> None:
+    """Kill and bring back, as the load goes on."""
     for id, killed_at, back_at in OUTAGES:
-        await asyncio.sleep(start_s + killed_at * duration_s - time.monotonic())
+        await load.reached(killed_at)
         pid = cluster.pids[id]
         up_times.mark(id, time.time(), up=False)
         await asyncio.to_thread(cluster.kill, id)
         story.print(f"  {id} is killed (SIGKILL to process {pid})")
-        await asyncio.sleep(start_s + back_at * duration_s - time.monotonic())
+        await load.reached(back_at)
         await asyncio.to_thread(cluster.restart, id)
         up_times.mark(id, time.time(), up=True)
         story.print(f"  {id} is back with its old data (process {cluster.pids[id]})")
@@ -150,10 +154,10 @@ def _tell_verdict(story: Console, problems: list[str]) -> None:
 def _tell_outcomes(story: Console, rows: list[dict[str, Any]]) -> None:
     _heading(story, "Share of operations that were answered")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("quorum choice", "operation", "needs"):
+    for title in ("choice", "operation", "needs"):
         table.add_column(title, no_wrap=True)
     for title in ("begun", "all up", "one down", "unknown", "median"):
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         cells = (_percent(row["answered_all_up"]), _percent(row["answered_some_down"]), str(row["unknown"]))
         needs = f"{row['needed_votes']} of 3"
@@ -189,4 +193,4 @@ def _heading(story: Console, text: str) -> None:
 
 
 def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.1f} %"
+    return "" if share is None else f"{100 * share:.1f}%"

@@ -10,6 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -17,7 +18,7 @@ from msgspec import Struct, field
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.cli.demo_check import QueueRun, Written, cell_problems, claim_problems, counter_problems
 from quorate.cli.demo_record import Recorder
-from quorate.client_sdk import AsyncClient, QuorateError, connect_async
+from quorate.client_sdk import AsyncClient, History, QuorateError, connect_async
 
 DEADLINE_S: Final = 2.0
 DRAIN_DEADLINE_S: Final = 10.0
@@ -27,9 +28,14 @@ DURATION_MIN_S: Final = 8.0
 IN_FLIGHT_MAX: Final = 500
 DRAIN_ITEMS: Final = 500
 FRONT_ENDS: Final = 4
+POLL_S: Final = 0.05
 KEYS: Final = 10
+HANDOVERS: Final = 4
+"""Front ends that each queue's consumers go to in turn."""
+STRETCH: Final = 7
+"""Operations that a front end begins before it is the next one's turn."""
 
-QUEUES: Final[Mapping[str, Mapping[str, tuple[int, int]]]] = {
+QUEUES: Final[Mapping[str, dict[str, tuple[int, int]]]] = {
     "enq1-deq3": {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)},
     "enq2-deq2": {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2), "Deq/Empty": (2, 0)},
     "enq3-deq1": {"Enq/Ok": (0, 3), "Deq/Ok": (1, 3), "Deq/Empty": (1, 0)},
@@ -57,24 +63,36 @@ class Seen(Struct):
 
 
 class Load:
-    """`operations` operations on the cluster; `begun` hears of each that begins."""
+    """`operations` operations on the cluster; `begun` hears of each that begins; `history` is a file to record them in."""
 
-    def __init__(self, document: ClusterDocument, operations: int, begun: Callable[[], None]) -> None:
+    def __init__(
+        self, document: ClusterDocument, operations: int, begun: Callable[[], None], history: Path
+    ) -> None:
         self.operations: Final = operations
-        self.duration_s: Final = max(DURATION_MIN_S, operations / RATE_MAX)
+        self._duration_s: Final = max(DURATION_MIN_S, operations / RATE_MAX)
         self.seen: Final = Seen()
         self.recorder: Final = Recorder(CHOICES)
         self._document: Final = document
         self._begun: Final = begun
+        self._history: Final = history
+        self._count = 0
         self._tasks: set[asyncio.Task[None]] = set()
+
+    async def reached(self, share: float) -> None:
+        """Wait until this share of the operations has begun."""
+        while self._count < share * self.operations:
+            await asyncio.sleep(POLL_S)
 
     async def run(self) -> None:
         """Begin all operations at a steady rate, and wait until each has its outcome."""
         async with AsyncExitStack() as stack:
             clients = []
             for number in range(1, FRONT_ENDS + 1):
-                client = await stack.enter_async_context(connect_async(self._document, deadline_s=DEADLINE_S))
-                client.on_finished(self.recorder.observer(f"front-end-{number}"))
+                name = f"front-end-{number}"
+                history = History(self._history, process=name)
+                connecting = connect_async(self._document, deadline_s=DEADLINE_S, history=history)
+                client = await stack.enter_async_context(connecting)
+                client.on_finished(self.recorder.observer(name))
                 clients.append(client)
             await self._begin_all(clients)
 
@@ -82,24 +100,34 @@ class Load:
         steps = itertools.cycle(list(self._round()))
         start_s = time.monotonic()
         for number in range(self.operations):
-            await asyncio.sleep(start_s + number * self.duration_s / self.operations - time.monotonic())
+            await asyncio.sleep(start_s + number * self._duration_s / self.operations - time.monotonic())
             if len(self._tasks) >= IN_FLIGHT_MAX:
                 await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
-            client = clients[number // 7 % len(clients)]
-            task = asyncio.ensure_future(next(steps)(client, number))
+            step, consumer = next(steps)
+            turn = number // STRETCH if consumer is None else consumer + HANDOVERS * number // self.operations
+            client = clients[turn % len(clients)]
+            task = asyncio.ensure_future(step(client, number))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+            self._count = number + 1
             self._begun()
         await asyncio.gather(*self._tasks)
 
-    def _round(self) -> Iterator[Step]:
-        """The work in a fixed mixed order: three operations in four go to queues."""
-        for other in (self._write, self._put, self._read, self._get, self._raise, self._claim):
-            for queue in QUEUES:
-                yield self._enqueue_to(queue)
-                yield self._dequeue_from(queue)
-            yield other
-            yield self._delete if other == self._claim else self._put
+    def _round(self) -> Iterator[tuple[Step, int | None]]:
+        """The work in a fixed mixed order: three operations in four go to queues.
+
+        With each step comes the front end that takes it, None for one after another. Consumers of a queue go to one
+        front end, which can then take many items with one decision; once in a round they go to another, which has to
+        take over.
+        """
+        for number, other in enumerate(
+            (self._write, self._put, self._read, self._get, self._raise, self._claim)
+        ):
+            for consumer, queue in enumerate(QUEUES):
+                yield self._enqueue_to(queue), None
+                yield self._dequeue_from(queue), consumer
+            yield other, None
+            yield (self._delete if other == self._claim else self._put), None
 
     def _enqueue_to(self, queue: str) -> Step:
         async def enqueue(client: AsyncClient, number: int) -> None:
@@ -154,7 +182,9 @@ class Load:
         counter = client.register("counter")
         count = await _answered(counter.read(), otherwise=0)
         try:
-            self.seen.raised += await counter.compare_and_set(count, (count or 0) + 1)
+            # Not `raised += await …`: that adds to what was there before others ran.
+            was_raised = await counter.compare_and_set(count, (count or 0) + 1)
+            self.seen.raised += was_raised
         except QuorateError as error:
             self.seen.maybe_raised += 0 if error.definite else 1
 
@@ -177,10 +207,11 @@ async def _answered(reading: Awaitable[Any], otherwise: Any = None) -> Any:
         return otherwise
 
 
-async def problems_at_rest(document: ClusterDocument, seen: Seen) -> list[str]:
+async def problems_at_rest(document: ClusterDocument, seen: Seen, history: Path) -> list[str]:
     """Drain the queues, read the rest, and hold it against what the clients saw; empty when all is right."""
     found: list[str] = []
-    async with connect_async(document, deadline_s=DRAIN_DEADLINE_S) as client:
+    last = History(history, process="drain")
+    async with connect_async(document, deadline_s=DRAIN_DEADLINE_S, history=last) as client:
         for name, run in seen.queues.items():
             while items := await client.queue(name).dequeue(max_items=DRAIN_ITEMS):
                 run.delivered.update(items)

@@ -19,6 +19,7 @@ from quorate.client_sdk.effects import (
     Dequeue,
     Done,
     Enqueue,
+    Failed,
     Items,
     Operation,
     Outcome,
@@ -64,18 +65,23 @@ class Recorder:
         self, front_end: str, operation: Operation, start_s: float, latency_s: float, outcome: Outcome
     ) -> dict[str, Any]:
         adt = adt_of(operation.object)
-        is_done = isinstance(outcome, Done)
+        event_class, ending = None, "ok"
+        match outcome:
+            case Done():
+                event_class = outcome.event_class
+            case Failed():
+                ending = "unavailable" if outcome.definite else "unknown"
         return {
             "object": operation.object,
             "adt": adt,
-            "operation": operation_of(outcome.event_class) if is_done else operation_name(operation),
+            "operation": operation_name(operation) if event_class is None else operation_of(event_class),
             # Registers and dictionaries all run with the one choice of their type.
             "choice": self._choices.get(operation.object, adt),
             "front_end": front_end,
             "start_s": start_s,
             "latency_s": latency_s,
-            "outcome": "ok" if is_done else "unavailable" if outcome.definite else "unknown",
-            "event_class": outcome.event_class if is_done else None,
+            "outcome": ending,
+            "event_class": event_class,
             "answered": sorted(outcome.answered),
         }
 

@@ -13,7 +13,7 @@ from quorate.cli.values import compact
 from quorate.client_sdk import connect_async
 
 QUEUE: Final = "lecture"
-CLASSES: Final = {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2), "Deq/Empty": (2, 0)}
+CLASSES: Final[dict[str, tuple[int, int]]] = {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2), "Deq/Empty": (2, 0)}
 
 
 class Step(Struct, frozen=True):

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from quorate.adts.catalogue import SPECIFICATIONS
+from quorate.adts.catalogue import SPECIFICATIONS, adt_of
+from quorate.api_specs.cluster import ChoiceRule as Rule
 from quorate.api_specs.cluster import ClusterDocument, parse
 from quorate.cli.failure import Failure, Usage
 from quorate.quorums.choice import QuorumChoice
@@ -60,11 +61,11 @@ def new_document(
     urls: Mapping[str, str],
     *,
     name: str = "local",
-    rules: Sequence[tuple[str, str, Mapping[str, tuple[int, int]], bool]] = (),
+    rules: Sequence[Rule] = (),
 ) -> str:
     """The commented TOML text of a new cluster with one vote a replica and a new store id for each.
 
-    `rules` are quorum choices to stand above the majorities: (objects, data type, classes, collect).
+    `rules` are quorum choices to stand above the majorities.
     """
     votes = dict.fromkeys(urls, 1)
     parts = [_HEAD.format(name=_quoted(name))]
@@ -73,21 +74,20 @@ def new_document(
         for replica, url in urls.items()
     ]
     parts.append(_CHOICES_HEAD.format(total=len(urls)))
-    majorities = [(f"{adt}/*", adt, {}, True) for adt in SPECIFICATIONS]
-    for objects, adt, classes, collect in [*rules, *majorities]:
-        choice = QuorumChoice(SPECIFICATIONS[adt], votes, classes)
-        parts.append(_rule_text(objects, choice, collect))
+    for rule in [*rules, *(Rule(f"{adt}/*") for adt in SPECIFICATIONS)]:
+        choice = QuorumChoice(SPECIFICATIONS[adt_of(rule.objects)], votes, rule.classes)
+        parts.append(_rule_text(rule, choice))
     parts.append(_TAIL)
     text = "".join(parts)
     parse(text, "the new document")
     return text
 
 
-def _rule_text(objects: str, choice: QuorumChoice, collect: bool) -> str:
+def _rule_text(rule: Rule, choice: QuorumChoice) -> str:
     lines = [f'"{name}" = [{sizes.initial}, {sizes.final}]\n' for name, sizes in choice.classes.items()]
-    options = "" if collect else "collect = false # keeps decided events in the logs, for teaching\n"
+    options = "" if rule.collect else "collect = false # keeps decided events in the logs, for teaching\n"
     return _CHOICE.format(
-        objects=_quoted(objects), options=options, classes="[choices.classes]\n" + "".join(lines)
+        objects=_quoted(rule.objects), options=options, classes="[choices.classes]\n" + "".join(lines)
     )
 
 

@@ -14,12 +14,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.cli.data_folder import format_data_folder
 from quorate.cli.document import DEFAULT_NAME, new_document, read_document, write_new
 from quorate.cli.failure import Failure
@@ -75,7 +75,7 @@ class LocalCluster:
         *,
         replicas: int = 3,
         ports: Sequence[int] | None = None,
-        rules: Sequence[tuple[str, str, Mapping[str, tuple[int, int]], bool]] = (),
+        rules: Sequence[ChoiceRule] = (),
         token: str | None = None,
     ) -> Self:
         """A new cluster in the folder `root`: its document and formatted data folders; nothing runs yet."""

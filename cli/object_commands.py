@@ -188,7 +188,7 @@ def register_cas(
     before, after = parse_value(old), parse_value(new)
     with _client(cluster, deadline_s) as client:
         was = client.register(context.obj).compare_and_set(before, after)
-    _yes_or_no(as_json, "set", was, "not set: the value is another one")
+    _yes_or_no(as_json, "swapped", was, "not set: the value is another one")
 
 
 @dictionary_app.command()
@@ -251,7 +251,7 @@ def put_if_absent(
     parsed = parse_one(value, sys.stdin)
     with _client(cluster, deadline_s) as client:
         was = client.dictionary(context.obj).put_if_absent(key, parsed)
-    _yes_or_no(as_json, "put", was, "not put: the key has a value")
+    _yes_or_no(as_json, "stored", was, "not put: the key has a value")
 
 
 @dictionary_app.command("cas")
@@ -269,7 +269,7 @@ def dictionary_cas(
     before, after = parse_value(old), parse_value(new)
     with _client(cluster, deadline_s) as client:
         was = client.dictionary(context.obj).compare_and_set(key, before, after)
-    _yes_or_no(as_json, "set", was, "not set: the value is another one")
+    _yes_or_no(as_json, "swapped", was, "not set: the value is another one")
 
 
 @dictionary_app.command()

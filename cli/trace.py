@@ -12,6 +12,7 @@ from msgspec import UNSET, Struct
 
 from quorate.adts.catalogue import adt_of
 from quorate.adts.log import Entry
+from quorate.api_specs.limits import DEFAULTS
 from quorate.api_specs.messages import Collected
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, wall_us
 
@@ -21,7 +22,7 @@ _BLIND: Final = {"queue": "Enq", "register": "Write", "dictionary": "Put"}
 class Column(Struct, frozen=True):
     """One replica's log of an object: events by timestamp, its promises, and what its summary decides.
 
-    `trouble` says why there is nothing to show; `cut` that the log is longer than one page.
+    `trouble` says why there is nothing to show; `cut` that there are older entries than the page that the replica gave.
     """
 
     events: dict[Timestamp, str] = {}
@@ -57,7 +58,10 @@ class Trace(Struct, frozen=True):
     def footer(self, full: bool = False) -> list[tuple[str, list[str]]]:
         """The lines below the table: horizon and fence of each replica, and what else its summary holds, if any does."""
         labels = self.labels
-        name = (lambda t: "0" if t == ZERO else str(t)) if full else (lambda t: labels[t])
+
+        def name(t: Timestamp) -> str:
+            return str(t) if full and t != ZERO else labels[t]
+
         columns = self.columns.values()
         lines = [
             ("horizon", [name(column.horizon) for column in columns]),
@@ -106,7 +110,7 @@ class Trace(Struct, frozen=True):
         return {"object": self.object, "rows": rows, "replicas": replicas}
 
 
-def column_of(object_name: str, answer: Collected) -> Column:
+def column_of(object_name: str, answer: Collected, page_max: int) -> Column:
     """What one replica holds of an object."""
     events = {row.entry.t: event_text(object_name, row.entry) for row in answer.rows}
     events |= {t: decided_text(event) for t, event in answer.events}
@@ -118,7 +122,7 @@ def column_of(object_name: str, answer: Collected) -> Column:
         accepted=summary.horizon if summary else ZERO,
         value=summary.value if summary else None,
         adopted=tuple(entry.t for entry in summary.adopted) if summary else (),
-        cut=answer.more or answer.upto != INFINITY,
+        cut=len(answer.rows) >= page_max,
     )
 
 
@@ -150,7 +154,11 @@ def _is_escaped(text: str, place: int) -> bool:
     return (len(before) - len(before.rstrip("\\"))) % 2 == 1
 
 
-def traces_of(replies: Mapping[str, Mapping[str, Collected] | str], wanted: str) -> list[Trace]:
+def traces_of(
+    replies: Mapping[str, Mapping[str, Collected] | str],
+    wanted: str,
+    page_max: int = DEFAULTS.page_entries_max,
+) -> list[Trace]:
     """One table for each object that some replica knows; an empty one for `wanted` when none does.
 
     `replies` gives for each replica its objects, or the sentence that says why it gave none.
@@ -158,14 +166,15 @@ def traces_of(replies: Mapping[str, Mapping[str, Collected] | str], wanted: str)
     known = {name for reply in replies.values() if not isinstance(reply, str) for name in reply}
     names = sorted(name for name in known if name == wanted or name.startswith(wanted + "/"))
     return [
-        Trace(name, {id: _column(name, reply) for id, reply in replies.items()}) for name in names or [wanted]
+        Trace(name, {id: _column(name, reply, page_max) for id, reply in replies.items()})
+        for name in names or [wanted]
     ]
 
 
-def _column(name: str, reply: Mapping[str, Collected] | str) -> Column:
+def _column(name: str, reply: Mapping[str, Collected] | str, page_max: int) -> Column:
     if isinstance(reply, str):
         return Column(trouble=reply)
-    return column_of(name, reply[name]) if name in reply else Column()
+    return column_of(name, reply[name], page_max) if name in reply else Column()
 
 
 def when(t: Timestamp) -> str:

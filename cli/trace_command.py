@@ -47,7 +47,7 @@ def trace(
 
 def read_traces(document: ClusterDocument, wanted: str) -> list[Trace]:
     """The tables of an object, of each key for a dictionary."""
-    return traces_of(scan_all(document, wanted, read_token()), wanted)
+    return traces_of(scan_all(document, wanted, read_token()), wanted, document.limits.page_entries_max)
 
 
 def checked_object(text: str) -> str:
@@ -89,7 +89,7 @@ def show(trace: Trace, out: Console, *, full: bool = False) -> None:
         if column.trouble:
             out.print(f"{id} did not answer: {escape(column.trouble)}")
         elif column.cut:
-            out.print(f"{id} holds more entries than one page; the rest is not shown.")
+            out.print(f"{id} holds older entries too; only its newest page is shown.")
     if not trace.rows and not any(column.trouble for column in trace.columns.values()):
         out.print(
             "No replica holds an entry of it." if len(labels) == 2 else "All its entries have been collected."

@@ -4,7 +4,7 @@ from collections.abc import Generator
 from typing import Any, Protocol
 
 from quorate.api_specs.messages import Commit
-from quorate.client_sdk.decider import Verdict
+from quorate.client_sdk.asked import Verdict
 from quorate.client_sdk.decisions import Wish
 from quorate.client_sdk.effects import Failed, Outcome
 from quorate.client_sdk.mirror import Mirror

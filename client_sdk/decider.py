@@ -6,9 +6,9 @@ which the next collect rides.
 """
 
 from collections.abc import Generator
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from quorate.adts.catalogue import adt_of
@@ -16,9 +16,11 @@ from quorate.adts.log import Entry, Value
 from quorate.adts.queue import view
 from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Commit, Window
+from quorate.client_sdk.asked import Asked, Machine, Verdict
 from quorate.client_sdk.decisions import Context, Front, Plan, Take, Wish, is_included, plan_cell, plan_queue
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.mirror import Mirror
+from quorate.client_sdk.payloads import fetch_payloads
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Steps, Task
 from quorate.quorums.choice import QuorumChoice
 from quorate.quorums.tally import votes_of
@@ -27,6 +29,8 @@ from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 WINDOW_MIN: Final = 32
 """Entries asked for ahead of those that are taken now."""
+MIRRORED_MAX: Final = 128
+"""Entries of a queue kept in mind, at least."""
 CELL_ROWS: Final = 1000
 """Entries of a cell asked for at once; older than the current value, they go as soon as it is complete."""
 WISHES_MAX: Final = 256
@@ -35,51 +39,6 @@ BACKOFF_S_FIRST: Final = 0.002
 BACKOFF_S_MAX: Final = 0.2
 
 DecideSteps = Generator[float, Event, None]
-
-
-class Verdict(Struct, frozen=True):
-    """What a decision tells its caller: a result and the replicas it rests on, or a failure."""
-
-    result: Any = None
-    answered: frozenset[str] = frozenset()
-    failed: Failed | None = None
-
-
-class Asked(Struct, eq=False):
-    """A wish, whom to tell the result, and until when it is wanted."""
-
-    wish: Wish
-    task: Task
-    is_proposed: bool = False
-    """Whether something that grants it was sent: from then on its outcome may be unknown."""
-
-
-class Machine(Protocol):
-    """What a decider needs of the front end around it."""
-
-    def stamp(self) -> Timestamp:
-        """A new timestamp of this front end."""
-
-    def random(self) -> float:
-        """A number in [0, 1) from the front end's seed."""
-
-    def oldest_remembered(self) -> Timestamp:
-        """What has a lower timestamp is beyond all retries, and may be forgotten."""
-
-    def recent_max(self) -> int:
-        """Keyed decisions that a summary remembers."""
-
-    def payload_source(self) -> str:
-        """The replica to ask for payloads; the others send ids and timestamps."""
-
-    def resolve(self, asked: Asked, verdict: Verdict) -> None:
-        """Tell the caller."""
-
-    def send_lazily(self, replica: str, request: Commit) -> None:
-        """Send along with the next message to that replica."""
-
-    def count(self, what: str) -> None:
-        """Add one to a counter."""
 
 
 class TurnLost(Exception):
@@ -102,7 +61,7 @@ class Decider:
         self._turn: Timestamp | None = None
         self._step = 0
         self._frozen: dict[str, Timestamp] = {}
-        """Of the replicas that promised this turn: up to where their logs can grow no more and are mirrored whole."""
+        """Of the replicas that promised this turn: up to where their logs can grow no more."""
         self._whole: set[str] = set()
         """The replicas whose whole logs the latest collect showed."""
         self._stamp = ZERO
@@ -242,12 +201,12 @@ class Decider:
 
     def _collect(self, task: Task, wishes: list[Wish]) -> DecideSteps:
         """Promises, fences and logs of an initial quorum, read after this call began."""
-        fence = self._stamp = self._fence_wanted(wishes)
         wanted = _entries_wanted(wishes)
-        waiting = len(self._mirror.seen)
+        self._trim(wanted)
+        fence = self._stamp = self._fence_wanted(wishes)
 
         def request(replica: str) -> Collect:
-            window = self._window(replica, wanted, waiting)
+            window = self._window(replica, wanted, self._mirror.summary.horizon)
             ballot, fence_next = self._ballot(0), wanted if self._is_queue else 0
             return Collect(self._mirror.name, ballot, fence, fence_next, window, self._mirror.ballot)
 
@@ -276,12 +235,22 @@ class Decider:
         heads = view(self._mirror.summary, self._mirror.by_id())[: _entries_wanted(wishes)]
         return heads[-1].entry.t if heads else ZERO
 
-    def _window(self, replica: str, wanted: int, waiting: int) -> Window:
-        """Ask for more entries only when few are left; for payloads only one replica, for a cell's are few anyway."""
-        is_short = not self._is_queue or waiting < wanted + WINDOW_MIN // 2
-        payload = not self._is_queue or replica == self._machine.payload_source()
-        limit = max(2 * wanted, WINDOW_MIN) if self._is_queue else CELL_ROWS
-        return self._mirror.window(replica, limit if is_short else 0, payload)
+    def _window(self, replica: str, wanted: int, horizon: Timestamp) -> Window:
+        """Ask for more entries only when few above `horizon` are left of what is known of this replica's log.
+
+        Payloads of a queue come from one replica only; a cell's entries are few anyway.
+        """
+        if not self._is_queue:
+            return self._mirror.window(replica, CELL_ROWS, payload=True)
+        upto = self._mirror.known_upto(replica)
+        ahead = sum(horizon < timestamp <= upto for timestamp in self._mirror.seen)
+        limit = max(2 * wanted, WINDOW_MIN) if ahead < wanted + WINDOW_MIN // 2 else 0
+        return self._mirror.window(replica, limit, payload=replica == self._machine.payload_source())
+
+    def _trim(self, wanted: int) -> None:
+        """Keep no more of a long queue in mind than the next few batches: a decision must not cost its length."""
+        if self._is_queue:
+            self._mirror.trim(max(2 * wanted, MIRRORED_MAX))
 
     def _grant(self, replica: str, reply: Collected) -> None:
         """Take in a whole answer to a collect of this turn: fence and log were read together."""
@@ -299,6 +268,7 @@ class Decider:
         self._proposed = (self._ballot(self._step + 1), granted)
         # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
         next_wanted = _entries_wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
+        self._trim(next_wanted)
         yield from self._accept(task, plan, next_wanted)
         self._proposed = None
 
@@ -346,7 +316,7 @@ class Decider:
             return None
         remaining = view(plan.summary, self._mirror.by_id())
         fence = remaining[min(wanted, len(remaining)) - 1].entry.t if remaining else ZERO
-        window = self._window(replica, wanted, len(remaining))
+        window = self._window(replica, wanted, plan.summary.horizon)
         return Collect(self._mirror.name, fence=fence, window=window, known=ballot)
 
     def _check_proposed(self) -> bool:
@@ -389,7 +359,8 @@ class Decider:
         for place in handed:
             # A repeat of a decision whose payload is gone must not be told that nothing happened.
             batch[place].is_proposed = batch[place].is_proposed or bool(getattr(batch[place].wish, "key", ""))
-        payloads = yield from self._fetch(task, missing)
+        self._machine.count("payloads fetched")
+        payloads = yield from fetch_payloads(task, self._mirror, missing)
 
         def filled(entry: Entry) -> Entry:
             return Entry(entry.id, entry.t, payloads[entry.t]) if entry.t in payloads else entry
@@ -399,23 +370,6 @@ class Decider:
         unchanged = plan.summary == self._mirror.summary
         events = [each if isinstance(each, str) else filled(each) for each in plan.events]
         return Plan(plan.summary if unchanged else summary, plan.results | results, events)
-
-    def _fetch(self, task: Task, missing: set[Timestamp]) -> Generator[float, Event, dict[Timestamp, Value]]:
-        """Payloads from whichever replicas hold them."""
-        self._machine.count("payloads fetched")
-        request = Collect(self._mirror.name, wanted=tuple(sorted(missing)), known=self._mirror.ballot)
-        round_ = Gathering(task, lambda _: request, self._choice.votes)
-        found: dict[Timestamp, Value] = {}
-
-        def is_found() -> bool:
-            for reply in round_.replies.values():
-                assert isinstance(reply, Collected)
-                rows = (row.entry for row in reply.rows)
-                found.update({entry.t: entry.value for entry in rows if isinstance(entry.value, str)})
-            return missing <= found.keys()
-
-        yield from round_.wait(is_found)
-        return found
 
     def _back_off(self, task: Task) -> DecideSteps:
         """Wait a random, growing time, so that two owners do not depose each other for ever."""

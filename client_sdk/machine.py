@@ -12,8 +12,9 @@ from typing import Final
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Accepted, BatchReply, Commit, Reply, Request
 from quorate.client_sdk import operations
+from quorate.client_sdk.asked import Asked, Verdict
 from quorate.client_sdk.clock_bound import ClockBound
-from quorate.client_sdk.decider import Asked, Decider, Verdict
+from quorate.client_sdk.decider import Decider
 from quorate.client_sdk.decisions import Wish
 from quorate.client_sdk.effects import (
     Answer,

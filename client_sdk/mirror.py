@@ -25,18 +25,23 @@ class Known(Struct):
     is_cut_off: bool = False
 
 
+NOTHING_KNOWN: Final = Known()
+
+
 class Mirror:
     """One object as one front end knows it."""
 
     def __init__(self, name: str, votes: Mapping[str, int]) -> None:
         self.name: Final = name
-        self._votes: Final = votes
+        self.votes: Final = votes
         self.summary: Summary = NOTHING
         self.ballot: Ballot = NO_BALLOT
         self.decided: Ballot = NO_BALLOT
         """The highest ballot known to be decided; `summary` is known to be decided when it equals `ballot`."""
         self.after: Timestamp = ZERO
         self.seen: dict[Timestamp, Seen] = {}
+        self.pins = 0
+        """Operations that need everything seen to stay: nothing is trimmed meanwhile."""
         self.accepted_by: dict[str, Ballot] = {}
         self.known: dict[str, Known] = {}
         self._incarnations: dict[str, str] = {}
@@ -71,7 +76,7 @@ class Mirror:
 
     def is_complete(self, found: Seen, final: int) -> bool:
         """Whether a final quorum of `final` votes is known to store the entry."""
-        return found.complete or votes_of(self._votes, found.holders) >= final
+        return found.complete or votes_of(self.votes, found.holders) >= final
 
     def absorb(self, replica: str, incarnation: str, request: Request, reply: Reply) -> None:
         """Note what a reply shows. `request` is the one it answers."""
@@ -102,8 +107,17 @@ class Mirror:
     def check_decided(self, final: int) -> None:
         """Learn that the summary at hand is decided when a final quorum was seen to have accepted it."""
         holders = {replica for replica, ballot in self.accepted_by.items() if ballot == self.ballot}
-        if votes_of(self._votes, holders) >= final:
+        if votes_of(self.votes, holders) >= final:
             self.learn_decided(self.ballot)
+
+    def trim(self, entries_max: int) -> None:
+        """Forget all but the lowest entries when there are more than twice as many."""
+        if self.pins or len(self.seen) <= 2 * entries_max:
+            return
+        kept = sorted(self.seen)[:entries_max]
+        self.seen = {timestamp: self.seen[timestamp] for timestamp in kept}
+        for known in self.known.values():
+            known.upto = min(known.upto, kept[-1])
 
     def mark_complete(self, timestamps: Iterable[Timestamp]) -> None:
         """These entries are complete."""
@@ -134,9 +148,13 @@ class Mirror:
             self._absorb_row(replica, row)
         if window is None:
             return
-        known = self.known.get(replica)
-        if known is None or (reply.since >= known.since and (reply.upto >= known.upto or known.is_cut_off)):
-            self.known[replica] = Known(reply.since, reply.upto, reply.more)
+        known = self.known.get(replica, NOTHING_KNOWN)
+        held = max(known.upto, self.after)
+        if window.since > known.since:
+            return  # The delta starts beyond what is known: an answer to an earlier life of this mirror.
+        upto = reply.upto if max(window.upto, window.after) <= held else held
+        if reply.since >= known.since and (upto >= held or known.is_cut_off):
+            self.known[replica] = Known(reply.since, upto, reply.more)
 
     def _absorb_row(self, replica: str, row: Row) -> None:
         if row.entry.t <= self.after:

@@ -7,6 +7,8 @@ to be is written back first (DESIGN, "Observe").
 from collections.abc import Generator
 from typing import Final
 
+from msgspec import UNSET
+
 from quorate.adts import cell, queue
 from quorate.adts.log import NOTHING, Seen, Value
 from quorate.adts.specification import Kind
@@ -27,9 +29,11 @@ from quorate.client_sdk.decider import CELL_ROWS
 from quorate.client_sdk.decisions import Recover, Settle
 from quorate.client_sdk.effects import Bury, Done, Items, QueueInfo, QueueSize
 from quorate.client_sdk.mirror import Mirror
+from quorate.client_sdk.payloads import fetch_payloads
 from quorate.client_sdk.tasks import Event, Gathering, Task
 from quorate.quorums.choice import QuorumChoice
 from quorate.quorums.tally import votes_of
+from quorate.timestamps.ballot import Ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 PAGE_ENTRIES: Final = 2000
@@ -37,13 +41,13 @@ PAGE_OBJECTS: Final = 200
 
 
 def _collect(
-    name: str, task: Task, machine: Machine, needed: int, limit: int
-) -> Generator[float, Event, Gathering]:
-    """A fresh look at the object by `needed` votes, up to the end of their logs; nothing is promised."""
+    name: str, task: Task, machine: Machine, needed: int, *, limit: int = CELL_ROWS, payload: bool = True
+) -> Generator[float, Event, frozenset[str]]:
+    """A fresh look at whole logs by `needed` votes; nothing is promised. Returns who answered."""
     mirror, choice = machine.mirror_of(name), machine.choice_of(name)
 
     def request(replica: str) -> Collect:
-        return Collect(name, window=mirror.window(replica, limit, payload=True), known=mirror.ballot)
+        return Collect(name, window=mirror.window(replica, limit, payload), known=mirror.ballot)
 
     round_ = Gathering(task, request, choice.votes)
     whole: set[str] = set()
@@ -60,7 +64,7 @@ def _collect(
 
     yield from round_.wait(is_enough)
     mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
-    return round_
+    return frozenset(whole)
 
 
 def read(name: str, task: Task, machine: Machine) -> OutcomeSteps:
@@ -68,17 +72,17 @@ def read(name: str, task: Task, machine: Machine) -> OutcomeSteps:
     mirror, choice = machine.mirror_of(name), machine.choice_of(name)
     operation = "Read" if name.startswith("register/") else "Get"
     while True:
-        round_ = yield from _collect(name, task, machine, choice.initial_of(operation), CELL_ROWS)
+        answered = yield from _collect(name, task, machine, choice.initial_of(operation))
         timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
         if source is None and mirror.is_decided:
-            return Done(value, f"{operation}/Ok", frozenset(round_.replies))
+            return Done(value, f"{operation}/Ok", answered)
         if source is not None and mirror.is_complete(source, choice.final_of_kind(Kind.BLIND)):
             source.complete = True
             mirror.drop_superseded(timestamp)
-            return Done(value, f"{operation}/Ok", frozenset(round_.replies))
+            return Done(value, f"{operation}/Ok", answered)
         if source is not None and (yield from Blind(name, task, machine).write_back(source.entry)):
             tell_complete(name, (timestamp,), machine)
-            return Done(value, f"{operation}/Ok", frozenset(round_.replies))
+            return Done(value, f"{operation}/Ok", answered)
         yield from decide(name, Settle(), task, machine)
 
 
@@ -89,25 +93,31 @@ def queue_size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSte
     size at some moment of the first: enqueues only add while no dequeue is decided. It counts items, and promises
     nothing about the order of enqueues that run at the same time (docs/verification.md).
     """
-    name = operation.object
-    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
-    needed = choice.initial_of("Size")
-    decided_before = None
-    size = -1
+    mirror = machine.mirror_of(operation.object)
+    mirror.pins += 1
+    try:
+        return (yield from _count(operation.object, mirror, task, machine))
+    finally:
+        mirror.pins -= 1
+
+
+def _count(name: str, mirror: Mirror, task: Task, machine: Machine) -> OutcomeSteps:
+    needed = machine.choice_of(name).initial_of("Size")
+    counted: tuple[Ballot, int] | None = None
     while True:
-        before, summary_before = mirror.decided, mirror.ballot
-        round_ = yield from _collect(name, task, machine, needed, PAGE_ENTRIES)
+        before = mirror.decided if mirror.is_decided else None
+        answered = yield from _collect(name, task, machine, needed, limit=PAGE_ENTRIES, payload=False)
         if not mirror.is_decided:
             yield from decide(name, Settle(), task, machine)
             continue
-        if size >= 0 and mirror.ballot == decided_before:
-            return Done(QueueInfo(size, mirror.summary.horizon), "Size/Ok", frozenset(round_.replies))
+        if counted is not None and counted[0] == mirror.ballot:
+            return Done(QueueInfo(counted[1], mirror.summary.horizon), "Size/Ok", answered)
         machine.count("collected again")
-        if mirror.ballot != before or mirror.ballot != summary_before:
+        if before is None or mirror.ballot != before:
             continue
         waiting = queue.view(mirror.summary, mirror.by_id())
         if (yield from _settle_all(name, waiting, task, machine)):
-            decided_before, size = mirror.ballot, len(waiting)
+            counted = (mirror.ballot, len(waiting)) if mirror.ballot == before else None
 
 
 def _settle_all(
@@ -120,6 +130,9 @@ def _settle_all(
     doubtful = [
         found for found in waiting if found.entry.id not in adopted and not mirror.is_complete(found, final)
     ]
+    missing = {found.entry.t for found in doubtful if found.entry.value is UNSET}
+    if missing:
+        yield from fetch_payloads(task, mirror, missing)  # The mirror takes the values in.
     for found in doubtful:
         if not (yield from Blind(name, task, machine).write_back(found.entry)):
             yield from decide(name, Recover(found.entry, choice.total), task, machine)

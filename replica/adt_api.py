@@ -75,12 +75,15 @@ class FrontEnd(Protocol):
 class Operations:
     """Runs the operations of one application, whose front end lives as long as its event loop."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, lost: str | None) -> None:
         self.limits: Final = limits
+        self._lost: Final = lost
         self.front_end: FrontEnd | None = None
 
     async def run(self, operation: Operation, deadline_s: float | None, wait_s: float = 0.0) -> Any:
         """The result of `operation`. Raises Refusal when it has none."""
+        if self._lost is not None:
+            raise Refusal("store-lost", self._lost)
         if self.front_end is None:
             raise Refusal("unavailable", "the replica is starting", definite=True)
         deadline_s = self._deadline(deadline_s, wait_s)

@@ -38,7 +38,7 @@ Connect = Callable[[Member], FrontEnd]
 def create_app(member: Member, connect: Connect, token: str | None = None) -> FastAPI:
     """The application that answers for `member`; its lifespan runs the front end and the janitor, and closes both and
     the member."""
-    operations = Operations(member.document.limits)
+    operations = Operations(member.document.limits, member.folder.lost)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -43,8 +43,8 @@ BUSY_TIMEOUT_S: Final = 5
 WAL_BYTES_MAX: Final = 16 * 1024 * 1024
 """What a write-ahead log is cut back to after a checkpoint."""
 CHECKPOINT_PAGES: Final = 2000
-VACUUM_PAGES: Final = 2000
-"""Free pages handed back to the file system at a time."""
+VACUUM_PAGES: Final = 500
+"""Free pages that are kept for reuse, and how many are handed back to the file system at a time."""
 
 # What time heals: the disk was full, or another process (a backup) held the file. All else needs a person.
 _PASSING: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -345,13 +345,15 @@ class Database:
     def check(self) -> str | None:
         """What is wrong with the file's structure; None when it is sound. Reads the whole file."""
         found = self.one("PRAGMA quick_check(1)")[0]
-        return None if found == "ok" else str(found)
+        return None if found == "ok" else " ".join(str(found).split())
 
     def give_back_space(self) -> None:
         """Return some free pages to the file system, in a transaction of its own; nothing when there are few."""
         if self.one("PRAGMA freelist_count")[0] > VACUUM_PAGES:
             self._wrote = True
-            self.all(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
+            with _mapped():
+                for _ in range(VACUUM_PAGES):  # The driver takes one step, and each step frees one page.
+                    self._connection.exec_driver_sql("PRAGMA incremental_vacuum(1)")
 
     def sizes(self) -> dict[str, int]:
         """Bytes of the database file and of its write-ahead log."""

@@ -196,7 +196,7 @@ class Store:
     def _evict(self) -> None:
         """Forget the objects that were not used for longest, but none that this transaction has changed."""
         self._flush()
-        while len(self._objects) > OBJECTS_CACHED_MAX // 2:
+        while len(self._objects) > max(1, OBJECTS_CACHED_MAX // 2):
             self._objects.popitem(last=False)
         kept: int = 0
         for name in reversed(list(self._objects)):

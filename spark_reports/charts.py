@@ -15,9 +15,24 @@ from markupsafe import Markup
 from quorate.spark_reports import svg
 from quorate.spark_reports.aggregates import BINS
 from quorate.spark_reports.figures import Figures
-from quorate.spark_reports.wording import duration, percent
+from quorate.spark_reports.wording import counted, duration, percent
 
-AXIS_FLOORS: Final = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
+AXES: Final = (
+    (0.0, 5),
+    (0.5, 5),
+    (0.7, 3),
+    (0.8, 4),
+    (0.9, 5),
+    (0.95, 5),
+    (0.98, 4),
+    (0.99, 5),
+    (0.995, 5),
+    (0.998, 4),
+    (0.999, 5),
+)
+"""Where an axis of shares may begin, and into how many round steps it is then cut up to 1."""
+
+TIME_UNITS: Final = (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3))
 NAME_CHARS_MAX: Final = 40
 
 
@@ -62,10 +77,10 @@ def _both(draw: Callable[[Figures, Frame], Markup]) -> Callable[[Figures], Marku
 def _availability(figures: Figures, frame: Frame) -> Markup:
     rows = figures.operations
     lowest = min(min(row.low, row.predicted_joint, row.predicted_independent) for row in rows)
-    axis_low = max(low for low in AXIS_FLOORS if low <= max(0.0, lowest))
+    axis_low, steps = max(axis for axis in AXES if axis[0] <= max(0.0, lowest))
     scale = svg.Scale(axis_low, 1.0, frame.left, frame.right)
     height = len(rows) * frame.row_height + 34
-    ticks = [axis_low + (1 - axis_low) * step / 4 for step in range(5)]
+    ticks = [axis_low + (1 - axis_low) * step / steps for step in range(steps + 1)]
     parts = list(_axis(scale, [(tick, f"{tick * 100:.6g} %") for tick in ticks], height, frame))
     described = []
     for index, row in enumerate(rows):
@@ -92,7 +107,7 @@ def _live_votes(figures: Figures, frame: Frame) -> Markup:
     described = []
     for index, row in enumerate(figures.live_votes):
         y = _row_middle(frame, index)
-        parts += frame.label(y, f"{row.live_votes} live vote{'' if row.live_votes == 1 else 's'}")
+        parts += frame.label(y, counted(row.live_votes, "live vote"))
         for top, share, css in (
             (y - 11, row.measured_share, "joint"),
             (y + 1, row.independent_share, "independent"),
@@ -111,11 +126,13 @@ def _timeline(figures: Figures, frame: Frame) -> Markup:
     scale = svg.Scale(0.0, span_s, frame.left, frame.right)
     rows = len(figures.downtime) + len(figures.timeline)
     height = rows * frame.row_height + 34
-    parts = list(_axis(scale, [(t, duration(t) if t else "0") for t in _nice_ticks(span_s)], height, frame))
+    parts = list(_axis(scale, _time_ticks(span_s), height, frame))
     for index, down in enumerate(figures.downtime):
         y = _row_middle(frame, index)
         replica = figures.replicas[index]
-        parts += frame.label(y, down.replica, f"up {percent(replica.up_share)}, {replica.outages} outages")
+        parts += frame.label(
+            y, down.replica, f"up {percent(replica.up_share)}, {counted(replica.outages, 'outage')}"
+        )
         parts.append(svg.line(scale.left, y + 9, scale.right, y + 9, "base"))
         parts += _columns(down.down_share, scale, y + 9, figures.window.bin_s, "down")
     for index, row in enumerate(figures.timeline, start=len(figures.downtime)):
@@ -127,7 +144,7 @@ def _timeline(figures: Figures, frame: Frame) -> Markup:
     title = "When replicas were down, and when operations failed"
     described = "; ".join(
         [
-            f"{r.replica}: {r.outages} outages, longest {duration(r.longest_outage_s)}"
+            f"{r.replica}: {counted(r.outages, 'outage')}, longest {duration(r.longest_outage_s)}"
             for r in figures.replicas
         ]
         + [
@@ -183,21 +200,24 @@ def _row_middle(frame: Frame, index: int) -> float:
 def _axis(
     scale: svg.Scale, ticks: Sequence[tuple[float, str]], height: float, frame: Frame
 ) -> Iterator[Markup]:
-    for index, (value, label) in enumerate(ticks):
+    for value, label in ticks:
         x = scale(value)
-        # On a narrow drawing the outermost labels would be cut off at the edges.
-        anchor = "middle" if frame.label_width else ("start" if index == 0 else "middle")
-        anchor = "end" if index == len(ticks) - 1 and not frame.label_width else anchor
+        # Labels at the very edge would be cut off.
+        anchor = "end" if x > frame.width - 30 else "start" if x < 30 else "middle"
         yield svg.line(x, 2, x, height - 26, "grid")
         yield svg.text(x, height - 10, label, "tick", anchor)
 
 
-def _nice_ticks(span: float) -> list[float]:
-    """Give up to six round steps from 0 that lie within the span."""
-    rough = span / 5
-    unit = 10.0 ** floor(log10(rough))
-    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
-    return [step * index for index in range(floor(span / step) + 1)]
+def _time_ticks(span_s: float) -> list[tuple[float, str]]:
+    """Give three to eight round times from 0 on that lie within the span, all written in one unit."""
+    unit, unit_s = next((name, size) for name, size in TIME_UNITS if span_s >= 2 * size or name == "ms")
+    rough = span_s / unit_s / 6
+    power = 10.0 ** floor(log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
+    count = floor(span_s / unit_s / step)
+    return [
+        (index * step * unit_s, f"{index * step:g} {unit}" if index else "0") for index in range(count + 1)
+    ]
 
 
 availability_chart = _both(_availability)

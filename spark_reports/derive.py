@@ -5,7 +5,8 @@ between their predictions is then due to replicas failing together and to nothin
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Final
 
 from quorate.quorums.availability import (
@@ -22,6 +23,7 @@ from quorate.spark_reports.figures import (
     FORMAT,
     ChoiceFigures,
     ClassFigures,
+    ComparisonFigures,
     DownRow,
     Figures,
     LiveVoteFigures,
@@ -34,6 +36,9 @@ from quorate.spark_reports.figures import (
 
 US_PER_S: Final = 1e6
 UP_SETS_MAX: Final = 32
+
+Blocks = Mapping[tuple[str, str], list[Block]]
+"""Stretches of time of each (choice, operation), in order; the same stretches for all."""
 
 
 class _Model:
@@ -62,6 +67,9 @@ class _Model:
 def derive(found: Aggregates, choices: Choices) -> Figures:
     """Derive all figures from the aggregates of a run."""
     model = _Model(found, choices)
+    blocks = _blocks(found)
+    operations = _operations(found, choices, model, blocks)
+    order = {(c.choice, c.operation): index for index, c in enumerate(choices.operations())}
     return Figures(
         format=FORMAT,
         window=WindowFigures(
@@ -74,11 +82,12 @@ def derive(found: Aggregates, choices: Choices) -> Figures:
         replicas=_replicas(found, model),
         live_votes=_live_votes(model),
         up_sets=_up_sets(model),
-        operations=_operations(found, choices, model),
+        operations=operations,
+        comparisons=_comparisons(operations, blocks),
         choices=_choices(found, choices, model),
         classes=_classes(found, choices, model),
-        latencies=found.latencies,
-        timeline=_timeline(found),
+        latencies=tuple(sorted(found.latencies, key=lambda row: order[row.choice, row.operation])),
+        timeline=tuple(sorted(_timeline(found), key=lambda row: order[row.choice, row.operation])),
         downtime=_downtime(found, model),
         rejected=found.rejected,
     )
@@ -114,11 +123,12 @@ def _up_sets(model: _Model) -> tuple[UpSetFigures, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.share, row.up))[:UP_SETS_MAX])
 
 
-def _operations(found: Aggregates, choices: Choices, model: _Model) -> tuple[OperationFigures, ...]:
+def _operations(
+    found: Aggregates, choices: Choices, model: _Model, blocks: Blocks
+) -> tuple[OperationFigures, ...]:
     outcomes: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for row in found.classes:
         outcomes[row.choice, row.operation][row.outcome] += row.operations
-    blocks = _blocks(found)
     return tuple(
         _operation(normal, outcomes[normal.choice, normal.operation], blocks, found, model)
         for normal in choices.operations()
@@ -129,7 +139,7 @@ def _operations(found: Aggregates, choices: Choices, model: _Model) -> tuple[Ope
 def _operation(
     normal: ClassQuorum,
     outcomes: Mapping[str, int],
-    blocks: Mapping[tuple[str, str], list[Block]],
+    blocks: Blocks,
     found: Aggregates,
     model: _Model,
 ) -> OperationFigures:
@@ -166,6 +176,27 @@ def _operation(
     )
 
 
+def _comparisons(operations: Sequence[OperationFigures], blocks: Blocks) -> tuple[ComparisonFigures, ...]:
+    """Compare each operation of an ADT under each two choices, the first in file order named first."""
+    same = (
+        (one, other)
+        for one, other in combinations(operations, 2)
+        if (one.adt, one.operation) == (other.adt, other.operation)
+    )
+    return tuple(_comparison(one, other, blocks) for one, other in same)
+
+
+def _comparison(one: OperationFigures, other: OperationFigures, blocks: Blocks) -> ComparisonFigures:
+    pairs = (one.choice, one.operation), (other.choice, other.operation)
+    paired = None
+    if all(pair in blocks for pair in pairs):
+        paired = confidence.block_bootstrap_difference(blocks[pairs[0]], blocks[pairs[1]])
+    trials = confidence.wilson_difference(one.measured, one.wilson, other.measured, other.wilson)
+    low, high = confidence.widest(trials, paired)
+    difference = one.measured - other.measured
+    return ComparisonFigures(one.adt, one.operation, one.choice, other.choice, difference, low, high)
+
+
 def _share_with_enough(live: list[LiveCount], needed: int) -> float | None:
     """Give the share of attempts that began while enough votes were live, or None if none began within the trace."""
     known = [(row.live_votes, row.operations) for row in live if row.live_votes is not None]
@@ -173,7 +204,7 @@ def _share_with_enough(live: list[LiveCount], needed: int) -> float | None:
     return sum(operations for votes, operations in known if votes >= needed) / total if total else None
 
 
-def _blocks(found: Aggregates) -> dict[tuple[str, str], list[Block]]:
+def _blocks(found: Aggregates) -> Blocks:
     """Gather timeline bins into blocks, for each choice and operation; nothing if the run is too short."""
     longest_us = max(
         (row.longest_us for row in found.shortages),
@@ -241,13 +272,13 @@ def _classes(found: Aggregates, choices: Choices, model: _Model) -> tuple[ClassF
     )
 
 
-def _timeline(found: Aggregates) -> tuple[TimelineRow, ...]:
+def _timeline(found: Aggregates) -> list[TimelineRow]:
     attempts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0] * BINS)
     failed: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0] * BINS)
     for row in found.bins:
         attempts[row.choice, row.operation][row.bin] += row.ok + row.unavailable + row.unknown
         failed[row.choice, row.operation][row.bin] += row.unavailable + row.unknown
-    return tuple(TimelineRow(*pair, tuple(attempts[pair]), tuple(failed[pair])) for pair in sorted(attempts))
+    return [TimelineRow(*pair, tuple(attempts[pair]), tuple(failed[pair])) for pair in attempts]
 
 
 def _downtime(found: Aggregates, model: _Model) -> tuple[DownRow, ...]:

@@ -62,6 +62,13 @@ KEYS: Final[Mapping[str, str]] = {
     "operations[].attempts_outside_trace": "attempts begun while the state of some replica is unknown",
     "operations[].ok_while_short": "answered although fewer than needed_votes were live at the start",
     "operations[].failed_while_enough": "not answered although needed_votes were live at the start",
+    "comparisons[].adt": "abstract data type",
+    "comparisons[].operation": "an operation that was run under both choices",
+    "comparisons[].choice": "one quorum choice",
+    "comparisons[].other": "another",
+    "comparisons[].difference": "measured availability under choice less that under other",
+    "comparisons[].low": "lower end of its 95 % interval, the lower of Newcombe's and a paired bootstrap over blocks",
+    "comparisons[].high": "upper end: the higher of both",
     "choices[].choice": "a quorum choice of choices.json, run or not",
     "choices[].adt": "its abstract data type",
     "choices[].operation": "one of its operations",
@@ -208,6 +215,19 @@ class OperationFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparisonFigures:
+    """How much more available an operation was under one choice than under another."""
+
+    adt: str
+    operation: str
+    choice: str
+    other: str
+    difference: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class TimelineRow:
     """One row of the timeline; lists have one entry per bin."""
 
@@ -235,6 +255,7 @@ class Figures:
     live_votes: tuple[LiveVoteFigures, ...]
     up_sets: tuple[UpSetFigures, ...]
     operations: tuple[OperationFigures, ...]
+    comparisons: tuple[ComparisonFigures, ...]
     choices: tuple[ChoiceFigures, ...]
     classes: tuple[ClassFigures, ...]
     latencies: tuple[Latency, ...]

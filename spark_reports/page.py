@@ -33,7 +33,12 @@ def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool) -> s
         keep_trailing_newline=True,
     )
     environment.globals.update(
-        percent=wording.percent, duration=wording.duration, symbol=charts.symbol, bins=BINS
+        percent=wording.percent,
+        duration=wording.duration,
+        signed=wording.signed,
+        counted=wording.counted,
+        symbol=charts.symbol,
+        bins=BINS,
     )
     template = environment.from_string(files(__package__).joinpath(TEMPLATE).read_text(encoding="utf-8"))
     operations = figures.operations
@@ -46,7 +51,7 @@ def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool) -> s
         answer=wording.answer(figures),
         started=started.strftime("%Y-%m-%d %H:%M:%S UTC"),
         lasted=wording.duration(figures.window.end_s - figures.window.start_s),
-        attempts=f"{sum(row.attempts for row in operations):,}",
+        attempts=sum(row.attempts for row in operations),
         unknown=sum(row.unknown for row in operations),
         blocked=bool(operations) and all(row.block_bootstrap is not None for row in operations),
         lucky=sum(row.ok_while_short for row in operations),

@@ -1,26 +1,30 @@
 """Numbers and findings in words: how a figure is written, and the sentences that open a report."""
 
-from itertools import permutations
-from typing import NamedTuple
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Final, NamedTuple
 
-from quorate.spark_reports.figures import Figures, OperationFigures
+from quorate.spark_reports.figures import ComparisonFigures, Figures, OperationFigures
 
-POINTS_WORTH_SAYING = 0.0005
+SHARE_WORTH_SAYING: Final = 0.0005
+NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 
 
 def percent(share: float) -> str:
     """Write a share so that what is missing to 100 % keeps about two digits; only 1 is written 100 %.
 
-    >>> [percent(share) for share in (1.0, 0.99954, 0.9954, 0.954, 0.99999999, 0.0)]
-    ['100 %', '99.954 %', '99.54 %', '95.4 %', '> 99.999 %', '0.0 %']
+    The blank before the sign does not break.
+
+    >>> [percent(share).replace(NO_BREAK, "_") for share in (1.0, 0.99954, 0.9954, 0.954, 0.99999999, 0.0)]
+    ['100_%', '99.954_%', '99.54_%', '95.4_%', '>_99.999_%', '0.0_%']
     """
     missing = 1 - share
     if missing <= 0:
-        return "100 %"
+        return f"100{NO_BREAK}%"
     if missing < 1e-5:
-        return "> 99.999 %"
+        return f">{NO_BREAK}99.999{NO_BREAK}%"
     decimals = 1 if missing >= 0.01 else 2 if missing >= 0.001 else 3
-    return f"{share * 100:.{decimals}f} %"
+    return f"{share * 100:.{decimals}f}{NO_BREAK}%"
 
 
 def points(difference: float) -> str:
@@ -29,46 +33,51 @@ def points(difference: float) -> str:
     return f"{size:.1f} points" if size >= 1 else f"{size:.2f} points"
 
 
+def counted(number: int, thing: str) -> str:
+    """Write a number of things: `1 outage`, `2 outages`."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def signed(difference: float) -> str:
+    """Write a difference between shares in percentage points with its sign, a true minus where there is one."""
+    return f"{difference * 100:+.2f}".replace("-", "\N{MINUS SIGN}")
+
+
 def duration(seconds: float) -> str:
     """Write a duration with three digits and the unit that suits it."""
     for unit, length_s in (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3)):
         # Minutes and hours only where they are plainly easier to read than seconds.
         if seconds >= length_s * (2 if length_s > 1 else 1):
-            return f"{seconds / length_s:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} µs"
+            return f"{seconds / length_s:.3g}{NO_BREAK}{unit}"
+    return f"{seconds * 1e6:.3g}{NO_BREAK}µs"
 
 
 class Trade(NamedTuple):
-    """Two operations under two choices, each choice the better one for its own operation."""
+    """Two operations under two choices, of which each is the better one for one of the operations."""
 
-    gained: tuple[OperationFigures, OperationFigures]
-    paid: tuple[OperationFigures, OperationFigures]
+    gained: ComparisonFigures
+    paid: ComparisonFigures
 
     @property
-    def smaller_gain(self) -> float:
-        return min(better.measured - worse.measured for better, worse in (self.gained, self.paid))
+    def smaller(self) -> float:
+        return min(abs(self.gained.difference), abs(self.paid.difference))
 
     @property
     def certain(self) -> bool:
-        """Whether in both cases the intervals of confidence lie apart."""
-        return all(better.low > worse.high for better, worse in (self.gained, self.paid))
+        """Whether both differences have a sign that their 95 % intervals do not leave open."""
+        return all(row.low > 0 or row.high < 0 for row in self)
 
 
-def best_trade(operations: tuple[OperationFigures, ...]) -> Trade | None:
-    """Find the pair of choices and operations in which both differences are largest, or None if nothing is traded."""
-    by_pair = {(row.adt, row.choice, row.operation): row for row in operations}
-    trades = []
-    for adt in {row.adt for row in operations}:
-        choices = sorted({row.choice for row in operations if row.adt == adt})
-        names = sorted({row.operation for row in operations if row.adt == adt})
-        for one, other in permutations(choices, 2):
-            for first, second in permutations(names, 2):
-                keys = [(adt, one, first), (adt, other, first), (adt, other, second), (adt, one, second)]
-                if all(key in by_pair for key in keys):
-                    rows = [by_pair[key] for key in keys]
-                    trades.append(Trade((rows[0], rows[1]), (rows[2], rows[3])))
-    worth = [trade for trade in trades if trade.smaller_gain >= POINTS_WORTH_SAYING]
-    return max(worth, key=lambda trade: (trade.smaller_gain, trade.gained[0].choice), default=None)
+def best_trade(comparisons: Sequence[ComparisonFigures]) -> Trade | None:
+    """Find the two choices and operations for which most is traded, or None if nothing worth saying is."""
+    trades = [
+        Trade(*sorted(pair, key=lambda row: -row.difference))
+        for pair in combinations(comparisons, 2)
+        if (pair[0].adt, pair[0].choice, pair[0].other) == (pair[1].adt, pair[1].choice, pair[1].other)
+        and pair[0].difference * pair[1].difference < 0
+    ]
+    worth = [trade for trade in trades if trade.smaller >= SHARE_WORTH_SAYING]
+    return max(worth, key=lambda trade: (trade.certain, trade.smaller), default=None)
 
 
 def answer(figures: Figures) -> list[str]:
@@ -77,28 +86,35 @@ def answer(figures: Figures) -> list[str]:
         return [
             "No operation was measured. What each quorum choice would have given on this trace stands below.",
         ]
-    trade = best_trade(figures.operations)
-    first = _trade_sentence(trade) if trade else _plain_sentence(figures.operations)
+    trade = best_trade(figures.comparisons)
+    first = _trade_sentence(trade, figures.operations) if trade else _plain_sentence(figures.operations)
     return [first, _model_sentence(figures.operations)]
 
 
-def _trade_sentence(trade: Trade) -> str:
-    (a, a_other), (b, b_other) = trade.gained, trade.paid
+def _trade_sentence(trade: Trade, operations: Sequence[OperationFigures]) -> str:
+    measured = {(row.choice, row.operation): percent(row.measured) for row in operations}
+    gained, paid = trade
+    choice, other = gained.choice, gained.other
     certainty = (
-        "The 95 % intervals lie apart in both cases."
+        "Both differences are larger than chance would make them (95 % intervals)."
         if trade.certain
-        else "The 95 % intervals still overlap: a longer run would have to confirm it."
+        else "One of these differences may be chance (95 % intervals): a longer run has to confirm it."
     )
     return (
-        f"{a.choice} answered {percent(a.measured)} of {a.operation} and {percent(b_other.measured)} of "
-        f"{b.operation}; {b.choice} answered {percent(a_other.measured)} of {a.operation} and "
-        f"{percent(b.measured)} of {b.operation}: choosing between them trades "
-        f"{points(a.measured - a_other.measured)} of {a.operation} against "
-        f"{points(b.measured - b_other.measured)} of {b.operation}. {certainty}"
+        f"{choice} answered {measured[choice, gained.operation]} of {gained.operation} and "
+        f"{measured[choice, paid.operation]} of {paid.operation}, {other} "
+        f"{measured[other, gained.operation]} and {measured[other, paid.operation]}: "
+        f"going from {other} to {choice} buys {_with_interval(gained, 1)} of {gained.operation} for "
+        f"{_with_interval(paid, -1)} of {paid.operation}. {certainty}"
     )
 
 
-def _plain_sentence(operations: tuple[OperationFigures, ...]) -> str:
+def _with_interval(row: ComparisonFigures, sign: int) -> str:
+    low, high = sorted((sign * row.low, sign * row.high))
+    return f"{points(row.difference)} ({low * 100:.2g} to {high * 100:.2g})"
+
+
+def _plain_sentence(operations: Sequence[OperationFigures]) -> str:
     worst = min(operations, key=lambda row: row.measured)
     if worst.measured == 1:
         attempts = sum(row.attempts for row in operations)
@@ -111,7 +127,7 @@ def _plain_sentence(operations: tuple[OperationFigures, ...]) -> str:
     )
 
 
-def _model_sentence(operations: tuple[OperationFigures, ...]) -> str:
+def _model_sentence(operations: Sequence[OperationFigures]) -> str:
     def worst(model: str) -> tuple[float, OperationFigures]:
         gaps = [(abs(getattr(row, model) - row.measured), row) for row in operations]
         return max(gaps, key=lambda gap: gap[0])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.api_specs.cluster import BadCluster, parse
+from quorate.api_specs.cluster import BadCluster, ChoiceRule, parse
 from quorate.cli.document import new_document, read_document, write_new
 from quorate.cli.failure import Usage
 
@@ -33,15 +33,15 @@ def test_new_document_is_valid_for_any_number_of_replicas(count: int) -> None:
 
 
 def test_alternative_in_the_comments_is_a_valid_choice() -> None:
-    classes = {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)}
-    text = new_document(URLS, rules=[("queue/orders-*", "queue", classes, True)])
+    classes: dict[str, tuple[int, int]] = {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)}
+    text = new_document(URLS, rules=[ChoiceRule("queue/orders-*", classes)])
     shown = '"Enq/Ok" = [0, 1], "Deq/Ok" = [3, 1], "Deq/Empty" = [3, 0]'
     assert shown in " ".join(line.removeprefix("#").strip() for line in text.splitlines())
     assert parse(text).choice_of("queue/orders-1").sizes("Deq/Ok") == (3, 1)
 
 
 def test_rules_stand_above_the_majorities() -> None:
-    text = new_document(URLS, rules=[("queue/lecture", "queue", {}, False)])
+    text = new_document(URLS, rules=[ChoiceRule("queue/lecture", collect=False)])
     assert not parse(text).rule_of("queue/lecture").collect
     assert parse(text).rule_of("queue/other").collect
 

@@ -4,7 +4,7 @@ from quorate.adts.log import Decision, Entry, Summary, Value
 from quorate.api_specs.messages import Collected, Row, Status
 from quorate.cli.trace import Column, Trace, column_of, decided_text, event_text, traces_of
 from quorate.timestamps.ballot import NO_BALLOT
-from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
+from quorate.timestamps.timestamp import ZERO, Timestamp, make
 
 T = [ZERO, *(make(1_700_000_000_000_000 + number, 0, "s") for number in range(1, 8))]
 
@@ -68,7 +68,10 @@ def test_collected_logs_look_like_the_lecture() -> None:
 
 
 def test_unreachable_replica_leaves_its_column_blank_and_says_why() -> None:
-    replies = {"r1": {"queue/q": log(entry(1, "x"))}, "r2": "connection refused"}
+    replies: dict[str, dict[str, Collected] | str] = {
+        "r1": {"queue/q": log(entry(1, "x"))},
+        "r2": "connection refused",
+    }
     (trace,) = traces_of(replies, "queue/q")
     assert trace.columns["r2"].trouble == "connection refused"
     assert trace.footer() == [("horizon", ["0", ""]), ("fence", ["0", ""])]
@@ -112,8 +115,9 @@ def test_adopted_entries_stand_below() -> None:
 
 
 def test_log_longer_than_a_page_is_marked() -> None:
-    assert column_of("queue/q", Collected(Status(), upto=T[3])).cut
-    assert not column_of("queue/q", Collected(Status(), upto=INFINITY)).cut
+    full_page = log(entry(1, "x"), entry(2, "y"))
+    assert column_of("queue/q", full_page, 2).cut
+    assert not column_of("queue/q", full_page, 3).cut
 
 
 def test_whole_timestamps_on_request() -> None:

@@ -1,0 +1,56 @@
+"""What passes between a decider, its callers and the front end around them. Pure values and a protocol."""
+
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from quorate.api_specs.messages import Commit
+from quorate.client_sdk.decisions import Wish
+from quorate.client_sdk.effects import Failed
+from quorate.client_sdk.tasks import Task
+from quorate.timestamps.timestamp import Timestamp
+
+
+class Verdict(Struct, frozen=True):
+    """What a decision tells its caller: a result and the replicas it rests on, or a failure."""
+
+    result: Any = None
+    answered: frozenset[str] = frozenset()
+    failed: Failed | None = None
+
+
+class Asked(Struct, eq=False):
+    """A wish, whom to tell the result, and until when it is wanted."""
+
+    wish: Wish
+    task: Task
+    is_proposed: bool = False
+    """Whether something that grants it was sent: from then on its outcome may be unknown."""
+
+
+class Machine(Protocol):
+    """What a decider needs of the front end around it."""
+
+    def stamp(self) -> Timestamp:
+        """A new timestamp of this front end."""
+
+    def random(self) -> float:
+        """A number in [0, 1) from the front end's seed."""
+
+    def oldest_remembered(self) -> Timestamp:
+        """What has a lower timestamp is beyond all retries, and may be forgotten."""
+
+    def recent_max(self) -> int:
+        """Keyed decisions that a summary remembers."""
+
+    def payload_source(self) -> str:
+        """The replica to ask for payloads; the others send ids and timestamps."""
+
+    def resolve(self, asked: Asked, verdict: Verdict) -> None:
+        """Tell the caller."""
+
+    def send_lazily(self, replica: str, request: Commit) -> None:
+        """Send along with the next message to that replica."""
+
+    def count(self, what: str) -> None:
+        """Add one to a counter."""

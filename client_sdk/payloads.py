@@ -1,0 +1,28 @@
+"""Payloads on demand: one replica sends them unasked, the others only ids and timestamps. Pure."""
+
+from collections.abc import Generator
+
+from quorate.adts.log import Value
+from quorate.api_specs.messages import Collect, Collected
+from quorate.client_sdk.mirror import Mirror
+from quorate.client_sdk.tasks import Event, Gathering, Task
+from quorate.timestamps.timestamp import Timestamp
+
+
+def fetch_payloads(
+    task: Task, mirror: Mirror, missing: set[Timestamp]
+) -> Generator[float, Event, dict[Timestamp, Value]]:
+    """The values of these entries, from whichever replicas hold them; Expired when no replica that answers does."""
+    request = Collect(mirror.name, wanted=tuple(sorted(missing)), known=mirror.ballot)
+    round_ = Gathering(task, lambda _: request, mirror.votes)
+    found: dict[Timestamp, Value] = {}
+
+    def is_found() -> bool:
+        for reply in round_.replies.values():
+            assert isinstance(reply, Collected)
+            rows = (row.entry for row in reply.rows)
+            found.update({entry.t: entry.value for entry in rows if isinstance(entry.value, str)})
+        return missing <= found.keys()
+
+    yield from round_.wait(is_found)
+    return found

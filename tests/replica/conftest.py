@@ -1,0 +1,67 @@
+"""A member of a one-replica cluster and its application, on real files; requests go through ASGI, no socket needed."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.limits import DEFAULTS, Limits
+from quorate.replica.app import create_app
+from quorate.replica.embedded import embedded_front_end
+from quorate.replica.identity import open_folder
+from quorate.replica.member import Member
+from quorate.replica.store import Store
+
+Serving = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
+
+
+def one_replica(limits: Limits = DEFAULTS, store: str = "") -> ClusterDocument:
+    """A cluster of r1 alone: every operation needs it, and it is enough."""
+    return ClusterDocument("test", (ReplicaInfo("r1", "http://127.0.0.1:7001", store=store),), limits=limits)
+
+
+@pytest.fixture
+def document() -> ClusterDocument:
+    """The document of most tests: bodies are small, so that a large one is quickly made."""
+    return one_replica(
+        Limits(body_bytes_max=20_000, value_bytes_max=5_000, batch_items_max=10, requests_max=10)
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path, document: ClusterDocument) -> Iterator[Store]:
+    """An empty store on disk."""
+    folder = open_folder(tmp_path / "data", document, "r1")
+    assert folder.database is not None
+    opened = Store(folder.database)
+    yield opened
+    opened.close()
+    folder.close()
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Serving:
+    """Serves a document's r1 from a folder; the client speaks to the application directly."""
+
+    @asynccontextmanager
+    async def serve(document: ClusterDocument, token: str | None = None) -> AsyncIterator[httpx.AsyncClient]:
+        member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+        app = create_app(member, lambda each: embedded_front_end(each, token), token)
+        transport = httpx.ASGITransport(app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://r1") as client,
+        ):
+            yield client
+
+    return serve
+
+
+@pytest.fixture
+async def client(serving: Serving, document: ClusterDocument) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of r1, which serves `document`."""
+    async with serving(document) as opened:
+        yield opened

@@ -1,0 +1,133 @@
+"""Concurrent work shares commits; what fails, fails alone; nothing is answered before it is on disk."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from quorate.adts.log import Entry, Value
+from quorate.replica.committer import Committer, Overloaded
+from quorate.replica.database import StorageFailed
+from quorate.replica.identity import open_folder
+from quorate.replica.ports import ObjectState, PutRow, PutState
+from quorate.replica.store import Store
+from quorate.timestamps.timestamp import make
+from tests.replica.conftest import one_replica
+
+SMALL = Value("1")
+BIG = Value('"' + "x" * 200_000 + '"')
+
+
+@pytest.fixture
+async def opened(tmp_path: Path) -> AsyncIterator[tuple[Store, Committer]]:
+    folder = open_folder(tmp_path / "data", one_replica(), "r1")
+    assert folder.database is not None
+    store = Store(folder.database)
+    committer = Committer(store, jobs_max=50)
+    committer.start()
+    yield store, committer
+    committer.stop()
+    folder.close()
+
+
+def write(store: Store, number: int, value: Value = SMALL) -> int:
+    t = make(number, 0, "a")
+    store.apply([PutRow("queue/q", Entry(t, t, value)), PutState(ObjectState("queue/q"))])
+    return number
+
+
+class Blocker:
+    """Keeps the writer busy until it is let go, so that what is submitted meanwhile waits together."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.leave = threading.Event()
+
+    def __call__(self, _: Store) -> None:
+        self.entered.set()
+        assert self.leave.wait(30)
+
+
+async def test_work_that_waits_together_shares_one_commit(opened: tuple[Store, Committer]) -> None:
+    store, committer = opened
+    blocker = Blocker()
+    first = asyncio.ensure_future(committer.submit(blocker))
+    await asyncio.to_thread(blocker.entered.wait, 30)
+    rest = [asyncio.ensure_future(committer.submit(partial(write, number=number))) for number in range(1, 41)]
+    await asyncio.sleep(0)
+    before = store.commits
+    blocker.leave.set()
+    assert await asyncio.gather(*rest) == list(range(1, 41))
+    await first
+    assert store.commits == before + 1
+
+
+async def test_reading_costs_no_commit(opened: tuple[Store, Committer]) -> None:
+    store, committer = opened
+    before = store.commits
+    assert await committer.submit(lambda log: log.state("queue/q")) is None
+    assert store.commits == before
+
+
+async def test_work_that_raises_fails_alone(opened: tuple[Store, Committer]) -> None:
+    _, committer = opened
+
+    def broken(log: Store) -> None:
+        write(log, 99)
+        raise LookupError("broken")
+
+    blocker = Blocker()
+    first = asyncio.ensure_future(committer.submit(blocker))
+    await asyncio.to_thread(blocker.entered.wait, 30)
+    good = asyncio.ensure_future(committer.submit(lambda log: write(log, 1)))
+    bad = asyncio.ensure_future(committer.submit(broken))
+    await asyncio.sleep(0)
+    blocker.leave.set()
+    assert await good == 1
+    with pytest.raises(LookupError):
+        await bad
+    await first
+    stored = await committer.submit(lambda log: log.stored("queue/q", [make(1, 0, "a"), make(99, 0, "a")]))
+    assert stored == {make(1, 0, "a")}
+    assert committer.problem is None
+
+
+async def test_more_than_the_queue_holds_is_refused(opened: tuple[Store, Committer]) -> None:
+    _, committer = opened
+    blocker = Blocker()
+    running = [asyncio.ensure_future(committer.submit(blocker))]
+    await asyncio.to_thread(blocker.entered.wait, 30)
+    running += [asyncio.ensure_future(committer.submit(lambda _: None)) for _ in range(50)]
+    await asyncio.sleep(0)
+    with pytest.raises(Overloaded):
+        await committer.submit(lambda _: None)
+    blocker.leave.set()
+    await asyncio.gather(*running)
+
+
+async def test_full_disk_fails_the_work_and_the_store_recovers(opened: tuple[Store, Committer]) -> None:
+    store, committer = opened
+    database = store._database
+    await committer.submit(lambda _: database.all("PRAGMA max_page_count = 1"))  # As low as the file is now.
+    with pytest.raises(StorageFailed, match="full"):
+        await committer.submit(lambda log: write(log, 1, BIG))
+    assert committer.problem is not None
+    assert not committer.in_doubt
+    await committer.submit(lambda _: database.all("PRAGMA max_page_count = 1000000"))
+    assert await committer.submit(lambda log: write(log, 2)) == 2
+    assert committer.problem is None
+    assert await committer.submit(lambda log: log.stored("queue/q", [make(1, 0, "a")])) == set()
+
+
+async def test_error_that_time_does_not_heal_ends_all_work(opened: tuple[Store, Committer]) -> None:
+    store, committer = opened
+    database = store._database
+    with pytest.raises(StorageFailed):
+        await committer.submit(lambda _: database.all("SELECT * FROM no_such_table"))
+    assert committer.in_doubt
+    assert "restart" in str(committer.problem)
+    with pytest.raises(StorageFailed, match="restart"):
+        await committer.submit(lambda log: write(log, 1))

@@ -1,0 +1,159 @@
+"""A replica starts on its own folder, and on no other."""
+
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.replica.identity import (
+    DATABASE_FILE,
+    IDENTITY_FILE,
+    FolderRefused,
+    format_store,
+    open_folder,
+)
+from quorate.replica.store import Store
+
+STORE = "0123456789abcdef"
+
+
+def cluster(store: str = "", name: str = "test") -> ClusterDocument:
+    replicas = (
+        ReplicaInfo("r1", "http://127.0.0.1:7001", store=store),
+        ReplicaInfo("r2", "http://127.0.0.1:7002"),
+    )
+    return ClusterDocument(name, replicas)
+
+
+def start_and_stop(path: Path, document: ClusterDocument, replica_id: str = "r1") -> str:
+    folder = open_folder(path, document, replica_id)
+    folder.abandon()
+    assert folder.lost is None
+    return folder.identity.store
+
+
+def test_first_start_makes_the_folder_and_later_ones_find_it(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "data"
+    made = start_and_stop(path, cluster())
+    assert start_and_stop(path, cluster()) == made
+    assert start_and_stop(path, cluster(store=made)) == made
+    assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    for file in path.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+
+
+def test_each_start_is_a_new_incarnation(tmp_path: Path) -> None:
+    incarnations = set()
+    for _ in range(3):
+        folder = open_folder(tmp_path, cluster(), "r1")
+        incarnations.add(folder.incarnation)
+        folder.abandon()
+    assert len(incarnations) == 3
+
+
+@pytest.mark.parametrize(
+    ("document", "replica_id", "sentence"),
+    [
+        (cluster(), "r2", "belongs to replica 'r1'"),
+        (cluster(name="other"), "r1", "belongs to cluster 'test'"),
+        (cluster(store=STORE), "r1", "votes from store 0123456789abcdef"),
+        (cluster(), "r9", "has no replica 'r9'"),
+    ],
+)
+def test_folder_of_another_is_refused(
+    tmp_path: Path, document: ClusterDocument, replica_id: str, sentence: str
+) -> None:
+    start_and_stop(tmp_path, cluster())
+    with pytest.raises(FolderRefused, match=sentence):
+        open_folder(tmp_path, document, replica_id)
+
+
+def test_database_of_another_is_refused_when_its_identity_file_was_swapped(tmp_path: Path) -> None:
+    start_and_stop(tmp_path / "a", cluster())
+    start_and_stop(tmp_path / "b", cluster())
+    (tmp_path / "a" / DATABASE_FILE).replace(tmp_path / "b" / DATABASE_FILE)
+    with pytest.raises(FolderRefused, match="different stores"):
+        open_folder(tmp_path / "b", cluster(), "r1")
+
+
+def test_newer_schema_is_refused(tmp_path: Path) -> None:
+    start_and_stop(tmp_path, cluster())
+    file = tmp_path / IDENTITY_FILE
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"schema": 99}))
+    with pytest.raises(FolderRefused, match="newer release"):
+        open_folder(tmp_path, cluster(), "r1")
+
+
+def test_folder_in_use_is_refused_and_free_again_when_its_process_is_killed(tmp_path: Path) -> None:
+    script = (
+        "import sys, msgspec; from pathlib import Path; from quorate.api_specs.cluster import from_json\n"
+        "from quorate.replica.identity import open_folder\n"
+        "kept = open_folder(Path(sys.argv[1]), from_json(msgspec.json.decode(sys.argv[2])), 'r1')\n"
+        "print('open', flush=True); sys.stdin.read()"
+    )
+    text = msgspec.json.encode(cluster()).decode()
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path), text],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        with pytest.raises(FolderRefused, match="in use by another process"):
+            open_folder(tmp_path, cluster(), "r1")
+        process.kill()
+    start_and_stop(tmp_path, cluster())
+
+
+def test_empty_folder_of_a_member_may_not_vote(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path, cluster(store=STORE), "r1")
+    folder.abandon()
+    assert folder.database is None
+    assert folder.lost is not None
+    assert "promises are forgotten" in folder.lost
+    assert not (tmp_path / DATABASE_FILE).exists()
+
+
+def test_folder_whose_database_is_gone_may_not_vote(tmp_path: Path) -> None:
+    start_and_stop(tmp_path, cluster())
+    for file in tmp_path.glob(DATABASE_FILE + "*"):
+        file.unlink()
+    folder = open_folder(tmp_path, cluster(), "r1")
+    folder.abandon()
+    assert folder.lost is not None
+
+
+def test_formatted_store_has_the_id_of_the_document_and_is_made_once(tmp_path: Path) -> None:
+    document = cluster(store=STORE)
+    assert format_store(tmp_path, document, "r1") == STORE
+    assert start_and_stop(tmp_path, document) == STORE
+    with pytest.raises(FolderRefused, match="already holds a store"):
+        format_store(tmp_path, document, "r1")
+
+
+@pytest.mark.parametrize("offset", [0, 4096])
+def test_damaged_database_is_refused_loudly(tmp_path: Path, offset: int) -> None:
+    start_and_stop(tmp_path, cluster())
+    file = tmp_path / DATABASE_FILE
+    damaged = bytearray(file.read_bytes())
+    damaged[offset : offset + 2000] = b"\xff" * 2000
+    file.write_bytes(damaged)
+    with pytest.raises(FolderRefused, match=r"replica\.sqlite3.*Do not delete it"):
+        open_folder(tmp_path, cluster(), "r1")
+
+
+def test_creation_that_was_cut_off_is_begun_again(tmp_path: Path) -> None:
+    (tmp_path / DATABASE_FILE).touch()
+    start_and_stop(tmp_path, cluster())
+    (tmp_path / IDENTITY_FILE).unlink()
+    folder = open_folder(tmp_path, cluster(), "r1")
+    assert folder.database is not None
+    assert Store(folder.database).count() == 0
+    assert (tmp_path / IDENTITY_FILE).exists()
+    folder.abandon()

