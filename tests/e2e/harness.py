@@ -9,12 +9,12 @@ import secrets
 import signal
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.api_specs.messages import Accepted, Append, Appended, Batch, BatchReply, Status
 from quorate.cli.document import DEFAULT_NAME, new_document, write_new
 from quorate.cli.local_cluster import LocalCluster, free_ports
@@ -29,8 +29,6 @@ from quorate.timestamps.timestamp import Timestamp
 ROOT: Final = Path(__file__).parents[2]
 WAIT_S: Final = 30.0
 LOG_LINES_SHOWN: Final = 30
-
-Rules = Sequence[tuple[str, str, Mapping[str, tuple[int, int]], bool]]
 
 QUICK: Final = """\
 [clock]
@@ -57,7 +55,7 @@ class Clusters:
         """Where the clients of the test record."""
         return self.folder / "history.jsonl"
 
-    def make(self, *, rules: Rules = (), settings: str = "", replicas: int = 3) -> LocalCluster:
+    def make(self, *, rules: Sequence[ChoiceRule] = (), settings: str = "", replicas: int = 3) -> LocalCluster:
         """A formatted cluster that does not run yet; `settings` replace the document's `[clock]` and `[limits]`."""
         root = self.folder / f"cluster-{len(self.made)}"
         urls = {f"r{n}": f"http://127.0.0.1:{port}" for n, port in enumerate(free_ports(replicas), 1)}
@@ -70,7 +68,7 @@ class Clusters:
         self.made.append(cluster)
         return cluster
 
-    def start(self, *, rules: Rules = (), settings: str = "") -> LocalCluster:
+    def start(self, *, rules: Sequence[ChoiceRule] = (), settings: str = "") -> LocalCluster:
         """A cluster of three replicas that are ready."""
         cluster = self.make(rules=rules, settings=settings)
         cluster.start()

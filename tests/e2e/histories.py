@@ -6,6 +6,7 @@ before it sends, the end of an operation after it knows it, and each line with o
 
 import json
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import msgspec
 
 from quorate.adts.catalogue import adt_of
 from quorate.client_sdk.history import Line
-from tests.sim.checkers import check_drained, check_object
+from tests.sim.checkers import check_drained, check_items, check_object
 from tests.sim.history import Call
 
 _WORDS = {
@@ -30,6 +31,9 @@ _WORDS = {
     "put_if_absent": "PutIfAbsent",
     "items": "Items",
 }
+
+_READING = frozenset({"Peek", "Size", "Read", "Get", "Items"})
+"""What changes nothing: without an answer it tells nothing either."""
 
 
 class Told:
@@ -57,22 +61,25 @@ class Told:
         ends[line.type] += 1
         if line.type == "ok":
             call.returned, call.results = moment, _results(line)
-        elif line.type == "fail":
+        elif line.type == "fail" or call.operation in _READING:
             calls[:] = [each for each in calls if each is not call]
 
     def unknown(self, name: str) -> int:
         """Operations on the object whose outcome nobody learned."""
         return self.ends[name]["info"] + self.ends[name]["never ended"]
 
-    def check(self) -> int:
-        """Hold every object against its serial specification; Violation when one does not keep it.
+    def check(self, search: Collection[str] | None = None) -> int:
+        """Violation when an item was lost, doubled or invented, or an object is not linearizable.
 
-        Queues must have been drained to Empty at the end. Returns how many searches were given up.
+        Queues must have been drained to Empty at the end. `search`: the objects for which an order is searched (all, if
+        left out); many unknown dequeues make that long. Returns how many searches were given up.
         """
         given_up = 0
         for name, calls in self.calls.items():
-            given_up += check_object(name, calls, is_exact=True)
+            if search is None or name in search:
+                given_up += check_object(name, calls, is_exact=True)
             if adt_of(name) == "queue":
+                check_items(name, calls)
                 check_drained(name, calls)
         return given_up
 
