@@ -14,7 +14,7 @@ UV := $(shell command -v uv 2>/dev/null)
 .PHONY: help demo test check soak lock openapi clean
 
 help:
-	@echo "make demo   start three replicas, kill one, keep dequeuing, show the quorum table"
+	@echo "make demo   start three replicas, kill two in turn under load, check that nothing is lost"
 	@echo "make test   the whole test suite (Spark tests need Java 17 or later)"
 	@echo "make check  formatting, lint, types and the rules who may import whom"
 	@echo "make soak   $(SEEDS) seeded simulations (SEEDS=... for another number)"
@@ -26,7 +26,7 @@ demo: $(STAMP)
 	@$(RUN) -m quorate.cli.main demo
 
 test: $(STAMP)
-	@$(RUN) -m pytest -n $(WORKERS)
+	@$(RUN) -m pytest -n $(WORKERS) --dist loadgroup
 
 check: $(STAMP)
 	$(VENV)/bin/ruff format --check .
@@ -36,7 +36,7 @@ check: $(STAMP)
 	$(VENV)/bin/lint-imports
 
 soak: $(STAMP)
-	@QUORATE_SEEDS=$(SEEDS) $(RUN) -m pytest -n $(WORKERS) tests/sim
+	@QUORATE_SEEDS=$(SEEDS) $(RUN) -m pytest -n $(WORKERS) --dist loadgroup tests/sim
 
 # uv.lock would name the registry it was made with; this form names packages, versions and hashes only.
 COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \

@@ -25,6 +25,8 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """Items in one enqueue or one dequeue."""
     page_entries_max: int = 2000
     """Log entries or objects in one reply."""
+    page_bytes_max: int = 2 * 1024 * 1024
+    """Payloads in one reply, and in one dequeue, together; a single larger one still goes."""
     requests_max: int = 1000
     """Protocol requests in one batch."""
     recent_decisions_max: int = 1000

@@ -182,9 +182,8 @@ def _watch(running: LocalCluster) -> None:
     """Say so when a replica ends by itself, for as long as one is left."""
     while running.pids:
         for id, code in running.died():
-            say(
-                f"Replica {id} ended by itself (exit code {code}): {running.last_words(id)}. The others go on."
-            )
+            how = f"killed by signal {-code}" if code < 0 else f"exit code {code}: {running.last_words(id)}"
+            say(f"Replica {id} ended by itself ({how}). The others go on. Its log: {running.log_file(id)}")
         time.sleep(_WATCH_S)
     say("No replica is left.")
     raise typer.Exit(EXIT_FAILED)

@@ -152,16 +152,16 @@ def _tell_verdict(story: Console, problems: list[str]) -> None:
 
 
 def _tell_outcomes(story: Console, rows: list[dict[str, Any]]) -> None:
-    _heading(story, "Share of operations that were answered")
+    _heading(story, "Share of operations that were answered, with all replicas up and with one down")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in ("choice", "operation", "needs"):
         table.add_column(title, no_wrap=True)
-    for title in ("begun", "all up", "one down", "unknown", "median"):
+    for title in ("begun", "all up", "one down", "unknown", "ms"):
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         cells = (_percent(row["answered_all_up"]), _percent(row["answered_some_down"]), str(row["unknown"]))
         needs = f"{row['needed_votes']} of 3"
-        median = "" if row["median_ms"] is None else f"{row['median_ms']:.0f} ms"
+        median = "" if row["median_ms"] is None else f"{row['median_ms']:.0f}"
         table.add_row(row["choice"], row["operation"], needs, str(row["begun"]), *cells, median)
     story.print(table)
 

@@ -120,9 +120,7 @@ class Load:
         front end, which can then take many items with one decision; once in a round they go to another, which has to
         take over.
         """
-        for number, other in enumerate(
-            (self._write, self._put, self._read, self._get, self._raise, self._claim)
-        ):
+        for other in (self._write, self._put, self._read, self._get, self._raise, self._claim):
             for consumer, queue in enumerate(QUEUES):
                 yield self._enqueue_to(queue), None
                 yield self._dequeue_from(queue), consumer

@@ -149,8 +149,7 @@ def clock_checks(cluster: str) -> Iterator[Check]:
     """Whether each replica answers, and the clocks of those that do agree with one another."""
     answers = ask_all(cluster_document(cluster))
     for found in answers:
-        fix = f"start it: quorate serve --id {found.id} …" if not found.is_up else ""
-        yield Check(f"replica {found.id}", found.is_up, "answers" if found.is_up else found.trouble, fix)
+        yield Check(f"replica {found.id}", not found.trouble, found.trouble or "answers", found.fix)
     offsets = [found.clock_offset_s for found in answers if found.clock_offset_s is not None]
     if len(offsets) > 1:
         skew_s = max(offsets) - min(offsets)

@@ -17,7 +17,7 @@ from quorate.adts.catalogue import BadName
 from quorate.api_specs.cluster import BadCluster
 from quorate.cli.failure import EXIT_FAILED, EXIT_UNKNOWN, EXIT_USAGE, Failure
 from quorate.cli.values import compact
-from quorate.client_sdk.errors import BadInput, QuorateError
+from quorate.client_sdk.errors import BadInput, QuorateError, Unavailable
 
 P = ParamSpec("P")
 
@@ -82,4 +82,6 @@ def _sentence(error: Exception) -> str:
     text = str(error).strip() or type(error).__name__
     if isinstance(error, QuorateError) and not error.definite:
         text += " (outcome unknown: it may or may not have happened)"
+    if isinstance(error, Unavailable):
+        text += " (`quorate status` shows which replicas are up)"
     return text

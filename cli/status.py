@@ -23,7 +23,7 @@ _MIB: Final = 1024 * 1024
 
 
 class Found(Struct, frozen=True):
-    """What one replica answered. `trouble` says what is wrong with it and what to do; empty when nothing is.
+    """What one replica answered. `trouble` and `fix` say what is wrong with it and what to do; empty when nothing is.
 
     `clock_offset_s`: how far its clock is ahead of this machine's, to within half the round trip.
     """
@@ -38,6 +38,7 @@ class Found(Struct, frozen=True):
     clock_offset_s: float | None = None
     document_agrees: bool | None = None
     trouble: str = ""
+    fix: str = ""
 
 
 @reported
@@ -78,18 +79,20 @@ def _ask(document: ClusterDocument, id: str, token: str | None) -> Found:
         told = get(url, "/v1/status", token)
         return understood(document, id, told, (began_us + time.time_ns() // 1000) // 2)
     except NoAnswer as error:
-        return Found(id, url, trouble=f"{error}; start it with quorate serve --id {id}, or look at its log")
+        return Found(
+            id, url, trouble=str(error), fix=f"start it (quorate serve --id {id} …), or look at its log"
+        )
 
 
 def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> Found:
     """The answer of `GET /v1/status`, given when this machine's clock stood at `here_us`. Raises NoAnswer."""
     try:
         agrees = told["hash"] == document.hash
-        reasons = "; ".join(told["reasons"])
+        trouble, fix = "; ".join(told["reasons"]), ""
         if told["replica"] != id:
-            reasons = f"it says that it is {told['replica']}: correct the urls of the cluster document"
+            trouble, fix = f"it says that it is {told['replica']}", "correct the urls of the cluster document"
         elif not agrees:
-            reasons = "it holds another cluster document: give all the same one, and restart it"
+            trouble, fix = "it holds another cluster document", "give all the same one, and restart it"
         return Found(
             id,
             document.urls[id],
@@ -100,16 +103,17 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
             file_bytes=None if told["file_bytes"] is None else sum(told["file_bytes"].values()),
             clock_offset_s=(told["now_us"] - here_us) / 1e6,
             document_agrees=agrees,
-            trouble=reasons,
+            trouble=trouble,
+            fix=fix,
         )
     except (KeyError, TypeError, AttributeError):
         raise NoAnswer("it answers, but not as a replica does") from None
 
 
 def _show(found: list[Found]) -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for title in ("replica", "state", "url", "incarnation"):
-        table.add_column(title, overflow="fold")
+        table.add_column(title, overflow="fold", no_wrap=title != "url")
     for title in ("objects", "files", "clock"):
         table.add_column(title, justify="right", no_wrap=True)
     for each in found:
@@ -124,4 +128,5 @@ def _show(found: list[Found]) -> None:
     out.print(table)
     for each in found:
         if each.trouble:
-            out.print(f"{each.id}: {escape(each.trouble)}.")
+            fix = f": {each.fix}" if each.fix else ""
+            out.print(f"{each.id}: {escape(each.trouble + fix)}.")

@@ -4,6 +4,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Commit
 from quorate.client_sdk.decisions import Wish
 from quorate.client_sdk.effects import Failed
@@ -31,6 +32,10 @@ class Asked(Struct, eq=False):
 class Machine(Protocol):
     """What a decider needs of the front end around it."""
 
+    @property
+    def limits(self) -> Limits:
+        """The cluster document's limits."""
+
     def stamp(self) -> Timestamp:
         """A new timestamp of this front end."""
 
@@ -39,9 +44,6 @@ class Machine(Protocol):
 
     def oldest_remembered(self) -> Timestamp:
         """What has a lower timestamp is beyond all retries, and may be forgotten."""
-
-    def recent_max(self) -> int:
-        """Keyed decisions that a summary remembers."""
 
     def payload_source(self) -> str:
         """The replica to ask for payloads; the others send ids and timestamps."""

@@ -1,10 +1,10 @@
 """Asking an object's decider, and what operations need of the front end around them. Pure."""
 
 from collections.abc import Generator
-from typing import Any, Protocol
+from typing import Protocol
 
 from quorate.api_specs.messages import Commit
-from quorate.client_sdk.asked import Verdict
+from quorate.client_sdk.asked import Asked, Verdict
 from quorate.client_sdk.decisions import Wish
 from quorate.client_sdk.effects import Failed, Outcome
 from quorate.client_sdk.mirror import Mirror
@@ -32,11 +32,11 @@ class Machine(Protocol):
     def choice_of(self, name: str) -> QuorumChoice:
         """The object's quorum choice."""
 
-    def ask(self, name: str, wish: Wish, task: Task) -> Any:
-        """Ask the object's decider; the verdict comes to the task as a Resolved. Returns what `give_up` takes."""
+    def ask(self, name: str, wish: Wish, task: Task) -> Asked:
+        """Ask the object's decider; the verdict comes to the task as a Resolved."""
 
-    def give_up(self, name: str, asked: Any) -> bool:
-        """Withdraw the wish; True when something that grants it was sent already."""
+    def give_up(self, name: str, asked: Asked) -> str:
+        """Withdraw the wish; how far the decider has come, in words."""
 
     def stamp(self) -> Timestamp:
         """A new timestamp of this front end."""
@@ -64,8 +64,8 @@ def decide(name: str, wish: Wish, task: Task, machine: Machine) -> Generator[flo
             if verdict.failed is not None:
                 raise OperationFailed(verdict.failed)
             return verdict
-    is_unknown = machine.give_up(name, asked)
-    raise OperationFailed(Expired("no decision before the deadline").outcome(is_unknown))
+    detail = machine.give_up(name, asked)
+    raise OperationFailed(Expired(f"no decision before the deadline ({detail})").outcome(asked.is_proposed))
 
 
 def pause(task: Task, until_s: float) -> Generator[float, Event, None]:

@@ -17,7 +17,18 @@ from quorate.adts.queue import view
 from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Commit, Window
 from quorate.client_sdk.asked import Asked, Machine, Verdict
-from quorate.client_sdk.decisions import Context, Front, Plan, Take, Wish, is_included, plan_cell, plan_queue
+from quorate.client_sdk.decisions import (
+    Context,
+    Front,
+    Plan,
+    Take,
+    Wish,
+    entries_wanted,
+    is_included,
+    is_short,
+    plan_cell,
+    plan_queue,
+)
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.payloads import fetch_payloads
@@ -70,6 +81,11 @@ class Decider:
         """An accept whose fate is not known yet, and what it grants."""
         self._payloads: dict[Timestamp, Value] = {}
         self._losses = 0
+        self._round: Gathering | None = None
+
+    def explain(self) -> str:
+        """How far the latest round has come, in words."""
+        return "nothing was asked yet" if self._round is None else self._round.explain()
 
     def run(self, task: Task) -> Steps:
         """Decide until nobody asks any more."""
@@ -159,7 +175,7 @@ class Decider:
                 return None
             return plan_cell(mirror.summary, mirror.by_id(), self._stamp, wishes, self._context())
         plan = plan_queue(mirror.summary, mirror.by_id(), bound, wishes, self._context())
-        if plan.results and (is_fresh or (plan.summary != mirror.summary and not _is_short(plan, wishes))):
+        if plan.results and (is_fresh or (plan.summary != mirror.summary and not is_short(plan, wishes))):
             return plan  # An older view will do where the accept proves that the turn still stands.
         if not (is_fresh and mirror.ballot == decided_before and self._is_seen_empty()):
             return None
@@ -177,7 +193,8 @@ class Decider:
             ballot=self._ballot(self._step + 1),
             blind_final=self._blind_final,
             is_complete=self._mirror.is_complete,
-            recent_max=self._machine.recent_max(),
+            take_bytes_max=self._machine.limits.page_bytes_max,
+            recent_max=self._machine.limits.recent_decisions_max,
             forget_before=self._machine.oldest_remembered(),
         )
 
@@ -201,7 +218,7 @@ class Decider:
 
     def _collect(self, task: Task, wishes: list[Wish]) -> DecideSteps:
         """Promises, fences and logs of an initial quorum, read after this call began."""
-        wanted = _entries_wanted(wishes)
+        wanted = entries_wanted(wishes)
         self._trim(wanted)
         fence = self._stamp = self._fence_wanted(wishes)
 
@@ -210,7 +227,7 @@ class Decider:
             ballot, fence_next = self._ballot(0), wanted if self._is_queue else 0
             return Collect(self._mirror.name, ballot, fence, fence_next, window, self._mirror.ballot)
 
-        round_ = Gathering(task, request, self._choice.votes)
+        round_ = self._round = Gathering(task, request, self._choice.votes)
         fresh: set[str] = set()
         self._whole = set()
 
@@ -232,7 +249,7 @@ class Decider:
         """The fence to ask for by name: a cell's new stamp; of a queue the last entry that we know we mean to take."""
         if not self._is_queue:
             return self._machine.stamp()
-        heads = view(self._mirror.summary, self._mirror.by_id())[: _entries_wanted(wishes)]
+        heads = view(self._mirror.summary, self._mirror.by_id())[: entries_wanted(wishes)]
         return heads[-1].entry.t if heads else ZERO
 
     def _window(self, replica: str, wanted: int, horizon: Timestamp) -> Window:
@@ -267,7 +284,7 @@ class Decider:
             asked.is_proposed = True
         self._proposed = (self._ballot(self._step + 1), granted)
         # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
-        next_wanted = _entries_wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
+        next_wanted = entries_wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
         self._trim(next_wanted)
         yield from self._accept(task, plan, next_wanted)
         self._proposed = None
@@ -290,7 +307,7 @@ class Decider:
                 name, ballot, plan.summary, event, self._next_collect(replica, ballot, plan, wanted)
             )
 
-        round_ = Gathering(task, request, self._choice.votes)
+        round_ = self._round = Gathering(task, request, self._choice.votes)
         accepted: set[str] = set()
 
         def is_decided() -> bool:
@@ -379,20 +396,3 @@ class Decider:
         )
         while task.now.mono_s < until_s:
             yield until_s
-
-
-def _is_short(plan: Plan, wishes: list[Wish]) -> bool:
-    """Whether somebody gets fewer items than asked for: an older view is no reason to give fewer than there are."""
-    return any(
-        isinstance(wish, Take)
-        and isinstance(some := plan.results.get(place), tuple)
-        and len(some) < wish.items_max
-        for place, wish in enumerate(wishes)
-    )
-
-
-def _entries_wanted(wishes: list[Wish]) -> int:
-    """How many entries the wishes need at the front of a queue."""
-    return sum(
-        wish.items_max if isinstance(wish, Take) else 1 for wish in wishes if isinstance(wish, Take | Front)
-    )

@@ -91,6 +91,7 @@ class Context(Struct, frozen=True):
 
     ballot: Ballot
     blind_final: int
+    take_bytes_max: int
     is_complete: Callable[[Seen, int], bool]
     recent_max: int
     forget_before: Timestamp
@@ -120,11 +121,11 @@ class _Draft:
         self.recent = [known for known in summary.recent if known.ballot >= context.forget_before]
         self._turns = list(summary.turns)
         self._before = summary
-        self._context = context
+        self.context = context
 
     def note_taken(self, found: Seen) -> None:
         """The entry is about to leave every view; if its own operation may still ask, leave word."""
-        if not self._context.is_complete(found, self._context.blind_final):
+        if not self.context.is_complete(found, self.context.blind_final):
             self.ambiguous[found.entry.id] = found.entry.t
 
     def keyed(self, key: str) -> Decision | None:
@@ -135,15 +136,15 @@ class _Draft:
         """Whether a decision under the key can be remembered; without a key it need not be."""
         named = sum(len(known.taken) for known in self.recent)
         return not key or (
-            len(self.recent) < self._context.recent_max and named + entries <= RECENT_ENTRIES_MAX
+            len(self.recent) < self.context.recent_max and named + entries <= RECENT_ENTRIES_MAX
         )
 
     def note_changed(self, key: str = "", taken: tuple[Entry, ...] = ()) -> None:
         """This ballot changes the state; with a key, a repeat will find its answer here."""
         if key:
-            self.recent.append(Decision(key, self._context.ballot, taken))
-        turn = turn_of(self._context.ballot)
-        self._turns = [*(known for known in self._turns if turn_of(known) != turn), self._context.ballot]
+            self.recent.append(Decision(key, self.context.ballot, taken))
+        turn = turn_of(self.context.ballot)
+        self._turns = [*(known for known in self._turns if turn_of(known) != turn), self.context.ballot]
 
     def finish(self, keep: set[str]) -> Summary:
         """The summary; ambiguous entries beyond the retry window go, unless a log still shows them (`keep`)."""
@@ -160,7 +161,7 @@ class _Draft:
         )
         if after == self._before and len(self.recent) <= len(self._before.recent):
             return self._before
-        old = self._context.forget_before
+        old = self.context.forget_before
         ambiguous = tuple((i, t) for i, t in after.ambiguous if t >= old or i in keep)
         return replace(after, ambiguous=ambiguous, recent=tuple(self.recent))
 
@@ -214,11 +215,11 @@ def _take(
         return
     if not waiting:
         return
-    heads = waiting[: wish.items_max]
+    heads = _within(waiting[: wish.items_max], draft)
     if not draft.has_room_for(wish.key, len(heads)):
         results[place] = TOO_MANY_KEYS
         return
-    del waiting[: wish.items_max]
+    del waiting[: len(heads)]
     entries = tuple(found.entry for found in heads)
     draft.note_changed(wish.key, tuple(_memo(draft, entry) for entry in entries) if wish.key else ())
     for found in heads:
@@ -227,6 +228,16 @@ def _take(
         draft.horizon = max(draft.horizon, found.entry.t)
         events.append(found.entry)
     results[place] = entries
+
+
+def _within(heads: list[Seen], draft: _Draft) -> list[Seen]:
+    """As many of the heads as fit one answer, but at least one; those whose payload is not at hand count nothing."""
+    size = 0
+    for place, found in enumerate(heads):
+        size += len(found.entry.value) if isinstance(found.entry.value, str) else 0
+        if place and size > draft.context.take_bytes_max:
+            return heads[:place]
+    return heads
 
 
 def _memo(draft: _Draft, entry: Entry) -> Entry:
@@ -253,7 +264,7 @@ def _recover(draft: _Draft, wish: Recover, events: list[str | Entry]) -> tuple[F
         return Fate.IN_FORCE, ()
     if entry.t > draft.horizon:
         return Fate.IN_FORCE, ()
-    if wish.possible_votes >= draft._context.blind_final:
+    if wish.possible_votes >= draft.context.blind_final:
         return Fate.UNKNOWN, ()
     if not wish.key:
         return Fate.VOID, ()
@@ -358,3 +369,20 @@ def is_included(summary: Summary, ballot: Ballot) -> bool | None:
     if any(turn_of(known) == turn and step_of(known) >= step for known in summary.turns):
         return True
     return None if summary.turns_floor >= ballot else False
+
+
+def is_short(plan: Plan, wishes: list[Wish]) -> bool:
+    """Whether somebody gets fewer items than asked for: an older view is no reason to give fewer than there are."""
+    return any(
+        isinstance(wish, Take)
+        and isinstance(some := plan.results.get(place), tuple)
+        and len(some) < wish.items_max
+        for place, wish in enumerate(wishes)
+    )
+
+
+def entries_wanted(wishes: list[Wish]) -> int:
+    """How many entries the wishes need at the front of a queue."""
+    return sum(
+        wish.items_max if isinstance(wish, Take) else 1 for wish in wishes if isinstance(wish, Take | Front)
+    )

@@ -10,6 +10,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Accepted, BatchReply, Commit, Reply, Request
 from quorate.client_sdk import operations
 from quorate.client_sdk.asked import Asked, Verdict
@@ -153,12 +154,12 @@ class FrontEnd:
             self._ready.append(runner)
         return asked
 
-    def give_up(self, name: str, asked: Asked) -> bool:
-        """Withdraw the wish; True when something that grants it was sent already."""
+    def give_up(self, name: str, asked: Asked) -> str:
+        """Withdraw the wish; how far the decider has come, in words."""
         decider = self._deciders[name]
         if asked in decider.asked:
             decider.asked.remove(asked)
-        return asked.is_proposed
+        return decider.explain()
 
     def resolve(self, asked: Asked, verdict: Verdict) -> None:
         """Tell a task what its decider says."""
@@ -182,9 +183,10 @@ class FrontEnd:
         """What has a lower timestamp is beyond all retries, and may be forgotten."""
         return make(max(0, self._now.wall_us - int(self.document.memory_s * 1e6)), 0, "0")
 
-    def recent_max(self) -> int:
-        """Keyed decisions that a summary remembers."""
-        return self.document.limits.recent_decisions_max
+    @property
+    def limits(self) -> Limits:
+        """The cluster document's limits."""
+        return self.document.limits
 
     def payload_source(self) -> str:
         """The replica to ask for payloads."""

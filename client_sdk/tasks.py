@@ -93,7 +93,8 @@ class Gathering:
     def __init__(self, task: Task, request_to: Callable[[str], Request], replicas: Iterable[str]) -> None:
         self.replies: dict[str, Reply] = {}
         self.troubles: dict[str, str] = {}
-        self.is_sent: set[str] = set()
+        self.at_large = 0
+        """Requests that may have reached their replica, or may still: all but those certainly not acted upon."""
         self._task = task
         self._request_to = request_to
         self._pending: dict[str, tuple[int, float, float]] = {}
@@ -102,6 +103,7 @@ class Gathering:
 
     def _send(self, replica: str, delay_s: float) -> None:
         token = self._task.send(replica, self._request_to(replica))
+        self.at_large += 1
         self._pending[replica] = (token, self._task.now.mono_s + delay_s, delay_s)
 
     def again(self, replica: str) -> None:
@@ -125,8 +127,8 @@ class Gathering:
         token, _, delay_s = self._pending.get(event.replica, (0, 0.0, 0.0))
         if token != event.token:
             return False
-        if isinstance(event.answer, Unanswered) and not event.answer.definite:
-            self.is_sent.add(event.replica)
+        if isinstance(event.answer, Refused) or (isinstance(event.answer, Unanswered) and event.answer.definite):
+            self.at_large -= 1
         if isinstance(event.answer, Unanswered) and not event.answer.refused:
             self.troubles[event.replica] = event.answer.detail
             self._pending[event.replica] = (0, self._task.now.mono_s + delay_s, delay_s)
@@ -147,9 +149,9 @@ class Gathering:
         """
         while not is_enough():
             if self._task.is_late:
-                raise Expired(self._explain(), self.replies)
+                raise Expired(self.explain(), self.replies)
             if not self._pending:
-                raise Expired(self._explain(), self.replies, is_refused=True)
+                raise Expired(self.explain(), self.replies, is_refused=True)
             if self._task.now.mono_s >= until_s:
                 return False
             event = yield min(self.next_resend_s, until_s, self._task.deadline_s)
@@ -159,7 +161,8 @@ class Gathering:
                 self.resend_due()
         return True
 
-    def _explain(self) -> str:
+    def explain(self) -> str:
+        """Who answered, and what is known of the others."""
         answered = ", ".join(sorted(self.replies)) or "no replica"
         silent = ", ".join(
             f"{replica} ({self.troubles.get(replica, 'no answer')})"

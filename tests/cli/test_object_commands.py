@@ -1,0 +1,104 @@
+"""The operations on objects, from the words of a command line to a live cluster and back."""
+
+import json
+
+import pytest
+
+from quorate.cli.local_cluster import LocalCluster
+from tests.cli.conftest import Run, quorate
+
+pytestmark = pytest.mark.slow
+
+
+def test_queue_gives_back_what_was_put_in_order(run: Run) -> None:
+    assert run("queue", "q", "enqueue", '"x"', "1", '{"a": [null]}').returncode == 0
+    assert run("queue", "q", "enqueue", "-", stdin='"y"\n\n2\n').returncode == 0
+    assert run("queue", "q", "size").stdout == "5\n"
+    assert json.loads(run("queue", "q", "peek", "--json").stdout) == {"item": "x"}
+    assert run("queue", "q", "dequeue").stdout == '"x"\n'
+    taken = []
+    while items := json.loads(run("queue", "q", "dequeue", "--max", "10", "--json").stdout)["items"]:
+        taken += items
+    assert taken == [1, {"a": [None]}, "y", 2]
+
+
+def test_empty_queue_is_an_answer(run: Run) -> None:
+    taken = run("queue", "empty", "dequeue")
+    assert (taken.returncode, taken.stdout, taken.stderr) == (0, "", "")
+    assert json.loads(run("queue", "empty", "dequeue", "--json").stdout) == {"items": []}
+
+
+def test_register_swaps_only_what_matches(run: Run) -> None:
+    assert run("register", "r", "read").stdout == "null\n"
+    assert run("register", "r", "cas", "null", '"ann"').returncode == 0
+    refused = run("register", "r", "cas", '"eve"', '"mallory"', "--json")
+    assert (refused.returncode, json.loads(refused.stdout)) == (1, {"swapped": False})
+    assert run("register", "r", "write", "[1, 2]").returncode == 0
+    assert run("register", "r", "read").stdout == "[1,2]\n"
+
+
+def test_dictionary_keeps_keys(run: Run) -> None:
+    assert run("dict", "d", "put", "ann", '{"age": 36}').returncode == 0
+    assert run("dict", "d", "put-if-absent", "ann", "1").returncode == 1
+    assert run("dict", "d", "put-if-absent", "bob", "1").returncode == 0
+    assert run("dict", "d", "cas", "bob", "1", "2").returncode == 0
+    assert run("dict", "d", "items").stdout == 'ann\t{"age":36}\nbob\t2\n'
+    assert run("dict", "d", "delete", "ann").returncode == 0
+    assert run("dict", "d", "get", "ann").stdout == "null\n"
+    assert json.loads(run("dict", "d", "size", "--json").stdout) == {"size": 1}
+
+
+def test_url_of_one_replica_is_enough(cluster: LocalCluster) -> None:
+    url = cluster.urls["r2"]
+    assert quorate("queue", "by-url", "size", "--cluster", url).stdout == "0\n"
+
+
+def test_words_that_are_wrong_are_told_in_one_sentence(run: Run) -> None:
+    for words, expected in [
+        (("queue", "q", "enqueue", "hello"), "is not JSON"),
+        (("queue", "../etc", "size"), "is not allowed"),
+        (("queue", "q", "enqueue", "-"), "holds no value"),
+        (("queue", "q", "dequeue", "--max", "1000000"), "batch_items_max"),
+        (("trace", "stack/s"), "names no object"),
+    ]:
+        done = run(*words)
+        assert (done.returncode, done.stdout) == (2, ""), words
+        assert expected in done.stderr
+        assert "Traceback" not in done.stderr
+        told = run(*words, "--json")
+        assert json.loads(told.stdout)["definite"] is True
+
+
+def test_missing_document_says_what_to_do(tmp_path_factory: pytest.TempPathFactory) -> None:
+    done = quorate("queue", "q", "size", cwd=tmp_path_factory.mktemp("nowhere"))
+    assert done.returncode == 2
+    assert "quorate up" in done.stderr
+
+
+def test_nobody_at_home_is_a_definite_failure() -> None:
+    done = quorate("queue", "q", "size", "--cluster", "http://127.0.0.1:9", "--deadline", "1")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_trace_shows_what_each_replica_holds(run: Run) -> None:
+    run("queue", "traced", "enqueue", '"x"')
+    shown = run("trace", "queue/traced")
+    assert shown.returncode == 0
+    assert '[Enq("x"); Ok()]' in shown.stdout
+    assert "horizon" in shown.stdout
+    (trace,) = json.loads(run("trace", "queue/traced", "--json").stdout)["traces"]
+    assert trace["replicas"].keys() == {"r1", "r2", "r3"}
+    # A final quorum of two holds it for certain; the third may be on its way.
+    assert len(trace["rows"][0]["events"]) >= 2
+
+
+def test_status_and_doctor_find_all_well(run: Run, cluster: LocalCluster) -> None:
+    told = json.loads(run("status", "--json").stdout)["replicas"]
+    assert [each["id"] for each in told if each["is_ready"] and each["document_agrees"]] == ["r1", "r2", "r3"]
+    assert "ready" in run("status").stdout
+    found = run("doctor", "--json")
+    assert found.returncode == 0
+    checks = {check["what"]: check["ok"] for check in json.loads(found.stdout)["checks"]}
+    assert checks["replica r1"]
+    assert checks["clock skew"]
