@@ -129,8 +129,9 @@ class _Draft:
             self.ambiguous[found.entry.id] = found.entry.t
 
     def keyed(self, key: str) -> Decision | None:
-        """The decision of an earlier attempt with the key."""
-        return next((known for known in self._before.recent if key and known.id == key), None)
+        """The decision of an earlier attempt with the key, which may stand in the same batch as this one."""
+        known = (*self.recent, *self._before.recent)
+        return next((decision for decision in known if key and decision.id == key), None)
 
     def has_room_for(self, key: str, entries: int) -> bool:
         """Whether a decision under the key can be remembered; without a key it need not be."""
