@@ -54,7 +54,6 @@ class Blind:
             attempts = [
                 _Attempt(entry, is_recovered=bool(self._key)) for entry in (yield from self._reserve(entries))
             ]
-            self._is_sent = True
             yield from self._store(attempts)
         except Expired as expired:
             return expired.outcome(is_unknown=self._is_sent)
@@ -136,10 +135,11 @@ class Blind:
             open_ones = [attempt for attempt in attempts if not attempt.is_done]
             return all(self._is_stuck(attempt, hedge_s) for attempt in open_ones)
 
-        while not (
-            yield from round_.wait(is_settled, hedge_s if self._task.now.mono_s < hedge_s else float("inf"))
-        ):
-            pass
+        try:
+            yield from round_.wait(is_settled, hedge_s)
+            yield from round_.wait(is_settled)
+        finally:
+            self._is_sent = self._is_sent or round_.at_large > 0
 
     def _is_stuck(self, attempt: _Attempt, hedge_s: float) -> bool:
         """Whether fences keep the entry from its final quorum, or may, and the silent replicas have had their time."""

@@ -22,8 +22,8 @@ NULL: Final = Value("null")
 
 RECENT_ENTRIES_MAX: Final = 2000
 """Entries that the recent decisions of a summary name together: every accept carries them."""
-TURNS_MAX: Final = 16
-"""Turns that a summary remembers."""
+TURNS_MAX: Final = 64
+"""Turns that a summary remembers: an owner that lost its turn looks again after as many others at most."""
 
 TOO_MANY_KEYS: Final = Failed(
     "refused",
@@ -129,8 +129,9 @@ class _Draft:
             self.ambiguous[found.entry.id] = found.entry.t
 
     def keyed(self, key: str) -> Decision | None:
-        """The decision of an earlier attempt with the key."""
-        return next((known for known in self._before.recent if key and known.id == key), None)
+        """The decision of an earlier attempt with the key, which may stand in the same batch as this one."""
+        known = (*self.recent, *self._before.recent)
+        return next((decision for decision in known if key and decision.id == key), None)
 
     def has_room_for(self, key: str, entries: int) -> bool:
         """Whether a decision under the key can be remembered; without a key it need not be."""
@@ -147,24 +148,31 @@ class _Draft:
         self._turns = [*(known for known in self._turns if turn_of(known) != turn), self.context.ballot]
 
     def finish(self, keep: set[str]) -> Summary:
-        """The summary; ambiguous entries beyond the retry window go, unless a log still shows them (`keep`)."""
-        turns = self._turns[-TURNS_MAX:]
-        dropped = self._turns[: len(self._turns) - len(turns)]
+        """The summary: the old one itself unless something changed, else without what nobody asks for any more.
+
+        Ambiguous entries beyond all retries stay while a log still shows them (`keep`).
+        """
         after = replace(
             self._before,
             horizon=self.horizon,
             value=self.value,
             adopted=tuple(sorted(self.adopted.values(), key=lambda entry: entry.t)),
             ambiguous=tuple(self.ambiguous.items()),
-            turns=tuple(turns),
-            turns_floor=dropped[-1] if dropped else self._before.turns_floor,
+            turns=tuple(self._turns),
         )
         is_noted = any(known not in self._before.recent for known in self.recent)
         if after == self._before and not is_noted:
             return self._before
         old = self.context.forget_before
-        ambiguous = tuple((i, t) for i, t in after.ambiguous if t >= old or i in keep)
-        return replace(after, ambiguous=ambiguous, recent=tuple(self.recent))
+        turns = tuple(known for known in self._turns[-TURNS_MAX:] if known >= old)
+        dropped = self._turns[: len(self._turns) - len(turns)]
+        return replace(
+            after,
+            ambiguous=tuple((i, t) for i, t in after.ambiguous if t >= old or i in keep),
+            recent=tuple(self.recent),
+            turns=turns,
+            turns_floor=dropped[-1] if dropped else self._before.turns_floor,
+        )
 
 
 def plan_queue(

@@ -93,7 +93,8 @@ class Gathering:
     def __init__(self, task: Task, request_to: Callable[[str], Request], replicas: Iterable[str]) -> None:
         self.replies: dict[str, Reply] = {}
         self.troubles: dict[str, str] = {}
-        self.is_sent: set[str] = set()
+        self.at_large = 0
+        """Requests that may have reached their replica, or may still: all but those certainly not acted upon."""
         self._task = task
         self._request_to = request_to
         self._pending: dict[str, tuple[int, float, float]] = {}
@@ -102,6 +103,7 @@ class Gathering:
 
     def _send(self, replica: str, delay_s: float) -> None:
         token = self._task.send(replica, self._request_to(replica))
+        self.at_large += 1
         self._pending[replica] = (token, self._task.now.mono_s + delay_s, delay_s)
 
     def again(self, replica: str) -> None:
@@ -125,8 +127,10 @@ class Gathering:
         token, _, delay_s = self._pending.get(event.replica, (0, 0.0, 0.0))
         if token != event.token:
             return False
-        if isinstance(event.answer, Unanswered) and not event.answer.definite:
-            self.is_sent.add(event.replica)
+        if isinstance(event.answer, Refused) or (
+            isinstance(event.answer, Unanswered) and event.answer.definite
+        ):
+            self.at_large -= 1
         if isinstance(event.answer, Unanswered) and not event.answer.refused:
             self.troubles[event.replica] = event.answer.detail
             self._pending[event.replica] = (0, self._task.now.mono_s + delay_s, delay_s)

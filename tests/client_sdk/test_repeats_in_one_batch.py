@@ -1,0 +1,39 @@
+"""Two attempts with one idempotency key that come to one front end together are decided in one batch, and take effect once."""
+
+from quorate.adts.log import NOTHING, Entry, Seen, Value
+from quorate.client_sdk.decisions import Context, Reserve, Swap, Take, plan_cell, plan_queue
+from quorate.timestamps.ballot import make_ballot
+from quorate.timestamps.timestamp import ZERO, make
+
+STAMPS = [make(1000 + number, 0, "a") for number in range(5)]
+ENTRIES = [Entry(stamp, stamp, Value(str(number))) for number, stamp in enumerate(STAMPS)]
+SEEN = {entry.id: Seen(entry, {"r1", "r2", "r3"}, complete=True) for entry in ENTRIES}
+CONTEXT = Context(
+    ballot=make_ballot(make(2000, 0, "a"), 1),
+    blind_final=2,
+    is_complete=lambda found, _: found.complete,
+    recent_max=100,
+    forget_before=ZERO,
+)
+
+
+def test_two_takes_with_one_key_take_the_same_entries() -> None:
+    wishes = [Take(2, "key"), Take(2, "other"), Take(2, "key")]
+    plan = plan_queue(NOTHING, SEEN, STAMPS[-1], wishes, CONTEXT)
+    taken = [[entry.t for entry in plan.results[place]] for place in range(3)]
+    assert taken == [STAMPS[:2], STAMPS[2:4], STAMPS[:2]]
+    assert plan.summary.horizon == STAMPS[3]
+
+
+def test_two_reservations_with_one_key_reserve_the_same_timestamps() -> None:
+    first, second = (tuple(Entry(stamp, stamp) for stamp in STAMPS[place : place + 1]) for place in (0, 1))
+    plan = plan_queue(NOTHING, {}, STAMPS[-1], [Reserve("key", first), Reserve("key", second)], CONTEXT)
+    assert plan.results == {0: first, 1: first}
+    assert len(plan.summary.recent) == 1
+
+
+def test_two_swaps_with_one_key_get_one_answer() -> None:
+    swap = Swap(None, Value("1"), key="key")
+    plan = plan_cell(NOTHING, {}, STAMPS[0], [swap, swap], CONTEXT)
+    assert plan.results == {0: True, 1: True}
+    assert plan.summary.value == Value("1")

@@ -1,0 +1,194 @@
+"""What the tests on real processes share: clusters in folders of their own, front ends whose messages are watched, waits.
+
+Owns no judgement. Every wait has a deadline and looks often, so that no test sleeps for luck.
+"""
+
+import asyncio
+import os
+import secrets
+import signal
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
+from quorate.api_specs.messages import Accepted, Append, Appended, Batch, BatchReply, Status
+from quorate.cli.document import DEFAULT_NAME, new_document, write_new
+from quorate.cli.local_cluster import LocalCluster, free_ports
+from quorate.client_sdk.client import AsyncClient
+from quorate.client_sdk.driver import Driver, new_site
+from quorate.client_sdk.effects import Unanswered
+from quorate.client_sdk.history import History
+from quorate.client_sdk.http_transport import HttpTransport
+from quorate.client_sdk.ports import Transport
+from quorate.timestamps.timestamp import Timestamp
+
+ROOT: Final = Path(__file__).parents[2]
+WAIT_S: Final = 30.0
+LOG_LINES_SHOWN: Final = 30
+
+QUICK: Final = """\
+[clock]
+offset_max_s = 1.0
+
+[limits]
+retry_window_s = 2.0
+deadline_s_max = 1.9
+wait_s_max = 1.0
+consumed_lag_s = 1.0
+"""
+"""Windows as short as a busy machine allows: memory_s is 2 + 2 * 1 = 4 seconds."""
+
+
+class Clusters:
+    """The clusters and files of one test, below a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder: Final = folder
+        self.made: Final[list[LocalCluster]] = []
+
+    @property
+    def history(self) -> Path:
+        """Where the clients of the test record."""
+        return self.folder / "history.jsonl"
+
+    def make(self, *, rules: Sequence[ChoiceRule] = (), settings: str = "", replicas: int = 3) -> LocalCluster:
+        """A formatted cluster that does not run yet; `settings` replace the document's `[clock]` and `[limits]`."""
+        root = self.folder / f"cluster-{len(self.made)}"
+        urls = {f"r{n}": f"http://127.0.0.1:{port}" for n, port in enumerate(free_ports(replicas), 1)}
+        text = new_document(urls, name=root.name, rules=rules)
+        if settings:
+            text = text.partition("\n[clock]\n")[0] + "\n" + settings
+        write_new(root / DEFAULT_NAME, text)
+        cluster = LocalCluster(root)
+        cluster.format_missing()
+        self.made.append(cluster)
+        return cluster
+
+    def start(self, *, rules: Sequence[ChoiceRule] = (), settings: str = "") -> LocalCluster:
+        """A cluster of three replicas that are ready."""
+        cluster = self.make(rules=rules, settings=settings)
+        cluster.start()
+        cluster.ready()
+        return cluster
+
+    def stop(self) -> None:
+        """Stop everything that runs; one that a test has stopped with SIGSTOP goes on first."""
+        for cluster in self.made:
+            for pid in cluster.pids.values():
+                os.kill(pid, signal.SIGCONT)
+            cluster.stop()
+
+    def shown(self) -> str:
+        """For a failing test: where its files are, and what the replicas said last."""
+        parts = [f"history: {self.history} ({'there' if self.history.exists() else 'none'})"]
+        for cluster in self.made:
+            for id in cluster.urls:
+                log = cluster.log_file(id)
+                lines = log.read_text(errors="replace").splitlines() if log.exists() else ["(no log)"]
+                parts += [f"--- {log}", *lines[-LOG_LINES_SHOWN:]]
+        return "\n".join(parts)
+
+
+class Watched:
+    """A transport that notes what is sent to each replica, and all that the replica promised in its replies."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner: Final = inner
+        self.exchanges: Final[Counter[str]] = Counter()
+        self.unanswered: Final[Counter[str]] = Counter()
+        self.promised: Final[dict[tuple[str, str], list[Status]]] = {}
+        self.stored: Final[dict[tuple[str, str], set[Timestamp]]] = {}
+
+    async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
+        """See Transport."""
+        self.exchanges[replica] += 1
+        try:
+            answer = await self._inner.exchange(replica, batch, timeout_s)
+        except BaseException:
+            self.unanswered[replica] += 1
+            raise
+        if isinstance(answer, Unanswered):
+            self.unanswered[replica] += 1
+        else:
+            self._note(replica, batch, answer)
+        return answer
+
+    async def aclose(self) -> None:
+        """See Transport."""
+        await self._inner.aclose()
+
+    def _note(self, replica: str, batch: Batch, answer: BatchReply) -> None:
+        for request, reply in zip(batch.requests, answer.replies, strict=True):
+            status = getattr(reply, "status", None)
+            if status is None:
+                continue
+            name = getattr(request, "object", "")
+            told = [status]
+            if isinstance(reply, Accepted) and reply.then is not None:
+                told.append(reply.then.status)
+            self.promised.setdefault((replica, name), []).extend(told)
+            if isinstance(reply, Appended) and isinstance(request, Append):
+                pairs = zip(request.entries, reply.stored, strict=True)
+                stored = self.stored.setdefault((replica, name), set())
+                stored.update(entry.t for entry, is_stored in pairs if is_stored)
+
+
+def http(document: ClusterDocument) -> HttpTransport:
+    """The transport of the SDK."""
+    return HttpTransport(document.urls, body_bytes_max=document.limits.body_bytes_max)
+
+
+@asynccontextmanager
+async def front_end(
+    document: ClusterDocument,
+    transport: Transport,
+    *,
+    history: History | None = None,
+    deadline_s: float = 5.0,
+) -> AsyncIterator[AsyncClient]:
+    """The SDK's client over a transport of the test's."""
+    driver = Driver(document, transport=transport, site=new_site(), seed=secrets.randbits(64))
+    async with AsyncClient(document, driver, deadline_s=deadline_s, history=history) as client:
+        yield client
+
+
+async def until(holds: Callable[[], bool], what: str, *, deadline_s: float = WAIT_S) -> None:
+    """Wait until `holds()`; AssertionError that names `what` at the deadline."""
+    late_s = time.monotonic() + deadline_s
+    while not holds():
+        assert time.monotonic() < late_s, f"not within {deadline_s:g} s: {what}"
+        await asyncio.sleep(0.01)
+
+
+def until_now(holds: Callable[[], bool], what: str, *, deadline_s: float = WAIT_S) -> None:
+    """As `until`, without an event loop."""
+    late_s = time.monotonic() + deadline_s
+    while not holds():
+        assert time.monotonic() < late_s, f"not within {deadline_s:g} s: {what}"
+        time.sleep(0.01)
+
+
+async def drained(dequeue: Callable[[], Awaitable[list[object]]], *, deadline_s: float = WAIT_S) -> list[object]:
+    """All items that `dequeue` gives until it gives none."""
+    found: list[object] = []
+    async with asyncio.timeout(deadline_s):
+        while items := await dequeue():
+            found += items
+    return found
+
+
+def is_running(pid: int) -> bool:
+    """Whether the process exists and is no zombie; orphans may wait long for somebody to reap them."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return not stat.parent.parent.joinpath("self").exists()  # no /proc here: the signal reached it
