@@ -55,7 +55,9 @@ class Clusters:
         """Where the clients of the test record."""
         return self.folder / "history.jsonl"
 
-    def make(self, *, rules: Sequence[ChoiceRule] = (), settings: str = "", replicas: int = 3) -> LocalCluster:
+    def make(
+        self, *, rules: Sequence[ChoiceRule] = (), settings: str = "", replicas: int = 3
+    ) -> LocalCluster:
         """A formatted cluster that does not run yet; `settings` replace the document's `[clock]` and `[limits]`."""
         root = self.folder / f"cluster-{len(self.made)}"
         urls = {f"r{n}": f"http://127.0.0.1:{port}" for n, port in enumerate(free_ports(replicas), 1)}
@@ -172,7 +174,9 @@ def until_now(holds: Callable[[], bool], what: str, *, deadline_s: float = WAIT_
         time.sleep(0.01)
 
 
-async def drained(dequeue: Callable[[], Awaitable[list[object]]], *, deadline_s: float = WAIT_S) -> list[object]:
+async def drained(
+    dequeue: Callable[[], Awaitable[list[object]]], *, deadline_s: float = WAIT_S
+) -> list[object]:
     """All items that `dequeue` gives until it gives none."""
     found: list[object] = []
     async with asyncio.timeout(deadline_s):

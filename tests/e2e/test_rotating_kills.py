@@ -59,7 +59,9 @@ class Load:
             work = [_enqueue(queue), _dequeue(queue), _look(queue), _dequeue(queue)]
             yield self.work(client, f"queue/{queue}", itertools.cycle(work))
         yield self.work(client, "register/leader", itertools.cycle([_write, _read, _elect, _read]))
-        yield self.work(client, "dictionary/users", itertools.cycle([_put, _get, _claim, _get, _delete, _get]))
+        yield self.work(
+            client, "dictionary/users", itertools.cycle([_put, _get, _claim, _get, _delete, _get])
+        )
 
 
 def _enqueue(queue: str) -> Operation:
@@ -149,4 +151,6 @@ def test_killing_replicas_in_turn_loses_and_doubles_nothing(clusters: Clusters) 
     print({name: dict(ends) for name, ends in told.ends.items()})
     assert told.check(search=MAJORITIES) == 0, "a search was given up"
     for name in MAJORITIES:
-        assert told.unknown(name) <= 0.05 * len(told.calls[name]), f"{name}: few outcomes are unknown with a majority up"
+        assert told.unknown(name) <= 0.05 * len(told.calls[name]), (
+            f"{name}: few outcomes are unknown with a majority up"
+        )
