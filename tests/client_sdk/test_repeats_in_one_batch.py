@@ -14,6 +14,7 @@ CONTEXT = Context(
     is_complete=lambda found, _: found.complete,
     recent_max=100,
     forget_before=ZERO,
+    take_bytes_max=1 << 20,
 )
 
 
