@@ -8,10 +8,11 @@ import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from quorate.adts.catalogue import SPECIFICATIONS, adt_of
 from quorate.api_specs.cluster import ChoiceRule as Rule
-from quorate.api_specs.cluster import ClusterDocument, parse
+from quorate.api_specs.cluster import ClockSettings, ClusterDocument, parse
 from quorate.cli.failure import Failure, Usage
 from quorate.quorums.choice import QuorumChoice
 
@@ -49,11 +50,19 @@ _CHOICE = """
 objects = {objects}
 {options}{classes}"""
 
-_TAIL = """
-# What the operator vouches for. On one machine all clocks are the same, so nothing has to be waited for.
+_ONE_MACHINE = """
+# What the operator vouches for. All these replicas, and their callers, read one machine's clock: nothing to wait for.
 [clock]
 replica_error_s = 0.0 # how far a replica's clock may be from true time
-offset_max_s = 10.0 # a replica refuses timestamps further than this from its own clock
+front_end_error_s = 0.0 # how far a caller's clock may be; without this line callers measure it against the replicas
+offset_max_s = {offset_max_s} # a replica refuses timestamps further than this from its own clock
+"""
+
+_MANY_MACHINES = """
+# What the operator vouches for: the order of enqueues by different callers rests on it, nothing else does.
+[clock]
+replica_error_s = 0.05 # how far a replica's clock may be from true time: what chrony or ntpd report, doubled
+offset_max_s = {offset_max_s} # a replica refuses timestamps further than this from its own clock
 """
 
 
@@ -77,7 +86,8 @@ def new_document(
     for rule in [*rules, *(Rule(f"{adt}/*") for adt in SPECIFICATIONS)]:
         choice = QuorumChoice(SPECIFICATIONS[adt_of(rule.objects)], votes, rule.classes)
         parts.append(_rule_text(rule, choice))
-    parts.append(_TAIL)
+    clock = _ONE_MACHINE if all(map(_is_loopback, urls.values())) else _MANY_MACHINES
+    parts.append(clock.format(offset_max_s=ClockSettings().offset_max_s))
     text = "".join(parts)
     parse(text, "the new document")
     return text
@@ -89,6 +99,11 @@ def _rule_text(rule: Rule, choice: QuorumChoice) -> str:
     return _CHOICE.format(
         objects=_quoted(rule.objects), options=options, classes="[choices.classes]\n" + "".join(lines)
     )
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def _quoted(text: str) -> str:

@@ -1,10 +1,12 @@
 """How far a front end's clock may be from true time, from what the replicas' answers show. Pure.
 
-Every reply carries the replica's clock. It was read between sending and receiving, so the replica's clock minus ours is
+Every reply carries the replica's clock. It was read between sending and receiving, so the replica's clock minus ours
+(the monotonic one, which never steps) is
 at most (theirs - sent) and at least (theirs - received): Cristian's method (1989). The operator vouches only for the
 replicas' own error against true time.
 """
 
+from math import ceil, floor
 from typing import Final
 
 from quorate.client_sdk.effects import Now
@@ -29,8 +31,11 @@ class ClockBound:
         return self._declared_us is not None or self._most_us < float("inf")
 
     def measure(self, theirs_us: int, sent: Now, received: Now) -> None:
-        """Take in one reply's clock reading; readings that a step of our own clock contradicts start afresh."""
-        least, most = theirs_us - received.wall_us, theirs_us - sent.wall_us
+        """Take in one reply's clock reading; readings that contradict the earlier ones start afresh.
+
+        Our own clock here is the monotonic one: after a step of the wall clock all that was measured would be wrong.
+        """
+        least, most = theirs_us - received.mono_s * 1e6, theirs_us - sent.mono_s * 1e6
         drift_us = (received.mono_s - self._at_s) * DRIFT * 1e6
         kept_least, kept_most = max(self._least_us - drift_us, least), min(self._most_us + drift_us, most)
         if kept_least > kept_most + 2 * self._replica_error_us:
@@ -42,11 +47,11 @@ class ClockBound:
         if self._declared_us is not None:
             return now.wall_us + int(self._declared_us)
         drift_us = (now.mono_s - self._at_s) * DRIFT * 1e6
-        return now.wall_us + int(self._most_us + drift_us + self._replica_error_us)
+        return ceil(now.mono_s * 1e6 + self._most_us + drift_us + self._replica_error_us)
 
     def lower_us(self, now: Now) -> int:
         """True time is not before this."""
         if self._declared_us is not None:
             return now.wall_us - int(self._declared_us)
         drift_us = (now.mono_s - self._at_s) * DRIFT * 1e6
-        return now.wall_us + int(self._least_us - drift_us - self._replica_error_us)
+        return floor(now.mono_s * 1e6 + self._least_us - drift_us - self._replica_error_us)

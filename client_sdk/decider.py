@@ -5,7 +5,7 @@ refuses it: while it does, entries at or below the bounds that a quorum froze ma
 which the next collect rides.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, Final
 
 from msgspec import UNSET
@@ -33,10 +33,11 @@ from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.payloads import fetch_payloads
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Steps, Task
+from quorate.client_sdk.turn import Turn, TurnLost
 from quorate.quorums.choice import QuorumChoice
 from quorate.quorums.tally import votes_of
-from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
-from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+from quorate.timestamps.ballot import NO_BALLOT, Ballot
+from quorate.timestamps.timestamp import ZERO, Timestamp
 
 WINDOW_MIN: Final = 32
 """Entries asked for ahead of those that are taken now."""
@@ -47,13 +48,10 @@ CELL_ROWS: Final = 1000
 WISHES_MAX: Final = 256
 """Wishes decided in one batch."""
 BACKOFF_S_FIRST: Final = 0.002
-BACKOFF_S_MAX: Final = 0.2
+BACKOFF_S_MAX: Final = 1.0
+LOSSES_MAX: Final = 6
 
 DecideSteps = Generator[float, Event, None]
-
-
-class TurnLost(Exception):
-    """A replica has promised a higher turn."""
 
 
 class Decider:
@@ -69,18 +67,15 @@ class Decider:
         self._initial: Final = choice.initial_of_kind(Kind.DECIDE)
         self._final: Final = choice.final_of_kind(Kind.DECIDE)
         self._blind_final: Final = choice.final_of_kind(Kind.BLIND)
-        self._turn: Timestamp | None = None
-        self._step = 0
-        self._frozen: dict[str, Timestamp] = {}
-        """Of the replicas that promised this turn: up to where their logs can grow no more."""
-        self._whole: set[str] = set()
-        """The replicas whose whole logs the latest collect showed."""
+        self._turn: Turn | None = None
         self._stamp = ZERO
         """Of a cell: the fence of the latest collect, and the timestamp of the value that a plan on it sets."""
         self._proposed: tuple[Ballot, list[tuple[Asked, Any]]] | None = None
         """An accept whose fate is not known yet, and what it grants."""
         self._payloads: dict[Timestamp, Value] = {}
         self._losses = 0
+        self._round_s = 0.0
+        """How long the latest round took until its quorum had answered."""
         self._round: Gathering | None = None
 
     def explain(self) -> str:
@@ -126,7 +121,7 @@ class Decider:
             yield from self._propose(task, plan, granted)
         elif not self._mirror.is_decided:
             yield from self._write_back(task)
-        answered = frozenset(self._frozen)
+        answered = self._held.granted_by
         for asked, result in granted:
             failed = result if isinstance(result, Failed) else None
             self._finish(asked, Verdict(result, answered, failed))
@@ -148,8 +143,8 @@ class Decider:
         decided_before = NO_BALLOT
         while True:
             if self._turn is None:
-                self._turn, self._step, is_fresh = self._machine.stamp(), 0, False
-                self._frozen.clear()
+                self._turn = Turn(self._machine.stamp(), self._mirror, self._choice, self._initial)
+                is_fresh = False
             elif is_fresh or (self._is_queue and self._proposed is None):
                 if (is_fresh and self._check_proposed()) or not self._are_asked(batch):
                     return None
@@ -166,9 +161,9 @@ class Decider:
 
     def _plan(self, wishes: list[Wish], is_fresh: bool, decided_before: Ballot) -> Plan | None:
         """The plan, if the view is good enough for at least one result; None asks for another collect."""
-        if self._votes(self._frozen) < self._initial:
+        if not self._held.has_promises:
             return None
-        mirror, bound = self._mirror, self._bound()
+        mirror, bound = self._mirror, self._held.bound
         if not self._is_queue:
             is_covered = bound >= self._stamp > mirror.summary.horizon
             if not is_covered or any(timestamp >= self._stamp for timestamp in mirror.seen):
@@ -177,44 +172,29 @@ class Decider:
         plan = plan_queue(mirror.summary, mirror.by_id(), bound, wishes, self._context())
         if plan.results and (is_fresh or (plan.summary != mirror.summary and not is_short(plan, wishes))):
             return plan  # An older view will do where the accept proves that the turn still stands.
-        if not (is_fresh and mirror.ballot == decided_before and self._is_seen_empty()):
+        if not (is_fresh and mirror.ballot == decided_before and self._is_seen_empty):
             return None
         plan.results = {place: () for place, wish in enumerate(wishes) if isinstance(wish, Take | Front)}
         return plan
 
+    @property
+    def _held(self) -> Turn:
+        assert self._turn is not None, "a turn is taken before anything is asked under it"
+        return self._turn
+
+    @property
     def _is_seen_empty(self) -> bool:
-        """Whether the latest collect showed a quorum's whole logs, and nothing waits in them."""
-        return self._votes(self._whole) >= self._initial and not view(
-            self._mirror.summary, self._mirror.by_id()
-        )
+        return self._held.is_whole and not view(self._mirror.summary, self._mirror.by_id())
 
     def _context(self) -> Context:
         return Context(
-            ballot=self._ballot(self._step + 1),
+            ballot=self._held.ballot(self._held.step + 1),
             blind_final=self._blind_final,
             is_complete=self._mirror.is_complete,
             take_bytes_max=self._machine.limits.page_bytes_max,
             recent_max=self._machine.limits.recent_decisions_max,
             forget_before=self._machine.oldest_remembered(),
         )
-
-    def _ballot(self, step: int) -> Ballot:
-        assert self._turn is not None
-        return make_ballot(self._turn, step)
-
-    def _votes(self, replicas: set[str] | dict[str, Any]) -> int:
-        return votes_of(self._choice.votes, set(replicas))
-
-    def _bound(self) -> Timestamp:
-        """Up to here, the logs of an initial quorum can grow no more and are mirrored whole."""
-        votes = 0
-        for bound, replica in sorted(
-            ((bound, replica) for replica, bound in self._frozen.items()), reverse=True
-        ):
-            votes += self._choice.votes[replica]
-            if votes >= self._initial:
-                return bound
-        return ZERO
 
     def _collect(self, task: Task, wishes: list[Wish]) -> DecideSteps:
         """Promises, fences and logs of an initial quorum, read after this call began."""
@@ -224,12 +204,12 @@ class Decider:
 
         def request(replica: str) -> Collect:
             window = self._window(replica, wanted, self._mirror.summary.horizon)
-            ballot, fence_next = self._ballot(0), wanted if self._is_queue else 0
+            ballot, fence_next = self._held.ballot(0), wanted if self._is_queue else 0
             return Collect(self._mirror.name, ballot, fence, fence_next, window, self._mirror.ballot)
 
         round_ = self._round = Gathering(task, request, self._choice.votes)
         fresh: set[str] = set()
-        self._whole = set()
+        self._held.begin_look()
 
         def has_quorum() -> bool:
             for replica in round_.replies.keys() - fresh:
@@ -238,12 +218,19 @@ class Decider:
                 if reply.more:
                     round_.again(replica)
                     continue
-                self._grant(replica, reply)
+                self._held.grant(replica, reply)
                 fresh.add(replica)
-            return self._votes(fresh) >= self._initial
+            return votes_of(self._choice.votes, fresh) >= self._initial
 
-        yield from round_.wait(has_quorum)
+        yield from self._timed(task, round_, has_quorum)
         self._mirror.check_decided(self._final)
+
+    def _timed(self, task: Task, round_: Gathering, is_enough: Callable[[], bool]) -> DecideSteps:
+        begun_s = task.now.mono_s
+        try:
+            yield from round_.wait(is_enough)
+        finally:
+            self._round_s = task.now.mono_s - begun_s
 
     def _fence_wanted(self, wishes: list[Wish]) -> Timestamp:
         """The fence to ask for by name: a cell's new stamp; of a queue the last entry that we know we mean to take."""
@@ -269,20 +256,11 @@ class Decider:
         if self._is_queue:
             self._mirror.trim(max(2 * wanted, MIRRORED_MAX))
 
-    def _grant(self, replica: str, reply: Collected) -> None:
-        """Take in a whole answer to a collect of this turn: fence and log were read together."""
-        if reply.refused:
-            raise TurnLost
-        bound = min(reply.status.fence, reply.upto)
-        self._frozen[replica] = max(self._frozen.get(replica, ZERO), bound)
-        if reply.upto == INFINITY:
-            self._whole.add(replica)
-
     def _propose(self, task: Task, plan: Plan, granted: list[tuple[Asked, Any]]) -> DecideSteps:
         """Get the plan's summary accepted by a final quorum."""
         for asked, _ in granted:
             asked.is_proposed = True
-        self._proposed = (self._ballot(self._step + 1), granted)
+        self._proposed = (self._held.ballot(self._held.step + 1), granted)
         # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
         next_wanted = entries_wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
         self._trim(next_wanted)
@@ -296,8 +274,8 @@ class Decider:
 
     def _accept(self, task: Task, plan: Plan, wanted: int) -> DecideSteps:
         """Have a final quorum accept the plan's summary under the turn's next step; tell all that it is decided."""
-        self._step += 1
-        ballot, name = self._ballot(self._step), self._mirror.name
+        self._held.step += 1
+        ballot, name = self._held.ballot(), self._mirror.name
         event = "; ".join(
             each if isinstance(each, str) else f"Deq();Ok({each.value})" for each in plan.events
         )
@@ -318,10 +296,10 @@ class Decider:
                     raise TurnLost
                 accepted.add(replica)
                 if reply.then is not None and not reply.then.more:
-                    self._grant(replica, reply.then)
-            return self._votes(accepted) >= self._final
+                    self._held.grant(replica, reply.then)
+            return votes_of(self._choice.votes, accepted) >= self._final
 
-        yield from round_.wait(is_decided)
+        yield from self._timed(task, round_, is_decided)
         self._mirror.learn_decided(ballot)
         for replica in self._choice.votes:
             summary = None if replica in accepted else plan.summary
@@ -360,7 +338,7 @@ class Decider:
         self._proposed = None
         self._machine.count("lost accepts found decided")
         for asked, result in granted:
-            self._finish(asked, Verdict(result, frozenset(self._frozen)))
+            self._finish(asked, Verdict(result, self._held.granted_by))
 
     def _with_payloads(self, task: Task, batch: list[Asked], plan: Plan) -> Generator[float, Event, Plan]:
         """The plan, with the payloads of all entries that it hands out or adopts."""
@@ -389,10 +367,13 @@ class Decider:
         return Plan(plan.summary if unchanged else summary, plan.results | results, events)
 
     def _back_off(self, task: Task) -> DecideSteps:
-        """Wait a random, growing time, so that two owners do not depose each other for ever."""
-        self._losses = min(self._losses + 1, 7)
-        until_s = (
-            task.now.mono_s + min(BACKOFF_S_FIRST * 2**self._losses, BACKOFF_S_MAX) * self._machine.random()
-        )
+        """Leave the new owner time to finish, then wait a random, growing time, lest two owners depose each other.
+
+        The unit is what a round takes here and now: on a busy machine that is many times what it takes on an idle one.
+        """
+        self._losses = min(self._losses + 1, LOSSES_MAX)
+        round_s = max(self._round_s, BACKOFF_S_FIRST)
+        delay_s = round_s * (1 + self._machine.random() * 2**self._losses)
+        until_s = task.now.mono_s + min(delay_s, BACKOFF_S_MAX)
         while task.now.mono_s < until_s:
             yield until_s

@@ -22,8 +22,8 @@ NULL: Final = Value("null")
 
 RECENT_ENTRIES_MAX: Final = 2000
 """Entries that the recent decisions of a summary name together: every accept carries them."""
-TURNS_MAX: Final = 16
-"""Turns that a summary remembers."""
+TURNS_MAX: Final = 64
+"""Turns that a summary remembers: an owner that lost its turn looks again after as many others at most."""
 
 TOO_MANY_KEYS: Final = Failed(
     "refused",
@@ -148,23 +148,31 @@ class _Draft:
         self._turns = [*(known for known in self._turns if turn_of(known) != turn), self.context.ballot]
 
     def finish(self, keep: set[str]) -> Summary:
-        """The summary; ambiguous entries beyond the retry window go, unless a log still shows them (`keep`)."""
-        turns = self._turns[-TURNS_MAX:]
-        dropped = self._turns[: len(self._turns) - len(turns)]
+        """The summary: the old one itself unless something changed, else without what nobody asks for any more.
+
+        Ambiguous entries beyond all retries stay while a log still shows them (`keep`).
+        """
         after = replace(
             self._before,
             horizon=self.horizon,
             value=self.value,
             adopted=tuple(sorted(self.adopted.values(), key=lambda entry: entry.t)),
             ambiguous=tuple(self.ambiguous.items()),
-            turns=tuple(turns),
-            turns_floor=dropped[-1] if dropped else self._before.turns_floor,
+            turns=tuple(self._turns),
         )
-        if after == self._before and len(self.recent) <= len(self._before.recent):
+        is_noted = any(known not in self._before.recent for known in self.recent)
+        if after == self._before and not is_noted:
             return self._before
         old = self.context.forget_before
-        ambiguous = tuple((i, t) for i, t in after.ambiguous if t >= old or i in keep)
-        return replace(after, ambiguous=ambiguous, recent=tuple(self.recent))
+        turns = tuple(known for known in self._turns[-TURNS_MAX:] if known >= old)
+        dropped = self._turns[: len(self._turns) - len(turns)]
+        return replace(
+            after,
+            ambiguous=tuple((i, t) for i, t in after.ambiguous if t >= old or i in keep),
+            recent=tuple(self.recent),
+            turns=turns,
+            turns_floor=dropped[-1] if dropped else self._before.turns_floor,
+        )
 
 
 def plan_queue(

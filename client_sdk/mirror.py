@@ -48,8 +48,12 @@ class Mirror:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the summary at hand is known to be decided."""
-        return self.decided >= self.ballot
+        """Whether the summary at hand is known to be decided.
+
+        Not so when a higher one is: then the entries that the higher one covers may be dropped here already, and the
+        summary at hand must not stand in for them.
+        """
+        return self.decided == self.ballot
 
     def window(self, replica: str, limit: int, payload: bool) -> Window:
         """The request for what this replica's log holds beyond what is known of it."""

@@ -127,7 +127,9 @@ class Gathering:
         token, _, delay_s = self._pending.get(event.replica, (0, 0.0, 0.0))
         if token != event.token:
             return False
-        if isinstance(event.answer, Refused) or (isinstance(event.answer, Unanswered) and event.answer.definite):
+        if isinstance(event.answer, Refused) or (
+            isinstance(event.answer, Unanswered) and event.answer.definite
+        ):
             self.at_large -= 1
         if isinstance(event.answer, Unanswered) and not event.answer.refused:
             self.troubles[event.replica] = event.answer.detail

@@ -1,8 +1,8 @@
 """Quorum choices: how many votes each event class reads before and writes after. Pure.
 
 A choice whose dependent classes can miss each other cannot be constructed. For votes the test is a sum: sets of i and f
-votes out of N always meet exactly when i + f > N (Gifford 1979); which classes must meet says the data type's
-dependency relation (Herlihy 1986, theorem 9).
+votes out of N always meet when i + f > N (Gifford 1979), and only then when each replica has one vote; which classes
+must meet says the data type's dependency relation (Herlihy 1986).
 """
 
 from collections.abc import Mapping

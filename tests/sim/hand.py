@@ -26,19 +26,23 @@ class Packet(Struct):
 
 
 class Hand:
-    """Three replicas r1, r2, r3 with a given choice for queues; front ends come to be when they are first named."""
+    """Three replicas r1, r2, r3 with a given choice for queues; front ends come to be when they are first named.
 
-    def __init__(self, queue_choice: dict[str, tuple[int, int]]) -> None:
+    `lazies` are the lazy messages, which travel only by `carry_commits`: nothing may depend on them.
+    """
+
+    def __init__(self, queue_choice: dict[str, tuple[int, int]], *, collect: bool = True) -> None:
         self.document = checked(
             ClusterDocument(
                 "hand",
                 tuple(ReplicaInfo(name, f"http://{name}:1") for name in ("r1", "r2", "r3")),
-                (ChoiceRule("queue/*", queue_choice),),
+                (ChoiceRule("queue/*", queue_choice, collect=collect),),
                 ClockSettings(front_end_error_s=0.0),
             )
         )
         self.replicas = {name: InMemoryReplica(self.document, name) for name in self.document.votes}
         self.packets: list[Packet] = []
+        self.lazies: list[Packet] = []
         self.outcomes: dict[str, Outcome] = {}
         self._fronts: dict[str, FrontEnd] = {}
         self._wakes: dict[str, float | None] = {}
@@ -61,15 +65,21 @@ class Hand:
             for packet in ready:
                 self._exchange(packet)
 
+    def carry_commits(self, front: str, *replicas: str) -> None:
+        """What the front end sent lazily to these replicas arrives; what it sent to others is lost."""
+        mine = [each for each in self.lazies if each.front == front]
+        self.lazies = [each for each in self.lazies if each.front != front]
+        for packet in mine:
+            if packet.send.replica in replicas:
+                self._exchange(packet)
+
     def carry_until(self, name: str, front: str, *replicas: str) -> None:
         """Only packets between the front end and these replicas travel, until the operation has its outcome."""
         for _ in range(STEPS_MAX):
             if name in self.outcomes:
                 return
-            self.carry(
-                front,
-                next(to for to in map(_target, self.packets) if to[0] == front and to[1] in replicas)[1],
-            )
+            ready = (each.send.replica for each in self.packets if each.front == front)
+            self.carry(front, next(replica for replica in ready if replica in replicas))
         raise AssertionError(f"{name} has no outcome: {self.packets}")
 
     def settle(self) -> None:
@@ -96,6 +106,9 @@ class Hand:
         assert isinstance(outcome, Done), outcome
         return outcome.result
 
+    def ended(self, name: str, outcome: Outcome) -> None:
+        """Told of every operation that ends."""
+
     def _now(self) -> Now:
         self._now_us += 1
         return Now(self._now_us / 1e6, WALL_US_START + self._now_us)
@@ -118,13 +131,11 @@ class Hand:
         )
 
     def _obey(self, front: str, effects: Effects) -> None:
-        """Lazy messages are lost here: nothing may depend on them."""
         self._wakes[front] = effects.wake_at_s
         sent = self._now()
         self.packets += [Packet(front, send, sent) for send in effects.sends if not send.lazy]
+        self.lazies += [Packet(front, send, sent) for send in effects.sends if send.lazy]
         for finish in effects.finished:
-            self.outcomes[self._names[front, finish.number]] = finish.outcome
-
-
-def _target(packet: Packet) -> tuple[str, str]:
-    return packet.front, packet.send.replica
+            name = self._names[front, finish.number]
+            self.outcomes[name] = finish.outcome
+            self.ended(name, finish.outcome)

@@ -1,11 +1,26 @@
 """Schedules by hand: the narrow races that DESIGN section 6 tells of, each told first and then played."""
 
+from collections.abc import Callable, Generator
+from itertools import cycle
+from typing import Any, cast
+
+import pytest
+
+from quorate.adts import queue
 from quorate.adts.log import Value
-from quorate.client_sdk.effects import Dequeue, Enqueue, Peek
+from quorate.api_specs.messages import Accept, Collect
+from quorate.client_sdk import operations
+from quorate.client_sdk.asking import Machine, OutcomeSteps
+from quorate.client_sdk.blind import Blind
+from quorate.client_sdk.effects import Dequeue, Done, Enqueue, Operation, Outcome, Peek
+from quorate.client_sdk.tasks import Event, Gathering, Task
+from quorate.timestamps.timestamp import ZERO
 from tests.sim.hand import Hand
+from tests.sim.history import Call, History
+from tests.sim.linearizability import Serial, linearization, settled
 
 MAJORITIES = {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}
-X, Y = Value('"x"'), Value('"y"')
+X, Y, Z = (Value(f'"{item}"') for item in "xyz")
 QUEUE = "queue/q"
 
 
@@ -55,3 +70,161 @@ def test_empty_is_not_answered_when_the_queue_never_was() -> None:
     hand.packets = [packet for packet in hand.packets if packet.front == "f1"]
     hand.settle()
     assert hand.result("empty?") == (Y,)
+
+
+class Recorded(Hand):
+    """A hand-made world whose queue has a history that can be judged."""
+
+    def __init__(self) -> None:
+        super().__init__(MAJORITIES)
+        self.history = History()
+        self._open: dict[str, tuple[Operation, list[Call]]] = {}
+
+    def start(self, front: str, operation: Operation, name: str) -> None:
+        self._open[name] = operation, self.history.invoke(operation, name)
+        super().start(front, operation, name)
+
+    def ended(self, name: str, outcome: Outcome) -> None:
+        self.history.finish(*self._open.pop(name), outcome)
+
+    def has_order(self) -> bool:
+        """Whether a serial queue could have given these answers."""
+        calls = settled(self.history.calls[QUEUE])
+        return linearization(Serial("queue", calls), calls) is not None
+
+
+def plain_peek(fence_next: int) -> Callable[[Peek, Task, Machine], OutcomeSteps]:
+    """Peek as DESIGN section 2 lists it: read an initial quorum, write back what is not complete, answer. It may even
+    fence what it reads up to the front (`fence_next` 1); what it lacks is a decision about what lies below."""
+
+    def run(operation: Peek, task: Task, machine: Machine) -> Generator[float, Event, Outcome]:
+        name = operation.object
+        mirror, choice = machine.mirror_of(name), machine.choice_of(name)
+
+        def request(replica: str) -> Collect:
+            return Collect(name, window=mirror.window(replica, 9, payload=True), fence_next=fence_next)
+
+        looks = Gathering(task, request, choice.votes)
+        yield from looks.wait(lambda: len(looks.replies) >= choice.initial_of("Peek"))
+        (front, *_) = queue.view(mirror.summary, mirror.by_id())
+        if not mirror.is_complete(front, 2):
+            yield from Blind(name, task, machine).write_back(front.entry)
+        return Done((front.entry.value,), "Peek/Ok", frozenset(looks.replies))
+
+    return run
+
+
+def peek_while_an_older_entry_travels() -> Recorded:
+    """Enq(x) reaches r1 only. Enq(y), later, reaches r2 and r3. A Peek at r2 and r3 answers y. Now the rest of Enq(x)
+    arrives; where it is fenced it is recovered. Then all is dequeued."""
+    hand = Recorded()
+    hand.start("f1", enqueue(X), "x")
+    hand.carry("f1", "r1")
+    hand.start("f2", enqueue(Y), "y")
+    hand.carry("f2", "r2", "r3")
+    hand.start("f3", Peek(QUEUE), "peek")
+    hand.carry_until("peek", "f3", "r2", "r3")
+    assert hand.result("peek") == (Y,)
+    hand.packets = [packet for packet in hand.packets if packet.front == "f1"]
+    hand.settle()
+    assert hand.result("x") is None
+    hand.ask("f4", Dequeue(QUEUE))
+    hand.ask("f4", Dequeue(QUEUE))
+    return hand
+
+
+@pytest.mark.parametrize("fence_next", [0, 1], ids=["reads only", "fences what it reads"])
+def test_a_peek_that_only_observes_breaks_the_order(fence_next: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why the shipped Peek settles the front by a decision. With fences x is stored at r1 and refused at r2 and r3: its
+    recovery adopts it, for no horizon has passed it, and it comes out before y, which had been the front."""
+    monkeypatch.setitem(cast(dict[Any, Any], operations._RUNS), Peek, plain_peek(fence_next))
+    hand = peek_while_an_older_entry_travels()
+    assert [call.results for call in hand.history.calls[QUEUE] if call.operation == "Deq"] == [(X,), (Y,)]
+    assert not hand.has_order()
+
+
+def test_a_peek_that_settles_the_front_keeps_the_order() -> None:
+    """The same schedule, as shipped."""
+    hand = peek_while_an_older_entry_travels()
+    assert [call.results for call in hand.history.calls[QUEUE] if call.operation == "Deq"] == [(Y,), (X,)]
+    assert hand.has_order()
+
+
+def decision_at_one_replica() -> Recorded:
+    """x, y and z wait at all replicas. f1's Deq has promises of r1 and r2 and proposes to take x, which r1 alone accepts.
+    f1's other messages stay on their way."""
+    hand = Recorded()
+    for item in (X, Y, Z):
+        hand.ask("f0", enqueue(item))
+    hand.lazies.clear()
+    hand.start("f1", Dequeue(QUEUE), "f1")
+    hand.carry("f1", "r1", "r2")
+    hand.carry("f1", "r1")
+    assert "f1" not in hand.outcomes
+    return hand
+
+
+def dequeue_at(hand: Hand, front: str, *replicas: str) -> Any:
+    """The result of a Deq that reaches only these replicas."""
+    hand.start(front, Dequeue(QUEUE), front)
+    hand.carry_until(front, front, *replicas)
+    hand.packets = [packet for packet in hand.packets if packet.front != front]
+    return hand.result(front)
+
+
+def test_a_decision_at_one_replica_that_others_build_on_is_in_force() -> None:
+    """f2 reads r1: its summary rests on f1's. f3 goes on at r2 and r3. Two decisions later f1 learns that it has x."""
+    hand = decision_at_one_replica()
+    assert dequeue_at(hand, "f2", "r1", "r3") == (Y,)
+    assert dequeue_at(hand, "f3", "r2", "r3") == (Z,)
+    hand.settle()
+    assert hand.result("f1") == (X,)
+    assert hand.ask("f4", Dequeue(QUEUE)) == ()
+    assert hand.has_order()
+
+
+def test_a_decision_at_one_replica_that_others_pass_by_never_was() -> None:
+    """f2 and f3 read r2 and r3, which know nothing of f1's summary: x and y are theirs. r1 then drops the summary of f1
+    for theirs, and f1, which was told that r1 accepted, must not answer x."""
+    hand = decision_at_one_replica()
+    assert dequeue_at(hand, "f2", "r2", "r3") == (X,)
+    assert dequeue_at(hand, "f3", "r2", "r3") == (Y,)
+    hand.settle()
+    assert hand.result("f1") == (Z,)
+    assert hand.ask("f4", Dequeue(QUEUE)) == ()
+    assert hand.has_order()
+
+
+def test_an_undecided_horizon_does_not_touch_an_older_entry_that_completes_there() -> None:
+    """Enq(x) has reached r2 only. f1 reads r2 and r3 and proposes to take x; r1 alone accepts, so that its horizon is at
+    x, undecided. Now Enq(x) arrives at r1, which is not fenced: x is complete, at r1 and r2. f1 vanishes. f2 reserves
+    a place for z under a key, decided at r2 and r3, with the horizon where it always was. Then x must come from r1, from
+    below the horizon that r1 had accepted.
+    """
+    hand = Recorded()
+    hand.start("fx", enqueue(X), "x")
+    hand.carry("fx", "r2")
+    hand.start("f1", Dequeue(QUEUE), "f1")
+    for replica in cycle(("r2", "r3")):
+        if any(isinstance(packet.send.request, Accept) for packet in hand.packets):
+            break
+        hand.carry("f1", replica)
+    hand.packets = [
+        packet
+        for packet in hand.packets
+        if packet.front == "fx" or (packet.send.replica == "r1" and isinstance(packet.send.request, Accept))
+    ]
+    hand.carry("f1", "r1")
+    state = hand.replicas["r1"].store.state(QUEUE)
+    assert state is not None
+    assert (state.horizon, state.fence) == (ZERO, ZERO)
+    assert state.summary.horizon > ZERO
+    hand.carry("fx", "r1")
+    assert hand.result("x") is None
+    hand.packets.clear()
+    hand.start("f2", Enqueue(QUEUE, (Z,), key="k"), "z")
+    hand.carry_until("z", "f2", "r2", "r3")
+    hand.packets.clear()
+    assert dequeue_at(hand, "f3", "r1", "r3") == (X,)
+    assert dequeue_at(hand, "f4", "r1", "r3") == (Z,)
+    assert hand.has_order()

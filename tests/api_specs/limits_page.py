@@ -1,0 +1,69 @@
+"""docs/limits.md, made from `quorate.api_specs.limits`: `python -m tests.api_specs.limits_page > docs/limits.md`."""
+
+import ast
+import inspect
+from itertools import pairwise
+
+from quorate.api_specs import limits
+from quorate.api_specs.limits import DEFAULTS, NAME_CHARS_MAX, REPLICAS_MAX, VOTES_MAX, Limits
+
+FIXED = {
+    "NAME_CHARS_MAX": (NAME_CHARS_MAX, "Characters of an object's name and of a dictionary's key."),
+    "REPLICAS_MAX": (REPLICAS_MAX, "Replicas of a cluster."),
+    "VOTES_MAX": (VOTES_MAX, "Votes of a replica."),
+}
+INTRODUCTION = """# Limits
+
+Everything that grows has a bound. This page is made from `api_specs/limits.py`, and a test compares the two.
+
+## Set in the cluster document
+
+Under `[limits]`. What is left out has the default. Sizes are in bytes, times in seconds.
+
+| name | default | what it bounds |
+| --- | ---: | --- |
+"""
+RELATIONS = """
+A document whose limits do not fit together is refused, with a sentence that names the pair:
+
+- every limit is above zero;
+- `value_bytes_max` is at most half of `body_bytes_max`, or a value of that size could not be sent;
+- `deadline_s_max` is below `retry_window_s`, or a retry might outlive the ids it relies on;
+- `wait_s_max` is at most `deadline_s_max`;
+- `consumed_lag_s` is at most `retry_window_s`.
+
+## Fixed
+
+| name | value | what it bounds |
+| --- | ---: | --- |
+"""
+
+
+def meanings() -> dict[str, str]:
+    """The docstring under each field of Limits."""
+    (body,) = (
+        node.body for node in ast.parse(inspect.getsource(Limits)).body if isinstance(node, ast.ClassDef)
+    )
+    found: dict[str, str] = {}
+    for field, docstring in pairwise(body):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            assert isinstance(docstring, ast.Expr)
+            assert isinstance(docstring.value, ast.Constant)
+            found[field.target.id] = str(docstring.value.value)
+    return found
+
+
+def rendered() -> str:
+    """The whole page."""
+    meaning = meanings()
+    rows = [
+        f"| `{name}` | {getattr(DEFAULTS, name)} | {meaning[name]} |\n" for name in Limits.__struct_fields__
+    ]
+    constants = {name for name in vars(limits) if name.endswith("_MAX")}
+    assert constants == FIXED.keys(), "a constant of the module is missing here"
+    fixed = [f"| `{name}` | {value} | {what} |\n" for name, (value, what) in FIXED.items()]
+    return INTRODUCTION + "".join(rows) + RELATIONS + "".join(fixed)
+
+
+if __name__ == "__main__":
+    print(rendered(), end="")

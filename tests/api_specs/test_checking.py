@@ -1,0 +1,93 @@
+"""What types cannot say of a batch is checked before the machine sees it."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from quorate.adts.log import Decision, Entry, Summary, Value
+from quorate.api_specs.checking import COUNT_MAX, ID_CHARS_MAX, BadBatch, check_batch
+from quorate.api_specs.limits import DEFAULTS, Limits
+from quorate.api_specs.messages import Accept, Append, Batch, Collect, Commit, Request, Scan, Window
+from quorate.timestamps.ballot import NO_BALLOT, make_ballot
+from quorate.timestamps.timestamp import INFINITY, ZERO, make
+
+NAME = "queue/q"
+AT = make(1, 0, "c")
+BALLOT = make_ballot(AT, 1)
+ENTRY = Entry(AT, AT, Value("1"))
+SUMMARY = Summary(
+    AT, Value("1"), (ENTRY,), ((AT, AT),), (Decision("k", BALLOT, (ENTRY,)),), (BALLOT,), BALLOT
+)
+GOOD: list[Request] = [
+    Append(NAME, (ENTRY,)),
+    Collect(NAME, BALLOT, AT, 5, Window(ZERO, INFINITY, 3, 4), BALLOT, (AT,)),
+    Accept(NAME, BALLOT, SUMMARY, "e", Collect(NAME)),
+    Commit(NAME, BALLOT, AT, SUMMARY, (AT,), AT),
+    Scan("dictionary/users/", "", 10),
+]
+
+
+def with_(base: Any, **fields: Any) -> Any:
+    return replace(base, **fields)
+
+
+def of_summary(**fields: Any) -> Accept:
+    return Accept(NAME, BALLOT, with_(SUMMARY, **fields))
+
+
+def test_what_a_front_end_sends_passes() -> None:
+    check_batch(Batch("c", tuple(GOOD)), DEFAULTS)
+
+
+@pytest.mark.parametrize(
+    ("request_", "sentence"),
+    [
+        (Append("queue/../x", ()), "object: must be TYPE/NAME"),
+        (Append(NAME, (with_(ENTRY, t="now"),)), "'now' is not a timestamp"),
+        (Append(NAME, (with_(ENTRY, t=INFINITY),)), "can only bound a window"),
+        (Append(NAME, (with_(ENTRY, id=""),)), f"id: must be 1 to {ID_CHARS_MAX}"),
+        (Append(NAME, (with_(ENTRY, id="a" * (ID_CHARS_MAX + 1)),)), "id: must be"),
+        (Append(NAME, (with_(ENTRY, id="a\n"),)), "printable ASCII"),
+        (Append(NAME, (with_(ENTRY, value="{"),)), "the value is not JSON text"),
+        (Append(NAME, (with_(ENTRY, value="NaN"),)), "the value is not JSON text"),
+        (Append(NAME, (with_(ENTRY, value='"' + "x" * 50 + '"'),)), "over 50 bytes"),
+        (Append(NAME, (ENTRY,) * 11), "entries: 11 of them, at most 10"),
+        (Collect(NAME, ballot="b"), "'b' is not a ballot"),  # type: ignore[arg-type]
+        (Collect(NAME, ballot=make_ballot(INFINITY, 0)), "cannot be a turn"),
+        (Collect(NAME, known=BALLOT + "x"), "is not a ballot"),  # type: ignore[arg-type]
+        (Collect(NAME, fence=INFINITY), "can only bound a window"),
+        (Collect(NAME, fence_next=-1), "fence_next: must be 0 to"),
+        (Collect(NAME, window=Window(limit=-1)), "limit: must be 0 to"),
+        (Collect(NAME, window=Window(since=COUNT_MAX + 1)), "since: must be 0 to"),
+        (Collect(NAME, window=Window(after="x")), "is not a timestamp"),  # type: ignore[arg-type]
+        (Collect(NAME, wanted=(AT,) * 11), "wanted: 11 of them"),
+        (of_summary(horizon="x"), "is not a timestamp"),
+        (of_summary(value="{"), "not JSON"),
+        (of_summary(adopted=(with_(ENTRY, t="x"),)), "is not a timestamp"),
+        (of_summary(ambiguous=(("", AT),)), "id: must be"),
+        (of_summary(ambiguous=(("a", INFINITY),)), "can only bound a window"),
+        (of_summary(recent=(Decision("", BALLOT),)), "id: must be"),
+        (of_summary(recent=(Decision("k", NO_BALLOT),) * 11), "recent: 11 of them"),
+        (of_summary(turns=("x",)), "is not a ballot"),
+        (of_summary(turns_floor="x"), "is not a ballot"),
+        (Accept(NAME, BALLOT, SUMMARY, then=Collect("queue/other")), "must be about the same object"),
+        (Accept(NAME, BALLOT, SUMMARY, then=Collect(NAME, fence_next=-1)), "fence_next"),
+        (Commit(NAME, complete=(INFINITY,)), "can only bound a window"),
+        (Commit(NAME, summary=with_(SUMMARY, value="{")), "not JSON"),
+        (Scan("ä"), "prefix: must be at most"),
+        (Scan("", after="x" * 1000), "after: must be at most"),
+        (Scan("", limit=-1), "limit: must be 0"),
+    ],
+)  # fmt: skip
+def test_what_is_out_of_form_is_refused_and_its_request_named(request_: Request, sentence: str) -> None:
+    limits = Limits(page_entries_max=10, value_bytes_max=50)
+    with pytest.raises(BadBatch, match=rf"^requests\[1\]: .*{sentence}"):
+        check_batch(Batch("c", (GOOD[0], request_)), limits)
+
+
+def test_a_batch_is_bounded() -> None:
+    limits = Limits(requests_max=2)
+    check_batch(Batch("c", (GOOD[0],) * 2), limits)
+    with pytest.raises(BadBatch, match="requests: 3 of them, at most 2"):
+        check_batch(Batch("c", (GOOD[0],) * 3), limits)

@@ -1,0 +1,126 @@
+"""Cluster documents: what fits together is taken, what does not is refused with the place and the remedy."""
+
+import msgspec
+import pytest
+
+from quorate.api_specs.cluster import BadCluster, ClusterDocument, ReplicaInfo, checked, from_json, parse
+from quorate.api_specs.limits import REPLICAS_MAX, VOTES_MAX, Limits
+
+REPLICAS = """
+[[replicas]]
+id = "r1"
+url = "http://127.0.0.1:1"
+[[replicas]]
+id = "r2"
+url = "http://127.0.0.1:2"
+[[replicas]]
+id = "r3"
+url = "https://example.test"
+votes = 2
+store = "abc"
+"""
+GOOD = 'name = "c"\n' + REPLICAS
+
+
+def test_the_shortest_document_has_defaults_for_the_rest() -> None:
+    document = parse(GOOD)
+    assert document.votes == {"r1": 1, "r2": 1, "r3": 2}
+    assert document.urls["r3"] == "https://example.test"
+    assert document.limits == Limits()
+    assert document.rule_of("queue/any").collect
+    assert document.choice_of("queue/any").sizes("Deq/Ok") == (2, 3)
+
+
+def test_the_first_rule_that_matches_counts() -> None:
+    document = parse(
+        GOOD
+        + """
+[[choices]]
+objects = "queue/fast-*"
+classes = { "Enq/Ok" = [0, 1], "Deq/Ok" = [4, 1] }
+collect = false
+[[choices]]
+objects = "queue/*"
+classes = { "Enq/Ok" = [0, 4], "Deq/Ok" = [2, 3] }
+[[choices]]
+objects = "dictionary/users"
+ordering = "quorum"
+"""
+    )
+    assert document.choice_of("queue/fast-1").sizes("Deq/Ok") == (4, 1)
+    assert not document.rule_of("queue/fast-1").collect
+    assert document.choice_of("queue/slow").sizes("Enq/Ok") == (0, 4)
+    assert document.choice_of("dictionary/users/ann").sizes("Put/Ok") == (2, 3)
+    assert document.choice_of("dictionary/others/ann").sizes("Put/Ok") == (0, 3)
+
+
+def test_the_hash_tells_documents_apart_and_survives_the_wire() -> None:
+    document = parse(GOOD)
+    assert from_json(msgspec.to_builtins(document)).hash == document.hash
+    assert len(document.hash) == 64
+    other = parse(GOOD.replace("votes = 2", "votes = 3"))
+    assert other.hash != document.hash
+
+
+def test_memory_covers_a_clock_that_is_behind_and_one_that_is_ahead() -> None:
+    document = parse(GOOD + "[clock]\noffset_max_s = 3.0\n[limits]\nretry_window_s = 40.0\n")
+    assert document.memory_s == 46.0
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("name = ", "cluster.toml: Invalid value"),
+        (REPLICAS, "missing required field `name`"),
+        ('name = "c"', "missing required field `replicas`"),
+        ('name = "c"\nreplicas = []', "give 1 to 25 replicas, not 0"),
+        (GOOD + "surprise = 1", "unknown field `surprise`"),
+        (GOOD.replace('"r2"', '"r1"'), "two replicas have the same id"),
+        (GOOD.replace("127.0.0.1:2", "127.0.0.1:1"), "two replicas have the same url"),
+        (GOOD.replace('"r2"', '"R2"'), "replica id 'R2': use 1 to 16 lower-case letters and digits"),
+        (GOOD.replace('"r2"', '""'), "replica id ''"),
+        (GOOD.replace('"r2"', '"' + "a" * 17 + '"'), "use 1 to 16"),
+        (GOOD.replace("http://127.0.0.1:2", "127.0.0.1:2"), "must look like http://host:port"),
+        (GOOD.replace("http://127.0.0.1:2", "ftp://h"), "must look like http://host:port"),
+        (GOOD.replace("votes = 2", "votes = -1"), "votes must be 0 to 1000, not -1"),
+        (GOOD.replace("votes = 2", "votes = 1001"), "votes must be 0 to 1000, not 1001"),
+        (GOOD + "[limits]\nwait_s_max = 26.0", r"\[limits\]: wait_s_max must be at most deadline_s_max"),
+        (GOOD + "[clock]\nreplica_error_s = -1.0", r"\[clock\]: errors must not be negative"),
+        (GOOD + "[clock]\noffset_max_s = 0.0", "offset_max_s must be above zero"),
+        (GOOD + '[[choices]]\nobjects = "stack/*"', r"\[\[choices\]\] 1: 'stack/\*' must start with one of"),
+        (
+            GOOD + '[[choices]]\nobjects = "queue/*"\nclasses = { "Push/Ok" = [0, 1] }',
+            r"\[\[choices\]\] 1 \(queue/\*\): a queue has no event class 'Push/Ok'",
+        ),
+        (
+            GOOD + '[[choices]]\nobjects = "queue/*"\nclasses = { "Enq/Ok" = [0, 1], "Deq/Ok" = [3, 2] }',
+            "Deq/Ok does not meet Enq/Ok",
+        ),
+        (GOOD + '[[choices]]\nobjects = "queue/*"\nordering = "luck"', "Invalid enum value 'luck'"),
+    ],
+)
+def test_a_document_that_cannot_be_used_is_refused_with_the_place(text: str, sentence: str) -> None:
+    with pytest.raises(BadCluster, match=sentence):
+        parse(text)
+
+
+def test_a_document_from_the_wire_is_checked_too() -> None:
+    with pytest.raises(BadCluster, match="cluster document: Object missing required field"):
+        from_json({"name": "c"})
+
+
+def test_the_number_of_replicas_is_bounded() -> None:
+    def document(number: int) -> ClusterDocument:
+        replicas = (ReplicaInfo(f"r{each}", f"http://r{each}", VOTES_MAX) for each in range(number))
+        return ClusterDocument("c", tuple(replicas))
+
+    assert checked(document(REPLICAS_MAX)).votes
+    with pytest.raises(BadCluster, match="give 1 to 25 replicas, not 26"):
+        checked(document(REPLICAS_MAX + 1))
+
+
+def test_a_pattern_over_several_types_must_fit_them_all() -> None:
+    text = GOOD + '[[choices]]\nobjects = "*"\nclasses = { "Enq/Ok" = [0, 3] }'
+    with pytest.raises(BadCluster, match="has no event class 'Enq/Ok'"):
+        parse(text)
+    assert parse(GOOD + '[[choices]]\nobjects = "*"\ncollect = false').rule_of("register/r").collect is False

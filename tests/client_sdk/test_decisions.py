@@ -1,0 +1,248 @@
+"""Plans: what one decision makes of a summary, a view and the wishes of a batch, in order."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from quorate.adts import queue
+from quorate.adts.log import NOTHING, Decision, Entry, Seen, Summary, Value
+from quorate.client_sdk.decisions import (
+    TOO_MANY_KEYS,
+    TURNS_MAX,
+    Context,
+    Fate,
+    Front,
+    Recover,
+    Reserve,
+    Settle,
+    Swap,
+    Take,
+    Wish,
+    is_included,
+    plan_cell,
+    plan_queue,
+)
+from quorate.timestamps.ballot import make_ballot
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
+
+TURN = make(1000, 0, "f")
+CONTEXT = Context(
+    ballot=make_ballot(TURN, 1),
+    blind_final=2,
+    take_bytes_max=1000,
+    is_complete=lambda found, final: found.complete or len(found.holders) >= final,
+    recent_max=2,
+    forget_before=ZERO,
+)
+
+
+def at(us: int) -> Timestamp:
+    return make(us, 0, "c")
+
+
+def entry(us: int) -> Entry:
+    return Entry(at(us), at(us), Value(str(us)))
+
+
+def complete(*times: int) -> dict[str, Seen]:
+    return {at(us): Seen(entry(us), {"r1", "r2"}) for us in times}
+
+
+def doubtful(*times: int) -> dict[str, Seen]:
+    return {at(us): Seen(entry(us), {"r1"}) for us in times}
+
+
+def taken(result: Any) -> list[Any]:
+    return [each.value for each in result]
+
+
+def queue_plan(
+    summary: Summary,
+    seen: dict[str, Seen],
+    *wishes: Wish,
+    bound: Timestamp = INFINITY,
+    context: Context = CONTEXT,
+) -> Any:
+    return plan_queue(summary, seen, bound, wishes, context)
+
+
+def test_takes_get_the_heads_in_the_order_of_the_wishes() -> None:
+    plan = queue_plan(NOTHING, complete(1, 2, 3), Take(1), Take(2), Take(1))
+    assert taken(plan.results[0]) == ["1"]
+    assert taken(plan.results[1]) == ["2", "3"]
+    assert 2 not in plan.results
+    assert plan.summary.horizon == at(3)
+    assert plan.summary.ambiguous == ()
+    assert [each.value for each in plan.events] == ["1", "2", "3"]
+
+
+def test_what_lies_above_the_bound_is_not_touched() -> None:
+    """Above it, an older entry may still turn up."""
+    plan = queue_plan(NOTHING, complete(1, 2), Take(5), bound=at(1))
+    assert taken(plan.results[0]) == ["1"]
+    assert queue_plan(NOTHING, complete(2), Take(1), Front(), bound=at(1)).results == {}
+
+
+def test_an_entry_that_may_be_incomplete_is_taken_and_noted() -> None:
+    plan = queue_plan(NOTHING, doubtful(1) | complete(2), Take(2))
+    assert plan.summary.ambiguous == ((at(1), at(1)),)
+
+
+def test_nothing_taken_is_the_same_summary() -> None:
+    summary = Summary(horizon=at(5), ambiguous=((at(1), at(1)),))
+    assert queue_plan(summary, {}, Take(1), Front(), Settle()).summary is summary
+
+
+def test_an_answer_is_bounded_in_bytes_but_holds_at_least_one_item() -> None:
+    small = replace(CONTEXT, take_bytes_max=2)
+    assert taken(queue_plan(NOTHING, complete(1, 2, 3), Take(3), context=small).results[0]) == ["1", "2"]
+    assert taken(queue_plan(NOTHING, complete(111, 112), Take(2), context=small).results[0]) == ["111"]
+
+
+def test_the_settled_front_is_adopted_and_stays_the_front() -> None:
+    plan = queue_plan(NOTHING, complete(2), Front(), bound=at(2))
+    assert plan.results[0] == (entry(2),)
+    assert plan.summary == replace(NOTHING, horizon=at(2), adopted=(entry(2),))
+    again = queue_plan(plan.summary, complete(2), Front(), bound=ZERO)
+    assert again.results[0] == (entry(2),)
+    assert again.summary is plan.summary
+    # An older one, seen only now, can no longer come before it.
+    assert [found.entry for found in queue.view(plan.summary, doubtful(1))] == [entry(2)]
+
+
+def test_a_repeat_under_a_key_gets_the_first_answer() -> None:
+    first = queue_plan(NOTHING, complete(1, 2), Take(1, "k"))
+    again = queue_plan(first.summary, complete(2), Take(1, "k"))
+    assert [each.id for each in again.results[0]] == [at(1)]
+    assert again.summary is first.summary
+
+
+def test_a_new_key_is_refused_while_there_is_no_room_and_takes_nothing() -> None:
+    full = replace(NOTHING, recent=tuple(Decision(f"k{n}", make_ballot(at(n + 1), 1)) for n in range(2)))
+    plan = queue_plan(full, complete(5), Take(1, "new"), Reserve("other", (entry(6),)))
+    assert plan.results == {0: TOO_MANY_KEYS, 1: TOO_MANY_KEYS}
+    assert plan.summary is full
+    later = replace(CONTEXT, forget_before=at(3))
+    assert taken(queue_plan(full, complete(5), Take(1, "new"), context=later).results[0]) == ["5"]
+
+
+def test_ambiguous_ids_go_when_old_unless_a_log_still_shows_the_entry() -> None:
+    summary = Summary(horizon=at(9), ambiguous=((at(1), at(1)), (at(2), at(2))))
+    context = replace(CONTEXT, forget_before=at(5))
+    restamped = {at(2): Seen(Entry(at(2), at(20), Value("2")), {"r1"})}
+    plan = queue_plan(summary, restamped | complete(12), Take(1), context=context)
+    assert taken(plan.results[0]) == ["12"]
+    assert plan.summary.ambiguous == ((at(2), at(2)),)
+
+
+def fate(summary: Summary, *, votes: int, us: int = 5) -> tuple[Fate, Summary]:
+    plan = queue_plan(summary, {}, Recover(entry(us), votes))
+    return plan.results[0][0], plan.summary
+
+
+def test_an_entry_above_the_horizon_is_adopted() -> None:
+    assert fate(NOTHING, votes=1) == (Fate.IN_FORCE, replace(NOTHING, adopted=(entry(5),)))
+
+
+def test_an_entry_that_was_taken_took_effect() -> None:
+    summary = Summary(horizon=at(9), ambiguous=((at(5), at(5)),))
+    assert fate(summary, votes=0) == (Fate.IN_FORCE, summary)
+    adopted = Summary(horizon=at(9), adopted=(entry(5),))
+    assert fate(adopted, votes=0) == (Fate.IN_FORCE, adopted)
+
+
+def test_a_passed_entry_is_void_only_when_too_few_replicas_can_hold_it() -> None:
+    """With a final quorum of two: one possible holder proves it was never complete, two prove nothing."""
+    summary = Summary(horizon=at(9))
+    assert fate(summary, votes=1) == (Fate.VOID, summary)
+    assert fate(summary, votes=2) == (Fate.UNKNOWN, summary)
+
+
+def test_a_reserved_entry_that_is_void_gets_one_new_time_however_often_it_is_recovered() -> None:
+    reserved = queue_plan(NOTHING, {}, Reserve("k", (Entry(at(5), at(5)),))).summary
+    passed = replace(reserved, horizon=at(9))
+    first = queue_plan(passed, {}, Recover(entry(5), 0, "k", at(20)))
+    assert first.results[0] == (Fate.VOID, (Entry(at(5), at(20)),))
+    second = queue_plan(first.summary, {}, Recover(entry(5), 0, "k", at(30)))
+    assert second.results[0] == (Fate.VOID, (Entry(at(5), at(20)),))
+
+
+@given(
+    st.lists(st.sampled_from([Take(1), Take(2), Take(9), Front()]), max_size=5), st.sets(st.integers(1, 9))
+)
+def test_a_batch_is_as_good_as_one_wish_after_another(wishes: list[Wish], times: set[int]) -> None:
+    together = queue_plan(NOTHING, complete(*times), *wishes)
+    summary, results = NOTHING, {}
+    for place, wish in enumerate(wishes):
+        waiting = {i: found for i, found in complete(*times).items() if found.entry.t > summary.horizon}
+        plan = queue_plan(summary, waiting, wish)
+        summary = plan.summary
+        results |= {place: plan.results[0]} if 0 in plan.results else {}
+    assert all(
+        together.results[place] == result
+        for place, result in results.items()
+        if isinstance(wishes[place], Take)
+    )
+    remaining = [found.entry for found in queue.view(together.summary, complete(*times))]
+    assert remaining == [found.entry for found in queue.view(summary, complete(*times))]
+
+
+def cell_plan(summary: Summary, seen: dict[str, Seen], *wishes: Wish, context: Context = CONTEXT) -> Any:
+    return plan_cell(summary, seen, at(100), wishes, context)
+
+
+def test_swaps_of_a_batch_see_each_other() -> None:
+    plan = cell_plan(
+        NOTHING, complete(1), Swap(Value("1"), Value("2")), Swap(Value("1"), Value("3")), Settle()
+    )
+    assert plan.results == {0: True, 1: False, 2: "2"}
+    assert (plan.summary.horizon, plan.summary.value) == (at(100), "2")
+
+
+def test_a_swap_that_fails_on_a_known_value_changes_nothing() -> None:
+    plan = cell_plan(NOTHING, complete(1), Swap(Value("9"), Value("2")))
+    assert plan.results == {0: False}
+    assert plan.summary is NOTHING
+
+
+def test_a_swap_that_fails_on_an_incomplete_value_writes_it_back() -> None:
+    """Else a later reader might not see what this answer rests on."""
+    plan = cell_plan(NOTHING, doubtful(1), Swap(Value("9"), Value("2")))
+    assert plan.results == {0: False}
+    assert (plan.summary.horizon, plan.summary.value) == (at(1), "1")
+    assert plan.summary.ambiguous == ((at(1), at(1)),)
+
+
+def test_absent_and_null_match_each_other_but_only_absent_is_absent() -> None:
+    null = Value("null")
+    assert cell_plan(NOTHING, {}, Swap(null, Value("1"))).results == {0: True}
+    assert cell_plan(Summary(horizon=at(1), value=null), {}, Swap(None, Value("1"))).results == {0: True}
+    assert cell_plan(NOTHING, {}, Swap(None, Value("1"), only_absent=True)).results == {0: True}
+    there = Summary(horizon=at(1), value=null)
+    assert cell_plan(there, {}, Swap(None, Value("1"), only_absent=True)).results == {0: False}
+
+
+def test_a_swap_under_a_key_is_done_once() -> None:
+    first = cell_plan(NOTHING, {}, Swap(None, Value("1"), key="k"))
+    again = cell_plan(first.summary, {}, Swap(None, Value("1"), key="k"))
+    assert again.results == {0: True}
+    assert again.summary is first.summary
+
+
+def test_a_recovered_value_counts_for_the_swap_that_follows() -> None:
+    plan = cell_plan(NOTHING, {}, Recover(entry(5), 1), Swap(Value("5"), Value("6")))
+    assert plan.results[0][0] is Fate.IN_FORCE
+    assert plan.results[1] is True
+    assert plan.summary.is_ambiguous(at(5))
+
+
+def test_a_summary_remembers_whose_decisions_led_to_it_as_long_as_it_can() -> None:
+    summary, ballots = NOTHING, [make_ballot(make(n, 0, "f"), 1) for n in range(1, TURNS_MAX + 3)]
+    for number, ballot in enumerate(ballots, 1):
+        plan = queue_plan(summary, complete(number), Take(1), context=replace(CONTEXT, ballot=ballot))
+        summary = plan.summary
+    assert [is_included(summary, ballot) for ballot in ballots] == [None, None] + [True] * TURNS_MAX
+    assert is_included(summary, make_ballot(make(TURNS_MAX, 5, "g"), 1)) is False
+    assert is_included(summary, make_ballot(make(TURNS_MAX, 0, "f"), 2)) is False

@@ -1,0 +1,174 @@
+"""The mirror: facts from replies, in whatever order and however often they come."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.adts import queue
+from quorate.adts.log import Entry, Summary, Value
+from quorate.api_specs.messages import Append, Appended, Collect, Collected, Row, Status, Window
+from quorate.client_sdk.mirror import Mirror
+from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
+
+NAME = "queue/q"
+VOTES = {"r1": 1, "r2": 1, "r3": 1}
+
+
+def at(us: int) -> Timestamp:
+    return make(us, 0, "c")
+
+
+def row(us: int, *, complete: bool = False, payload: bool = True) -> Row:
+    return Row(Entry(at(us), at(us), Value(str(us))) if payload else Entry(at(us), at(us)), complete)
+
+
+def ballot(us: int) -> Ballot:
+    return NO_BALLOT if us == 0 else make_ballot(at(us), 1)
+
+
+def collected(accepted: int, committed: int, rows: list[Row]) -> Collected:
+    """What a replica answers that accepted and committed these turns; turn n has the horizon n."""
+    committed = min(accepted, committed)
+    status = Status(
+        accepted=ballot(accepted),
+        committed=ballot(committed),
+        horizon=at(committed) if committed else ZERO,
+    )
+    return Collected(status, summary=Summary(horizon=at(accepted) if accepted else ZERO), rows=tuple(rows))
+
+
+REPLIES = st.lists(
+    st.tuples(
+        st.sampled_from(list(VOTES)),
+        st.builds(
+            collected,
+            st.integers(0, 4),
+            st.integers(0, 4),
+            st.lists(
+                st.builds(row, st.integers(1, 8), complete=st.booleans(), payload=st.just(True)), max_size=4
+            ),
+        ),
+    ),
+    max_size=6,
+)
+
+
+def facts(mirror: Mirror) -> Any:
+    """All that a plan may rest on."""
+    seen = {t: (found.entry, frozenset(found.holders), found.complete) for t, found in mirror.seen.items()}
+    return mirror.summary, mirror.ballot, mirror.decided, mirror.after, mirror.accepted_by, seen
+
+
+def mirror_of(replies: list[tuple[str, Collected]]) -> Mirror:
+    mirror = Mirror(NAME, VOTES)
+    for replica, reply in replies:
+        mirror.absorb(replica, "i", Collect(NAME), reply)
+    return mirror
+
+
+@given(REPLIES, st.randoms())
+def test_views_do_not_depend_on_the_order_of_replies(
+    replies: list[tuple[str, Collected]], random: Any
+) -> None:
+    shuffled = list(replies)
+    random.shuffle(shuffled)
+    assert facts(mirror_of(replies)) == facts(mirror_of(shuffled))
+
+
+@given(REPLIES, REPLIES)
+def test_a_reply_that_comes_twice_is_one_reply(
+    replies: list[tuple[str, Collected]], more: list[tuple[str, Collected]]
+) -> None:
+    assert facts(mirror_of(replies + more + replies)) == facts(mirror_of(replies + more))
+
+
+@given(REPLIES)
+def test_the_view_is_the_merge_of_the_logs_over_the_highest_summary(
+    replies: list[tuple[str, Collected]],
+) -> None:
+    """A slow definition: all rows of all replies, above every horizon known to be decided and the summary's own."""
+    mirror = mirror_of(replies)
+    statuses = [reply.status for _, reply in replies]
+    horizons = [status.horizon for status in statuses]
+    top = max((status.accepted for status in statuses), default=NO_BALLOT)
+    horizons += [
+        reply.summary.horizon for _, reply in replies if reply.summary and reply.status.accepted == top
+    ]
+    rows = {
+        row.entry.t for _, reply in replies for row in reply.rows if row.entry.t > max(horizons, default=ZERO)
+    }
+    assert [found.entry.t for found in queue.view(mirror.summary, mirror.by_id())] == sorted(rows)
+
+
+def test_a_payload_that_comes_later_fills_the_entry() -> None:
+    mirror = mirror_of([("r1", collected(0, 0, [row(1, payload=False)])), ("r2", collected(0, 0, [row(1)]))])
+    assert mirror.seen[at(1)].entry.value == "1"
+    assert mirror.seen[at(1)].holders == {"r1", "r2"}
+
+
+def test_complete_is_what_a_final_quorum_holds_or_one_replica_knows() -> None:
+    mirror = mirror_of([("r1", collected(0, 0, [row(1), row(2, complete=True)]))])
+    assert not mirror.is_complete(mirror.seen[at(1)], 2)
+    assert mirror.is_complete(mirror.seen[at(2)], 2)
+    mirror.absorb("r2", "i", Append(NAME, (row(1).entry,)), Appended(Status(), (True,)))
+    assert mirror.is_complete(mirror.seen[at(1)], 2)
+
+
+def test_a_summary_is_decided_when_a_final_quorum_accepted_it() -> None:
+    mirror = mirror_of([("r1", collected(3, 0, []))])
+    mirror.check_decided(2)
+    assert not mirror.is_decided
+    mirror.absorb("r2", "i", Collect(NAME), collected(3, 0, []))
+    assert not mirror.is_decided
+    mirror.check_decided(2)
+    assert mirror.is_decided
+    assert mirror.after == at(3)
+
+
+def test_an_accepted_horizon_forgets_nothing_until_it_is_decided() -> None:
+    mirror = mirror_of([("r1", collected(0, 0, [row(1)])), ("r2", collected(2, 0, []))])
+    assert at(1) in mirror.seen
+    mirror.learn_decided(ballot(2))
+    assert at(1) not in mirror.seen
+
+
+def read(mirror: Mirror, since: int, upto: Timestamp, *, incarnation: str = "i", more: bool = False) -> None:
+    request = Collect(NAME, window=mirror.window("r1", 10, True))
+    mirror.absorb("r1", incarnation, request, Collected(Status(), since=since, upto=upto, more=more))
+
+
+def test_the_next_window_starts_where_the_last_one_ended() -> None:
+    mirror = Mirror(NAME, VOTES)
+    read(mirror, 7, at(5))
+    assert mirror.window("r1", 10, True) == Window(upto=at(5), since=7, limit=10)
+    assert mirror.window("r2", 10, True) == Window(limit=10)
+    assert mirror.known_upto("r1") == at(5)
+
+
+def test_a_restarted_replica_is_read_afresh() -> None:
+    """Its arrival numbers may have been given to other rows."""
+    mirror = Mirror(NAME, VOTES)
+    read(mirror, 7, at(5))
+    mirror.absorb("r1", "j", Collect(NAME), Collected(Status()))
+    assert mirror.window("r1", 10, True) == Window(limit=10)
+
+
+def test_a_log_that_was_cut_off_is_not_known() -> None:
+    mirror = Mirror(NAME, VOTES)
+    read(mirror, 7, at(5), more=True)
+    assert mirror.known_upto("r1") == ZERO
+
+
+def test_what_is_trimmed_is_asked_for_again() -> None:
+    mirror = Mirror(NAME, VOTES)
+    request = Collect(NAME, window=mirror.window("r1", 100, True))
+    rows = tuple(row(us) for us in range(1, 10))
+    mirror.absorb("r1", "i", request, Collected(Status(), rows=rows, since=9, upto=INFINITY))
+    mirror.trim(4)
+    assert sorted(mirror.seen) == [at(us) for us in (1, 2, 3, 4)]
+    assert mirror.known_upto("r1") == at(4)
+    mirror.pins = 1
+    mirror.trim(1)
+    assert len(mirror.seen) == 4

@@ -1,0 +1,152 @@
+"""Gathering replies: each replica is asked until it answers, with growing waits, and no wait outlives the deadline."""
+
+from collections.abc import Callable, Generator
+
+import pytest
+
+from quorate.api_specs.messages import Collect, Collected, Refused, Request, Status
+from quorate.client_sdk.effects import Now, Unanswered
+from quorate.client_sdk.tasks import (
+    RESEND_S_FIRST,
+    RESEND_S_MAX,
+    Answered,
+    Event,
+    Expired,
+    Gathering,
+    Task,
+)
+
+REPLICAS = ("r1", "r2", "r3")
+OK = Collected(Status())
+DEADLINE_S = 10.0
+
+
+class Post:
+    """Notes what a task sends."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, int]] = []
+
+    def send_for(self, task: Task, replica: str, request: Request) -> int:
+        self.sent.append((replica, len(self.sent) + 1))
+        return len(self.sent)
+
+
+class Round:
+    """A gathering of one reply from each replica, moved by hand."""
+
+    def __init__(self, is_enough: Callable[[Gathering], bool], until_s: float = float("inf")) -> None:
+        self.post = Post()
+        self.task = Task(1, self.post, Now(0.0, 0), DEADLINE_S)
+        self.gathering = Gathering(self.task, lambda _: Collect("queue/q"), REPLICAS)
+        self.result: bool | None = None
+        self._steps = self._run(is_enough, until_s)
+        self.wake_s = next(self._steps)
+
+    def _run(self, is_enough: Callable[[Gathering], bool], until_s: float) -> Generator[float, Event, None]:
+        self.result = yield from self.gathering.wait(lambda: is_enough(self.gathering), until_s)
+        yield -1.0
+
+    def answer(self, replica: str, answer: Collected | Refused | Unanswered, token: int = 0) -> None:
+        """An answer arrives, to the latest request unless a token is given."""
+        latest = max(number for to, number in self.post.sent if to == replica)
+        self.wake_s = self._steps.send(Answered(replica, token or latest, answer))
+
+    def sleep_until(self, mono_s: float) -> None:
+        """Time passes."""
+        self.task.now = Now(mono_s, 0)
+        self.wake_s = self._steps.send(None)
+
+
+def two(gathering: Gathering) -> bool:
+    return len(gathering.replies) >= 2
+
+
+def test_a_round_ends_with_enough_replies_and_waits_for_no_more() -> None:
+    round_ = Round(two)
+    round_.answer("r1", OK)
+    assert round_.result is None
+    round_.answer("r3", OK)
+    assert round_.result is True
+    assert round_.gathering.replies.keys() == {"r1", "r3"}
+
+
+def test_an_unanswered_request_is_sent_again_after_growing_waits() -> None:
+    round_ = Round(two)
+    assert [to for to, _ in round_.post.sent] == list(REPLICAS)
+    times = []
+    while round_.wake_s < DEADLINE_S:
+        times.append(round_.wake_s)
+        round_.sleep_until(round_.wake_s)
+    waits = [round(after - before, 6) for before, after in zip([0.0, *times], times, strict=False)]
+    assert waits[:4] == [RESEND_S_FIRST, 2 * RESEND_S_FIRST, 4 * RESEND_S_FIRST, RESEND_S_MAX]
+    assert set(waits[3:]) == {RESEND_S_MAX}
+
+
+def test_a_replica_that_answered_is_not_asked_again() -> None:
+    round_ = Round(two)
+    round_.answer("r1", OK)
+    round_.sleep_until(RESEND_S_FIRST)
+    assert sorted(to for to, _ in round_.post.sent[3:]) == ["r2", "r3"]
+
+
+def test_a_late_reply_to_an_earlier_request_is_not_taken_for_the_present_one() -> None:
+    round_ = Round(two)
+    round_.answer("r1", OK)
+    round_.gathering.again("r1")
+    round_.answer("r1", OK, token=1)
+    round_.answer("r2", OK)
+    assert round_.result is None
+    round_.answer("r1", OK)
+    assert round_.result is True
+
+
+def test_no_wait_outlives_the_deadline() -> None:
+    round_ = Round(two)
+    round_.answer("r2", OK)
+    with pytest.raises(Expired) as caught:
+        round_.sleep_until(DEADLINE_S)
+    assert caught.value.answered == {"r2"}
+    assert not caught.value.is_refused
+    assert "answered in time: r2; did not: r1 (no answer), r3 (no answer)" in caught.value.detail
+
+
+def test_a_round_that_all_answered_without_enough_ends_at_once() -> None:
+    round_ = Round(two)
+    round_.answer("r1", OK)
+    round_.answer("r2", Refused("clock-ahead", "set the clock"))
+    with pytest.raises(Expired) as caught:
+        round_.answer("r3", Unanswered("other cluster", refused=True))
+    assert caught.value.is_refused
+    assert "set the clock" in caught.value.detail
+
+
+def test_a_broken_connection_is_tried_again_later_and_a_refusal_is_not() -> None:
+    round_ = Round(two)
+    round_.answer("r1", Unanswered("connection reset"))
+    round_.answer("r2", Unanswered("no token", refused=True))
+    round_.sleep_until(RESEND_S_FIRST)
+    assert sorted(to for to, _ in round_.post.sent[3:]) == ["r1", "r3"]
+
+
+def test_a_pause_ends_without_a_result_and_the_round_goes_on() -> None:
+    round_ = Round(two, until_s=0.05)
+    assert round_.wake_s == 0.05
+    round_.sleep_until(0.05)
+    assert round_.result is False
+
+
+@pytest.mark.parametrize(
+    ("is_unknown", "is_refused", "reason", "definite"),
+    [
+        (True, False, "unknown", False),
+        (True, True, "unknown", False),
+        (False, False, "unavailable", True),
+        (False, True, "refused", True),
+    ],
+)
+def test_what_was_sent_and_may_take_effect_is_never_definite(
+    is_unknown: bool, is_refused: bool, reason: str, definite: bool
+) -> None:
+    outcome = Expired("why", {"r1"}, is_refused=is_refused).outcome(is_unknown)
+    assert (outcome.reason, outcome.definite, outcome.answered) == (reason, definite, {"r1"})

@@ -1,0 +1,137 @@
+"""What may be forgotten: each rule keeps every view, and one step earlier something would be lost."""
+
+from itertools import combinations, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.adts import cell, queue
+from quorate.adts.log import NOTHING, Entry, Seen, Summary, Value
+from quorate.gc.collection import collected_by_commit, collected_by_completion, may_forget
+from quorate.timestamps.timestamp import ZERO, Timestamp, make
+
+REPLICAS = ("r1", "r2", "r3")
+
+
+def at(us: int) -> Timestamp:
+    return make(us, 0, "c")
+
+
+def entry(us: int, *, deletion: bool = False) -> Entry:
+    return Entry(at(us), at(us), None if deletion else Value(str(us)))
+
+
+def seen(entries: list[Entry]) -> dict[str, Seen]:
+    return {each.id: Seen(each, {"r1"}) for each in entries}
+
+
+def without(entries: list[Entry], collected: Timestamp) -> list[Entry]:
+    return [each for each in entries if each.t > collected]
+
+
+LOGS = st.sets(st.integers(1, 9)).map(lambda times: [entry(us) for us in sorted(times)])
+
+
+@given(st.integers(0, 9), st.integers(0, 3), LOGS)
+def test_queue_views_over_a_decided_horizon_need_no_row_at_or_below_it(
+    decided: int, later: int, log: list[Entry]
+) -> None:
+    """Decided horizons only rise: every later view is over this horizon or a higher one."""
+    summary = Summary(horizon=at(decided + later))
+    kept = without(log, collected_by_commit("queue", at(decided)))
+    assert queue.view(summary, seen(kept)) == queue.view(summary, seen(log))
+
+
+def test_a_row_just_above_the_horizon_is_an_item() -> None:
+    log = [entry(1), entry(2)]
+    kept = without(log, collected_by_commit("queue", at(1)))
+    assert [found.entry for found in queue.view(Summary(horizon=at(1)), seen(kept))] == [entry(2)]
+
+
+def test_collecting_at_accept_would_lose_what_a_lower_decision_still_needs() -> None:
+    """A horizon of 2 is accepted by one replica and never decided; the decision that wins has the horizon 1. Had the
+    replica dropped its rows at the accept, the item 2 would be gone (DESIGN section 6)."""
+    log = [entry(1), entry(2)]
+    accepted, winner = Summary(horizon=at(2)), Summary(horizon=at(1))
+    dropped_early = without(log, collected_by_commit("queue", accepted.horizon))
+    assert queue.view(winner, seen(dropped_early)) == []
+    kept = without(log, collected_by_commit("queue", winner.horizon))
+    assert [found.entry for found in queue.view(winner, seen(kept))] == [entry(2)]
+
+
+@given(st.integers(0, 9), st.integers(0, 3), LOGS)
+def test_cells_over_a_decided_value_need_no_older_row(decided: int, later: int, log: list[Entry]) -> None:
+    summary = Summary(horizon=at(decided + later), value=Value("decided"))
+    kept = without(log, collected_by_commit("register", at(decided)))
+    assert cell.current(summary, seen(kept)) == cell.current(summary, seen(log))
+
+
+LAYOUTS = st.lists(
+    st.tuples(st.integers(1, 6), st.frozensets(st.sampled_from(REPLICAS), min_size=1)), max_size=6
+)
+
+
+@given(LAYOUTS)
+def test_a_complete_entry_of_a_cell_makes_older_rows_history_for_every_reader(
+    layout: list[tuple[int, frozenset[str]]],
+) -> None:
+    """Three replicas, final and initial quorums of two, and any reader's quorum."""
+    holders = dict(layout)
+    complete = [at(us) for us, where in holders.items() if len(where) >= 2]
+    newest = collected_by_completion("register", complete)
+    for quorum in combinations(REPLICAS, 2):
+        log = [entry(us) for us, where in holders.items() if where & set(quorum)]
+        kept = log if newest is None else [each for each in log if each.t >= newest]
+        assert cell.current(NOTHING, seen(kept))[:2] == cell.current(NOTHING, seen(log))[:2]
+
+
+def test_an_incomplete_newer_entry_must_not_collect_the_complete_one() -> None:
+    """Value 1 is complete; value 2 is at one replica only. A reader that misses 2 needs 1."""
+    assert collected_by_completion("register", [at(1)]) == at(1)
+    misses_two = [entry(1)]
+    one_step_earlier = [each for each in misses_two if each.t >= at(2)]
+    assert cell.current(NOTHING, seen(one_step_earlier)) == (ZERO, None, None)
+    assert cell.current(NOTHING, seen(misses_two))[1] == "1"
+
+
+def test_completeness_of_a_queue_entry_collects_nothing() -> None:
+    """It waits until it is taken, and so do those before it."""
+    assert collected_by_completion("queue", [at(1), at(2)]) is None
+    assert collected_by_completion("register", []) is None
+
+
+def test_a_deletion_that_is_the_newest_here_may_be_forgotten() -> None:
+    assert may_forget(at(5), NOTHING, entry(5, deletion=True), is_newer_here=False)
+    assert may_forget(at(5), Summary(horizon=at(5), value=None), None, is_newer_here=False)
+
+
+@pytest.mark.parametrize(
+    ("summary", "here", "is_newer_here"),
+    [
+        (NOTHING, None, False),
+        (NOTHING, entry(5), False),
+        (NOTHING, entry(5, deletion=True), True),
+        (Summary(horizon=at(6), value=Value("6")), entry(5, deletion=True), False),
+        (Summary(horizon=at(5), value=Value("5")), None, False),
+        (Summary(horizon=at(4), value=None), None, False),
+    ],
+    ids=["not here", "no deletion", "newer row", "newer decision", "decided to a value", "older decision"],
+)
+def test_what_is_not_the_newest_deletion_here_stays(
+    summary: Summary, here: Entry | None, is_newer_here: bool
+) -> None:
+    assert not may_forget(at(5), summary, here, is_newer_here)
+
+
+def test_forgetting_before_every_replica_confirmed_brings_the_key_back() -> None:
+    """r3 slept through the deletion. If r1 and r2 forget it now, a reader of r2 and r3 finds the old value."""
+    slept = [entry(1)]
+    tombstone = entry(5, deletion=True)
+    assert cell.current(NOTHING, seen([tombstone, *slept]))[1] is None
+    assert cell.current(NOTHING, seen(slept))[1] == "1"
+    # Confirmed everywhere, each replica may forget at its own time: no reader sees the value again.
+    for forgot in product([True, False], repeat=3):
+        logs = [[] if gone else [entry(1), tombstone] for gone in forgot]
+        for one, other in combinations(logs, 2):
+            assert cell.current(NOTHING, seen([*one, *other]))[1] is None

@@ -1,0 +1,80 @@
+"""The hybrid clock: never twice, always above what was given or witnessed, at or above the time it is told."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.timestamps.clock import HybridClock
+from quorate.timestamps.timestamp import (
+    COUNTER_MAX,
+    WALL_US_MAX,
+    Timestamp,
+    counter,
+    make,
+    site,
+    wall_us,
+)
+from tests.timestamps.test_timestamp import CLOSE_SITES
+
+# A few values only, so that clocks stand still, step back, and are witnessed at the very edge of the counter.
+TIMES = st.integers(0, 5)
+SEEN = st.builds(
+    make, TIMES, st.sampled_from([0, 1, COUNTER_MAX - 1, COUNTER_MAX]), CLOSE_SITES | st.just("me")
+)
+STEPS = st.lists(TIMES | SEEN, max_size=40)
+
+
+@given(STEPS)
+def test_each_timestamp_is_above_all_given_and_witnessed_before(steps: list[int | Timestamp]) -> None:
+    clock = HybridClock("me")
+    met: list[Timestamp] = []
+    for step in steps:
+        if isinstance(step, int):
+            given_now = clock.next(step)
+            assert all(given_now > before for before in met)
+            assert wall_us(given_now) >= step
+            assert site(given_now) == "me"
+            met.append(given_now)
+        else:
+            clock.witness(step)
+            met.append(step)
+
+
+def test_a_clock_that_stands_still_counts() -> None:
+    clock = HybridClock("me")
+    assert [clock.next(7) for _ in range(3)] == [make(7, 0, "me"), make(7, 1, "me"), make(7, 2, "me")]
+
+
+def test_a_clock_that_steps_back_stays_at_its_last_time() -> None:
+    clock = HybridClock("me")
+    clock.next(100)
+    assert clock.next(50) == make(100, 1, "me")
+
+
+def test_a_full_counter_carries_into_the_next_microsecond() -> None:
+    clock = HybridClock("me")
+    clock.witness(make(100, COUNTER_MAX, "other"))
+    assert clock.next(100) == make(101, 0, "me")
+
+
+def test_a_timestamp_of_a_higher_site_at_the_same_time_is_passed() -> None:
+    clock = HybridClock("a")
+    clock.next(10)
+    clock.witness(make(10, 0, "b"))
+    assert clock.next(10) > make(10, 0, "b")
+
+
+def test_what_is_older_is_witnessed_without_effect() -> None:
+    clock = HybridClock("me")
+    clock.next(100)
+    before = clock.last
+    clock.witness(make(99, COUNTER_MAX, "zz"))
+    assert clock.last == before
+
+
+def test_a_clock_at_the_end_of_time_refuses_to_repeat() -> None:
+    clock = HybridClock("me")
+    clock.witness(make(WALL_US_MAX, COUNTER_MAX, "other"))
+    with pytest.raises(ValueError, match="check the clock"):
+        clock.next(0)
+    assert counter(clock.last) == COUNTER_MAX
