@@ -16,9 +16,8 @@ from typing import Any, Final
 import pytest
 
 from quorate.cli.local_cluster import LocalCluster
-from quorate.client_sdk import AsyncClient
 from tests.e2e.dying_client import HOLDER, KEY
-from tests.e2e.harness import ROOT, WAIT_S, Watched, front_end, http
+from tests.e2e.harness import ROOT, WAIT_S, Watched, drained, front_end, http
 
 MESSAGES_MAX: Final = 12
 """Of one operation to each replica: a few rounds, and their lazy marks. Waiting would show as more, or as an error."""
@@ -54,13 +53,6 @@ def named(case: str) -> str:
     return "it-" + "-".join(case.replace(",", "").split())
 
 
-async def drain(client: AsyncClient, name: str) -> list[Any]:
-    found: list[Any] = []
-    while items := await client.queue(name).dequeue(max_items=10):
-        found += items
-    return found
-
-
 @pytest.mark.parametrize("when", WHENS)
 def test_a_dequeue_that_died_is_finished_or_superseded(shared_cluster: LocalCluster, when: str) -> None:
     cluster, name = shared_cluster, named(when)
@@ -74,36 +66,42 @@ def test_a_dequeue_that_died_is_finished_or_superseded(shared_cluster: LocalClus
         cluster.restart(HOLDER)
     of_the_dead = run(cluster, lambda client: client.queue(name).dequeue(idempotency_key=KEY))
     again = run(cluster, lambda client: client.queue(name).dequeue(idempotency_key=KEY))
-    rest = run(cluster, lambda client: drain(client, name))
+    rest = run(cluster, lambda client: drained(client.queue(name), max_items=10))
     assert of_the_dead == again
     assert sorted([first, of_the_dead, *rest]) == items
-    assert first == ("b" if of_the_dead == "a" else "a"), "either the dead one's accept is in force, or it never was"
+    assert first == ("b" if of_the_dead == "a" else "a"), (
+        "either the dead one's accept is in force, or it never was"
+    )
     if when != "accepted":
         assert of_the_dead == "b", "nobody accepted it, or nobody who lived: it is superseded"
 
 
 @pytest.mark.parametrize("holder_is_down", [False, True])
-def test_an_enqueue_that_died_is_there_once_or_not_at_all(shared_cluster: LocalCluster, holder_is_down: bool) -> None:
+def test_an_enqueue_that_died_is_there_once_or_not_at_all(
+    shared_cluster: LocalCluster, holder_is_down: bool
+) -> None:
     cluster, name = shared_cluster, named(str(holder_is_down))
     run(cluster, lambda client: client.queue(name).enqueue("before"))
     die(cluster, "appended", "enqueue", name)
     if holder_is_down:
         cluster.kill(HOLDER)
     run(cluster, lambda client: client.queue(name).enqueue("after"))
-    found = run(cluster, lambda client: drain(client, name))
+    found = run(cluster, lambda client: drained(client.queue(name), max_items=10))
     if holder_is_down:
         assert found == ["before", "after"], "nobody who lived has seen it"
         cluster.restart(HOLDER)
         run(cluster, lambda client: client.queue(name).enqueue("last"))
         # Its timestamp is below the horizon now: it never was complete and never will be.
-        assert run(cluster, lambda client: drain(client, name)) == ["last"]
+        assert run(cluster, lambda client: drained(client.queue(name), max_items=10)) == ["last"]
     else:
         assert found in (["before", "of the dead", "after"], ["before", "after"])
     assert run(cluster, lambda client: client.queue(name).size()) == 0
 
 
 @pytest.mark.parametrize("when", WHENS)
-def test_a_compare_and_set_that_died_is_finished_or_superseded(shared_cluster: LocalCluster, when: str) -> None:
+def test_a_compare_and_set_that_died_is_finished_or_superseded(
+    shared_cluster: LocalCluster, when: str
+) -> None:
     cluster, name = shared_cluster, named(when)
     run(cluster, lambda client: client.register(name).write("before"))
     die(cluster, when, "cas", name)

@@ -42,7 +42,9 @@ class Rest:
         self.cluster: Final = cluster
         self._client: Final = client
 
-    async def send(self, replica: str, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
+    async def send(
+        self, replica: str, method: str, path: str, body: Any = None, key: str | None = None
+    ) -> Any:
         """The JSON of the answer, which must be 2xx."""
         headers = {} if key is None else {"Idempotency-Key": key}
         url = self.cluster.urls[replica] + path
@@ -87,7 +89,11 @@ ONCE: Final[dict[str, Any]] = {
     "key": {"k": "after"},
     "put-if-absent": {"k": "before", "new": "mine"},
 }
-UNDONE: Final[dict[str, Any]] = ONCE | {"register": "before", "key": {"k": "before"}, "put-if-absent": {"k": "before"}}
+UNDONE: Final[dict[str, Any]] = ONCE | {
+    "register": "before",
+    "key": {"k": "before"},
+    "put-if-absent": {"k": "before"},
+}
 
 
 @asynccontextmanager
@@ -97,7 +103,9 @@ async def rest(cluster: LocalCluster) -> AsyncIterator[Rest]:
 
 
 @pytest.mark.parametrize("what", POSTS)
-async def test_a_repeat_at_another_replica_gets_the_first_answer(shared_cluster: LocalCluster, what: str) -> None:
+async def test_a_repeat_at_another_replica_gets_the_first_answer(
+    shared_cluster: LocalCluster, what: str
+) -> None:
     async with rest(shared_cluster) as service:
         name = f"repeat-{what}"
         await service.prepare(name)
@@ -128,7 +136,9 @@ async def test_a_repeat_after_the_replica_was_killed_takes_effect_once(clusters:
             if round_ == 0:  # killed after it has answered; in the second round with the requests under way
                 for what in POSTS:
                     assert await service.post("r1", what, f"killed-{round_}-{what}") == ANSWERS[what]
-            under_way = [asyncio.create_task(service.post("r1", what, f"killed-{round_}-{what}")) for what in POSTS]
+            under_way = [
+                asyncio.create_task(service.post("r1", what, f"killed-{round_}-{what}")) for what in POSTS
+            ]
             await asyncio.sleep(0.002 * round_)  # no luck needed: any moment is a right one to be killed at
             await asyncio.to_thread(cluster.kill, "r1")
             await asyncio.wait(under_way, timeout=TIMEOUT_S)

@@ -10,7 +10,7 @@ do exactly what their quorums allow.
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Final
 
 from quorate.api_specs.cluster import ChoiceRule
@@ -52,14 +52,16 @@ class Load:
                 pass  # The history says which, and whether it is certain that nothing happened.
             await asyncio.sleep(PACE_S)
 
-    def workers(self, client: AsyncClient) -> Iterator[Awaitable[None]]:
+    def workers(self, client: AsyncClient) -> Iterator[Coroutine[object, object, None]]:
         """All workers of one front end."""
         for queue in QUEUES:
             # More dequeues than enqueues: with few items waiting, the search for an order is short.
             work = [_enqueue(queue), _dequeue(queue), _look(queue), _dequeue(queue)]
             yield self.work(client, f"queue/{queue}", itertools.cycle(work))
         yield self.work(client, "register/leader", itertools.cycle([_write, _read, _elect, _read]))
-        yield self.work(client, "dictionary/users", itertools.cycle([_put, _get, _claim, _get, _delete, _get]))
+        yield self.work(
+            client, "dictionary/users", itertools.cycle([_put, _get, _claim, _get, _delete, _get])
+        )
 
 
 def _enqueue(queue: str) -> Operation:
@@ -136,7 +138,7 @@ async def _run(clusters: Clusters, cluster: LocalCluster) -> None:
             await client.aclose()
     async with connect_async(cluster.document, history=clusters.history) as last:
         for queue in QUEUES:
-            await drained(lambda queue=queue: last.queue(queue).dequeue(max_items=1))
+            await drained(last.queue(queue), max_items=1)
         await last.register("leader").read()
         for user in range(3):
             await last.dictionary("users").get(f"user-{user}")
@@ -149,4 +151,6 @@ def test_killing_replicas_in_turn_loses_and_doubles_nothing(clusters: Clusters) 
     print({name: dict(ends) for name, ends in told.ends.items()})
     assert told.check(search=MAJORITIES) == 0, "a search was given up"
     for name in MAJORITIES:
-        assert told.unknown(name) <= 0.05 * len(told.calls[name]), f"{name}: few outcomes are unknown with a majority up"
+        assert told.unknown(name) <= 0.05 * len(told.calls[name]), (
+            f"{name}: few outcomes are unknown with a majority up"
+        )
