@@ -1,4 +1,4 @@
-"""Each test gets clusters in a folder of its own; a failing one shows what its replicas said."""
+"""Clusters for tests, each in a folder of its own; a failing test shows what its replicas said."""
 
 import shutil
 from collections.abc import Generator, Iterator
@@ -6,21 +6,43 @@ from pathlib import Path
 
 import pytest
 
+from quorate.cli.local_cluster import LocalCluster
 from tests.e2e.harness import Clusters
 
-_SHOWN = pytest.StashKey[Clusters]()
-_FAILED = pytest.StashKey[bool]()
+_HAS_FAILED = pytest.StashKey[bool]()
+
+
+def _clusters(folder: Path, node: pytest.Item | pytest.Collector) -> Iterator[Clusters]:
+    made = Clusters(folder)
+    yield made
+    made.stop()
+    if not node.stash.get(_HAS_FAILED, False):
+        shutil.rmtree(folder)
 
 
 @pytest.fixture
 def clusters(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Clusters]:
     """Clusters for the time of a test; the folder stays only if the test fails."""
-    made = Clusters(tmp_path)
-    request.node.stash[_SHOWN] = made
-    yield made
-    made.stop()
-    if not request.node.stash.get(_FAILED, False):
-        shutil.rmtree(tmp_path)
+    yield from _clusters(tmp_path, request.node)
+
+
+@pytest.fixture(scope="module")
+def shared_clusters(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Clusters]:
+    """Clusters for all tests of a module."""
+    yield from _clusters(tmp_path_factory.mktemp("shared"), request.node)
+
+
+@pytest.fixture
+def shared_cluster(shared_clusters: Clusters) -> LocalCluster:
+    """Three replicas that are ready, for tests that use objects of their own and bring back what they kill."""
+    if not shared_clusters.made:
+        return shared_clusters.start()
+    (cluster,) = shared_clusters.made
+    cluster.start()
+    cluster.ready()
+    return cluster
 
 
 @pytest.hookimpl(wrapper=True)
@@ -29,7 +51,11 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the words of the replicas to the report of a failure."""
     report = yield
-    if report.failed and _SHOWN in item.stash:
-        item.stash[_FAILED] = True
-        report.sections.append((f"files and replicas ({call.when})", item.stash[_SHOWN].shown()))
+    if report.failed:
+        for node in (item, item.parent):
+            if node is not None:
+                node.stash[_HAS_FAILED] = True
+        for used in getattr(item, "funcargs", {}).values():
+            if isinstance(used, Clusters):
+                report.sections.append((f"files and replicas ({call.when})", used.shown()))
     return report

@@ -9,16 +9,16 @@ import secrets
 import signal
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.api_specs.messages import Accepted, Append, Appended, Batch, BatchReply, Status
 from quorate.cli.document import DEFAULT_NAME, new_document, write_new
 from quorate.cli.local_cluster import LocalCluster, free_ports
-from quorate.client_sdk.client import AsyncClient
+from quorate.client_sdk.client import AsyncClient, AsyncQueue
 from quorate.client_sdk.driver import Driver, new_site
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.history import History
@@ -174,13 +174,11 @@ def until_now(holds: Callable[[], bool], what: str, *, deadline_s: float = WAIT_
         time.sleep(0.01)
 
 
-async def drained(
-    dequeue: Callable[[], Awaitable[list[object]]], *, deadline_s: float = WAIT_S
-) -> list[object]:
-    """All items that `dequeue` gives until it gives none."""
-    found: list[object] = []
+async def drained(queue: AsyncQueue, *, max_items: int, deadline_s: float = WAIT_S) -> list[Any]:
+    """All items of a queue, taken `max_items` at a time until it is empty."""
+    found: list[Any] = []
     async with asyncio.timeout(deadline_s):
-        while items := await dequeue():
+        while items := await queue.dequeue(max_items=max_items):
             found += items
     return found
 

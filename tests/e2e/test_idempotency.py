@@ -6,9 +6,8 @@ items, dequeue, compare-and-set and put-if-absent.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -97,16 +96,6 @@ UNDONE: Final[dict[str, Any]] = ONCE | {
 }
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """One cluster for all that kills nothing."""
-    folder: Path = tmp_path_factory.mktemp("idempotency")
-    with LocalCluster.create(folder / "cluster") as made:
-        made.start()
-        made.ready()
-        yield made
-
-
 @asynccontextmanager
 async def rest(cluster: LocalCluster) -> AsyncIterator[Rest]:
     async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as client:
@@ -114,8 +103,10 @@ async def rest(cluster: LocalCluster) -> AsyncIterator[Rest]:
 
 
 @pytest.mark.parametrize("what", POSTS)
-async def test_a_repeat_at_another_replica_gets_the_first_answer(cluster: LocalCluster, what: str) -> None:
-    async with rest(cluster) as service:
+async def test_a_repeat_at_another_replica_gets_the_first_answer(
+    shared_cluster: LocalCluster, what: str
+) -> None:
+    async with rest(shared_cluster) as service:
         name = f"repeat-{what}"
         await service.prepare(name)
         assert await service.post("r1", what, name) == ANSWERS[what]
@@ -126,8 +117,8 @@ async def test_a_repeat_at_another_replica_gets_the_first_answer(cluster: LocalC
 
 
 @pytest.mark.parametrize("what", POSTS)
-async def test_repeats_at_the_same_time_take_effect_once(cluster: LocalCluster, what: str) -> None:
-    async with rest(cluster) as service:
+async def test_repeats_at_the_same_time_take_effect_once(shared_cluster: LocalCluster, what: str) -> None:
+    async with rest(shared_cluster) as service:
         name = f"together-{what}"
         await service.prepare(name)
         replicas = [f"r{1 + number % 3}" for number in range(REPEATS)]

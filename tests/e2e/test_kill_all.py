@@ -12,7 +12,7 @@ import itertools
 import os
 import signal
 from collections import Counter
-from typing import Any, Final
+from typing import Final
 
 from quorate.adts.log import NOTHING
 from quorate.api_specs.messages import Collected, Status
@@ -125,11 +125,7 @@ async def _repeat_and_drain(clusters: Clusters, cluster: LocalCluster, seen: See
         queue = client.queue("jobs")
         for key in seen.unanswered:
             seen.taken.update(await queue.dequeue(max_items=3, idempotency_key=key))
-
-        async def take() -> list[Any]:
-            return list(await queue.dequeue(max_items=100))
-
-        seen.taken.update(await drained(take))
+        seen.taken.update(await drained(queue, max_items=100))
 
 
 def test_killing_all_replicas_at_once_takes_nothing_back(clusters: Clusters) -> None:

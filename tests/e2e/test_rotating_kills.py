@@ -10,7 +10,7 @@ do exactly what their quorums allow.
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Final
 
 from quorate.api_specs.cluster import ChoiceRule
@@ -52,7 +52,7 @@ class Load:
                 pass  # The history says which, and whether it is certain that nothing happened.
             await asyncio.sleep(PACE_S)
 
-    def workers(self, client: AsyncClient) -> Iterator[Awaitable[None]]:
+    def workers(self, client: AsyncClient) -> Iterator[Coroutine[object, object, None]]:
         """All workers of one front end."""
         for queue in QUEUES:
             # More dequeues than enqueues: with few items waiting, the search for an order is short.
@@ -138,7 +138,7 @@ async def _run(clusters: Clusters, cluster: LocalCluster) -> None:
             await client.aclose()
     async with connect_async(cluster.document, history=clusters.history) as last:
         for queue in QUEUES:
-            await drained(lambda queue=queue: last.queue(queue).dequeue(max_items=1))
+            await drained(last.queue(queue), max_items=1)
         await last.register("leader").read()
         for user in range(3):
             await last.dictionary("users").get(f"user-{user}")
