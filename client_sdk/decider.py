@@ -109,6 +109,8 @@ class Decider:
         """One decision, for as many of the batch as the view can answer."""
         plan = yield from self._find_plan(task, batch)
         if plan is None and self._proposed is not None:
+            if not self._mirror.is_decided:
+                yield from self._write_back(task)
             self._finish_proposed()
             return
         if plan is not None:
@@ -145,8 +147,7 @@ class Decider:
                 self._turn = Turn(self._machine.stamp(), self._mirror, self._choice, self._initial)
                 is_fresh = False
             elif is_fresh or (self._is_queue and self._proposed is None):
-                if self._proposed is not None and not self._mirror.is_decided:
-                    # A summary without our accept proves nothing before it is decided: it may lose to one with it.
+                if is_fresh and self._is_proposed_in_doubt:
                     yield from self._write_back(task)
                 if (is_fresh and self._check_proposed()) or not self._are_asked(batch):
                     return None
@@ -316,6 +317,19 @@ class Decider:
         window = self._window(replica, wanted, plan.summary.horizon)
         return Collect(self._mirror.name, fence=fence, window=window, known=ballot)
 
+    @property
+    def _is_proposed_in_doubt(self) -> bool:
+        """Whether the accept of a lost turn is not in the summary at hand, but may yet come to be in force.
+
+        Some replica may have accepted it; who sees that one but not the summary at hand goes on from it. Only when a
+        summary without it is decided under a higher ballot is it out for good.
+        """
+        if self._proposed is None:
+            return False
+        ballot, _ = self._proposed
+        is_settled = self._mirror.is_decided and self._mirror.ballot > ballot
+        return is_included(self._mirror.summary, ballot) is False and not is_settled
+
     def _check_proposed(self) -> bool:
         """Whether the accept of a lost turn is part of what is decided; when that cannot be told, its callers fail."""
         if self._proposed is None:
@@ -340,7 +354,8 @@ class Decider:
         self._proposed = None
         self._machine.count("lost accepts found decided")
         for asked, result in granted:
-            self._finish(asked, Verdict(result, self._held.granted_by))
+            failed = result if isinstance(result, Failed) else None
+            self._finish(asked, Verdict(result, self._held.granted_by, failed))
 
     def _with_payloads(self, task: Task, batch: list[Asked], plan: Plan) -> Generator[float, Event, Plan]:
         """The plan, with the payloads of all entries that it hands out or adopts."""

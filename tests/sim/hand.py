@@ -82,6 +82,21 @@ class Hand:
             self.carry(front, next(replica for replica in ready if replica in replicas))
         raise AssertionError(f"{name} has no outcome: {self.packets}")
 
+    def drop(self, front: str) -> None:
+        """What the front end has sent so far is lost."""
+        self.packets = [packet for packet in self.packets if packet.front != front]
+
+    def wake(self, front: str) -> None:
+        """Time passes until the front end sends something again."""
+        for _ in range(STEPS_MAX):
+            if any(packet.front == front for packet in self.packets):
+                return
+            wake_s = self._wakes[front]
+            assert wake_s is not None, f"{front} waits for nothing"
+            self._now_us = max(self._now_us, int(wake_s * 1e6))
+            self._obey(front, self._fronts[front].tick(self._now()))
+        raise AssertionError(f"{front} sends nothing")
+
     def settle(self) -> None:
         """All packets arrive, and time passes, until every operation has its outcome."""
         for _ in range(STEPS_MAX):

@@ -228,3 +228,32 @@ def test_an_undecided_horizon_does_not_touch_an_older_entry_that_completes_there
     assert dequeue_at(hand, "f3", "r1", "r3") == (X,)
     assert dequeue_at(hand, "f4", "r1", "r3") == (Z,)
     assert hand.has_order()
+
+
+def test_accept_that_seemed_out_is_revived_and_its_caller_hears_of_it() -> None:
+    """x, y, z wait. f1's accept A (takes x) reaches r3 only; f2, promised by r1 and r2, has its accept B (takes x too)
+    at r2 only. f1 turns to r1 and r2 and sees B, without A. f3, at r1 and r3, sees A and goes on from it: A is in force
+    after all. f1 must give x to its caller, and not a second item.
+    """
+    hand = Hand(MAJORITIES)
+    for value in (X, Y, Z):
+        hand.ask("f0", enqueue(value))
+    hand.packets.clear()
+    hand.start("f1", Dequeue(QUEUE), "one")
+    hand.carry("f1", "r1", "r2")
+    hand.packets = [packet for packet in hand.packets if isinstance(packet.send.request, Accept)]
+    hand.carry("f1", "r3")
+    hand.start("f2", Dequeue(QUEUE), "two")
+    hand.carry("f2", "r1", "r2")
+    hand.carry("f2", "r2")
+    hand.carry("f1", "r1")
+    hand.drop("f1")
+    hand.wake("f1")
+    hand.carry("f1", "r1", "r2")
+    hand.start("f3", Dequeue(QUEUE), "three")
+    hand.carry("f3", "r1", "r3")
+    hand.carry_until("three", "f3", "r1", "r3")
+    hand.settle()
+    rest = hand.ask("f4", Dequeue(QUEUE, 9))
+    given = [*hand.result("one"), *hand.result("two"), *hand.result("three"), *rest]
+    assert sorted(given) == [X, Y, Z]

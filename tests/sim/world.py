@@ -54,6 +54,7 @@ class World:
         self.chance = self._rng.random
         self.network = Network(scenario.faults, self._rng)
         self._trace = trace
+        self._is_healed = False
         self._events: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._sequence = 0
         self.replicas = {
@@ -63,7 +64,6 @@ class World:
             for replica in self.document.replicas
         }
         self.fronts: list[FrontNode] = []
-        self._is_healed = False
         self._processes: list[Process] = []
 
     def later(self, delay_us: int, action: Callable[..., None], *args: Any) -> None:
@@ -135,7 +135,8 @@ class World:
             replica = self.replicas[rng.choice(replicas)]
             self._for_a_while(replica.crash, replica.restart)
         for _ in range(faults.client_crashes):
-            self.later(int(rng.uniform(0, FAULT_START_US_MAX)), self._crash_front, rng.choice(self.fronts))
+            start_us = int(rng.uniform(0, FAULT_START_US_MAX))
+            self.later(start_us, self._unless_healed, self._crash_front, rng.choice(self.fronts))
         for _ in range(faults.clock_steps):
             by_us = self._skew_us(2 * faults.client_skew_us)
             self.later(int(rng.uniform(0, FAULT_START_US_MAX)), rng.choice(self.fronts).step_clock, by_us)
@@ -145,16 +146,17 @@ class World:
     def _for_a_while(self, begin: Callable[..., None], end: Callable[..., None], *args: Any) -> None:
         """From some moment on, for 3 ms to 2 s (short stretches as often as long ones)."""
         start_us = int(self._rng.uniform(0, FAULT_START_US_MAX))
-        self.later(start_us, self._begin_fault, begin, *args)
+        self.later(start_us, self._unless_healed, begin, *args)
         self.later(start_us + int(3_000 * 600 ** self._rng.random()), end, *args)
 
-    def _begin_fault(self, begin: Callable[..., None], *args: Any) -> None:
+    def _unless_healed(self, fault: Callable[..., None], *args: Any) -> None:
+        """A fault that would begin only after everything healed does not."""
         if not self._is_healed:
-            begin(*args)
+            fault(*args)
 
     def _crash_front(self, front: FrontNode) -> None:
         """The front end vanishes; a new one comes in its place, and its callers go there."""
-        if not front.is_alive or self._is_healed:
+        if not front.is_alive:
             return
         front.crash()
         self._add_front(1, 5)
