@@ -87,7 +87,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "store-lost": Kind(
         503,
         "The replica has lost its store and does not vote",
-        "Use another replica; give this one its own data folder back, or replace it by a new member.",
+        "Use another replica; give this one its own data folder back, or make it a new store with `quorate replace`.",
         True,
     ),
     "overloaded": Kind(

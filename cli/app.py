@@ -22,6 +22,7 @@ app = typer.Typer(
 for command in (cluster_commands.up, cluster_commands.init):
     app.command(rich_help_panel="Replicas")(command)
 app.command("format", rich_help_panel="Replicas")(cluster_commands.format_folder)
+app.command("replace", rich_help_panel="Replicas")(cluster_commands.replace_store)
 app.command(rich_help_panel="Replicas")(cluster_commands.serve)
 
 app.add_typer(object_commands.queue_app, name="queue", rich_help_panel="Objects")

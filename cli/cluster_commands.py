@@ -1,4 +1,4 @@
-"""`quorate init|format|serve|up`: cluster documents, data folders and replica processes."""
+"""`quorate init|format|replace|serve|up`: cluster documents, data folders and replica processes."""
 
 import os
 import shutil
@@ -15,9 +15,16 @@ from typing import Annotated, Final
 import typer
 
 from quorate.api_specs.limits import REPLICAS_MAX
-from quorate.cli.data_folder import format_data_folder, run_replica
-from quorate.cli.document import DEFAULT_NAME, new_document, read_document, write_new
-from quorate.cli.failure import EXIT_FAILED, Usage
+from quorate.cli.data_folder import (
+    check_member,
+    format_data_folder,
+    replace_data_folder,
+    run_replica,
+    what_is_lost,
+    with_new_store,
+)
+from quorate.cli.document import DEFAULT_NAME, change_store, new_document, read_document, write_new
+from quorate.cli.failure import EXIT_FAILED, Failure, Usage
 from quorate.cli.local_cluster import READY_DEADLINE_S, LocalCluster
 from quorate.cli.output import AsJson, answer, reported, say
 from quorate.cli.token import read_token
@@ -89,6 +96,52 @@ def format_folder(
 
 
 format_folder = reported(format_folder)
+
+
+@reported
+def replace_store(
+    cluster: DocumentOption,
+    replica_id: IdOption,
+    data: DataOption,
+    sources: Annotated[
+        list[str],
+        typer.Option(
+            "--from", metavar="ID=DIR", help="The data folder of another replica; give all of them."
+        ),
+    ],
+    accept_loss: Annotated[
+        bool,
+        typer.Option("--accept-loss", help="Go on although some items may have been on the lost disk only."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a new store for a replica that lost its own, from all the others. Stop every replica first.
+
+    Give the changed document to all replicas and callers; then start them.
+    """
+    document = read_document(cluster)
+    check_member(document, replica_id)
+    lost = what_is_lost(document, replica_id)
+    if lost and not accept_loss:
+        raise Failure(
+            f"{replica_id} alone was a final quorum of {'; '.join(lost)}. What only its lost disk held cannot be "
+            "brought back: repeat with --accept-loss to go on without."
+        )
+    new = with_new_store(document, replica_id)
+    objects = replace_data_folder(document, new, replica_id, data, dict(map(_named_folder, sources)))
+    change_store(cluster, document, new, replica_id)
+    text = (
+        f"{data} holds a new store for {replica_id}, with {objects} objects from the other replicas.\n"
+        f"{cluster} names it. Next: give this document to every replica and caller, and start the replicas."
+    )
+    answer(as_json, {"id": replica_id, "data": str(data), "objects": objects, "hash": new.hash}, text)
+
+
+def _named_folder(text: str) -> tuple[str, Path]:
+    replica, equals, folder = text.partition("=")
+    if not (replica and equals and folder):
+        raise Usage(f"--from {text!r} is not ID=DIR, as --from r1=my-cluster/r1.")
+    return replica, Path(folder)
 
 
 @reported

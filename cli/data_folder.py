@@ -1,9 +1,10 @@
-"""What the command line asks of the replica room: format a data folder, run a replica.
+"""What the command line asks of the replica room: format a data folder, replace a lost one, run a replica.
 
 That room is imported only when it is asked, so that the other commands work where only the client is installed. Its
 refusals become this room's.
 """
 
+import secrets
 from pathlib import Path
 
 from quorate.api_specs.cluster import ClusterDocument
@@ -27,6 +28,33 @@ def format_data_folder(folder: Path, document: ClusterDocument, replica_id: str)
         format_store(folder, document, replica_id)
     except FolderRefused as error:
         raise Failure(f"{error}.") from None
+
+
+def replace_data_folder(
+    old: ClusterDocument, new: ClusterDocument, replica_id: str, folder: Path, others: dict[str, Path]
+) -> int:
+    """Fill a new store from all the others; the number of objects. Failure when a folder cannot be used."""
+    from quorate.replica.identity import FolderRefused  # noqa: PLC0415
+    from quorate.replica.replacement import make_replacement  # noqa: PLC0415
+
+    try:
+        return make_replacement(old, new, replica_id, folder, others)
+    except FolderRefused as error:
+        raise Failure(f"{error}.") from None
+
+
+def what_is_lost(document: ClusterDocument, replica_id: str) -> list[str]:
+    """The event classes of which the lost replica alone may have been a final quorum."""
+    from quorate.replica.replacement import loses  # noqa: PLC0415
+
+    return loses(document, replica_id)
+
+
+def with_new_store(document: ClusterDocument, replica_id: str) -> ClusterDocument:
+    """The document with a new store id for the replica."""
+    from quorate.replica.replacement import with_store  # noqa: PLC0415
+
+    return with_store(document, replica_id, secrets.token_hex(8))
 
 
 def run_replica(

@@ -140,3 +140,19 @@ def read_document(path: Path) -> ClusterDocument:
     except (OSError, UnicodeDecodeError) as error:
         raise Failure(f"The cluster document {path} cannot be read: {error}.") from None
     return parse(text, str(path))
+
+
+def change_store(path: Path, old: ClusterDocument, new: ClusterDocument, replica_id: str) -> None:
+    """Write the new store's id into the document's file; its comments stay, and no reader meets half a file."""
+    was, is_now = (
+        next(replica.store for replica in document.replicas if replica.id == replica_id)
+        for document in (old, new)
+    )
+    text = path.read_text(encoding="utf-8")
+    if not was or text.count(was) != 1:
+        raise Failure(f"In {path}, write store = {_quoted(is_now)} for {replica_id} by hand.")
+    changed = text.replace(was, is_now)
+    parse(changed, str(path))
+    beside = path.with_name(path.name + ".new")
+    beside.write_text(changed, encoding="utf-8")
+    beside.replace(path)

@@ -109,7 +109,6 @@ class Decider:
         """One decision, for as many of the batch as the view can answer."""
         plan = yield from self._find_plan(task, batch)
         if plan is None and self._proposed is not None:
-            yield from self._write_back(task)
             self._finish_proposed()
             return
         if plan is not None:
@@ -146,6 +145,9 @@ class Decider:
                 self._turn = Turn(self._machine.stamp(), self._mirror, self._choice, self._initial)
                 is_fresh = False
             elif is_fresh or (self._is_queue and self._proposed is None):
+                if self._proposed is not None and not self._mirror.is_decided:
+                    # A summary without our accept proves nothing before it is decided: it may lose to one with it.
+                    yield from self._write_back(task)
                 if (is_fresh and self._check_proposed()) or not self._are_asked(batch):
                     return None
                 plan = self._plan(wishes, is_fresh, decided_before)
@@ -315,7 +317,7 @@ class Decider:
         return Collect(self._mirror.name, fence=fence, window=window, known=ballot)
 
     def _check_proposed(self) -> bool:
-        """Whether the accept of a lost turn is in the chain after all; when that cannot be told, its callers fail."""
+        """Whether the accept of a lost turn is part of what is decided; when that cannot be told, its callers fail."""
         if self._proposed is None:
             return False
         ballot, granted = self._proposed

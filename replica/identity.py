@@ -159,7 +159,7 @@ def _lost(path: Path, identity: Identity) -> str:
     return (
         f"replica {identity.replica} has voted before, from store {identity.store}, and {path} does not hold that "
         "store: its promises are forgotten, so it does not vote. Put the folder back, complete and not from a backup, "
-        "or replace the replica by a new member with a new id"
+        "or stop all replicas and make a new store from the others' with `quorate replace`"
     )
 
 
@@ -218,7 +218,7 @@ def _open_database(file: Path) -> Database | None:
     return opened
 
 
-_DAMAGED: Final = "Do not delete it: this replica's promises are in it. Repair the disk, or replace the replica by a new member"
+_DAMAGED: Final = "Do not delete it: this replica's promises are in it. Repair the disk, or stop all replicas and use `quorate replace`"
 
 
 def _identity_in(opened: Database, path: Path) -> Identity:

@@ -276,8 +276,12 @@ class Store:
         for sql in (database.DELETE_OBJECT, database.DELETE_LOG, database.DELETE_EVENTS):
             self._database.write(sql, (number,))
         self._recent_cached -= len(self._objects.pop(effect.name).recent)
-        self._floor = max(self._floor, effect.floor)
-        self._note(effect.floor)
+        self.raise_floor(effect.floor)
+
+    def raise_floor(self, floor: Timestamp) -> None:
+        """Make `floor` the least fence and promise of objects that the store does not know."""
+        self._floor = max(self._floor, floor)
+        self._note(floor)
 
     def _flush_rows(self) -> None:
         if self._rows:

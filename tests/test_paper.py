@@ -54,7 +54,7 @@ def sequential_runs(enq: int, deq: tuple[int, int]) -> Iterator[tuple[bool, bool
     initial, final = deq
     sets = {size: [frozenset(some) for some in combinations(REPLICAS, size)] for size in range(4)}
     for stored, read, written, read_again in product(sets[enq], sets[initial], sets[final], sets[initial]):
-        has_item, has_taken = set(stored), set()
+        has_item, has_taken = set(stored), set[str]()
         first = bool(read & has_item)
         if first:
             has_item |= written

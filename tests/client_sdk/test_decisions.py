@@ -174,7 +174,8 @@ def test_a_reserved_entry_that_is_void_gets_one_new_time_however_often_it_is_rec
 )
 def test_a_batch_is_as_good_as_one_wish_after_another(wishes: list[Wish], times: set[int]) -> None:
     together = queue_plan(NOTHING, complete(*times), *wishes)
-    summary, results = NOTHING, {}
+    summary = NOTHING
+    results: dict[int, Any] = {}
     for place, wish in enumerate(wishes):
         waiting = {i: found for i, found in complete(*times).items() if found.entry.t > summary.horizon}
         plan = queue_plan(summary, waiting, wish)

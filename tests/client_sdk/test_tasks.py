@@ -149,4 +149,8 @@ def test_what_was_sent_and_may_take_effect_is_never_definite(
     is_unknown: bool, is_refused: bool, reason: str, definite: bool
 ) -> None:
     outcome = Expired("why", {"r1"}, is_refused=is_refused).outcome(is_unknown)
-    assert (outcome.reason, outcome.definite, outcome.answered) == (reason, definite, {"r1"})
+    assert (outcome.reason, outcome.definite, outcome.answered) == (
+        reason,
+        definite,
+        frozenset({"r1"}),
+    )

@@ -63,6 +63,7 @@ class World:
             for replica in self.document.replicas
         }
         self.fronts: list[FrontNode] = []
+        self._is_healed = False
         self._processes: list[Process] = []
 
     def later(self, delay_us: int, action: Callable[..., None], *args: Any) -> None:
@@ -144,12 +145,16 @@ class World:
     def _for_a_while(self, begin: Callable[..., None], end: Callable[..., None], *args: Any) -> None:
         """From some moment on, for 3 ms to 2 s (short stretches as often as long ones)."""
         start_us = int(self._rng.uniform(0, FAULT_START_US_MAX))
-        self.later(start_us, begin, *args)
+        self.later(start_us, self._begin_fault, begin, *args)
         self.later(start_us + int(3_000 * 600 ** self._rng.random()), end, *args)
+
+    def _begin_fault(self, begin: Callable[..., None], *args: Any) -> None:
+        if not self._is_healed:
+            begin(*args)
 
     def _crash_front(self, front: FrontNode) -> None:
         """The front end vanishes; a new one comes in its place, and its callers go there."""
-        if not front.is_alive:
+        if not front.is_alive or self._is_healed:
             return
         front.crash()
         self._add_front(1, 5)
@@ -164,6 +169,7 @@ class World:
 
     def _heal(self) -> None:
         self.trace("", lambda: "everything heals")
+        self._is_healed = True
         self.network.heal()
         for replica in self.replicas.values():
             replica.restart()

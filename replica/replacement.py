@@ -1,0 +1,139 @@
+"""A new store for a replica that lost its own, made from the stores of all the others while nothing runs.
+
+Why it is safe: what was decided or complete is stored by a final quorum. The lost replica was one member of it; each
+final quorum with more votes than it alone has left a copy with a survivor, and the new store takes the union. Promises
+and fences need no copy from the lost one: the new store's id changes the cluster document's hash, so every message of an
+operation begun before is refused. Only what a final quorum of the lost replica alone held is gone: `loses` names it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from quorate.adts.catalogue import SPECIFICATIONS
+from quorate.api_specs.cluster import ClusterDocument, checked
+from quorate.api_specs.messages import Row
+from quorate.replica.identity import FolderRefused, format_store, open_folder
+from quorate.replica.ports import Effect, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.store import Store
+from quorate.timestamps.timestamp import Timestamp
+
+PAGE: Final = 1000
+"""Objects, or rows, read at a time; the new store commits after each page of objects."""
+
+
+def loses(document: ClusterDocument, replica_id: str) -> list[str]:
+    """The event classes of which the lost replica alone may have been a final quorum, with their objects."""
+    votes = document.votes[replica_id]
+    found = []
+    for adt, specification in SPECIFICATIONS.items():
+        patterns = [rule.objects for rule in document.choices if rule.objects.partition("/")[0] in (adt, "*")]
+        for pattern in [*patterns, f"{adt}/*"]:
+            choice = document.choice_of(f"{adt}/{pattern.partition('/')[2] or '*'}")
+            found += [
+                f"{name} of {pattern} (final quorum {choice.classes[name].final})"
+                for name in sorted(specification.changes)
+                if choice.classes[name].final <= votes
+            ]
+    return sorted(set(found))
+
+
+def with_store(document: ClusterDocument, replica_id: str, store: str) -> ClusterDocument:
+    """The document with another store id for the replica."""
+    replicas = tuple(
+        replace(replica, store=store) if replica.id == replica_id else replica
+        for replica in document.replicas
+    )
+    return checked(replace(document, replicas=replicas))
+
+
+def make_replacement(
+    old: ClusterDocument, new: ClusterDocument, replica_id: str, folder: Path, others: Mapping[str, Path]
+) -> int:
+    """Fill a new store in `folder` for the replica from the folders of all `others`; returns the number of objects.
+
+    `new` is `old` with the new store's id. Nothing may run: every folder is locked meanwhile. Raises FolderRefused, also
+    when a folder is missing, for a replica left out may hold the only other copy.
+    """
+    if missing := sorted(old.votes.keys() - others.keys() - {replica_id}):
+        raise FolderRefused(f"the folders of all other replicas are needed; {', '.join(missing)} is missing")
+    with ExitStack() as stack:
+        sources = [_source(stack, old, other, path) for other, path in sorted(others.items())]
+        format_store(folder, new, replica_id)
+        target = _source(stack, new, replica_id, folder)
+        target.raise_floor(max(source.floor() for source in sources))
+        objects = 0
+        for name in _names(sources):
+            target.apply(_object(name, sources))
+            objects += 1
+            if objects % PAGE == 0:
+                target.commit()
+        target.commit()
+        return objects
+
+
+def _source(stack: ExitStack, document: ClusterDocument, replica_id: str, path: Path) -> Store:
+    opened = open_folder(path, document, replica_id)
+    stack.callback(opened.close)
+    if opened.database is None:
+        raise FolderRefused(f"{path} holds no store either: {opened.lost}")
+    store = Store(opened.database)
+    stack.callback(store.close)
+    return store
+
+
+def _names(sources: Sequence[Store]) -> Iterator[str]:
+    """Every name that some source knows, once, in order."""
+    after = ""
+    while True:
+        pages = [source.names("", after, PAGE) for source in sources]
+        ends = [page[-1] for page in pages if len(page) == PAGE]
+        upto = min(ends, default=None)
+        known = sorted({name for page in pages for name in page if upto is None or name <= upto})
+        yield from known
+        if upto is None:
+            return
+        after = upto
+
+
+def _object(name: str, sources: Sequence[Store]) -> Iterator[Effect]:
+    """All that the sources hold of one object."""
+    state = merged([state for source in sources if (state := source.state(name)) is not None])
+    yield PutState(state)
+    events = dict(event for source in sources for event in source.events(name))
+    yield from (PutEvent(name, t, event) for t, event in sorted(events.items()))
+    present: set[Timestamp] = set()
+    for source in sources:
+        for row in _rows(source, name, state.collected):
+            if row.entry.t not in present:
+                present.add(row.entry.t)
+                yield PutRow(name, row.entry)
+    complete = {
+        row.entry.t for source in sources for row in _rows(source, name, state.collected) if row.complete
+    }
+    yield MarkComplete(name, tuple(sorted(complete)))
+
+
+def _rows(source: Store, name: str, above: Timestamp) -> Iterator[Row]:
+    while page := source.rows(name, above, PAGE):
+        yield from page
+        above = page[-1].entry.t
+
+
+def merged(states: Sequence[ObjectState]) -> ObjectState:
+    """The highest of each promise, and the summary of the highest ballot: what an initial quorum of all would read."""
+    accepted = max(states, key=lambda state: state.accepted)
+    committed = max(states, key=lambda state: state.committed)
+    return ObjectState(
+        name=accepted.name,
+        fence=max(state.fence for state in states),
+        promised=max(state.promised for state in states),
+        accepted=accepted.accepted,
+        summary=accepted.summary,
+        committed=committed.committed,
+        horizon=committed.horizon,
+        collected=max(state.collected for state in states),
+    )

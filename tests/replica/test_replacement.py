@@ -1,0 +1,132 @@
+"""A replica that lost its disk gets a new store from all the others: nothing that a final quorum stored is missing."""
+
+from pathlib import Path
+
+import pytest
+
+from quorate.adts.log import Entry, Summary, Value
+from quorate.api_specs.cluster import ClusterDocument, parse
+from quorate.api_specs.messages import Accept, Append, Commit, Request
+from quorate.replica.identity import FolderRefused, format_store, open_folder
+from quorate.replica.machine import Bounds, handle
+from quorate.replica.ports import ObjectState
+from quorate.replica.replacement import loses, make_replacement, merged, with_store
+from quorate.replica.store import Store
+from quorate.timestamps.ballot import make_ballot
+from quorate.timestamps.timestamp import ZERO, Timestamp, make
+
+NOW_US = 1_000_000
+NAME = "queue/jobs"
+
+
+def document(enq_final: int = 2) -> ClusterDocument:
+    replicas = "".join(
+        f'[[replicas]]\nid = "{id}"\nurl = "http://127.0.0.1:{port}"\nstore = "{id * 4}"\n'
+        for id, port in (("r1", 1), ("r2", 2), ("r3", 3))
+    )
+    deq = 4 - enq_final
+    classes = f'"Enq/Ok" = [0, {enq_final}]\n"Deq/Ok" = [{deq}, {max(enq_final, 4 - deq)}]\n'
+    return parse(f'name = "c"\n{replicas}[[choices]]\nobjects = "queue/*"\n[choices.classes]\n{classes}')
+
+
+def t(number: int) -> Timestamp:
+    return make(NOW_US, number, "s")
+
+
+def entry(number: int) -> Entry:
+    return Entry(t(number), t(number), Value(str(number)))
+
+
+def tell(folder: Path, document: ClusterDocument, replica: str, *requests: Request) -> None:
+    opened = open_folder(folder / replica, document, replica)
+    assert opened.database is not None
+    store = Store(opened.database)
+    for request in requests:
+        _, effects = handle(request, store, NOW_US, Bounds.of(document))
+        store.apply(effects)
+    store.commit()
+    store.close()
+    opened.close()
+
+
+def read(
+    folder: Path, document: ClusterDocument, replica: str
+) -> tuple[ObjectState | None, list[tuple[str, bool]]]:
+    opened = open_folder(folder / replica, document, replica)
+    assert opened.database is not None
+    store = Store(opened.database)
+    state, rows = store.state(NAME), store.rows(NAME, ZERO, 100)
+    store.close()
+    opened.close()
+    return state, [(str(row.entry.value), row.complete) for row in rows]
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Path:
+    """Three formatted folders: 1 and 2 were enqueued at different pairs, and a decision stands at r1 and r3."""
+    for replica in ("r1", "r2", "r3"):
+        format_store(tmp_path / replica, document(), replica)
+    decision = make_ballot(t(9), 1)
+    accept = Accept(NAME, decision, Summary(horizon=t(0)))
+    tell(tmp_path, document(), "r1", Append(NAME, (entry(1),)), accept, Commit(NAME, complete=(t(1),)))
+    tell(tmp_path, document(), "r2", Append(NAME, (entry(2),)))
+    tell(tmp_path, document(), "r3", Append(NAME, (entry(1), entry(2))), accept)
+    return tmp_path
+
+
+def test_the_new_store_holds_what_any_final_quorum_stored(three: Path) -> None:
+    new = with_store(document(), "r3", "another")
+    others = {"r1": three / "r1", "r2": three / "r2"}
+    assert make_replacement(document(), new, "r3", three / "new", others) == 1
+    (three / "r3").rename(three / "gone")
+    (three / "new").rename(three / "r3")
+    state, rows = read(three, new, "r3")
+    assert rows == [("1", True), ("2", False)]
+    assert state is not None
+    assert state.accepted == make_ballot(t(9), 1)
+    assert state.summary == Summary(horizon=t(0))
+
+
+def test_the_old_document_no_longer_opens_the_new_store_so_older_messages_are_refused(three: Path) -> None:
+    new = with_store(document(), "r3", "another")
+    make_replacement(document(), new, "r3", three / "new", {"r1": three / "r1", "r2": three / "r2"})
+    assert new.hash != document().hash
+    with pytest.raises(FolderRefused, match="votes from store"):
+        open_folder(three / "new", document(), "r3")
+
+
+def test_every_other_replica_is_needed(three: Path) -> None:
+    new = with_store(document(), "r3", "another")
+    with pytest.raises(FolderRefused, match="r2 is missing"):
+        make_replacement(document(), new, "r3", three / "new", {"r1": three / "r1"})
+
+
+def test_a_replica_that_still_runs_is_noticed(three: Path) -> None:
+    running = open_folder(three / "r2", document(), "r2")
+    try:
+        with pytest.raises(FolderRefused, match="in use"):
+            make_replacement(
+                document(), document(), "r3", three / "new", {"r1": three / "r1", "r2": three / "r2"}
+            )
+    finally:
+        running.abandon()
+
+
+def test_what_only_the_lost_disk_may_have_held_is_named() -> None:
+    assert loses(document(enq_final=2), "r3") == []
+    lost = ["Deq/Ok of queue/* (final quorum 1)", "Enq/Ok of queue/* (final quorum 1)"]
+    assert loses(document(enq_final=1), "r3") == lost
+
+
+def test_the_merge_takes_the_highest_of_each_promise() -> None:
+    low, high = make_ballot(t(1), 1), make_ballot(t(2), 1)
+    one = ObjectState(
+        NAME, fence=t(5), promised=t(2), accepted=high, summary=Summary(horizon=t(4)), committed=low
+    )
+    two = ObjectState(
+        NAME, fence=t(3), promised=t(7), accepted=low, committed=low, horizon=t(1), collected=t(1)
+    )
+    for states in ([one, two], [two, one]):
+        union = merged(states)
+        assert (union.fence, union.promised, union.collected) == (t(5), t(7), t(1))
+        assert (union.accepted, union.summary.horizon) == (high, t(4))
