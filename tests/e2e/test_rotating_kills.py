@@ -27,7 +27,9 @@ QUEUES: Final = ("jobs", "eager", "thrifty")
 MAJORITIES: Final = ("queue/jobs", "register/leader", "dictionary/users")
 FRONT_ENDS: Final = 3
 PACE_S: Final = 0.04
-DEADLINE_S: Final = 1.0
+DEADLINE_S: Final = 4.0
+IN_VAIN_S: Final = 1.0
+"""The deadline of operations that need all replicas: while one is down, they wait in vain."""
 STEP: Final = 8
 """Operations that must end well on each object while a replica is down, and again when it is back."""
 
@@ -64,16 +66,24 @@ class Load:
         )
 
 
+def _deadline_s(queue: str) -> float:
+    return DEADLINE_S if queue == "jobs" else IN_VAIN_S
+
+
 def _enqueue(queue: str) -> Operation:
-    return lambda client, number: client.queue(queue).enqueue(number)
+    return lambda client, number: client.queue(queue).enqueue(number, deadline_s=_deadline_s(queue))
 
 
 def _dequeue(queue: str) -> Operation:
-    return lambda client, _: client.queue(queue).dequeue()
+    return lambda client, _: client.queue(queue).dequeue(deadline_s=_deadline_s(queue))
 
 
 def _look(queue: str) -> Operation:
-    return lambda client, number: client.queue(queue).peek() if number % 2 else client.queue(queue).size()
+    def look(client: AsyncClient, number: int) -> Awaitable[object]:
+        handle, deadline_s = client.queue(queue), _deadline_s(queue)
+        return handle.peek(deadline_s=deadline_s) if number % 2 else handle.size(deadline_s=deadline_s)
+
+    return look
 
 
 async def _write(client: AsyncClient, number: int) -> None:
@@ -151,6 +161,5 @@ def test_killing_replicas_in_turn_loses_and_doubles_nothing(clusters: Clusters) 
     print({name: dict(ends) for name, ends in told.ends.items()})
     assert told.check(search=MAJORITIES) == 0, "a search was given up"
     for name in MAJORITIES:
-        assert told.unknown(name) <= 0.05 * len(told.calls[name]), (
-            f"{name}: few outcomes are unknown with a majority up"
-        )
+        known = len(told.calls[name]) - told.unknown(name)
+        assert told.unknown(name) <= 0.1 * known, f"{name}: with a majority up few outcomes are unknown"
