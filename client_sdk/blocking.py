@@ -201,7 +201,7 @@ class Queue:
     ) -> Any:
         """Take the value at the front, None when there is none; with `max_items`, a list of up to so many.
 
-        Waits up to `wait_s` seconds for a first value. A repeat with the same key gets the first answer.
+        Waits up to `wait_s` seconds for a first value. A repeat with the same key gets what the first took.
         """
         call: Call[Any] = (
             calls.dequeue_one(self.name, wait_s, idempotency_key, self._limits)

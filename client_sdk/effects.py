@@ -18,7 +18,10 @@ class Now(Struct, frozen=True):
 
 
 class Enqueue(Struct, frozen=True):
-    """Add `values` at the end of a queue, in order. With a `key`, a repeat by anyone adds them once."""
+    """Add `values` at the end of a queue; in order, unless a concurrent dequeue fences the batch midway.
+
+    With a `key`, a repeat by anyone adds them once.
+    """
 
     object: str
     values: tuple[Value, ...]
@@ -28,7 +31,7 @@ class Enqueue(Struct, frozen=True):
 class Dequeue(Struct, frozen=True):
     """Take up to `items_max` items from the front; when there are none, wait up to `wait_s` for one.
 
-    Result: a tuple of values, empty for an empty queue. With a `key`, a repeat gets the first answer.
+    Result: a tuple of values, empty for an empty queue. With a `key`, a repeat gets what the first took.
     """
 
     object: str

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import UNSET
 
 from quorate.adts import cell, queue
-from quorate.adts.log import NOTHING, Seen, Value
+from quorate.adts.log import NOTHING, Entry, Seen, Value
 from quorate.adts.specification import Kind
 from quorate.api_specs.messages import (
     Append,
@@ -131,11 +131,13 @@ def _settle_all(
         found for found in waiting if found.entry.id not in adopted and not mirror.is_complete(found, final)
     ]
     missing = {found.entry.t for found in doubtful if found.entry.value is UNSET}
-    if missing:
-        yield from fetch_payloads(task, mirror, missing)  # The mirror takes the values in.
+    payloads = (yield from fetch_payloads(task, mirror, missing)) if missing else {}
     for found in doubtful:
-        if not (yield from Blind(name, task, machine).write_back(found.entry)):
-            yield from decide(name, Recover(found.entry, choice.total), task, machine)
+        entry = found.entry
+        if entry.value is UNSET:  # Not taken in by the mirror when a decision has passed it meanwhile.
+            entry = Entry(entry.id, entry.t, payloads[entry.t])
+        if not (yield from Blind(name, task, machine).write_back(entry)):
+            yield from decide(name, Recover(entry, choice.total), task, machine)
             return False
     if doubtful:
         tell_complete(name, tuple(found.entry.t for found in doubtful), machine)

@@ -57,7 +57,7 @@ IdempotencyKey = Annotated[
     str | None,
     Header(
         pattern=models.IDEMPOTENCY_KEY_PATTERN,
-        description="A repeat with the same key, within the retry window, takes effect once and gets the same answer",
+        description="A repeat with the same key, within the retry window, takes effect once: what took effect is answered again",
     ),
 ]
 
