@@ -25,7 +25,7 @@ from quorate.cli.data_folder import (
 )
 from quorate.cli.document import DEFAULT_NAME, change_store, new_document, read_document, write_new
 from quorate.cli.failure import EXIT_FAILED, Failure, Usage
-from quorate.cli.local_cluster import READY_DEADLINE_S, LocalCluster
+from quorate.cli.local_cluster import READY_DEADLINE_S, LocalCluster, is_free
 from quorate.cli.output import AsJson, answer, reported, say
 from quorate.cli.token import read_token
 
@@ -156,8 +156,10 @@ def serve(
         int | None, typer.Option("--port", help="Listen there instead of at the document's port.")
     ] = None,
     stop_with_parent: Annotated[bool, typer.Option("--stop-with-parent", hidden=True)] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Tell an error as one JSON line.")] = False,
 ) -> None:
     """Run one replica until Ctrl-C or SIGTERM. The token comes from QUORATE_TOKEN or QUORATE_TOKEN_FILE."""
+    del as_json  # It has no answer; `reported` looks at it when it fails.
     if stop_with_parent:
         threading.Thread(target=_stop_at_end_of_input, name="parent-watch", daemon=True).start()
     document = read_document(cluster)
@@ -217,6 +219,7 @@ def _local_cluster(root: Path, cluster: Path | None, replicas: int | None, ports
     document_path = cluster.resolve() if cluster else root / DEFAULT_NAME
     if cluster is None and not document_path.exists():
         wanted = _ports(ports, replicas)
+        _check_free(wanted)
         return LocalCluster.create(
             root, replicas=replicas or len(wanted) or 3, ports=wanted or None, token=read_token()
         )
@@ -274,6 +277,13 @@ def _ports(text: str, replicas: int | None) -> list[int]:
             f"--ports {text!r}: give one port for each of the {replicas or len(words)} replicas, none twice."
         )
     return [int(word) for word in words]
+
+
+def _check_free(ports: list[int]) -> None:
+    """Before anything is written: a document with a taken port would stand in the way of other ports."""
+    for port in ports:
+        if not is_free(port):
+            raise Failure(f"Port {port} is taken: stop what listens there, or choose others with --ports.")
 
 
 def _range(base_port: int, replicas: int) -> list[int]:

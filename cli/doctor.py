@@ -7,10 +7,11 @@ import os
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 import typer
 from msgspec import Struct, to_builtins
@@ -20,7 +21,7 @@ from rich.table import Table
 from quorate.cli.failure import EXIT_FAILED
 from quorate.cli.local_cluster import is_free
 from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.status import ask_all, cluster_document
+from quorate.cli.status import Found, ask_all, cluster_document
 from quorate.spark_reports.errors import JavaMissing
 from quorate.spark_reports.session import java_home
 
@@ -69,7 +70,9 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Look for what is missing or wrong on this machine, and say how to mend it."""
-    checks = [*machine_checks(data), *(clock_checks(cluster) if cluster else ())]
+    answers = ask_all(cluster_document(cluster)) if cluster else []
+    own = {urlsplit(found.url).port for found in answers if found.is_up}
+    checks = [*machine_checks(data, own), *clock_checks(answers)]
     is_sound = all(check.ok or not check.needed for check in checks)
     if as_json:
         answer(True, {"ok": is_sound, "checks": [to_builtins(check) for check in checks]})
@@ -79,8 +82,8 @@ def doctor(
         raise typer.Exit(EXIT_FAILED)
 
 
-def machine_checks(data: Path) -> Iterator[Check]:
-    """Everything that can be checked without a cluster."""
+def machine_checks(data: Path, own_ports: Collection[int | None] = ()) -> Iterator[Check]:
+    """Everything that can be checked without a cluster; the replicas of one that was named may hold `own_ports`."""
     yield at_least("Python", sys.version_info[:3], PYTHON_MIN, "install Python 3.11 or later")
     yield at_least(
         "SQLite", sqlite3.sqlite_version_info, SQLITE_MIN, "use a Python that is built with a newer SQLite"
@@ -88,7 +91,7 @@ def machine_checks(data: Path) -> Iterator[Check]:
     for part, names in PACKAGES.items():
         yield packages(part, names, needed=part != "reports")
     yield java()
-    yield ports()
+    yield ports(own_ports)
     yield writable(data)
 
 
@@ -120,14 +123,18 @@ def java() -> Check:
     return Check("Java for reports", True, "17 or later")
 
 
-def ports() -> Check:
-    """Whether the ports that `quorate init` writes are free."""
-    taken = [str(port) for port in PORTS if not is_free(port)]
+def ports(own: Collection[int | None] = ()) -> Check:
+    """Whether the ports that `quorate init` writes are free, or taken by the cluster that was asked about."""
+    taken = [str(port) for port in PORTS if port not in own and not is_free(port)]
     fix = (
         "a cluster may run already; else choose others with --ports (`quorate up` finds free ones by itself)"
     )
     return Check(
-        "ports 8001 to 8003", not taken, f"taken: {', '.join(taken)}" if taken else "free", fix, needed=False
+        "ports 8001 to 8003",
+        not taken,
+        f"taken: {', '.join(taken)}" if taken else "this cluster's or free" if own else "free",
+        fix,
+        needed=False,
     )
 
 
@@ -145,9 +152,8 @@ def writable(folder: Path) -> Check:
     )
 
 
-def clock_checks(cluster: str) -> Iterator[Check]:
+def clock_checks(answers: list[Found]) -> Iterator[Check]:
     """Whether each replica answers, and the clocks of those that do agree with one another."""
-    answers = ask_all(cluster_document(cluster))
     for found in answers:
         yield Check(f"replica {found.id}", not found.trouble, found.trouble or "answers", found.fix)
     offsets = [found.clock_offset_s for found in answers if found.clock_offset_s is not None]

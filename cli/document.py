@@ -138,7 +138,8 @@ def read_document(path: Path) -> ClusterDocument:
             "(or in QUORATE_CLUSTER), make one with `quorate init`, or start replicas with `quorate up`."
         ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise Failure(f"The cluster document {path} cannot be read: {error}.") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise Usage(f"The cluster document {path} cannot be read: {reason}.") from None
     return parse(text, str(path))
 
 

@@ -29,6 +29,10 @@ class NoAnswer(Exception):
     """The replica gave no useful answer; the message says why, in a few words."""
 
 
+class WrongToken(NoAnswer):
+    """The replica answers, and refuses the token that was sent, or that none was."""
+
+
 def get(url: str, path: str, token: str | None = None, timeout_s: float = TIMEOUT_S) -> Any:
     """The JSON that the replica at `url` answers at `path`. Raises NoAnswer."""
     request = urllib.request.Request(url.rstrip("/") + path)
@@ -106,9 +110,8 @@ def _refused(error: urllib.error.HTTPError) -> Any:
         problem = None
     if not isinstance(problem, Mapping):
         raise NoAnswer(f"it answers HTTP status {error.code}")
-    raise NoAnswer(
-        str(problem.get("detail") or problem.get("title") or f"it answers HTTP status {error.code}")
-    )
+    kind = WrongToken if error.code == http.client.UNAUTHORIZED else NoAnswer
+    raise kind(str(problem.get("detail") or problem.get("title") or f"it answers HTTP status {error.code}"))
 
 
 def _words(error: object) -> str:

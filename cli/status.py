@@ -9,6 +9,7 @@ import typer
 from msgspec import Struct, to_builtins
 from rich import box
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 from quorate.api_specs.cluster import ClusterDocument, from_json
@@ -16,10 +17,14 @@ from quorate.cli.document import DEFAULT_NAME, is_url, read_document
 from quorate.cli.failure import EXIT_FAILED, Failure
 from quorate.cli.object_commands import ClusterOption
 from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.probe import NoAnswer, get
+from quorate.cli.probe import NoAnswer, WrongToken, get
 from quorate.cli.token import read_token
 
 _MIB: Final = 1024 * 1024
+_WIDE: Final = 10_000
+"""Characters that no row fills."""
+_TITLES: Final = ("replica", "state", "url", "incarnation", "objects", "files", "clock")
+_NUMBERS: Final = frozenset({"objects", "files", "clock"})
 
 
 class Found(Struct, frozen=True):
@@ -78,6 +83,8 @@ def _ask(document: ClusterDocument, id: str, token: str | None) -> Found:
     try:
         told = get(url, "/v1/status", token)
         return understood(document, id, told, (began_us + time.time_ns() // 1000) // 2)
+    except WrongToken as error:
+        return Found(id, url, is_up=True, trouble=str(error), fix="set QUORATE_TOKEN to this cluster's token")
     except NoAnswer as error:
         return Found(
             id, url, trouble=str(error), fix=f"start it (quorate serve --id {id} …), or look at its log"
@@ -111,11 +118,28 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
 
 
 def _show(found: list[Found]) -> None:
+    out = console()
+    table = _table(found)
+    if Measurement.get(out, out.options.update(width=_WIDE), table).maximum > out.width:
+        table = _table(found, leave_out=("incarnation", "clock"))
+    out.print(table)
+    for each in found:
+        if each.trouble:
+            fix = f": {each.fix}" if each.fix else ""
+            out.print(f"{each.id}: {escape(each.trouble + fix)}.")
+
+
+def _table(found: list[Found], leave_out: tuple[str, ...] = ()) -> Table:
+    """One row for each replica; a narrow terminal leaves columns out, so that the URLs stay readable."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for title in ("replica", "state", "url", "incarnation"):
-        table.add_column(title, overflow="fold", no_wrap=title != "url")
-    for title in ("objects", "files", "clock"):
-        table.add_column(title, justify="right", no_wrap=True)
+    titles = [title for title in _TITLES if title not in leave_out]
+    for title in titles:
+        table.add_column(
+            title,
+            overflow="fold",
+            no_wrap=title != "url",
+            justify="right" if title in _NUMBERS else "left",
+        )
     for each in found:
         state = (
             "[green]ready[/]" if each.is_ready else "[yellow]not ready[/]" if each.is_up else "[red]down[/]"
@@ -123,10 +147,6 @@ def _show(found: list[Found]) -> None:
         size = "" if each.file_bytes is None else f"{each.file_bytes / _MIB:.1f} MiB"
         clock = "" if each.clock_offset_s is None else f"{each.clock_offset_s * 1000:+.1f} ms"
         objects = "" if each.objects is None else str(each.objects)
-        table.add_row(each.id, state, each.url, each.incarnation[:8], objects, size, clock)
-    out = console()
-    out.print(table)
-    for each in found:
-        if each.trouble:
-            fix = f": {each.fix}" if each.fix else ""
-            out.print(f"{each.id}: {escape(each.trouble + fix)}.")
+        cells = (each.id, state, each.url, each.incarnation[:8], objects, size, clock)
+        table.add_row(*(cell for title, cell in zip(_TITLES, cells, strict=True) if title in titles))
+    return table

@@ -45,7 +45,7 @@ def serve(
     """Serve replica `replica_id` from its data `folder` until SIGTERM or SIGINT.
 
     `host` and `port` to listen on, when they are not those of its URL in the cluster document. `token` is asked of every
-    caller; without one, only loopback addresses are allowed. Raises FolderRefused or ServeRefused before it listens.
+    caller; without one, only loopback addresses are allowed. Raises FolderRefused before it listens, or ServeRefused when it must not or cannot.
     """
     opened = open_folder(folder, document, replica_id)
     try:
@@ -77,9 +77,16 @@ def serve(
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=SHUTDOWN_S,
     )
-    _log.info("replica %s of cluster %s serves %s:%s from %s", replica_id, document.name, host, port, folder)
+    _log.info(
+        "replica %s of cluster %s starts on %s:%s from %s", replica_id, document.name, host, port, folder
+    )
     try:
         uvicorn.Server(config).run()
+    except SystemExit:  # uvicorn's way to say so, with an exit code that means something else here
+        raise ServeRefused(
+            f"no replica can listen on {host}:{port}, for the reason in the line above: stop what listens there, or "
+            "choose another address with --host and --port"
+        ) from None
     finally:
         member.close()
     _log.info("replica %s has stopped", replica_id)
@@ -103,8 +110,8 @@ def _check_exposure(host: str, token: str | None) -> None:
         return
     if not _is_loopback(host):
         raise ServeRefused(
-            f"{host} is not a loopback address, and anyone who reaches it could read and write: set a token, or listen "
-            "on 127.0.0.1"
+            f"{host} is not a loopback address, and anyone who reaches it could read and write: set a token "
+            "(QUORATE_TOKEN), or listen on 127.0.0.1"
         )
 
 

@@ -62,3 +62,8 @@ def test_existing_file_is_not_overwritten(tmp_path: Path) -> None:
 def test_missing_document_says_how_to_get_one(tmp_path: Path) -> None:
     with pytest.raises(Usage, match="quorate init"):
         read_document(tmp_path / "cluster.toml")
+
+
+def test_folder_is_no_document(tmp_path: Path) -> None:
+    with pytest.raises(Usage, match="cannot be read: Is a directory"):
+        read_document(tmp_path)

@@ -88,6 +88,39 @@ def test_taken_port_is_named(tmp_path: Path, cluster: LocalCluster) -> None:
 
 
 @pytest.mark.slow
+def test_up_on_a_taken_port_leaves_nothing_in_the_way(tmp_path: Path, cluster: LocalCluster) -> None:
+    port = cluster.urls["r1"].rpartition(":")[2]
+    refused = quorate("up", "--data", str(tmp_path / "data"), "--ports", port)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert f"Port {port} is taken" in refused.stderr
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.slow
+def test_serve_on_a_taken_port_certainly_does_not_happen(tmp_path: Path, cluster: LocalCluster) -> None:
+    port = cluster.urls["r1"].rpartition(":")[2]
+    other = LocalCluster.create(tmp_path, replicas=1)
+    words = ("--cluster", str(other.document_path), "--id", "r1", "--data", str(other.data_folder("r1")))
+    refused = quorate("serve", *words, "--port", port, "--json")
+    assert refused.returncode == 1
+    told = json.loads(refused.stdout)
+    assert told["definite"]
+    assert f"can listen on 127.0.0.1:{port}" in told["error"]
+
+
+@pytest.mark.slow
+def test_status_tells_a_wrong_token_from_a_dead_replica(tmp_path: Path) -> None:
+    with LocalCluster.create(tmp_path, replicas=1, token="sesame") as guarded:
+        guarded.start()
+        guarded.ready()
+        asked = quorate("status", "--json", QUORATE_CLUSTER=str(guarded.document_path))
+    (told,) = json.loads(asked.stdout)["replicas"]
+    assert asked.returncode == 1
+    assert told["is_up"]
+    assert "QUORATE_TOKEN" in told["fix"]
+
+
+@pytest.mark.slow
 def test_replica_that_ends_at_once_is_told_with_its_last_words(tmp_path: Path) -> None:
     made = LocalCluster.create(tmp_path, replicas=1)
     (tmp_path / "r1" / "identity.json").write_text("{}")

@@ -97,6 +97,8 @@ def test_status_and_doctor_find_all_well(run: Run, cluster: LocalCluster) -> Non
     told = json.loads(run("status", "--json").stdout)["replicas"]
     assert [each["id"] for each in told if each["is_ready"] and each["document_agrees"]] == ["r1", "r2", "r3"]
     assert "ready" in run("status").stdout
+    narrow = quorate("status", COLUMNS="60", QUORATE_CLUSTER=str(cluster.document_path)).stdout
+    assert all(url in narrow for url in cluster.urls.values())
     found = run("doctor", "--json")
     assert found.returncode == 0
     checks = {check["what"]: check["ok"] for check in json.loads(found.stdout)["checks"]}
