@@ -224,7 +224,10 @@ class Decider:
                 fresh.add(replica)
             return votes_of(self._choice.votes, fresh) >= self._initial
 
+        lives = self._mirror.lives
         yield from self._timed(task, round_, has_quorum)
+        if self._mirror.lives != lives:
+            yield from self._collect(task, wishes)
         self._mirror.check_decided(self._final)
 
     def _timed(self, task: Task, round_: Gathering, is_enough: Callable[[], bool]) -> DecideSteps:

@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct
 from quorate.adts.log import NOTHING, Entry, Seen, Summary
 from quorate.api_specs.messages import Accepted, Appended, Collected, Reply, Request, Row, Status, Window
 from quorate.quorums.tally import votes_of
-from quorate.timestamps.ballot import NO_BALLOT, Ballot
+from quorate.timestamps.ballot import NO_BALLOT, Ballot, turn_of
 from quorate.timestamps.timestamp import ZERO, Timestamp
 
 
@@ -44,6 +44,9 @@ class Mirror:
         """Operations that need everything seen to stay: nothing is trimmed meanwhile."""
         self.accepted_by: dict[str, Ballot] = {}
         self.known: dict[str, Known] = {}
+        self.lives = 0
+        """How often all was thrown away: a look that was under way meanwhile must begin again."""
+        self._floors: dict[str, Timestamp] = {}
         self._incarnations: dict[str, str] = {}
 
     @property
@@ -87,6 +90,8 @@ class Mirror:
         if self._incarnations.setdefault(replica, incarnation) != incarnation:
             self._incarnations[replica] = incarnation
             self.known.pop(replica, None)
+        if (status := getattr(reply, "status", None)) is not None:
+            self._absorb_floor(replica, status.floor)
         match reply:
             case Appended():
                 self._absorb_appended(replica, request, reply)
@@ -98,7 +103,7 @@ class Mirror:
                     self._absorb_collected(
                         replica, getattr(getattr(request, "then", None), "window", None), reply.then
                     )
-        if (status := getattr(reply, "status", None)) is not None:
+        if status is not None:
             self._absorb_status(replica, status)
 
     def learn_decided(self, ballot: Ballot) -> None:
@@ -133,6 +138,17 @@ class Mirror:
         """Of a cell: entries below a complete one never matter again."""
         for older in [t for t in self.seen if t < timestamp]:
             del self.seen[older]
+
+    def _absorb_floor(self, replica: str, floor: Timestamp) -> None:
+        """The replica may have forgotten the object since we met it, and what it forgot no reply will ever contradict."""
+        if floor <= self._floors.get(replica, ZERO):
+            return
+        self._floors[replica] = floor
+        turn = turn_of(max(self.ballot, self.decided))
+        if ZERO < turn <= floor or any(timestamp <= floor for timestamp in self.seen):
+            self.summary, self.ballot, self.decided, self.after = NOTHING, NO_BALLOT, NO_BALLOT, ZERO
+            self.seen, self.accepted_by, self.known = {}, {}, {}
+            self.lives += 1
 
     def _absorb_status(self, replica: str, status: Status) -> None:
         if status.accepted > self.accepted_by.get(replica, NO_BALLOT):

@@ -62,7 +62,10 @@ def _collect(
                 whole.add(replica)
         return votes_of(choice.votes, whole) >= needed
 
+    lives = mirror.lives
     yield from round_.wait(is_enough)
+    if mirror.lives != lives:
+        return (yield from _collect(name, task, machine, needed, limit=limit, payload=payload))
     mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
     return frozenset(whole)
 

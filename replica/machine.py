@@ -84,11 +84,12 @@ def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events
 
 
 def _state(name: str, log: Log) -> ObjectState:
-    return log.state(name) or ObjectState(name, fence=log.floor(), promised=log.floor())
+    floor = log.floor()
+    return log.state(name) or ObjectState(name, fence=floor, promised=floor, floor=floor)
 
 
 def _status(state: ObjectState) -> Status:
-    return Status(state.fence, state.promised, state.accepted, state.committed, state.horizon)
+    return Status(state.fence, state.promised, state.accepted, state.committed, state.horizon, state.floor)
 
 
 def _changed(before: ObjectState, after: ObjectState) -> list[Effect]:
@@ -217,12 +218,12 @@ def _read_window(
 
 
 def _accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps_events: bool) -> Handled:
-    if turn_of(request.ballot) < state.promised or request.ballot < state.accepted:
+    turn = turn_of(request.ballot)
+    if turn < state.promised or ZERO < turn <= state.floor or request.ballot < state.accepted:
         return Accepted(_status(state), refused=True), []
     after = state
     effects: list[Effect] = []
     if request.ballot > state.accepted:
-        turn = turn_of(request.ballot)
         after = replace(state, promised=turn, accepted=request.ballot, summary=request.summary)
         if keeps_events and request.event:
             effects.append(PutEvent(request.object, turn, request.event))
@@ -255,7 +256,7 @@ def _is_buried(buried: Timestamp, state: ObjectState, log: Log) -> bool:
 
 def _decided(request: Commit, state: ObjectState) -> ObjectState:
     """A decided summary counts as accepted too. A mark without the summary helps only where it was accepted."""
-    if request.ballot <= state.committed:
+    if request.ballot <= state.committed or turn_of(request.ballot) <= state.floor:
         return state
     if request.ballot > state.accepted:
         if request.summary is None:
