@@ -41,6 +41,9 @@ class Machine(Protocol):
     def stamp(self) -> Timestamp:
         """A new timestamp of this front end."""
 
+    def oldest_remembered(self) -> Timestamp:
+        """What has a lower timestamp is beyond all retries, and may be forgotten."""
+
     def is_time_known(self) -> bool:
         """Whether this front end's clock has a bound yet."""
 

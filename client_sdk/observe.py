@@ -18,6 +18,7 @@ from quorate.api_specs.messages import (
     Collect,
     Collected,
     Commit,
+    Committed,
     Reply,
     Scan,
     Scanned,
@@ -235,6 +236,10 @@ def bury(operation: Bury, task: Task, machine: Machine) -> OutcomeSteps:
     timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
     if value is not None or timestamp == ZERO or (source is None and not mirror.is_decided):
         return Done(False, "Bury/Kept", everyone)
+    if (
+        timestamp >= machine.oldest_remembered()
+    ):  # What it overtook may still be on its way, and would come back.
+        return Done(False, "Bury/Kept", everyone)
     lacking = {replica for replica, reply in looks.replies.items() if not _has_deletion(reply, timestamp)}
     if not (yield from _confirm_deletion(name, mirror, source, lacking, task)):
         return Done(False, "Bury/Kept", everyone)
@@ -262,4 +267,9 @@ def _confirm_deletion(
         request = Append(name, (source.entry,), "repair")
     told = Gathering(task, lambda _: request, lacking)
     yield from told.wait(lambda: told.replies.keys() == lacking)
-    return all(all(reply.stored) for reply in told.replies.values() if isinstance(reply, Appended))
+    return all(
+        all(reply.stored)
+        if isinstance(reply, Appended)
+        else isinstance(reply, Committed) and reply.status.horizon >= mirror.summary.horizon
+        for reply in told.replies.values()
+    )

@@ -85,3 +85,12 @@ def test_a_late_message_of_a_decision_does_not_bring_a_buried_key_back(kind: typ
     for replica in hand.replicas.values():
         replica.exchange(Batch(hand.document.hash, (late,)), hand._now().wall_us)
     assert hand.ask("f3", Read(KEY)) is None
+
+
+def test_a_young_deletion_is_not_buried() -> None:
+    """Its retry window has not passed: a put that was overtaken by the deletion may still travel, and would come back."""
+    hand = Hand(MAJORITIES)
+    hand.ask("f1", Write(KEY, OLD))
+    hand.ask("f1", Write(KEY, None))
+    assert hand.ask("janitor", Bury(KEY)) is False
+    bury(hand)
