@@ -9,10 +9,10 @@ import pytest
 from quorate.adts import queue
 from quorate.adts.log import Value
 from quorate.api_specs.messages import Accept, Collect
-from quorate.client_sdk import operations
+from quorate.client_sdk import machine, operations
 from quorate.client_sdk.asking import Machine, OutcomeSteps
 from quorate.client_sdk.blind import Blind
-from quorate.client_sdk.effects import Dequeue, Done, Enqueue, Operation, Outcome, Peek
+from quorate.client_sdk.effects import Dequeue, Done, Enqueue, Operation, Outcome, Peek, Read, Write
 from quorate.client_sdk.tasks import Event, Gathering, Task
 from quorate.timestamps.timestamp import ZERO
 from tests.sim.hand import Hand
@@ -228,3 +228,15 @@ def test_an_undecided_horizon_does_not_touch_an_older_entry_that_completes_there
     assert dequeue_at(hand, "f3", "r1", "r3") == (X,)
     assert dequeue_at(hand, "f4", "r1", "r3") == (Z,)
     assert hand.has_order()
+
+
+def test_an_operation_keeps_what_it_learns_though_many_others_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A front end forgets the object idle longest; not while an operation on it waits for its answers."""
+    hand = Hand(MAJORITIES)
+    hand.ask("f1", Write("register/r", X))
+    monkeypatch.setattr(machine, "OBJECTS_MAX", 2)
+    hand.start("f2", Read("register/r"), "read")
+    for number in range(5):
+        hand.start("f2", Read(f"register/{number}"), f"other {number}")
+    hand.settle()
+    assert hand.result("read") == X
