@@ -71,6 +71,12 @@ def decide(name: str, wish: Wish, task: Task, machine: Machine) -> Generator[flo
     raise OperationFailed(Expired(f"no decision before the deadline ({detail})").outcome(asked.is_proposed))
 
 
+def decision_id(operation: str, key: str) -> str:
+    """How a summary remembers the idempotency key: for one kind of operation, since an enqueue and a dequeue that share
+    a key are two."""
+    return f"{operation} {key}" if key else ""
+
+
 def pause(task: Task, until_s: float) -> Generator[float, Event, None]:
     while task.now.mono_s < until_s:
         yield until_s

@@ -12,7 +12,7 @@ from quorate.api_specs.messages import Accept, Collect
 from quorate.client_sdk import machine, operations
 from quorate.client_sdk.asking import Machine, OutcomeSteps
 from quorate.client_sdk.blind import Blind
-from quorate.client_sdk.effects import Dequeue, Done, Enqueue, Operation, Outcome, Peek, Read, Write
+from quorate.client_sdk.effects import Dequeue, Done, Enqueue, Failed, Operation, Outcome, Peek, Read, Write
 from quorate.client_sdk.tasks import Event, Gathering, Task
 from quorate.timestamps.timestamp import ZERO
 from tests.sim.hand import Hand
@@ -240,3 +240,34 @@ def test_an_operation_keeps_what_it_learns_though_many_others_begin(monkeypatch:
         hand.start("f2", Read(f"register/{number}"), f"other {number}")
     hand.settle()
     assert hand.result("read") == X
+
+
+@pytest.mark.parametrize("order", ["enqueue first", "dequeue first"])
+def test_one_key_for_two_kinds_of_operation(order: str) -> None:
+    """A key names one operation: an enqueue and a dequeue that share it are two."""
+    hand = Hand(MAJORITIES)
+    if order == "enqueue first":
+        hand.ask("f1", Enqueue(QUEUE, (X,), "k"))
+        got = hand.ask("f1", Dequeue(QUEUE, 1, key="k"))
+        assert got == (X,)
+        assert hand.ask("f2", Dequeue(QUEUE, 1)) == ()
+    else:
+        hand.ask("f1", Enqueue(QUEUE, (X,)))
+        assert hand.ask("f1", Dequeue(QUEUE, 1, key="k")) == (X,)
+        hand.ask("f1", Enqueue(QUEUE, (Y,), "k"))
+        assert hand.ask("f2", Dequeue(QUEUE, 1)) == (Y,)
+
+
+def test_a_key_used_again_with_another_item_is_refused() -> None:
+    """Else both items would have one timestamp, at different replicas, and the one or the other would come out."""
+    hand = Hand(MAJORITIES)
+    hand.start("f1", Enqueue(QUEUE, (X,), "k"), "x")
+    hand.carry_until("x", "f1", "r1", "r2")
+    hand.packets.clear()
+    hand.start("f2", Enqueue(QUEUE, (Y,), "k"), "y")
+    hand.settle()
+    outcome = hand.outcomes["y"]
+    assert isinstance(outcome, Failed)
+    assert (outcome.reason, outcome.definite) == ("refused", True)
+    assert hand.ask("f1", Enqueue(QUEUE, (X,), "k")) is None
+    assert hand.ask("f3", Dequeue(QUEUE, 9)) == (X,)
