@@ -31,7 +31,7 @@ from quorate.client_sdk.decisions import (
 )
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.mirror import Mirror
-from quorate.client_sdk.payloads import fetch_payloads
+from quorate.client_sdk.payloads import Withheld, fetch_payloads
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Steps, Task
 from quorate.client_sdk.turn import Turn, TurnLost
 from quorate.quorums.choice import QuorumChoice
@@ -112,7 +112,10 @@ class Decider:
             self._finish_proposed()
             return
         if plan is not None:
-            plan = yield from self._with_payloads(task, batch, plan)
+            try:
+                plan = yield from self._with_payloads(task, batch, plan)
+            except Withheld:
+                return
         if plan is None or not self._are_asked(batch):
             return
         granted = [(batch[place], result) for place, result in plan.results.items()]

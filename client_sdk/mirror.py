@@ -5,7 +5,7 @@ inside the window that the mirror knows of that replica's log. Knowledge of deci
 lower end of all windows.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Final
 
 from msgspec import UNSET, Struct
@@ -45,7 +45,7 @@ class Mirror:
         self.accepted_by: dict[str, Ballot] = {}
         self.known: dict[str, Known] = {}
         self.lives = 0
-        """How often all was thrown away: a look that was under way meanwhile must begin again."""
+        """How often something was thrown away: a look that was under way meanwhile must begin again."""
         self._floors: dict[str, Timestamp] = {}
         self._incarnations: dict[str, str] = {}
 
@@ -127,6 +127,19 @@ class Mirror:
         self.seen = {timestamp: self.seen[timestamp] for timestamp in kept}
         for known in self.known.values():
             known.upto = min(known.upto, kept[-1])
+
+    def drop_shown_by(self, silent: Set[str], wanted: Iterable[Timestamp]) -> bool:
+        """Forget the logs of these replicas, if they alone showed one of the wanted entries; whether they did.
+
+        Nothing is concluded: a view needs an initial quorum again, and if that shows the entry, it is back.
+        """
+        if not any(t in self.seen and self.seen[t].holders <= silent for t in wanted):
+            return False
+        for replica in silent:
+            self.known.pop(replica, None)
+        self.seen = {t: found for t, found in self.seen.items() if not found.holders <= silent}
+        self.lives += 1
+        return True
 
     def mark_complete(self, timestamps: Iterable[Timestamp]) -> None:
         """These entries are complete."""

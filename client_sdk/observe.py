@@ -30,7 +30,7 @@ from quorate.client_sdk.decider import CELL_ROWS
 from quorate.client_sdk.decisions import Recover, Settle
 from quorate.client_sdk.effects import Bury, Done, Items, QueueInfo, QueueSize
 from quorate.client_sdk.mirror import Mirror
-from quorate.client_sdk.payloads import fetch_payloads
+from quorate.client_sdk.payloads import Withheld, fetch_payloads
 from quorate.client_sdk.tasks import Event, Gathering, Task
 from quorate.quorums.choice import QuorumChoice
 from quorate.quorums.tally import votes_of
@@ -136,7 +136,10 @@ def _settle_all(
     ]
     missing = {found.entry.t for found in doubtful if found.entry.value is UNSET}
     if missing:
-        yield from fetch_payloads(task, mirror, missing)  # The mirror takes the values in.
+        try:
+            yield from fetch_payloads(task, mirror, missing)  # The mirror takes the values in.
+        except Withheld:
+            return False
     for found in doubtful:
         if not (yield from Blind(name, task, machine).write_back(found.entry)):
             yield from decide(name, Recover(found.entry, choice.total), task, machine)

@@ -271,3 +271,26 @@ def test_a_key_used_again_with_another_item_is_refused() -> None:
     assert (outcome.reason, outcome.definite) == ("refused", True)
     assert hand.ask("f1", Enqueue(QUEUE, (X,), "k")) is None
     assert hand.ask("f3", Dequeue(QUEUE, 9)) == (X,)
+
+
+def test_a_payload_that_only_a_dead_replica_has_does_not_hold_the_queue_up() -> None:
+    """Enq(x) reaches r3 only, and its front end vanishes. f2 learns of x from r3, without the payload. Then r3 dies."""
+    hand = Hand(MAJORITIES)
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    hand.carry("f1", "r3")
+    hand.packets.clear()
+    hand.start("f1", Enqueue(QUEUE, (Y,)), "y")
+    hand.carry("f1", "r1", "r2")
+    assert hand.result("y") is None
+    hand.packets.clear()
+    hand.start("f2", Dequeue(QUEUE), "first")
+    hand.carry("f2", "r3", "r2")
+    for _ in range(400):
+        if "first" in hand.outcomes:
+            break
+        hand.packets = [p for p in hand.packets if p.front == "f2" and p.send.replica != "r3"]
+        if hand.packets:
+            hand.carry("f2", hand.packets[0].send.replica)
+        else:
+            hand._sleep()
+    assert hand.result("first") == (Y,)
