@@ -17,7 +17,7 @@ Value = NewType("Value", str)
 class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A timestamped blind event: `[Enq(value); Ok()]`, `[Write(value); Ok()]`, `[Put(value); Ok()]` or `[Delete(); Ok()]`.
 
-    `id` is the first timestamp the entry was given; `t` differs from it when the entry had to be stamped anew.
+    `id` is the first timestamp the entry was given (under an idempotency key with a digest of the value); `t` differs from it when the entry had to be stamped anew.
     `value` is None for a deletion, and UNSET where a reply names an entry without its payload.
     """
 

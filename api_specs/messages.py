@@ -114,6 +114,8 @@ class Status(Struct, frozen=True, omit_defaults=True):
     committed: Ballot = NO_BALLOT
     horizon: Timestamp = ZERO
     """Of the committed summary."""
+    floor: Timestamp = ZERO
+    """What is at or below this belongs to an earlier life of the object, which ended when its deletion was buried."""
 
 
 class Appended(Struct, frozen=True, tag="appended", omit_defaults=True):

@@ -41,6 +41,9 @@ class Machine(Protocol):
     def stamp(self) -> Timestamp:
         """A new timestamp of this front end."""
 
+    def oldest_remembered(self) -> Timestamp:
+        """What has a lower timestamp is beyond all retries, and may be forgotten."""
+
     def is_time_known(self) -> bool:
         """Whether this front end's clock has a bound yet."""
 
@@ -66,6 +69,12 @@ def decide(name: str, wish: Wish, task: Task, machine: Machine) -> Generator[flo
             return verdict
     detail = machine.give_up(name, asked)
     raise OperationFailed(Expired(f"no decision before the deadline ({detail})").outcome(asked.is_proposed))
+
+
+def decision_id(operation: str, key: str) -> str:
+    """How a summary remembers the idempotency key: for one kind of operation, since an enqueue and a dequeue that share
+    a key are two."""
+    return f"{operation} {key}" if key else ""
 
 
 def pause(task: Task, until_s: float) -> Generator[float, Event, None]:

@@ -1,6 +1,7 @@
 """Blind operations: their response does not depend on the state, so they read nothing first (DESIGN, "Blind"). Pure."""
 
 from collections.abc import Generator, Iterable
+from hashlib import sha256
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -8,7 +9,15 @@ from msgspec import Struct
 from quorate.adts.log import Entry, Value
 from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Append, Appended, Collect
-from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps, decide, pause, tell_complete
+from quorate.client_sdk.asking import (
+    Machine,
+    OperationFailed,
+    OutcomeSteps,
+    decide,
+    decision_id,
+    pause,
+    tell_complete,
+)
 from quorate.client_sdk.decisions import Fate, Recover, Reserve
 from quorate.client_sdk.effects import Done, Failed
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
@@ -37,7 +46,7 @@ class Blind:
         self._name = name
         self._task = task
         self._machine = machine
-        self._key = key
+        self._key = decision_id("Enq", key)
         self._choice = machine.choice_of(name)
         self._final = self._choice.final_of_kind(Kind.BLIND)
         self._everyone = set(self._choice.votes)
@@ -50,7 +59,7 @@ class Blind:
         attempts: list[_Attempt] = []
         try:
             yield from self._learn_order()
-            entries = [Entry(stamp, stamp, value) for value in values for stamp in [self._machine.stamp()]]
+            entries = [self._entry(self._machine.stamp(), value) for value in values]
             attempts = [
                 _Attempt(entry, is_recovered=bool(self._key)) for entry in (yield from self._reserve(entries))
             ]
@@ -88,6 +97,11 @@ class Blind:
         round_ = Gathering(self._task, lambda _: Collect(self._name, known=known), self._choice.votes)
         yield from round_.wait(lambda: votes_of(self._choice.votes, set(round_.replies)) >= needed)
 
+    def _entry(self, stamp: Timestamp, value: Value | None) -> Entry:
+        """Under a key the id also says what is added, so that a repeat with something else is told from a true one."""
+        digest = f"/{sha256((value or '').encode()).hexdigest()[:16]}" if self._key else ""
+        return Entry(stamp + digest, stamp, value)
+
     def _reserve(self, entries: list[Entry]) -> Generator[float, Event, list[Entry]]:
         """With a key, the ids and timestamps are agreed by a decision first: a repeat elsewhere gets the same."""
         if not self._key:
@@ -95,8 +109,8 @@ class Blind:
         unfilled = tuple(Entry(entry.id, entry.t) for entry in entries)
         verdict = yield from decide(self._name, Reserve(self._key, unfilled), self._task, self._machine)
         reserved: tuple[Entry, ...] = verdict.result
-        if len(reserved) != len(entries):
-            detail = f"the idempotency key {self._key!r} was used with another number of items: use a new key"
+        if list(map(_digest, reserved)) != list(map(_digest, entries)):
+            detail = "the idempotency key was used with other items: use a new key"
             raise OperationFailed(Failed("refused", detail, definite=True))
         return [
             Entry(agreed.id, agreed.t, mine.value) for agreed, mine in zip(reserved, entries, strict=True)
@@ -179,3 +193,7 @@ class Blind:
         else:
             self._machine.count("fates unknown")
             yield from pause(self._task, min(self._task.now.mono_s + HEDGE_S, self._task.deadline_s))
+
+
+def _digest(entry: Entry) -> str:
+    return entry.id.partition("/")[2]

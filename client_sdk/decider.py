@@ -31,7 +31,7 @@ from quorate.client_sdk.decisions import (
 )
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.mirror import Mirror
-from quorate.client_sdk.payloads import fetch_payloads
+from quorate.client_sdk.payloads import Withheld, fetch_payloads
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Steps, Task
 from quorate.client_sdk.turn import Turn, TurnLost
 from quorate.quorums.choice import QuorumChoice
@@ -114,7 +114,10 @@ class Decider:
             self._finish_proposed()
             return
         if plan is not None:
-            plan = yield from self._with_payloads(task, batch, plan)
+            try:
+                plan = yield from self._with_payloads(task, batch, plan)
+            except Withheld:
+                return
         if plan is None or not self._are_asked(batch):
             return
         granted = [(batch[place], result) for place, result in plan.results.items()]
@@ -225,7 +228,10 @@ class Decider:
                 fresh.add(replica)
             return votes_of(self._choice.votes, fresh) >= self._initial
 
+        lives = self._mirror.lives
         yield from self._timed(task, round_, has_quorum)
+        if self._mirror.lives != lives:
+            yield from self._collect(task, wishes)
         self._mirror.check_decided(self._final)
 
     def _timed(self, task: Task, round_: Gathering, is_enough: Callable[[], bool]) -> DecideSteps:

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Final
+from weakref import WeakValueDictionary
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import Limits
@@ -54,6 +55,8 @@ class FrontEnd:
         self._ill: set[str] = set()
         self._now = Now(0.0, 0)
         self._mirrors: OrderedDict[str, Mirror] = OrderedDict()
+        self._held: WeakValueDictionary[str, Mirror] = WeakValueDictionary()
+        """All mirrors that somebody holds: an operation under way needs its own, idle or not, and what it learns."""
         self._deciders: dict[str, Decider] = {}
         self._tasks: dict[int, Task] = {}
         self._tokens: dict[int, tuple[Task, Request]] = {}
@@ -128,11 +131,12 @@ class FrontEnd:
 
     def mirror_of(self, name: str) -> Mirror:
         """What is known of the object."""
-        mirror = self._mirrors.get(name)
+        mirror = self._held.get(name)
         if mirror is None:
-            mirror = self._mirrors[name] = Mirror(name, self.choice_of(name).votes)
-            self._forget_idle()
+            mirror = self._held[name] = Mirror(name, self.choice_of(name).votes)
+        self._mirrors[name] = mirror
         self._mirrors.move_to_end(name)
+        self._forget_idle()
         return mirror
 
     def choice_of(self, name: str) -> QuorumChoice:
@@ -274,7 +278,7 @@ class FrontEnd:
         self._clock.witness(max(status.fence, status.promised))
         if isinstance(reply, Accepted) and reply.then is not None:
             self._clock.witness(reply.then.status.fence)
-        mirror = self._mirrors.get(getattr(request, "object", ""))
+        mirror = self._held.get(getattr(request, "object", ""))
         if mirror is not None:
             mirror.absorb(replica, incarnation, request, reply)
 

@@ -6,6 +6,7 @@ lower end of all windows.
 """
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from msgspec import UNSET, Struct
@@ -13,7 +14,7 @@ from msgspec import UNSET, Struct
 from quorate.adts.log import NOTHING, Entry, Seen, Summary
 from quorate.api_specs.messages import Accepted, Appended, Collected, Reply, Request, Row, Status, Window
 from quorate.quorums.tally import votes_of
-from quorate.timestamps.ballot import NO_BALLOT, Ballot
+from quorate.timestamps.ballot import NO_BALLOT, Ballot, turn_of
 from quorate.timestamps.timestamp import ZERO, Timestamp
 
 
@@ -44,6 +45,9 @@ class Mirror:
         """Operations that need everything seen to stay: nothing is trimmed meanwhile."""
         self.accepted_by: dict[str, Ballot] = {}
         self.known: dict[str, Known] = {}
+        self.lives = 0
+        """How often something was thrown away: a look that was under way meanwhile must begin again."""
+        self._floors: dict[str, Timestamp] = {}
         self._incarnations: dict[str, str] = {}
 
     @property
@@ -87,6 +91,8 @@ class Mirror:
         if self._incarnations.setdefault(replica, incarnation) != incarnation:
             self._incarnations[replica] = incarnation
             self.known.pop(replica, None)
+        if (status := getattr(reply, "status", None)) is not None:
+            self._absorb_floor(replica, status.floor)
         match reply:
             case Appended():
                 self._absorb_appended(replica, request, reply)
@@ -98,7 +104,7 @@ class Mirror:
                     self._absorb_collected(
                         replica, getattr(getattr(request, "then", None), "window", None), reply.then
                     )
-        if (status := getattr(reply, "status", None)) is not None:
+        if status is not None:
             self._absorb_status(replica, status)
 
     def learn_decided(self, ballot: Ballot) -> None:
@@ -123,6 +129,19 @@ class Mirror:
         for known in self.known.values():
             known.upto = min(known.upto, kept[-1])
 
+    def drop_shown_by(self, silent: AbstractSet[str], wanted: Iterable[Timestamp]) -> bool:
+        """Forget the logs of these replicas, if they alone showed one of the wanted entries; whether they did.
+
+        Nothing is concluded: a view needs an initial quorum again, and if that shows the entry, it is back.
+        """
+        if not any(t in self.seen and self.seen[t].holders <= silent for t in wanted):
+            return False
+        for replica in silent:
+            self.known.pop(replica, None)
+        self.seen = {t: found for t, found in self.seen.items() if not found.holders <= silent}
+        self.lives += 1
+        return True
+
     def mark_complete(self, timestamps: Iterable[Timestamp]) -> None:
         """These entries are complete."""
         for timestamp in timestamps:
@@ -133,6 +152,17 @@ class Mirror:
         """Of a cell: entries below a complete one never matter again."""
         for older in [t for t in self.seen if t < timestamp]:
             del self.seen[older]
+
+    def _absorb_floor(self, replica: str, floor: Timestamp) -> None:
+        """The replica may have forgotten the object since we met it, and what it forgot no reply will ever contradict."""
+        if floor <= self._floors.get(replica, ZERO):
+            return
+        self._floors[replica] = floor
+        turn = turn_of(max(self.ballot, self.decided))
+        if ZERO < turn <= floor or any(timestamp <= floor for timestamp in self.seen):
+            self.summary, self.ballot, self.decided, self.after = NOTHING, NO_BALLOT, NO_BALLOT, ZERO
+            self.seen, self.accepted_by, self.known = {}, {}, {}
+            self.lives += 1
 
     def _absorb_status(self, replica: str, status: Status) -> None:
         if status.accepted > self.accepted_by.get(replica, NO_BALLOT):

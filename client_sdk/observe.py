@@ -18,6 +18,7 @@ from quorate.api_specs.messages import (
     Collect,
     Collected,
     Commit,
+    Committed,
     Reply,
     Scan,
     Scanned,
@@ -29,7 +30,7 @@ from quorate.client_sdk.decider import CELL_ROWS
 from quorate.client_sdk.decisions import Recover, Settle
 from quorate.client_sdk.effects import Bury, Done, Items, QueueInfo, QueueSize
 from quorate.client_sdk.mirror import Mirror
-from quorate.client_sdk.payloads import fetch_payloads
+from quorate.client_sdk.payloads import Withheld, fetch_payloads
 from quorate.client_sdk.tasks import Event, Gathering, Task
 from quorate.quorums.choice import QuorumChoice
 from quorate.quorums.tally import votes_of
@@ -62,7 +63,10 @@ def _collect(
                 whole.add(replica)
         return votes_of(choice.votes, whole) >= needed
 
+    lives = mirror.lives
     yield from round_.wait(is_enough)
+    if mirror.lives != lives:
+        return (yield from _collect(name, task, machine, needed, limit=limit, payload=payload))
     mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
     return frozenset(whole)
 
@@ -131,7 +135,10 @@ def _settle_all(
         found for found in waiting if found.entry.id not in adopted and not mirror.is_complete(found, final)
     ]
     missing = {found.entry.t for found in doubtful if found.entry.value is UNSET}
-    payloads = (yield from fetch_payloads(task, mirror, missing)) if missing else {}
+    try:
+        payloads = (yield from fetch_payloads(task, mirror, missing)) if missing else {}
+    except Withheld:
+        return False
     for found in doubtful:
         entry = found.entry
         if entry.value is UNSET:  # Not taken in by the mirror when a decision has passed it meanwhile.
@@ -234,6 +241,10 @@ def bury(operation: Bury, task: Task, machine: Machine) -> OutcomeSteps:
     timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
     if value is not None or timestamp == ZERO or (source is None and not mirror.is_decided):
         return Done(False, "Bury/Kept", everyone)
+    if (
+        timestamp >= machine.oldest_remembered()
+    ):  # What it overtook may still be on its way, and would come back.
+        return Done(False, "Bury/Kept", everyone)
     lacking = {replica for replica, reply in looks.replies.items() if not _has_deletion(reply, timestamp)}
     if not (yield from _confirm_deletion(name, mirror, source, lacking, task)):
         return Done(False, "Bury/Kept", everyone)
@@ -261,4 +272,9 @@ def _confirm_deletion(
         request = Append(name, (source.entry,), "repair")
     told = Gathering(task, lambda _: request, lacking)
     yield from told.wait(lambda: told.replies.keys() == lacking)
-    return all(all(reply.stored) for reply in told.replies.values() if isinstance(reply, Appended))
+    return all(
+        all(reply.stored)
+        if isinstance(reply, Appended)
+        else isinstance(reply, Committed) and reply.status.horizon >= mirror.summary.horizon
+        for reply in told.replies.values()
+    )

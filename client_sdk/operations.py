@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from quorate.client_sdk import observe
-from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps, decide, pause
+from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps, decide, decision_id, pause
 from quorate.client_sdk.blind import Blind
 from quorate.client_sdk.decisions import Front, Swap, Take
 from quorate.client_sdk.effects import (
@@ -63,13 +63,13 @@ def _read(operation: Read, task: Task, machine: Machine) -> OutcomeSteps:
 
 
 def _compare_and_set(operation: CompareAndSet, task: Task, machine: Machine) -> OutcomeSteps:
-    wish = Swap(operation.old, operation.new, key=operation.key)
+    wish = Swap(operation.old, operation.new, key=decision_id("Cas", operation.key))
     verdict = yield from decide(operation.object, wish, task, machine)
     return Done(verdict.result, "Cas/Ok" if verdict.result else "Cas/Fail", verdict.answered)
 
 
 def _put_if_absent(operation: PutIfAbsent, task: Task, machine: Machine) -> OutcomeSteps:
-    wish = Swap(None, operation.value, only_absent=True, key=operation.key)
+    wish = Swap(None, operation.value, only_absent=True, key=decision_id("PutIfAbsent", operation.key))
     verdict = yield from decide(operation.object, wish, task, machine)
     return Done(
         verdict.result, "PutIfAbsent/Ok" if verdict.result else "PutIfAbsent/Present", verdict.answered
@@ -80,7 +80,7 @@ def _dequeue(operation: Dequeue, task: Task, machine: Machine) -> OutcomeSteps:
     until_s = min(task.now.mono_s + operation.wait_s, task.deadline_s)
     pause_s = POLL_S_FIRST
     while True:
-        wish = Take(operation.items_max, operation.key)
+        wish = Take(operation.items_max, decision_id("Deq", operation.key))
         verdict = yield from decide(operation.object, wish, task, machine)
         values = tuple(entry.value for entry in verdict.result)
         if values or task.now.mono_s >= until_s:

@@ -97,45 +97,54 @@ class Gathering:
         """Requests that may have reached their replica, or may still: all but those certainly not acted upon."""
         self._task = task
         self._request_to = request_to
-        self._pending: dict[str, tuple[int, float, float]] = {}
+        self._pending: dict[str, tuple[float, float]] = {}
+        """Until when to wait for a replica before it is asked again, and how long that is."""
+        self._tokens: dict[str, list[int]] = {}
+        """Sends that the replica may still answer: the first answer will do, or a slow replica would never count."""
         for replica in replicas:
             self._send(replica, RESEND_S_FIRST)
 
     def _send(self, replica: str, delay_s: float) -> None:
         token = self._task.send(replica, self._request_to(replica))
         self.at_large += 1
-        self._pending[replica] = (token, self._task.now.mono_s + delay_s, delay_s)
+        self._tokens.setdefault(replica, []).append(token)
+        self._pending[replica] = (self._task.now.mono_s + delay_s, delay_s)
 
     def again(self, replica: str) -> None:
         """Ask the replica anew, with what the request is now."""
         self.replies.pop(replica, None)
+        self._tokens.pop(replica, None)
         self._send(replica, RESEND_S_FIRST)
 
     @property
     def next_resend_s(self) -> float:
         """When the next request without an answer is due again."""
-        return min((due for _, due, _ in self._pending.values()), default=float("inf"))
+        return min((due for due, _ in self._pending.values()), default=float("inf"))
 
     def resend_due(self) -> None:
         """Send again what has had no answer for its time; the wait doubles."""
-        for replica, (_, due, delay_s) in list(self._pending.items()):
+        for replica, (due, delay_s) in list(self._pending.items()):
             if due <= self._task.now.mono_s:
                 self._send(replica, min(2 * delay_s, RESEND_S_MAX))
 
     def note(self, event: Answered) -> bool:
         """Record an answer of this round; False when it belongs to another."""
-        token, _, delay_s = self._pending.get(event.replica, (0, 0.0, 0.0))
-        if token != event.token:
+        tokens = self._tokens.get(event.replica, [])
+        if event.token not in tokens:
             return False
+        is_latest = event.token == tokens[-1]
+        tokens.remove(event.token)
         if isinstance(event.answer, Refused) or (
             isinstance(event.answer, Unanswered) and event.answer.definite
         ):
             self.at_large -= 1
         if isinstance(event.answer, Unanswered) and not event.answer.refused:
             self.troubles[event.replica] = event.answer.detail
-            self._pending[event.replica] = (0, self._task.now.mono_s + delay_s, delay_s)
+            if is_latest:
+                _, delay_s = self._pending[event.replica]
+                self._pending[event.replica] = (self._task.now.mono_s + delay_s, delay_s)
             return True
-        del self._pending[event.replica]
+        del self._pending[event.replica], self._tokens[event.replica]
         if isinstance(event.answer, Refused | Unanswered):
             self.troubles[event.replica] = event.answer.detail
         else:

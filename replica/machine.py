@@ -11,7 +11,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from quorate.adts.catalogue import adt_of, is_object_name
-from quorate.adts.log import Entry
+from quorate.adts.log import Entry, Summary
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import (
     Accept,
@@ -84,11 +84,12 @@ def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events
 
 
 def _state(name: str, log: Log) -> ObjectState:
-    return log.state(name) or ObjectState(name, fence=log.floor(), promised=log.floor())
+    floor = log.floor()
+    return log.state(name) or ObjectState(name, fence=floor, promised=floor, floor=floor)
 
 
 def _status(state: ObjectState) -> Status:
-    return Status(state.fence, state.promised, state.accepted, state.committed, state.horizon)
+    return Status(state.fence, state.promised, state.accepted, state.committed, state.horizon, state.floor)
 
 
 def _changed(before: ObjectState, after: ObjectState) -> list[Effect]:
@@ -122,7 +123,9 @@ def _malformed(request: Append | Collect | Accept | Commit) -> str | None:
     if not is_object_name(request.object):
         return "the object's name is not TYPE/NAME (dictionary/NAME/KEY) of the allowed characters"
     entries = request.entries if isinstance(request, Append) else ()
-    if any(entry.value is UNSET for entry in entries):
+    summary = request.summary if isinstance(request, Accept | Commit) else None
+    adopted = () if summary is None else summary.adopted
+    if any(entry.value is UNSET for entry in (*entries, *adopted)):
         return "an entry without its value cannot be stored"
     if any(entry.value is None for entry in entries) and adt_of(request.object) != "dictionary":
         return "only a dictionary's entries can be deletions (null value)"
@@ -137,9 +140,17 @@ def _claimed(request: Append | Collect | Accept | Commit) -> list[Timestamp]:
             return [request.fence] if request.ballot is None else [request.fence, turn_of(request.ballot)]
         case Accept():
             then = [] if request.then is None else [request.then.fence]
-            return [turn_of(request.ballot), request.summary.horizon, *then]
+            return [turn_of(request.ballot), _latest(request.summary), *then]
         case Commit():
-            return [turn_of(request.ballot), request.horizon, request.buried]
+            latest = ZERO if request.summary is None else _latest(request.summary)
+            return [turn_of(request.ballot), request.horizon, request.buried, latest]
+
+
+def _latest(summary: Summary) -> Timestamp:
+    """The latest timestamp of an event that the summary tells of."""
+    entries = (entry.t for entry in summary.adopted)
+    ambiguous = (timestamp for _, timestamp in summary.ambiguous)
+    return max((summary.horizon, *entries, *ambiguous))
 
 
 def _append(request: Append, state: ObjectState, log: Log) -> Handled:
@@ -217,12 +228,12 @@ def _read_window(
 
 
 def _accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps_events: bool) -> Handled:
-    if turn_of(request.ballot) < state.promised or request.ballot < state.accepted:
+    turn = turn_of(request.ballot)
+    if turn < state.promised or ZERO < turn <= state.floor or request.ballot < state.accepted:
         return Accepted(_status(state), refused=True), []
     after = state
     effects: list[Effect] = []
     if request.ballot > state.accepted:
-        turn = turn_of(request.ballot)
         after = replace(state, promised=turn, accepted=request.ballot, summary=request.summary)
         if keeps_events and request.event:
             effects.append(PutEvent(request.object, turn, request.event))
@@ -255,7 +266,7 @@ def _is_buried(buried: Timestamp, state: ObjectState, log: Log) -> bool:
 
 def _decided(request: Commit, state: ObjectState) -> ObjectState:
     """A decided summary counts as accepted too. A mark without the summary helps only where it was accepted."""
-    if request.ballot <= state.committed:
+    if request.ballot <= state.committed or turn_of(request.ballot) <= state.floor:
         return state
     if request.ballot > state.accepted:
         if request.summary is None:

@@ -136,4 +136,5 @@ def merged(states: Sequence[ObjectState]) -> ObjectState:
         committed=committed.committed,
         horizon=committed.horizon,
         collected=max(state.collected for state in states),
+        floor=max(state.floor for state in states),
     )

@@ -154,3 +154,14 @@ def test_what_was_sent_and_may_take_effect_is_never_definite(
         definite,
         frozenset({"r1"}),
     )
+
+
+def test_a_replica_slower_than_every_resend_counts() -> None:
+    """Each answer comes after the request was sent again; it is an answer all the same."""
+    round_ = Round(two)
+    first = dict(round_.post.sent)
+    for wait_s in (0.2, 0.6, 1.4):
+        round_.sleep_until(wait_s)
+    round_.answer("r1", OK, token=first["r1"])
+    round_.answer("r2", OK, token=first["r2"])
+    assert round_.result is True

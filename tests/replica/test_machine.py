@@ -267,7 +267,11 @@ def test_a_scan_names_objects_in_order_and_says_when_there_are_more() -> None:
         Accept(NAME, ballot(1), Summary(at(2_000_001))),
         Accept(NAME, ballot(1), NOTHING, then=Collect(NAME, fence=at(2_000_001))),
         Commit(NAME, ballot(2_000_001)),
+        Accept(NAME, ballot(1), Summary(adopted=(entry(2_000_001),))),
+        Accept(NAME, ballot(1), Summary(ambiguous=(("id", at(2_000_001)),))),
         Commit(NAME, horizon=at(2_000_001)),
+        Commit(NAME, ballot(1), at(1), Summary(horizon=at(2_000_001))),
+        Commit(NAME, ballot(1), at(1), Summary(adopted=(entry(2_000_001),))),
         Commit(NAME, buried=at(2_000_001)),
     ],
     ids=str,
@@ -386,3 +390,15 @@ class Promises(RuleBasedStateMachine):
 
 Promises.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
 TestPromises = Promises.TestCase
+
+
+@pytest.mark.parametrize("kind", [Accept, Commit])
+def test_a_summary_whose_adopted_entry_lacks_its_value_is_refused(kind: type[Accept | Commit]) -> None:
+    """Nobody else may have it."""
+    replica = Replica()
+    summary = Summary(adopted=(Entry(at(1), at(1)),))
+    request = Accept(NAME, ballot(1), summary) if kind is Accept else Commit(NAME, ballot(1), summary=summary)
+    reply = replica.ask(request)
+    assert isinstance(reply, Refused)
+    assert reply.reason == "bad-request"
+    assert replica.store.state(NAME) is None

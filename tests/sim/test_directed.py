@@ -9,10 +9,10 @@ import pytest
 from quorate.adts import queue
 from quorate.adts.log import Value
 from quorate.api_specs.messages import Accept, Collect
-from quorate.client_sdk import operations
+from quorate.client_sdk import machine, operations
 from quorate.client_sdk.asking import Machine, OutcomeSteps
 from quorate.client_sdk.blind import Blind
-from quorate.client_sdk.effects import Dequeue, Done, Enqueue, Operation, Outcome, Peek
+from quorate.client_sdk.effects import Dequeue, Done, Enqueue, Failed, Operation, Outcome, Peek, Read, Write
 from quorate.client_sdk.tasks import Event, Gathering, Task
 from quorate.timestamps.timestamp import ZERO
 from tests.sim.hand import Hand
@@ -257,3 +257,69 @@ def test_accept_that_seemed_out_is_revived_and_its_caller_hears_of_it() -> None:
     rest = hand.ask("f4", Dequeue(QUEUE, 9))
     given = [*hand.result("one"), *hand.result("two"), *hand.result("three"), *rest]
     assert sorted(given) == [X, Y, Z]
+
+
+def test_an_operation_keeps_what_it_learns_though_many_others_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A front end forgets the object idle longest; not while an operation on it waits for its answers."""
+    hand = Hand(MAJORITIES)
+    hand.ask("f1", Write("register/r", X))
+    monkeypatch.setattr(machine, "OBJECTS_MAX", 2)
+    hand.start("f2", Read("register/r"), "read")
+    for number in range(5):
+        hand.start("f2", Read(f"register/{number}"), f"other {number}")
+    hand.settle()
+    assert hand.result("read") == X
+
+
+@pytest.mark.parametrize("order", ["enqueue first", "dequeue first"])
+def test_one_key_for_two_kinds_of_operation(order: str) -> None:
+    """A key names one operation: an enqueue and a dequeue that share it are two."""
+    hand = Hand(MAJORITIES)
+    if order == "enqueue first":
+        hand.ask("f1", Enqueue(QUEUE, (X,), "k"))
+        got = hand.ask("f1", Dequeue(QUEUE, 1, key="k"))
+        assert got == (X,)
+        assert hand.ask("f2", Dequeue(QUEUE, 1)) == ()
+    else:
+        hand.ask("f1", Enqueue(QUEUE, (X,)))
+        assert hand.ask("f1", Dequeue(QUEUE, 1, key="k")) == (X,)
+        hand.ask("f1", Enqueue(QUEUE, (Y,), "k"))
+        assert hand.ask("f2", Dequeue(QUEUE, 1)) == (Y,)
+
+
+def test_a_key_used_again_with_another_item_is_refused() -> None:
+    """Else both items would have one timestamp, at different replicas, and the one or the other would come out."""
+    hand = Hand(MAJORITIES)
+    hand.start("f1", Enqueue(QUEUE, (X,), "k"), "x")
+    hand.carry_until("x", "f1", "r1", "r2")
+    hand.packets.clear()
+    hand.start("f2", Enqueue(QUEUE, (Y,), "k"), "y")
+    hand.settle()
+    outcome = hand.outcomes["y"]
+    assert isinstance(outcome, Failed)
+    assert (outcome.reason, outcome.definite) == ("refused", True)
+    assert hand.ask("f1", Enqueue(QUEUE, (X,), "k")) is None
+    assert hand.ask("f3", Dequeue(QUEUE, 9)) == (X,)
+
+
+def test_a_payload_that_only_a_dead_replica_has_does_not_hold_the_queue_up() -> None:
+    """Enq(x) reaches r3 only, and its front end vanishes. f2 learns of x from r3, without the payload. Then r3 dies."""
+    hand = Hand(MAJORITIES)
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    hand.carry("f1", "r3")
+    hand.packets.clear()
+    hand.start("f1", Enqueue(QUEUE, (Y,)), "y")
+    hand.carry("f1", "r1", "r2")
+    assert hand.result("y") is None
+    hand.packets.clear()
+    hand.start("f2", Dequeue(QUEUE), "first")
+    hand.carry("f2", "r3", "r2")
+    for _ in range(400):
+        if "first" in hand.outcomes:
+            break
+        hand.packets = [p for p in hand.packets if p.front == "f2" and p.send.replica != "r3"]
+        if hand.packets:
+            hand.carry("f2", hand.packets[0].send.replica)
+        else:
+            hand._sleep()
+    assert hand.result("first") == (Y,)
