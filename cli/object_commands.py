@@ -34,7 +34,13 @@ ClusterOption = Annotated[
     ),
 ]
 DeadlineOption = Annotated[
-    float, typer.Option("--deadline", metavar="SECONDS", min=0.01, help="Give up after this time.")
+    float,
+    typer.Option(
+        "--deadline",
+        metavar="SECONDS",
+        min=0.01,
+        help="Give up after this time; a dequeue after this and --wait.",
+    ),
 ]
 Value = Annotated[
     str, typer.Argument(metavar="VALUE", help="JSON, as '\"text\"' or 42; - reads it from standard input.")

@@ -112,6 +112,8 @@ class Blind:
         if list(map(_digest, reserved)) != list(map(_digest, entries)):
             detail = "the idempotency key was used with other items: use a new key"
             raise OperationFailed(Failed("refused", detail, definite=True))
+        if reserved != unfilled:
+            self._is_sent = True  # An earlier attempt may have stored them.
         return [
             Entry(agreed.id, agreed.t, mine.value) for agreed, mine in zip(reserved, entries, strict=True)
         ]

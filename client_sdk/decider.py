@@ -178,7 +178,8 @@ class Decider:
         plan = plan_queue(mirror.summary, mirror.by_id(), bound, wishes, self._context())
         if plan.results and (is_fresh or (plan.summary != mirror.summary and not is_short(plan, wishes))):
             return plan  # An older view will do where the accept proves that the turn still stands.
-        if not (is_fresh and mirror.ballot == decided_before and self._is_seen_empty):
+        is_empty = self._held.is_whole and not view(mirror.summary, mirror.by_id())
+        if not (is_fresh and mirror.ballot == decided_before and is_empty):
             return None
         plan.results = {place: () for place, wish in enumerate(wishes) if isinstance(wish, Take | Front)}
         return plan
@@ -187,10 +188,6 @@ class Decider:
     def _held(self) -> Turn:
         assert self._turn is not None, "a turn is taken before anything is asked under it"
         return self._turn
-
-    @property
-    def _is_seen_empty(self) -> bool:
-        return self._held.is_whole and not view(self._mirror.summary, self._mirror.by_id())
 
     def _context(self) -> Context:
         return Context(
@@ -223,14 +220,14 @@ class Decider:
                 assert isinstance(reply, Collected)
                 if reply.more:
                     round_.again(replica)
-                    continue
-                self._held.grant(replica, reply)
-                fresh.add(replica)
+                else:
+                    self._held.grant(replica, reply)
+                    fresh.add(replica)
             return votes_of(self._choice.votes, fresh) >= self._initial
 
         lives = self._mirror.lives
         yield from self._timed(task, round_, has_quorum)
-        if self._mirror.lives != lives:
+        if self._mirror.lives > lives:
             yield from self._collect(task, wishes)
         self._mirror.check_decided(self._final)
 
@@ -395,8 +392,7 @@ class Decider:
         The unit is what a round takes here and now: on a busy machine that is many times what it takes on an idle one.
         """
         self._losses = min(self._losses + 1, LOSSES_MAX)
-        round_s = max(self._round_s, BACKOFF_S_FIRST)
-        delay_s = round_s * (1 + self._machine.random() * 2**self._losses)
+        delay_s = max(self._round_s, BACKOFF_S_FIRST) * (1 + self._machine.random() * 2**self._losses)
         until_s = task.now.mono_s + min(delay_s, BACKOFF_S_MAX)
         while task.now.mono_s < until_s:
             yield until_s

@@ -6,6 +6,8 @@ Blind ones are in `blind`, observing ones in `observe`; deciding ones are wishes
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from quorate.client_sdk import observe
 from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps, decide, decision_id, pause
 from quorate.client_sdk.blind import Blind
@@ -38,6 +40,9 @@ def run(operation: Operation, task: Task, machine: Machine) -> OutcomeSteps:
     except Expired as expired:
         return expired.outcome(is_unknown=False)
     except OperationFailed as failure:
+        if isinstance(operation, _OBSERVING) and failure.outcome.reason == "unknown":
+            # Writing back what it saw changes nothing that anybody could tell from its not having run.
+            return replace(failure.outcome, reason="unavailable", definite=True)
         return failure.outcome
 
 
@@ -88,6 +93,8 @@ def _dequeue(operation: Dequeue, task: Task, machine: Machine) -> OutcomeSteps:
         yield from pause(task, min(task.now.mono_s + pause_s, until_s))
         pause_s = min(2 * pause_s, POLL_S_MAX)
 
+
+_OBSERVING: Final = Peek | QueueSize | Read | Items
 
 _RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeSteps]]] = {
     Enqueue: _enqueue,

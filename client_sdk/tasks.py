@@ -175,9 +175,8 @@ class Gathering:
     def explain(self) -> str:
         """Who answered, and what is known of the others."""
         answered = ", ".join(sorted(self.replies)) or "no replica"
-        silent = ", ".join(
-            f"{replica} ({self.troubles.get(replica, 'no answer')})"
-            for replica in sorted(self._pending.keys() | self.troubles.keys())
-            if replica not in self.replies
-        )
-        return f"answered in time: {answered}; did not: {silent or 'none'}"
+        silent: dict[str, list[str]] = {}
+        for replica in sorted((self._pending.keys() | self.troubles.keys()) - self.replies.keys()):
+            silent.setdefault(self.troubles.get(replica, "no answer"), []).append(replica)
+        others = "; ".join(f"{', '.join(replicas)} ({trouble})" for trouble, replicas in silent.items())
+        return f"answered in time: {answered}; did not: {others or 'none'}"

@@ -108,7 +108,7 @@ def test_no_wait_outlives_the_deadline() -> None:
         round_.sleep_until(DEADLINE_S)
     assert caught.value.answered == {"r2"}
     assert not caught.value.is_refused
-    assert "answered in time: r2; did not: r1 (no answer), r3 (no answer)" in caught.value.detail
+    assert "answered in time: r2; did not: r1, r3 (no answer)" in caught.value.detail
 
 
 def test_a_round_that_all_answered_without_enough_ends_at_once() -> None:
