@@ -5,7 +5,7 @@ inside the window that the mirror knows of that replica's log. Knowledge of deci
 lower end of all windows.
 """
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import UNSET, Struct
@@ -128,7 +128,7 @@ class Mirror:
         for known in self.known.values():
             known.upto = min(known.upto, kept[-1])
 
-    def drop_shown_by(self, silent: Set[str], wanted: Iterable[Timestamp]) -> bool:
+    def drop_shown_by(self, silent: frozenset[str], wanted: Iterable[Timestamp]) -> bool:
         """Forget the logs of these replicas, if they alone showed one of the wanted entries; whether they did.
 
         Nothing is concluded: a view needs an initial quorum again, and if that shows the entry, it is back.
