@@ -6,7 +6,6 @@ lower end of all windows.
 """
 
 from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
 from typing import Final
 
 from msgspec import UNSET, Struct
@@ -129,7 +128,7 @@ class Mirror:
         for known in self.known.values():
             known.upto = min(known.upto, kept[-1])
 
-    def drop_shown_by(self, silent: AbstractSet[str], wanted: Iterable[Timestamp]) -> bool:
+    def drop_shown_by(self, silent: frozenset[str], wanted: Iterable[Timestamp]) -> bool:
         """Forget the logs of these replicas, if they alone showed one of the wanted entries; whether they did.
 
         Nothing is concluded: a view needs an initial quorum again, and if that shows the entry, it is back.
