@@ -24,9 +24,6 @@ CHOICES_MAX: Final = 1000
 class BadCluster(ValueError):
     """A cluster document that cannot be used; the sentence names the place and the remedy."""
 
-    definite: Final = True
-    """As on every error of the SDK: it is certain that nothing happened."""
-
 
 class ReplicaInfo(Struct, frozen=True, forbid_unknown_fields=True):
     """A replica: id, base URL, votes, and the identity of its store once it is a member.

@@ -9,11 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from quorate.api_specs.cluster import BadCluster, ClusterDocument
+    from quorate.api_specs.cluster import ClusterDocument
     from quorate.client_sdk.blocking import Client, Dictionary, Queue, Register
     from quorate.client_sdk.client import AsyncClient, AsyncDictionary, AsyncQueue, AsyncRegister
     from quorate.client_sdk.connecting import connect, connect_async
     from quorate.client_sdk.errors import (
+        BadCluster,
         BadInput,
         Closed,
         OutcomeUnknown,
@@ -46,11 +47,12 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "quorate.api_specs.cluster": ("BadCluster", "ClusterDocument"),
+    "quorate.api_specs.cluster": ("ClusterDocument",),
     "quorate.client_sdk.blocking": ("Client", "Dictionary", "Queue", "Register"),
     "quorate.client_sdk.client": ("AsyncClient", "AsyncDictionary", "AsyncQueue", "AsyncRegister"),
     "quorate.client_sdk.connecting": ("connect", "connect_async"),
     "quorate.client_sdk.errors": (
+        "BadCluster",
         "BadInput",
         "Closed",
         "OutcomeUnknown",

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from quorate.api_specs.cluster import BadCluster as BadDocument
 from quorate.api_specs.cluster import ClusterDocument, parse
 from quorate.client_sdk.blocking import Client
 from quorate.client_sdk.client import AsyncClient, check_deadline
@@ -58,7 +59,10 @@ class Recipe(Struct, frozen=True):
             text = await asyncio.to_thread(Path(place).read_text, encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise BadCluster(f"cannot read the cluster document {place}: {error}") from None
-        return parse(text, place)
+        try:
+            return parse(text, place)
+        except BadDocument as error:
+            raise BadCluster(str(error)) from None
 
 
 class Connecting:

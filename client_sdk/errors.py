@@ -5,10 +5,8 @@
     ├── OutcomeUnknown      it may or may not have taken effect; never definite
     ├── RefusedByReplicas   the replicas will not do it: wrong clock, other cluster document, no credentials
     ├── BadInput            a name, value or option outside the rules (also a ValueError); always definite
+    ├── BadCluster          a cluster document that cannot be used (also a ValueError); always definite
     └── Closed              the client was closed; definite when it was before the operation began
-
-    ValueError
-    └── BadCluster          a cluster document that cannot be used (of `quorate.api_specs.cluster`)
 
 Owns this tree and the step from a failed outcome to its error. Must not know transports: what a network does reaches
 here only as an outcome.
@@ -16,7 +14,7 @@ here only as an outcome.
 
 from typing import assert_never
 
-from quorate.api_specs.cluster import BadCluster
+from quorate.api_specs import cluster
 from quorate.client_sdk.effects import Failed
 
 
@@ -45,6 +43,13 @@ class RefusedByReplicas(QuorateError):
 
 class BadInput(QuorateError, ValueError):
     """A name, value or option outside the rules; nothing was sent."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, definite=True)
+
+
+class BadCluster(QuorateError, cluster.BadCluster):
+    """The cluster document cannot be read or used; the message names the place and what to do."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, definite=True)

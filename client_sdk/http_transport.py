@@ -12,6 +12,7 @@ import httpx
 import msgspec
 from msgspec import Struct
 
+from quorate.api_specs.cluster import BadCluster as BadDocument
 from quorate.api_specs.cluster import ClusterDocument, from_json
 from quorate.api_specs.messages import Batch, BatchReply
 from quorate.client_sdk.effects import Unanswered
@@ -50,6 +51,7 @@ class _Problem(Struct, frozen=True):
     type: str = ""
     title: str = ""
     detail: str = ""
+    advice: str = ""
     definite: bool | None = None
 
     @property
@@ -121,7 +123,7 @@ async def fetch_cluster(url: str, *, token: str | None, timeout_s: float) -> Clu
     try:
         reply = msgspec.json.decode(body, type=_ClusterReply)
         document = from_json(msgspec.json.decode(reply.document))
-    except (msgspec.MsgspecError, BadCluster) as error:
+    except (msgspec.MsgspecError, BadDocument) as error:
         raise BadCluster(f"{place}: no cluster document that can be used: {error}") from None
     if document.hash != reply.hash:
         raise BadCluster(
@@ -189,6 +191,8 @@ def _refusal(who: str, response: httpx.Response, body: bytes) -> Unanswered:
     sentence = problem.detail or problem.title or f"it answered with HTTP status {status}"
     if response.is_redirect:
         sentence = f"it redirects to {response.headers.get('location', '')!r}: give the replica's own URL"
+    elif problem.advice:
+        sentence = f"{sentence.rstrip('.')}. {problem.advice.rstrip('.')}"
     refused = 300 <= status < 500 and status not in (
         httpx.codes.REQUEST_TIMEOUT,
         httpx.codes.TOO_MANY_REQUESTS,

@@ -177,6 +177,7 @@ class Gathering:
         answered = ", ".join(sorted(self.replies)) or "no replica"
         silent: dict[str, list[str]] = {}
         for replica in sorted((self._pending.keys() | self.troubles.keys()) - self.replies.keys()):
-            silent.setdefault(self.troubles.get(replica, "no answer"), []).append(replica)
+            trouble = self.troubles.get(replica, "no answer").removeprefix(f"{replica}: ")
+            silent.setdefault(trouble, []).append(replica)
         others = "; ".join(f"{', '.join(replicas)} ({trouble})" for trouble, replicas in silent.items())
         return f"answered in time: {answered}; did not: {others or 'none'}"
