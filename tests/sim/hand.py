@@ -105,7 +105,7 @@ class Hand:
             elif len(self.outcomes) == len(self._names):
                 return
             else:
-                self._sleep()
+                self.sleep()
         raise AssertionError(f"not settled: {self.outcomes}")
 
     def ask(self, front: str, operation: Operation) -> Any:
@@ -128,7 +128,11 @@ class Hand:
         self._now_us += 1
         return Now(self._now_us / 1e6, WALL_US_START + self._now_us)
 
-    def _sleep(self) -> None:
+    def sleep(self, us: int = 0) -> None:
+        """Time passes: so long, or until a front end wants to be woken."""
+        if us:
+            self._now_us += us
+            return
         front, wake_s = min(
             ((front, wake) for front, wake in self._wakes.items() if wake is not None),
             key=lambda each: each[1],

@@ -321,5 +321,5 @@ def test_a_payload_that_only_a_dead_replica_has_does_not_hold_the_queue_up() -> 
         if hand.packets:
             hand.carry("f2", hand.packets[0].send.replica)
         else:
-            hand._sleep()
+            hand.sleep()
     assert hand.result("first") == (Y,)
