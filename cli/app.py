@@ -1,8 +1,13 @@
 """The command tree: which word leads to which command."""
 
+import sys
+from typing import Any
+
 import typer
 
 from quorate.cli import cluster_commands, demo_command, doctor, object_commands, status, trace_command
+from quorate.cli.failure import EXIT_FAILED, EXIT_OK, EXIT_USAGE
+from quorate.cli.output import answer
 
 EXIT_CODES = (
     "Exit codes: 0 it happened; 1 it certainly did not (also: a compare-and-set that did not match); "
@@ -36,5 +41,19 @@ app.command("demo", rich_help_panel="Looking")(demo_command.demo)
 
 
 def run() -> None:
-    """Run the command that the arguments name."""
-    app(prog_name="quorate")
+    """Run the command that the arguments name; with --json a wrong command line is told in JSON, too."""
+    if "--json" not in sys.argv:
+        app(prog_name="quorate")
+        return
+    try:
+        code = app(prog_name="quorate", standalone_mode=False)
+    except _UsageError as error:
+        answer(True, {"error": error.format_message(), "kind": "Usage", "definite": True})
+        code = EXIT_USAGE
+    except typer.Abort:
+        code = EXIT_FAILED
+    sys.exit(code or EXIT_OK)
+
+
+_UsageError: Any = typer.BadParameter.__mro__[1]
+"""What the parser raises for any wrong command line; typer names only this kind of it."""

@@ -75,6 +75,14 @@ def test_missing_document_says_what_to_do(tmp_path_factory: pytest.TempPathFacto
     assert "quorate up" in done.stderr
 
 
+def test_a_wrong_command_line_is_told_in_json_too() -> None:
+    told = quorate("queue", "jobs", "dequeue", "--max", "0", "--json")
+    assert told.returncode == 2
+    answer = json.loads(told.stdout)
+    assert "--max" in answer["error"]
+    assert answer["definite"]
+
+
 def test_nobody_at_home_is_a_definite_failure() -> None:
     done = quorate("queue", "q", "size", "--cluster", "http://127.0.0.1:9", "--deadline", "1")
     assert done.returncode == 1
