@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from quorate.api_specs.checking import check_batch
-from quorate.api_specs.messages import Batch, BatchReply
+from quorate.api_specs.messages import Batch, BatchReply, Refused
 from quorate.replica.member import Member
 from quorate.replica.responses import Refusal
 
@@ -44,10 +44,19 @@ def batch_endpoint(member: Member) -> Callable[[Request], Awaitable[Response]]:
             )
         check_batch(batch, member.document.limits)
         reply = await member.answer(batch.requests)
+        _raise_if_all_refused(reply)
         answer_type = _answer_type(request.headers.get("accept", ""), media_type)
         return Response(_ENCODE[answer_type](reply), media_type=answer_type)
 
     return answer_batch
+
+
+def _raise_if_all_refused(reply: BatchReply) -> None:
+    """A batch of which nothing was done is answered as a problem; one bad request among others has a reply of its own."""
+    refused = [each for each in reply.replies if isinstance(each, Refused)]
+    if refused and len(refused) == len(reply.replies):
+        first = refused[0]
+        raise Refusal("malformed" if first.reason == "bad-request" else first.reason, first.detail)
 
 
 def _shown(text: str) -> str:
@@ -89,7 +98,7 @@ def describe(document: dict[str, Any], errors: dict[str, Any]) -> None:
             },
             "responses": {
                 "200": {
-                    "description": "One reply per request, in order",
+                    "description": "One reply per request, in order; if all were refused, a problem instead",
                     "content": {media_type: {"schema": reply} for media_type in (JSON, MSGPACK)},
                 },
                 **errors,

@@ -1,0 +1,58 @@
+"""A batch of which nothing was done is answered as a problem; one bad request among others has a reply of its own."""
+
+import time
+
+import msgspec
+
+from quorate.adts.log import Entry, Value
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.messages import Append, Appended, Batch, BatchReply, Collect, Refused
+from quorate.replica.protocol_api import PATH
+from quorate.timestamps.ballot import make_ballot
+from quorate.timestamps.timestamp import Timestamp, make
+from tests.replica.conftest import Serving
+
+HOUR_US = 3_600_000_000
+
+
+def at(offset_us: int) -> Timestamp:
+    return make(time.time_ns() // 1000 + offset_us, 0, "c")
+
+
+def append(t: Timestamp) -> Append:
+    return Append("queue/q", (Entry(t, t, Value("1")),), "first")
+
+
+async def test_a_timestamp_far_ahead_or_behind_is_a_problem_and_leaves_nothing(
+    serving: Serving, document: ClusterDocument
+) -> None:
+    requests = {
+        "clock-ahead": append(at(HOUR_US)),
+        "clock-behind": append(at(-HOUR_US)),
+        "malformed": Append("register/r", (Entry("1", at(0), None),)),
+    }
+    async with serving(document) as client:
+        for name, request in requests.items():
+            answer = await client.post(PATH, content=msgspec.json.encode(Batch(document.hash, (request,))))
+            assert 400 <= answer.status_code < 500, name
+            problem = answer.json()
+            assert problem["type"] == f"/problems/{name}"
+            assert problem["definite"] is True
+        ballot = Collect("queue/q", make_ballot(at(HOUR_US), 0))
+        answer = await client.post(PATH, content=msgspec.json.encode(Batch(document.hash, (ballot,))))
+        assert answer.json()["type"] == "/problems/clock-ahead"
+        status = (await client.get("/v1/status")).json()
+        assert status["objects"] == 0
+
+
+async def test_one_bad_request_does_not_keep_the_others_out(
+    serving: Serving, document: ClusterDocument
+) -> None:
+    batch = Batch(document.hash, (append(at(HOUR_US)), append(at(0))))
+    async with serving(document) as client:
+        answer = await client.post(PATH, content=msgspec.json.encode(batch))
+    assert answer.status_code == 200
+    refused, appended = msgspec.json.decode(answer.content, type=BatchReply).replies
+    assert isinstance(refused, Refused)
+    assert isinstance(appended, Appended)
+    assert appended.stored == (True,)
