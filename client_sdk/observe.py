@@ -24,18 +24,20 @@ from quorate.api_specs.messages import (
     Scanned,
     Window,
 )
-from quorate.client_sdk.asking import Machine, OutcomeSteps, decide, tell_complete
+from quorate.client_sdk.asking import Machine, OutcomeSteps, decide, pause, tell_complete
 from quorate.client_sdk.blind import Blind
 from quorate.client_sdk.decider import CELL_ROWS
 from quorate.client_sdk.decisions import Recover, Settle
 from quorate.client_sdk.effects import Bury, Done, Items, QueueInfo, QueueSize
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.payloads import Withheld, fetch_payloads
-from quorate.client_sdk.tasks import Event, Gathering, Task
+from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
 from quorate.quorums.choice import QuorumChoice
 from quorate.quorums.tally import votes_of
 from quorate.timestamps.ballot import Ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+
+Version = tuple[Timestamp, Value | None]
 
 PAGE_ENTRIES: Final = 2000
 PAGE_OBJECTS: Final = 200
@@ -72,22 +74,45 @@ def _collect(
 
 
 def read(name: str, task: Task, machine: Machine) -> OutcomeSteps:
-    """The newest value that an initial quorum shows, once it is known to be stored by a final quorum."""
-    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
+    """The newest value that an initial quorum shows, once it is known to be stored by a final quorum.
+
+    And once its timestamp has passed: a write that begins after this read must get a higher one. Its own writer waits
+    for that before it returns, but a reader may see the value earlier.
+    """
     operation = "Read" if name.startswith("register/") else "Get"
     while True:
-        answered = yield from _collect(name, task, machine, choice.initial_of(operation))
-        timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
-        if source is None and mirror.is_decided:
-            return Done(value, f"{operation}/Ok", answered)
-        if source is not None and mirror.is_complete(source, choice.final_of_kind(Kind.BLIND)):
-            source.complete = True
-            mirror.drop_superseded(timestamp)
-            return Done(value, f"{operation}/Ok", answered)
-        if source is not None and (yield from Blind(name, task, machine).write_back(source.entry)):
-            tell_complete(name, (timestamp,), machine)
+        answered = yield from _collect(name, task, machine, machine.choice_of(name).initial_of(operation))
+        settled = yield from _settled(name, task, machine)
+        if settled is not None:
+            timestamp, value = settled
+            yield from _wait_until_passed(timestamp, task, machine, answered)
             return Done(value, f"{operation}/Ok", answered)
         yield from decide(name, Settle(), task, machine)
+
+
+def _settled(name: str, task: Task, machine: Machine) -> Generator[float, Event, Version | None]:
+    """The current version, if it is known to be stored by a final quorum, or can be written back as it is."""
+    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
+    timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
+    if source is None:
+        return (timestamp, value) if mirror.is_decided else None
+    if mirror.is_complete(source, choice.final_of_kind(Kind.BLIND)):
+        source.complete = True
+        mirror.drop_superseded(timestamp)
+        return timestamp, value
+    if (yield from Blind(name, task, machine).write_back(source.entry)):
+        tell_complete(name, (timestamp,), machine)
+        return timestamp, value
+    return None
+
+
+def _wait_until_passed(
+    timestamp: Timestamp, task: Task, machine: Machine, answered: frozenset[str]
+) -> Generator[float, Event, None]:
+    until_s = machine.passed_s(timestamp)
+    if until_s > task.deadline_s:
+        raise Expired("the newest value's timestamp is still ahead of time: check the clocks", answered)
+    yield from pause(task, until_s)
 
 
 def queue_size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSteps:
@@ -172,6 +197,8 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
             values = {
                 name[len(prefix) :]: value for name, (_, value) in sorted(now.items()) if value is not None
             }
+            newest = max((timestamp for timestamp, _ in now.values()), default=ZERO)
+            yield from _wait_until_passed(newest, task, machine, answered)
             return Done(values, "Items/Ok", answered)
         if before is not None:
             machine.count("collected again")
@@ -182,7 +209,6 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
             settled[name] = cell.current(mirror.summary, mirror.by_id())[:2]
 
 
-Version = tuple[Timestamp, Value | None]
 Cells = dict[str, tuple[Version, bool]]
 
 
