@@ -79,10 +79,11 @@ def read(name: str, task: Task, machine: Machine) -> OutcomeSteps:
     And once its timestamp has passed: a write that begins after this read must get a higher one. Its own writer waits
     for that before it returns, but a reader may see the value earlier.
     """
+    mirror = machine.mirror_of(name)  # Held: the front end forgets what is idle and nobody holds.
     operation = "Read" if name.startswith("register/") else "Get"
     while True:
         answered = yield from _collect(name, task, machine, machine.choice_of(name).initial_of(operation))
-        settled = yield from _settled(name, task, machine)
+        settled = yield from _settled(mirror, task, machine)
         if settled is not None:
             timestamp, value = settled
             yield from _wait_until_passed(timestamp, task, machine, answered)
@@ -90,9 +91,9 @@ def read(name: str, task: Task, machine: Machine) -> OutcomeSteps:
         yield from decide(name, Settle(), task, machine)
 
 
-def _settled(name: str, task: Task, machine: Machine) -> Generator[float, Event, Version | None]:
+def _settled(mirror: Mirror, task: Task, machine: Machine) -> Generator[float, Event, Version | None]:
     """The current version, if it is known to be stored by a final quorum, or can be written back as it is."""
-    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
+    name, choice = mirror.name, machine.choice_of(mirror.name)
     timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
     if source is None:
         return (timestamp, value) if mirror.is_decided else None
