@@ -1,4 +1,4 @@
-"""The data types that the service offers, and how objects are named.
+"""The data types: those that the service offers, those that the calculus knows, and how objects are named.
 
 An object's name starts with its data type: `queue/jobs`, `register/leader`, `dictionary/users`; the entry of a
 dictionary's key is the object `dictionary/users/KEY`.
@@ -17,11 +17,18 @@ SPECIFICATIONS: Final[Mapping[str, Specification]] = {
     specification.name: specification for specification in (Queue(), Register(), Dictionary())
 }
 
+_KNOWN: Final[Mapping[str, Specification]] = dict(SPECIFICATIONS)
+
 NAME_PATTERN: Final = r"[A-Za-z0-9_~@=:+-][A-Za-z0-9._~@=:+-]{0,199}"
 """Names and keys: 1 to 200 of these characters, not starting with a dot, so that none is ever a path."""
 
 _NAME = re.compile(NAME_PATTERN)
 _OBJECT = re.compile(rf"(?:queue|register)/{NAME_PATTERN}|dictionary/{NAME_PATTERN}/{NAME_PATTERN}")
+
+
+def known_types() -> Mapping[str, Specification]:
+    """All data types by name, those that the service offers first: the quorum calculus works for each of them."""
+    return _KNOWN
 
 
 class BadName(ValueError):
