@@ -8,16 +8,39 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from quorate.adts.account import Account
+from quorate.adts.bounded_counter import BoundedCounter
+from quorate.adts.counter import Counter
 from quorate.adts.dictionary import Dictionary
+from quorate.adts.directory import Directory
+from quorate.adts.file import File
+from quorate.adts.priority_queue import PriorityQueue
 from quorate.adts.queue import Queue
 from quorate.adts.register import Register
+from quorate.adts.semiqueue import Semiqueue
+from quorate.adts.set import Set
 from quorate.adts.specification import Specification
+from quorate.adts.stack import Stack
 
 SPECIFICATIONS: Final[Mapping[str, Specification]] = {
     specification.name: specification for specification in (Queue(), Register(), Dictionary())
 }
 
-_KNOWN: Final[Mapping[str, Specification]] = dict(SPECIFICATIONS)
+_FURTHER: Final[tuple[Specification, ...]] = (
+    File(),
+    Directory(),
+    Counter(),
+    BoundedCounter(),
+    Account(),
+    Set(),
+    Stack(),
+    PriorityQueue(),
+    Semiqueue(),
+)
+_KNOWN: Final[Mapping[str, Specification]] = {
+    **SPECIFICATIONS,
+    **{specification.name: specification for specification in _FURTHER},
+}
 
 NAME_PATTERN: Final = r"[A-Za-z0-9_~@=:+-][A-Za-z0-9._~@=:+-]{0,199}"
 """Names and keys: 1 to 200 of these characters, not starting with a dot, so that none is ever a path."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Final, NamedTuple
 
-from quorate.adts.specification import Event, EventClass, Specification, operation_of
+from quorate.adts.specification import Event, EventClass, SerialSpecification, operation_of
 
 Instances = dict[tuple[Event, Event], None]
 """(p, q) of each instance found, in order."""
@@ -45,7 +45,7 @@ class Condition(NamedTuple):
 
 
 def conditions_of(
-    specification: Specification, instances: Iterable[tuple[Event, Event]], seen: Iterable[Event]
+    specification: SerialSpecification, instances: Iterable[tuple[Event, Event]], seen: Iterable[Event]
 ) -> tuple[Condition, ...]:
     """The comparisons that hold in every instance, without those that hold for any two events of these classes.
 
@@ -81,12 +81,12 @@ def _always(found: Iterable[Mapping[str, Any]], left: str, comparison: str, righ
     return all(_COMPARISONS[comparison](values[left], values[right]) for values in found)
 
 
-def _values(specification: Specification, p: Event, q: Event) -> Mapping[str, Any]:
+def _values(specification: SerialSpecification, p: Event, q: Event) -> Mapping[str, Any]:
     of_q = {f"{name}'": value for name, value in named(specification, q).items()}
     return {**named(specification, p), **of_q, NULL: None}
 
 
-def named(specification: Specification, event: Event) -> Mapping[str, Any]:
+def named(specification: SerialSpecification, event: Event) -> Mapping[str, Any]:
     """The arguments and results of an event by name."""
     arguments = specification.arguments[event.invocation.operation]
     results = specification.results.get(event.event_class, ())
@@ -96,7 +96,7 @@ def named(specification: Specification, event: Event) -> Mapping[str, Any]:
 
 
 def splitting_operations(
-    specification: Specification,
+    specification: SerialSpecification,
     conditions: Mapping[Pair, tuple[Condition, ...]],
     changes: Iterable[EventClass],
 ) -> tuple[str | None, tuple[str, ...]]:

@@ -32,10 +32,10 @@ from typing import Final, NamedTuple
 
 from quorate.adts.conditions import Condition, Instances, Pair, conditions_of, splitting_operations
 from quorate.adts.legality import START, Legality
-from quorate.adts.specification import Event, EventClass, Specification, operation_of
+from quorate.adts.specification import Event, EventClass, Kind, SerialSpecification, operation_of
 
 EVENTS_MAX: Final = 6
-"""How long histories are tried when nothing else is said: with every shipped type, no pair needs more than 4."""
+"""How long histories are tried when nothing else is said: no pair of a shipped type needs more than 3."""
 NODES_MAX: Final = 2_000_000
 
 
@@ -96,8 +96,21 @@ class Relation:
         """For each event class those that it depends on: the form in which types declare it."""
         return {name: frozenset(q for p, q in self.pairs if p == name) for name in self.classes}
 
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """How each operation runs: blind, observe or decide."""
+        return {
+            operation: self._kind(operation) for operation in dict.fromkeys(map(operation_of, self.classes))
+        }
 
-def dependencies(specification: Specification, bound: Bound = DEFAULT) -> Relation:
+    def _kind(self, operation: str) -> Kind:
+        if not any(operation_of(name) == operation for name in self.changes):
+            return Kind.OBSERVE
+        depends = any(operation_of(p) == operation for p, _ in self.pairs)
+        return Kind.DECIDE if depends else Kind.BLIND
+
+
+def dependencies(specification: SerialSpecification, bound: Bound = DEFAULT) -> Relation:
     """The dependency relation of a data type, over the sample arguments that it declares.
 
     Walks pairs of positions, (after h1·h2, after h1·q·h2), breadth first: for each q every pair once, whatever the number
@@ -124,7 +137,7 @@ class _Node(NamedTuple):
 class _Search:
     """One search; `run` may be called once."""
 
-    def __init__(self, specification: Specification, bound: Bound) -> None:
+    def __init__(self, specification: SerialSpecification, bound: Bound) -> None:
         self._specification = specification
         self._bound = bound
         self._legality = Legality(specification)
@@ -219,9 +232,10 @@ class _Search:
         specification = self._specification
         seen = [self._legality.events[event] for event in self._seen_events]
         conditions = {pair: conditions_of(specification, self._instances[pair], seen) for pair in self._pairs}
-        operations = list(specification.kinds)
-        classes = sorted(
-            {event.event_class for event in seen}, key=lambda name: operations.index(operation_of(name))
+        operations = list(specification.arguments)
+        classes = sorted(  # As the operations are listed; normal outcomes first.
+            dict.fromkeys(event.event_class for event in seen),
+            key=lambda name: (operations.index(operation_of(name)), not name.endswith("/Ok")),
         )
         split_by, split = splitting_operations(specification, conditions, self._changes)
         order = {name: number for number, name in enumerate(classes)}

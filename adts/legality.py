@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping
 from itertools import product
 from typing import Final
 
-from quorate.adts.specification import Event, Invocation, Specification, outcomes_of
+from quorate.adts.specification import Event, Invocation, SerialSpecification, outcomes_of
 
 START: Final = 0
 """The position of the empty history."""
@@ -24,7 +24,7 @@ class Legality:
     Positions and events are small numbers, given in the order in which they are met, which is the same in every run.
     """
 
-    def __init__(self, specification: Specification) -> None:
+    def __init__(self, specification: SerialSpecification) -> None:
         self._specification: Final = specification
         self._invocations: Final = invocations_of(specification)
         self.events: Final[list[Event]] = []
@@ -61,7 +61,7 @@ class Legality:
         return position
 
 
-def invocations_of(specification: Specification) -> list[Invocation]:
+def invocations_of(specification: SerialSpecification) -> list[Invocation]:
     """Every operation with every combination of its sample arguments."""
     return [
         Invocation(operation, args)

@@ -52,16 +52,35 @@ class Event(NamedTuple):
         return f"[{operation}({_listed(args)}); {term}({_listed(results)})]"
 
 
-class Specification(Protocol):
-    """A data type.
-
-    `changes` are the event classes that change the state: they need a final quorum. `depends[p]` are the event classes
-    that a response of class p depends on: every initial quorum of p meets every final quorum of each of them.
-    """
+class SerialSpecification(Protocol):
+    """What a data type means; all that a search for its dependencies asks for."""
 
     @property
     def name(self) -> str:
         """The type's name, as objects are named: `queue`."""
+
+    @property
+    def arguments(self) -> Mapping[str, Mapping[str, tuple[Any, ...]]]:
+        """The operations: each one's arguments by name, with the few values that a search tries for each."""
+
+    @property
+    def results(self) -> Mapping[EventClass, tuple[str, ...]]:
+        """The names of the results of each event class that has some."""
+
+    def initial(self) -> Hashable:
+        """The state of an object that nobody has touched."""
+
+    def step(self, state: Any, invocation: Invocation) -> tuple[Any, Response]:
+        """The state after `invocation` and its response; every invocation is legal in every state."""
+
+
+class Specification(SerialSpecification, Protocol):
+    """A data type, with what quorums need to know of it.
+
+    `changes` are the event classes that change the state: they need a final quorum. `depends[p]` are the event classes
+    that a response of class p depends on: every initial quorum of p's operation meets every final quorum of each of
+    them. The table is exact; that outcomes of one operation share the initial quorum is not its affair.
+    """
 
     @property
     def kinds(self) -> Mapping[str, Kind]:
@@ -75,31 +94,17 @@ class Specification(Protocol):
     def depends(self) -> Mapping[EventClass, frozenset[EventClass]]:
         """See the class."""
 
-    @property
-    def arguments(self) -> Mapping[str, Mapping[str, tuple[Any, ...]]]:
-        """Each operation's arguments by name, with the few values that a search for dependencies tries for each."""
-
-    @property
-    def results(self) -> Mapping[EventClass, tuple[str, ...]]:
-        """The names of the results of each event class that has some."""
-
-    def initial(self) -> Hashable:
-        """The state of an object that nobody has touched."""
-
-    def step(self, state: Any, invocation: Invocation) -> tuple[Any, Response]:
-        """The state after `invocation` and its response; every invocation is legal in every state."""
-
 
 @runtime_checkable
-class Nondeterministic(Specification, Protocol):
-    """A data type whose objects may answer in several ways. `step` gives one of them."""
+class Nondeterministic(Protocol):
+    """A serial specification whose objects may answer in several ways. `step` gives one of them."""
 
     def outcomes(self, state: Any, invocation: Invocation) -> Iterable[tuple[Any, Response]]:
         """Every (state after it, response) that is right for `invocation` in `state`, in a fixed order."""
 
 
 def outcomes_of(
-    specification: Specification, state: Any, invocation: Invocation
+    specification: SerialSpecification, state: Any, invocation: Invocation
 ) -> Iterable[tuple[Any, Response]]:
     """Every (state after it, response) that is right for `invocation` in `state`."""
     if isinstance(specification, Nondeterministic):
