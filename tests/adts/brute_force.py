@@ -3,7 +3,7 @@
 Knows nothing but `outcomes_of`, and shares nothing with the search that it checks.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Any, Final
@@ -17,20 +17,24 @@ from quorate.adts.specification import (
     outcomes_of,
 )
 
-History = Sequence[Event]
+History = tuple[Event, ...]
 Table = Mapping[EventClass, frozenset[EventClass]]
 
 
 class Narrowed:
-    """A serial specification with fewer sample arguments, so that lists of histories stay short."""
+    """A serial specification with fewer operations and sample arguments, so that lists of histories stay short."""
 
-    def __init__(self, full: SerialSpecification, **arguments: tuple[Any, ...]) -> None:
+    def __init__(
+        self, full: SerialSpecification, operations: Iterable[str] | None = None, **arguments: tuple[Any, ...]
+    ) -> None:
         self._full: Final = full
         self.name: Final = full.name
         self.results: Final = full.results
         self.arguments: Final = {
-            operation: {name: arguments.get(name, samples) for name, samples in names.items()}
-            for operation, names in full.arguments.items()
+            operation: {
+                name: arguments.get(name, samples) for name, samples in full.arguments[operation].items()
+            }
+            for operation in operations or full.arguments
         }
         self.initial: Final = full.initial
         self.step: Final = full.step
@@ -75,9 +79,14 @@ def is_legal(specification: SerialSpecification, history: History) -> bool:
     return bool(states_after(specification, history))
 
 
-@lru_cache(maxsize=100_000)
-def next_events(specification: SerialSpecification, history: tuple[Event, ...]) -> dict[Event, None]:
+def next_events(specification: SerialSpecification, history: History) -> dict[Event, None]:
     """Every event that may come after the history, as the keys of a dict: in order. Remembered, else as slow as it looks."""
+    hashable: Any = specification
+    return _next_events(hashable, history)
+
+
+@lru_cache(maxsize=100_000)
+def _next_events(specification: Any, history: History) -> dict[Event, None]:
     found: dict[Event, None] = {}
     states = states_after(specification, history)
     for operation, samples in specification.arguments.items():
@@ -89,9 +98,9 @@ def next_events(specification: SerialSpecification, history: tuple[Event, ...]) 
     return found
 
 
-def legal_histories(specification: SerialSpecification, length_max: int) -> Iterator[tuple[Event, ...]]:
+def legal_histories(specification: SerialSpecification, length_max: int) -> Iterator[History]:
     """All of them, the shorter first."""
-    histories: list[tuple[Event, ...]] = [()]
+    histories: list[History] = [()]
     for _ in range(length_max):
         yield from histories
         histories = [(*one, event) for one in histories for event in next_events(specification, one)]
@@ -107,7 +116,7 @@ def instances(
         for cut in range(len(history) + 1):
             h1, h2 = history[:cut], history[cut:]
             for q in next_events(specification, h1):
-                if not is_legal(specification, [*h1, q, *h2]):
+                if not is_legal(specification, (*h1, q, *h2)):
                     continue
                 still = next_events(specification, (*h1, q, *h2))
                 for p in may_follow:
@@ -130,7 +139,7 @@ def parts_seen(table: Table, history: History, response_class: EventClass) -> It
     """Every part of the history that a front end may have seen which answers with `response_class`: all that this class
     depends on, and with each event all earlier ones on which that depends."""
     for chosen in product((True, False), repeat=len(history)):
-        part = [event for event, is_in in zip(history, chosen, strict=True) if is_in]
+        part = tuple(event for event, is_in in zip(history, chosen, strict=True) if is_in)
         missed = [event for event, is_in in zip(history, chosen, strict=True) if not is_in]
         if any(event.event_class in table[response_class] for event in missed):
             continue
@@ -156,7 +165,7 @@ def wrong_answer(
         right = next_events(specification, history)
         for name in table:
             for part in parts_seen(table, history, name):
-                for answer in next_events(specification, tuple(part)):
+                for answer in next_events(specification, part):
                     if answer.event_class == name and answer not in right:
                         return history, part, answer
     return None
