@@ -45,7 +45,7 @@ class Condition(NamedTuple):
 
 
 def conditions_of(
-    specification: SerialSpecification, instances: Iterable[tuple[Event, Event]], seen: Iterable[Event]
+    specification: SerialSpecification, instances: Iterable[tuple[Event, Event]], seen: Sequence[Event]
 ) -> tuple[Condition, ...]:
     """The comparisons that hold in every instance, without those that hold for any two events of these classes.
 
@@ -53,11 +53,9 @@ def conditions_of(
     """
     found = [_values(specification, p, q) for p, q in instances]
     p, q = next(iter(instances))
-    possible = [
-        _values(specification, one, other)
-        for one, other in product(seen, seen)
-        if (one.event_class, other.event_class) == (p.event_class, q.event_class)
-    ]
+    of_p = [event for event in seen if event.event_class == p.event_class]
+    of_q = [event for event in seen if event.event_class == q.event_class]
+    possible = [_values(specification, one, other) for one, other in product(of_p, of_q)]
     conditions = []
     for left, right in _comparable(found):
         comparison = next((name for name in _COMPARISONS if _always(found, left, name, right)), None)

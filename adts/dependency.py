@@ -34,9 +34,10 @@ from quorate.adts.conditions import Condition, Instances, Pair, conditions_of, s
 from quorate.adts.legality import START, Legality
 from quorate.adts.specification import Event, EventClass, Kind, SerialSpecification, operation_of
 
-EVENTS_MAX: Final = 6
+EVENTS_MAX: Final = 8
 """How long histories are tried when nothing else is said: no pair of a shipped type needs more than 3."""
-NODES_MAX: Final = 2_000_000
+NODES_MAX: Final = 200_000
+"""A few seconds; a shipped type needs less than a fiftieth of it."""
 
 
 class TooLarge(ValueError):
