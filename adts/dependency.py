@@ -18,7 +18,7 @@ it on all short histories.
 
 **What it is not.** A dependency relation need not be unique: for a type there may be other relations with the same
 property that neither contain this one nor are contained in it. For a queue whose Deq waits for an item, one has Enq
-depend on Enq in place of Deq on Enq (Herlihy and Weihl 1991). This one lets blind operations be blind.
+depend on Enq in place of Deq on Enq (a test shows it). This one lets blind operations be blind.
 
 **What a bounded search guarantees.** Each pair found is real; its witness proves it, and none is shorter over the sample
 arguments. A pair that is not found has no witness with at most `events_max` events before p over these arguments; if

@@ -132,5 +132,6 @@ def test_reader_can_follow_from_top_to_bottom(reader: Reader) -> None:
         "bob leads",
         "'bob': {'age': 41}",
         "['iron'",
+        "item = item'",
     ):
         assert expected in printed, printed

@@ -12,6 +12,7 @@ from quorate.adts.bounded_counter import BoundedCounter
 from quorate.adts.catalogue import SPECIFICATIONS, known_types
 from quorate.adts.dependency import Bound, Relation, TooLarge, dependencies
 from quorate.adts.own import Computed
+from quorate.adts.queue import Queue
 from quorate.adts.specification import Event, Invocation, Response, SerialSpecification, Specification
 from tests.adts.brute_force import (
     Narrowed,
@@ -205,6 +206,59 @@ def test_a_witness_is_a_history_on_one_line() -> None:
     assert str(pairs["Deq/Ok", "Enq/Ok"]) == "+[Enq(a); Ok()] [Enq(b); Ok()] ![Deq(); Ok(b)]"
     items = relation_of("dictionary").pairs["Items/Ok", "Delete/Ok"]
     assert str(items) == "[Put(j, a); Ok()] +[Delete(j); Ok()] ![Items(); Ok({(j, a)})]"
+
+
+MORE = {
+    "item": ("a", "b", "c"),
+    "value": ("a", "b", "c"),
+    "key": ("j", "k", "l"),
+    "element": ("a", "b", "c"),
+    "old": (None, "a", "b", "c"),
+    "new": (None, "a", "b", "c"),
+    "amount": (1, 2, 3, 5),
+}
+
+
+@pytest.mark.parametrize("adt", known_types())
+def test_more_arguments_change_nothing(adt: str) -> None:
+    """The samples are enough: three of each find the same pairs and conditions as two."""
+    specification, relation = known_types()[adt], relation_of(adt)
+    more = MORE | {"item": (1, 2, 3, 4, 5)} if adt == "priority-queue" else MORE
+    wide = dependencies(Narrowed(specification, None, **more), Bound(5))
+    assert (wide.table, wide.conditions) == (relation.table, relation.conditions)
+    assert (wide.split_by, wide.split) == (relation.split_by, relation.split)
+
+
+class WaitingQueue:
+    """A queue whose Deq waits for an item: with none it has no outcome."""
+
+    name = "waiting-queue"
+    arguments = Queue.arguments
+    results = Queue.results
+
+    def initial(self) -> tuple[Any, ...]:
+        return ()
+
+    def step(self, state: tuple[Any, ...], invocation: Invocation) -> tuple[tuple[Any, ...], Response]:
+        return Queue().step(state, invocation)
+
+    def outcomes(
+        self, state: tuple[Any, ...], invocation: Invocation
+    ) -> list[tuple[tuple[Any, ...], Response]]:
+        after, response = self.step(state, invocation)
+        return [(after, response)] if response.term == "Ok" else []
+
+
+def test_a_relation_that_is_enough_need_not_be_the_only_one() -> None:
+    """For a queue that waits, Enq may depend on Enq in place of Deq on Enq: neither relation contains the other."""
+    waiting = Narrowed(WaitingQueue(), ("Enq", "Deq"))
+    computed = dependencies(waiting).table
+    assert computed == {"Enq/Ok": frozenset(), "Deq/Ok": {"Enq/Ok", "Deq/Ok"}}
+    other = {"Enq/Ok": frozenset({"Enq/Ok"}), "Deq/Ok": frozenset({"Deq/Ok"})}
+    neither = {"Enq/Ok": frozenset[str](), "Deq/Ok": frozenset({"Deq/Ok"})}
+    assert wrong_answer(waiting, computed, 5) is None
+    assert wrong_answer(waiting, other, 5) is None
+    assert wrong_answer(waiting, neither, 5) is not None
 
 
 class Coin:
