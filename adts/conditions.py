@@ -105,7 +105,7 @@ def splitting_operations(
     """
     arguments = specification.arguments
     changing = [arguments[operation_of(name)] for name in changes]
-    for argument in changing[0] if changing else ():
+    for argument in dict.fromkeys(name for names in arguments.values() for name in names):
         split = tuple(operation for operation, names in arguments.items() if argument in names)
         among = [
             found for (p, q), found in conditions.items() if {operation_of(p), operation_of(q)} <= set(split)
