@@ -38,7 +38,8 @@ from sqlalchemy.pool import StaticPool
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql import Executable
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
+"""2 added the table of witnesses; a file of 1 gets it when it is opened."""
 BUSY_TIMEOUT_S: Final = 5
 WAL_BYTES_MAX: Final = 16 * 1024 * 1024
 """What a write-ahead log is cut back to after a checkpoint."""
@@ -101,6 +102,14 @@ COUNTERS = Table(
     Column("clock", Text, nullable=False),
     Column("floor", Text, nullable=False),
 )
+# What this replica has seen of the others' stores.
+WITNESSES = Table(
+    "witnesses",
+    _METADATA,
+    Column("replica", Text, primary_key=True),
+    Column("store", Text, nullable=False),
+    Column("clock", Text, nullable=False),
+)
 META = Table(
     "meta",
     _METADATA,
@@ -141,6 +150,18 @@ PUT_COUNTERS: Final = _sql(
 NEW_COUNTERS: Final = _sql(insert(COUNTERS), "id", "arrival", "clock", "floor")
 GET_META: Final = _sql(select(META.c.name, META.c.value))
 PUT_META: Final = _sql(insert(META), "name", "value")
+SET_META: Final = _sql(
+    update(META).values(value=_text("new")).where(META.c.name == _text("key")), "new", "key"
+)
+GET_WITNESSES: Final = _sql(select(WITNESSES.c.replica, WITNESSES.c.store, WITNESSES.c.clock))
+PUT_WITNESS: Final = _sql(
+    insert(WITNESSES)
+    .prefix_with("OR REPLACE")
+    .values({name: bindparam(f"new_{name}") for name in ("replica", "store", "clock")}),
+    "new_replica",
+    "new_store",
+    "new_clock",
+)
 COUNT_OBJECTS: Final = _sql(select(func.count()).select_from(OBJECTS))
 LAST_OBJECT: Final = _sql(select(func.coalesce(func.max(OBJECTS.c.id), _ZERO)))
 GET_OBJECT: Final = _sql(
@@ -307,6 +328,13 @@ class Database:
             for table in _METADATA.sorted_tables:
                 self._connection.execute(CreateTable(table))
             self._connection.execute(CreateIndex(_ROWS_BY_ARRIVAL))
+        self._wrote = True
+
+    def add_missing_tables(self) -> None:
+        """Add the tables that an older schema lacks; part of the transaction at hand."""
+        with _mapped():
+            for table in _METADATA.sorted_tables:
+                self._connection.execute(CreateTable(table, if_not_exists=True))
         self._wrote = True
 
     def all(self, sql: str, parameters: tuple[Any, ...] = ()) -> Sequence[Any]:

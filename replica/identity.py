@@ -144,6 +144,8 @@ def _opened(path: Path, lock: int, document: ClusterDocument, replica: ReplicaIn
     try:
         identity = _identity_in(opened, path)
         _check(path, identity, document, replica)
+        if identity.schema < SCHEMA_VERSION:
+            identity = _upgraded(opened, identity)
         if written != identity:
             if written is not None and written.store != identity.store:
                 raise FolderRefused(f"{path}: {IDENTITY_FILE} and {DATABASE_FILE} are of different stores")
@@ -219,6 +221,14 @@ def _open_database(file: Path) -> Database | None:
 
 
 _DAMAGED: Final = "Do not delete it: this replica's promises are in it. Repair the disk, or stop all replicas and use `quorate replace`"
+
+
+def _upgraded(opened: Database, identity: Identity) -> Identity:
+    """Bring the tables to this release's schema, all or nothing."""
+    opened.add_missing_tables()
+    opened.write(database.SET_META, (str(SCHEMA_VERSION), "schema"))
+    opened.commit()
+    return msgspec.structs.replace(identity, schema=SCHEMA_VERSION)
 
 
 def _identity_in(opened: Database, path: Path) -> Identity:

@@ -16,6 +16,7 @@ from quorate.api_specs.messages import Row
 from quorate.replica import database
 from quorate.replica.database import Database, StorageFailed
 from quorate.replica.ports import Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.witness import Witness
 from quorate.timestamps.ballot import turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
@@ -88,6 +89,19 @@ class Store:
     def clock(self) -> Timestamp:
         """At or above every timestamp in the store."""
         return Timestamp(self._clock)
+
+    # What was seen of other replicas' stores; at most as many as the cluster document has replicas.
+
+    def witness(self, replica: str) -> Witness | None:
+        """The other replica's store as it was last seen."""
+        found = {
+            name: Witness(store, clock) for name, store, clock in self._database.all(database.GET_WITNESSES)
+        }
+        return found.get(replica)
+
+    def put_witness(self, replica: str, seen: Witness) -> None:
+        """Remember what was seen of another replica's store, as part of the transaction."""
+        self._database.write(database.PUT_WITNESS, (replica, seen.store, seen.clock))
 
     # Reads (`Log`)
 
