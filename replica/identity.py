@@ -16,8 +16,9 @@ import msgspec
 from msgspec import Struct
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.replica import database
-from quorate.replica.database import SCHEMA_VERSION, Database, StorageFailed, make_private
+from quorate.replica import statements
+from quorate.replica.database import Database, StorageFailed, make_private
+from quorate.replica.statements import SCHEMA_VERSION
 from quorate.timestamps.timestamp import ZERO
 
 DATABASE_FILE: Final = "replica.sqlite3"
@@ -195,8 +196,8 @@ def _create(path: Path, identity: Identity) -> Database:
 def _create_tables(opened: Database, identity: Identity) -> None:
     opened.create_tables()
     names = identity.__struct_fields__
-    opened.write(database.PUT_META, *((name, str(getattr(identity, name))) for name in names))
-    opened.write(database.NEW_COUNTERS, (1, 0, ZERO, ZERO))
+    opened.write(statements.PUT_META, *((name, str(getattr(identity, name))) for name in names))
+    opened.write(statements.NEW_COUNTERS, (1, 0, ZERO, ZERO))
     opened.commit()
 
 
@@ -226,14 +227,14 @@ _DAMAGED: Final = "Do not delete it: this replica's promises are in it. Repair t
 def _upgraded(opened: Database, identity: Identity) -> Identity:
     """Bring the tables to this release's schema, all or nothing."""
     opened.add_missing_tables()
-    opened.write(database.SET_META, (str(SCHEMA_VERSION), "schema"))
+    opened.write(statements.SET_META, (str(SCHEMA_VERSION), "schema"))
     opened.commit()
     return msgspec.structs.replace(identity, schema=SCHEMA_VERSION)
 
 
 def _identity_in(opened: Database, path: Path) -> Identity:
     try:
-        meta = dict(opened.all(database.GET_META))
+        meta = dict(opened.all(statements.GET_META))
         opened.commit()
         return msgspec.convert(meta, Identity, strict=False)
     except (StorageFailed, msgspec.ValidationError):

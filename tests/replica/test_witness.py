@@ -11,11 +11,12 @@ from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Announcement, Append, Testimony
 from quorate.client_sdk.effects import Unanswered
-from quorate.replica import database
+from quorate.replica import statements
 from quorate.replica import watch as watch_module
-from quorate.replica.database import SCHEMA_VERSION, Database
+from quorate.replica.database import Database
 from quorate.replica.identity import DATABASE_FILE, Folder, open_folder
 from quorate.replica.member import Member, Starting, StoreLost
+from quorate.replica.statements import SCHEMA_VERSION
 from quorate.replica.watch import Watch
 from quorate.replica.witness import Witness, contradiction, seen
 from quorate.timestamps.timestamp import Timestamp, make
@@ -191,7 +192,7 @@ def test_a_file_of_the_schema_before_gets_the_table(tmp_path: Path) -> None:
     open_folder(tmp_path, DOCUMENT, "r1").abandon()
     old = Database(tmp_path / DATABASE_FILE)
     old.write("DROP TABLE witnesses")
-    old.write(database.SET_META, ("1", "schema"))
+    old.write(statements.SET_META, ("1", "schema"))
     old.commit()
     old.close()
     identity = (tmp_path / "identity.json").read_text()
@@ -200,7 +201,7 @@ def test_a_file_of_the_schema_before_gets_the_table(tmp_path: Path) -> None:
     upgraded = open_folder(tmp_path, DOCUMENT, "r1")
     assert upgraded.identity.schema == SCHEMA_VERSION
     assert upgraded.database is not None
-    assert list(upgraded.database.all(database.GET_WITNESSES)) == []
+    assert list(upgraded.database.all(statements.GET_WITNESSES)) == []
     upgraded.abandon()
     again = open_folder(tmp_path, DOCUMENT, "r1")
     assert again.identity == upgraded.identity
