@@ -2,10 +2,11 @@
 
 Owns the recognition of "the same key" and its like from instances that a search has found. Must not search itself.
 
-Example: over the items a and b, Deq/Ok is made illegal by Enq/Ok in the instances (Ok(a), Enq(b)) and (Ok(b), Enq(a)), but
-in none with equal items. So the condition is `item ≠ item'`: a Deq depends on the Enqs of *other* items. Get(k) depends on
-Put(k', x) in instances of equal keys alone: `key = key'`. Names with a prime are those of the event depended on. Where all operations that change anything name a key, and
-depend on one another only for equal keys, each key is an object of its own.
+Example: over the items a and b, Deq/Ok is made illegal by Enq/Ok in the instances (Ok(a), Enq(b)) and (Ok(b), Enq(a)),
+but in none with equal items. So the condition is `item ≠ item'`: a Deq depends on the Enqs of *other* items. Get(k)
+depends on Put(k', x) in instances of equal keys alone: `key = key'`. Names with a prime are those of the event depended
+on. Where all operations that change anything name a key, and depend on one another only for equal keys, each key is an
+object of its own.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

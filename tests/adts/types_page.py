@@ -56,9 +56,8 @@ the initial quorum, because nobody knows the outcome before reading: it must mee
 only events of the same key matter. Where this is so for everything that an operation depends on and changes, each key
 is an object of its own.
 
-A pair is certain: its witness proves it. That there is no other is certain where the page says "none of any length", over
-the arguments that were tried; else it holds for histories of up to {events_max} events. The witnesses here are the
-shortest.
+A pair is certain: its witness proves it, and none is shorter. That there is no other pair is certain where the page says
+"none of any length", over the arguments that were tried; else it holds for histories of up to {events_max} events.
 
 Types marked *offered* are what the service keeps; the others are for planning. `adts/dependency.py` says why quorums that
 follow such a table make every answer right, and that other relations may do so too; `tests/adts/test_dependency.py`
