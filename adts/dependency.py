@@ -5,8 +5,8 @@ Owns the definition and the search. Must not know replicas or quorums: what foll
 
 **Definition** (DESIGN section 8; Herlihy 1986). Event class P depends on event class Q when there are events p of P and
 q of Q and histories h1, h2 such that h1·h2·p and h1·q·h2 are legal and h1·q·h2·p is not: somebody who has not seen q
-would answer p, and be wrong. (h1, q, h2, p) is the *witness*. Example: [Enq(b); Ok()] after nothing, seen or not, decides
-whether [Deq(); Ok(a)] is right after [Enq(a); Ok()]; so Deq/Ok depends on Enq/Ok.
+would answer p, and be wrong. (h1, q, h2, p) is the *witness*. Example: [Deq(); Ok(a)] is right after [Enq(a); Ok()]
+alone, and wrong when [Enq(b); Ok()] came before that; so Deq/Ok depends on Enq/Ok.
 
 **Why these constraints are enough.** Let h be legal, and let g be what a front end saw of it: a part of h that holds
 every event on which p depends and, with each of its events, every one on which that depends. If g·p is legal, so is
