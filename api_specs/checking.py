@@ -19,6 +19,7 @@ from quorate.timestamps.timestamp import INFINITY, Timestamp, parse
 
 ID_CHARS_MAX: Final = 500
 """An entry's or a decision's id: a timestamp, or made of an object's name and an idempotency key."""
+DIGEST_CHARS_MAX: Final = 64
 COUNT_MAX: Final = (1 << 62) - 1
 """Counts and arrival numbers; the store's integers have 64 bits."""
 PREFIX_CHARS_MAX: Final = 2 * NAME_CHARS_MAX + 20
@@ -99,6 +100,7 @@ def _check_summary(summary: Summary, limits: Limits) -> None:
         _check_id(entry_id)
     for decision in summary.recent:
         _check_id(decision.id)
+        _check_digest(decision.digest)
         _check_ballot(decision.ballot)
         _check_entries(decision.taken, limits)
 
@@ -131,6 +133,11 @@ def _check_ballot(ballot: Ballot) -> None:
 def _check_id(text: str) -> None:
     if not 1 <= len(text) <= ID_CHARS_MAX or not text.isascii() or not text.isprintable():
         raise ValueError(f"id: must be 1 to {ID_CHARS_MAX} printable ASCII characters")
+
+
+def _check_digest(text: str) -> None:
+    if len(text) > DIGEST_CHARS_MAX or not text.isascii() or not text.isprintable():
+        raise ValueError(f"digest: must be at most {DIGEST_CHARS_MAX} printable ASCII characters")
 
 
 def _check_count(count: int, what: str) -> None:

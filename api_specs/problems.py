@@ -72,6 +72,12 @@ KINDS: Final[Mapping[str, Kind]] = {
         "Look at the object to learn whether the operation took effect; start a new one if not.",
         None,
     ),
+    "key-reused": Kind(
+        422,
+        "The Idempotency-Key was used with other arguments",
+        "Use a new key for another operation; repeat the first one's arguments to get its answer.",
+        True,
+    ),
     "internal": Kind(
         500,
         "The replica met an error of its own",

@@ -18,7 +18,7 @@ from quorate.client_sdk.asking import (
     pause,
     tell_complete,
 )
-from quorate.client_sdk.decisions import Fate, Recover, Reserve
+from quorate.client_sdk.decisions import DIGEST_CHARS, KEY_REUSED, Fate, Recover, Reserve
 from quorate.client_sdk.effects import Done, Failed
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
 from quorate.quorums.tally import votes_of
@@ -99,7 +99,7 @@ class Blind:
 
     def _entry(self, stamp: Timestamp, value: Value | None) -> Entry:
         """Under a key the id also says what is added, so that a repeat with something else is told from a true one."""
-        digest = f"/{sha256((value or '').encode()).hexdigest()[:16]}" if self._key else ""
+        digest = f"/{sha256((value or '').encode()).hexdigest()[:DIGEST_CHARS]}" if self._key else ""
         return Entry(stamp + digest, stamp, value)
 
     def _reserve(self, entries: list[Entry]) -> Generator[float, Event, list[Entry]]:
@@ -110,8 +110,7 @@ class Blind:
         verdict = yield from decide(self._name, Reserve(self._key, unfilled), self._task, self._machine)
         reserved: tuple[Entry, ...] = verdict.result
         if list(map(_digest, reserved)) != list(map(_digest, entries)):
-            detail = "the idempotency key was used with other items: use a new key"
-            raise OperationFailed(Failed("refused", detail, definite=True))
+            raise OperationFailed(KEY_REUSED)
         if reserved != unfilled:
             self._is_sent = True  # An earlier attempt may have stored them.
         return [

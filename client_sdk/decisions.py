@@ -7,6 +7,7 @@ decider) guarantees: the view holds every entry at or below `bound` that is comp
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from hashlib import sha256
 from typing import Any, Final
 
 from msgspec import Struct
@@ -25,9 +26,18 @@ RECENT_ENTRIES_MAX: Final = 2000
 TURNS_MAX: Final = 64
 """Turns that a summary remembers: an owner that lost its turn looks again after as many others at most."""
 
+DIGEST_CHARS: Final = 16
+"""Hexadecimal digits that tell one use of an idempotency key from another: 64 bits, against mistakes, not against malice."""
+
 TOO_MANY_KEYS: Final = Failed(
     "refused",
     "too many operations with an idempotency key on this object at once: repeat it later, or send it without a key",
+    definite=True,
+)
+
+KEY_REUSED: Final = Failed(
+    "key-reused",
+    "the idempotency key was used with other arguments: use a new key",
     definite=True,
 )
 
@@ -140,10 +150,10 @@ class _Draft:
             len(self.recent) < self.context.recent_max and named + entries <= RECENT_ENTRIES_MAX
         )
 
-    def note_changed(self, key: str = "", taken: tuple[Entry, ...] = ()) -> None:
+    def note_changed(self, key: str = "", taken: tuple[Entry, ...] = (), digest: str = "") -> None:
         """This ballot changes the state; with a key, a repeat will find its answer here."""
         if key:
-            self.recent.append(Decision(key, self.context.ballot, taken))
+            self.recent.append(Decision(key, self.context.ballot, taken, digest))
         turn = turn_of(self.context.ballot)
         self._turns = [*(known for known in self._turns if turn_of(known) != turn), self.context.ballot]
 
@@ -357,16 +367,21 @@ def _swap(
     draft: _Draft, wish: Swap, value: Value | None, events: list[str | Entry]
 ) -> tuple[bool | Failed, Value | None, bool]:
     """Result, the value afterwards, and whether this very decision changed it."""
-    if draft.keyed(wish.key) is not None:
-        return True, value, False
+    if (earlier := draft.keyed(wish.key)) is not None:
+        return (True if earlier.digest == _digest(wish) else KEY_REUSED), value, False
     matches = value is None if wish.only_absent else (value or NULL) == (wish.old or NULL)
     if matches and not draft.has_room_for(wish.key, 0):
         return TOO_MANY_KEYS, value, False
     events.append(f"Cas({wish.old},{wish.new});{'Ok' if matches else 'Fail'}()")
     if not matches:
         return False, value, False
-    draft.note_changed(wish.key)
+    draft.note_changed(wish.key, digest=_digest(wish) if wish.key else "")
     return True, wish.new, True
+
+
+def _digest(wish: Swap) -> str:
+    """The arguments in short; the kind of operation is part of the key. Canonical text, so equal values are equal here."""
+    return sha256(f"{wish.old}\n{wish.new}".encode()).hexdigest()[:DIGEST_CHARS]
 
 
 def is_included(summary: Summary, ballot: Ballot) -> bool | None:
