@@ -85,6 +85,7 @@ class InProcessCluster:
         self.document: Final = ClusterDocument("in-process", replicas, limits=limits)
         self._root: Final = root
         self._up: Final[dict[str, _Served]] = {}
+        self._front_ends: Final[list[FrontEndHere]] = []
         self._loop: Final = asyncio.new_event_loop()
         self._thread: Final = threading.Thread(target=self._loop.run_forever, name="in-process-cluster")
         self._thread.start()
@@ -113,7 +114,8 @@ class InProcessCluster:
 
     def front_end(self) -> FrontEndHere:
         """A new front end, with a site of its own."""
-        return self.run(self._front_end())
+        self._front_ends.append(self.run(self._front_end()))
+        return self._front_ends[-1]
 
     def outcome(self, front_end: FrontEndHere, operation: Operation) -> Outcome:
         """The outcome of a bare operation."""
@@ -133,7 +135,9 @@ class InProcessCluster:
         return before - self.run(served.member.run(_entries))
 
     def close(self) -> None:
-        """Stop everything."""
+        """Stop everything; front ends first, again if need be."""
+        for front_end in self._front_ends:
+            self.run(front_end.client.aclose())
         for replica in self.up:
             self.stop(replica)
         self._loop.call_soon_threadsafe(self._loop.stop)
