@@ -7,7 +7,6 @@ decider) guarantees: the view holds every entry at or below `bound` that is comp
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from hashlib import sha256
 from typing import Any, Final
 
 from msgspec import Struct
@@ -16,6 +15,7 @@ from msgspec.structs import replace
 from quorate.adts import cell, queue
 from quorate.adts.log import Decision, Entry, Seen, Summary, Value
 from quorate.client_sdk.effects import Failed
+from quorate.client_sdk.keys import KEY_REUSED, TOO_MANY_KEYS, digest
 from quorate.timestamps.ballot import Ballot, step_of, turn_of
 from quorate.timestamps.timestamp import Timestamp
 
@@ -25,21 +25,6 @@ RECENT_ENTRIES_MAX: Final = 2000
 """Entries that the recent decisions of a summary name together: every accept carries them."""
 TURNS_MAX: Final = 64
 """Turns that a summary remembers: an owner that lost its turn looks again after as many others at most."""
-
-DIGEST_CHARS: Final = 16
-"""Hexadecimal digits that tell one use of an idempotency key from another: 64 bits, against mistakes, not against malice."""
-
-TOO_MANY_KEYS: Final = Failed(
-    "refused",
-    "too many operations with an idempotency key on this object at once: repeat it later, or send it without a key",
-    definite=True,
-)
-
-KEY_REUSED: Final = Failed(
-    "key-reused",
-    "the idempotency key was used with other arguments: use a new key",
-    definite=True,
-)
 
 
 class Fate(Enum):
@@ -367,20 +352,15 @@ def _swap(
 ) -> tuple[bool | Failed, Value | None, bool]:
     """Result, the value afterwards, and whether this very decision changed it."""
     if (earlier := draft.keyed(wish.key)) is not None:
-        return (True if earlier.digest == _digest(wish) else KEY_REUSED), value, False
+        return (True if earlier.digest == digest(wish.old, wish.new) else KEY_REUSED), value, False
     matches = value is None if wish.only_absent else (value or NULL) == (wish.old or NULL)
     if matches and not draft.has_room_for(wish.key, 0):
         return TOO_MANY_KEYS, value, False
     events.append(f"Cas({wish.old},{wish.new});{'Ok' if matches else 'Fail'}()")
     if not matches:
         return False, value, False
-    draft.note_changed(wish.key, digest=_digest(wish) if wish.key else "")
+    draft.note_changed(wish.key, digest=digest(wish.old, wish.new) if wish.key else "")
     return True, wish.new, True
-
-
-def _digest(wish: Swap) -> str:
-    """The arguments in short; the kind of operation is part of the key. Canonical text, so equal values are equal here."""
-    return sha256(f"{wish.old}\n{wish.new}".encode()).hexdigest()[:DIGEST_CHARS]
 
 
 def is_included(summary: Summary, ballot: Ballot) -> bool | None:

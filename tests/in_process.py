@@ -56,6 +56,19 @@ class LeapingClock:
         return Now(time.monotonic() + self._ahead_s, time.time_ns() // 1000 + int(self._ahead_s * 1e6))
 
 
+class WrongClock:
+    """A clock whose wall clock shows another time; its monotonic one is all right."""
+
+    def __init__(self, right: LeapingClock, wall_error_s: float) -> None:
+        self._right: Final = right
+        self._error_us: Final = int(wall_error_s * 1e6)
+
+    def now(self) -> Now:
+        """See `quorate.client_sdk.ports.Clock`."""
+        now = self._right.now()
+        return Now(now.mono_s, now.wall_us + self._error_us)
+
+
 class FrontEndHere:
     """A front end of the SDK on the cluster's loop: `client` for its methods, `driver` for bare operations."""
 
@@ -104,17 +117,17 @@ class InProcessCluster:
         """The result of a coroutine on the cluster's loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(WAIT_S)
 
-    def start(self, replica: str) -> None:
-        """Start a replica on its folder; it answers when this returns."""
-        self.run(self._start(replica))
+    def start(self, *replicas: str) -> None:
+        """Start replicas on their folders; they vote when this returns."""
+        self.run(self._start(replicas))
 
     def stop(self, replica: str) -> None:
         """Stop a replica: what it was sent is answered, then it is gone."""
         self.run(self._stop(self._up.pop(replica)))
 
-    def front_end(self) -> FrontEndHere:
-        """A new front end, with a site of its own."""
-        self._front_ends.append(self.run(self._front_end()))
+    def front_end(self, wall_error_s: float = 0.0) -> FrontEndHere:
+        """A new front end, with a site of its own, on a machine whose wall clock is so far ahead."""
+        self._front_ends.append(self.run(self._front_end(wall_error_s)))
         return self._front_ends[-1]
 
     def outcome(self, front_end: FrontEndHere, operation: Operation) -> Outcome:
@@ -146,7 +159,15 @@ class InProcessCluster:
         for reserved in self._reserved:
             reserved.close()
 
-    async def _start(self, replica: str) -> None:
+    async def _start(self, replicas: tuple[str, ...]) -> None:
+        for replica in replicas:
+            await self._serve(replica)
+        late_s = time.monotonic() + WAIT_S
+        while any(self._up[replica].member.why_not_ready() for replica in replicas):
+            assert time.monotonic() < late_s, "a replica that was started does not vote"
+            await asyncio.sleep(0.001)
+
+    async def _serve(self, replica: str) -> None:
         folder = open_folder(self._root / replica, self.document, replica)
         member = Member(self.document, replica, folder, wall_us=lambda: self.clock.now().wall_us)
         config = uvicorn.Config(
@@ -169,14 +190,14 @@ class InProcessCluster:
     async def _stop(self, served: _Served) -> None:
         await served.server.shutdown()
 
-    async def _front_end(self) -> FrontEndHere:
+    async def _front_end(self, wall_error_s: float) -> FrontEndHere:
         transport = HttpTransport(self.document.urls, body_bytes_max=self.document.limits.body_bytes_max)
         driver = Driver(
             self.document,
             transport=transport,
             site=new_site(),
             seed=secrets.randbits(63),
-            clock=self.clock,
+            clock=WrongClock(self.clock, wall_error_s),
         )
         return FrontEndHere(AsyncClient(self.document, driver, deadline_s=DEADLINE_S, history=None), driver)
 
@@ -186,8 +207,7 @@ def in_process(root: Path, limits: Limits = DEFAULTS) -> Iterator[InProcessClust
     """A cluster whose replicas all run, for the time of a `with`."""
     cluster = InProcessCluster(root, limits)
     try:
-        for replica in cluster.document.urls:
-            cluster.start(replica)
+        cluster.start(*cluster.document.urls)
         yield cluster
     finally:
         cluster.close()
