@@ -29,6 +29,8 @@ from quorate.timestamps.timestamp import INFINITY, Timestamp, parse
 
 ID_CHARS_MAX: Final = 500
 """An entry's or a decision's id: a timestamp, or made of an object's name and an idempotency key."""
+AMBIGUOUS_MAX: Final = 100_000
+"""Entries that a summary names as taken while they may not have been complete: about what a request body holds."""
 DIGEST_CHARS_MAX: Final = 64
 COUNT_MAX: Final = (1 << 62) - 1
 """Counts and arrival numbers; the store's integers have 64 bits."""
@@ -114,6 +116,9 @@ def _check_summary(summary: Summary, limits: Limits) -> None:
     for ballot in (*summary.turns, summary.turns_floor):
         _check_ballot(ballot)
     _check_listed(summary.recent, "recent", limits)
+    _check_listed(summary.turns, "turns", limits)
+    if len(summary.ambiguous) > AMBIGUOUS_MAX:
+        raise ValueError(f"ambiguous: {len(summary.ambiguous)} of them, at most {AMBIGUOUS_MAX} are allowed")
     if summary.value is not None:
         _check_text(summary.value, limits)
     _check_entries(summary.adopted, limits)

@@ -134,6 +134,11 @@ class _Draft:
             len(self.recent) < self.context.recent_max and named + entries <= RECENT_ENTRIES_MAX
         )
 
+    def has_room_to_adopt(self, entry: Entry) -> bool:
+        """Whether the summary stays small enough to be sent. The first one always has room; who has none asks again."""
+        sizes = [len(each.value) for each in (*self.adopted.values(), entry) if isinstance(each.value, str)]
+        return not self.adopted or sum(sizes) <= self.context.take_bytes_max
+
     def note_changed(self, key: str = "", taken: tuple[Entry, ...] = (), digest: str = "") -> None:
         """This ballot changes the state; with a key, a repeat will find its answer here."""
         if key:
@@ -266,7 +271,7 @@ def _recover(draft: _Draft, wish: Recover, events: list[str | Entry]) -> tuple[F
     if entry.id in draft.ambiguous or entry.id in draft.adopted:
         return Fate.IN_FORCE, ()
     if entry.t > draft.horizon:
-        return Fate.IN_FORCE, ()
+        return (Fate.IN_FORCE if draft.has_room_to_adopt(entry) else Fate.UNKNOWN), ()
     if wish.may_be_complete:
         return Fate.UNKNOWN, ()
     if not wish.key:
