@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from quorate.api_specs.messages import NOT_DECODED
+
 MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "/problems/"
 
@@ -148,7 +150,7 @@ def parse(body: bytes) -> Problem | None:
     """The problem in a response body, or None when it is not such a document."""
     try:
         return msgspec.json.decode(body, type=Problem)
-    except msgspec.DecodeError:
+    except NOT_DECODED:
         return None
 
 

@@ -8,6 +8,7 @@ restarted, forgotten or repeated meanwhile (at most one replica of three is down
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -77,7 +78,7 @@ class AgainstSpecification(RuleBasedStateMachine):
         self.met = met
         self.name = f"object-{next(_numbers)}"
         self.specification = SPECIFICATIONS[self.adt]
-        self.state = self.specification.initial()
+        self.state: Any = self.specification.initial()
         self.front_ends = front_ends
         self.remembered: dict[tuple[str, str], Remembered] = {}
         self.generation = 0
@@ -343,6 +344,7 @@ def test_every_answer_is_that_of_the_serial_specification(
 ) -> None:
     met: Counter[str] = Counter()
     front_ends = [cluster.front_end(error_s) for error_s in WALL_ERRORS_S]
-    run_state_machine_as_test(lambda: machine(cluster, front_ends, met), settings=MODEST)
+    new: Any = partial(machine, cluster, front_ends, met)
+    run_state_machine_as_test(new, settings=MODEST)
     for what in (*MUST_MEET_ALWAYS.split(", "), *MUST_MEET[machine].split(", ")):
         assert met[what] > 0, f"never met: {what}; met: {dict(met)}"

@@ -30,6 +30,8 @@ from quorate.timestamps.timestamp import TIMESTAMP_PATTERN, make, wall_us
 from tests.api_specs.strategies import values_of
 from tests.in_process import InProcessCluster, in_process
 
+Operation = APIOperation[Any, Any, Any, Any]
+
 DOCUMENT: Final = json.loads((Path(__file__).parents[2] / "api_specs" / "openapi.json").read_text())
 MODEST: Final = settings(
     max_examples=15,
@@ -67,9 +69,10 @@ def _unpacked(_: Any, response: Any) -> Any:
     return msgspec.msgpack.decode(response.content)
 
 
-def operations(document: dict[str, Any]) -> dict[str, APIOperation[Any, Any, Any, Any]]:
-    found = schemathesis.openapi.from_dict(document).get_all_operations()
-    return {result.ok().label: result.ok() for result in found}
+def operations(document: dict[str, Any]) -> dict[str, Operation]:
+    results = schemathesis.openapi.from_dict(document).get_all_operations()
+    found: list[Operation] = [result.ok() for result in results]  # type: ignore[union-attr]
+    return {each.label: each for each in found}
 
 
 ALL: Final = operations(DOCUMENT)
@@ -97,14 +100,14 @@ def assert_ready(cluster: InProcessCluster) -> None:
         assert httpx.get(f"{url}/v1/health/ready", trust_env=False).status_code == 200
 
 
-def fuzz(operation: APIOperation[Any, Any, Any, Any], mode: GenerationMode, url: str) -> list[int]:
+def fuzz(operation: Operation, mode: GenerationMode, url: str) -> list[int]:
     """Send cases of one operation; the statuses of their answers."""
     statuses: list[int] = []
     with requests.Session() as session:
 
         @MODEST
         @given(operation.as_strategy(generation_mode=mode))
-        def send(case: Case) -> None:
+        def send(case: Case[Any]) -> None:
             _give_time(case)
             answer = case.call_and_validate(base_url=url, session=session, checks=CHECKS)
             statuses.append(answer.status_code)
@@ -113,9 +116,10 @@ def fuzz(operation: APIOperation[Any, Any, Any, Any], mode: GenerationMode, url:
     return statuses
 
 
-def _give_time(case: Case) -> None:
+def _give_time(case: Case[Any]) -> None:
     """A deadline in form becomes a long one, and waiting short: else honest answers would be 503, and tests take long."""
-    for place, name, replaced in ((case.query, "deadline_s", DEADLINE_S), (case.body, "wait_s", WAIT_S)):
+    places: Any = ((case.query, "deadline_s", DEADLINE_S), (case.body, "wait_s", WAIT_S))
+    for place, name, replaced in places:
         given_s = place.get(name) if isinstance(place, dict) else None
         try:
             if not isinstance(given_s, bool | list | None) and 0 < float(given_s) <= DEADLINE_S:
