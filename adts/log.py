@@ -27,11 +27,15 @@ class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 
 
 class Decision(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A decision asked for under an idempotency key (its id): its ballot, and the entries that it took or reserved."""
+    """A decision asked for under an idempotency key (its id): its ballot, and the entries that it took or reserved.
+
+    `digest` says in short what was asked for, where the entries do not, so that the key used for something else is noticed.
+    """
 
     id: str
     ballot: Ballot
     taken: tuple[Entry, ...] = ()
+    digest: str = ""
 
 
 class Summary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -29,6 +29,9 @@ from quorate.timestamps.timestamp import INFINITY, Timestamp, parse
 
 ID_CHARS_MAX: Final = 500
 """An entry's or a decision's id: a timestamp, or made of an object's name and an idempotency key."""
+AMBIGUOUS_MAX: Final = 100_000
+"""Entries that a summary names as taken while they may not have been complete: about what a request body holds."""
+DIGEST_CHARS_MAX: Final = 64
 COUNT_MAX: Final = (1 << 62) - 1
 """Counts and arrival numbers; the store's integers have 64 bits."""
 PREFIX_CHARS_MAX: Final = 2 * NAME_CHARS_MAX + 20
@@ -113,6 +116,9 @@ def _check_summary(summary: Summary, limits: Limits) -> None:
     for ballot in (*summary.turns, summary.turns_floor):
         _check_ballot(ballot)
     _check_listed(summary.recent, "recent", limits)
+    _check_listed(summary.turns, "turns", limits)
+    if len(summary.ambiguous) > AMBIGUOUS_MAX:
+        raise ValueError(f"ambiguous: {len(summary.ambiguous)} of them, at most {AMBIGUOUS_MAX} are allowed")
     if summary.value is not None:
         _check_text(summary.value, limits)
     _check_entries(summary.adopted, limits)
@@ -120,6 +126,7 @@ def _check_summary(summary: Summary, limits: Limits) -> None:
         _check_id(entry_id)
     for decision in summary.recent:
         _check_id(decision.id)
+        _check_digest(decision.digest)
         _check_ballot(decision.ballot)
         _check_entries(decision.taken, limits)
 
@@ -152,6 +159,11 @@ def _check_ballot(ballot: Ballot) -> None:
 def _check_id(text: str) -> None:
     if not 1 <= len(text) <= ID_CHARS_MAX or not text.isascii() or not text.isprintable():
         raise ValueError(f"id: must be 1 to {ID_CHARS_MAX} printable ASCII characters")
+
+
+def _check_digest(text: str) -> None:
+    if len(text) > DIGEST_CHARS_MAX or not text.isascii() or not text.isprintable():
+        raise ValueError(f"digest: must be at most {DIGEST_CHARS_MAX} printable ASCII characters")
 
 
 def _check_count(count: int, what: str) -> None:

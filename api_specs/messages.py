@@ -6,6 +6,7 @@ The replica handles a batch in one transaction and answers when that is on disk.
 
 from typing import Final, Literal
 
+import msgspec
 from msgspec import Struct
 
 from quorate.adts.log import NOTHING, Entry, Summary
@@ -13,6 +14,9 @@ from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 PROTOCOL_VERSION: Final = 1
+
+NOT_DECODED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding raises for bytes that are no message: of the wrong form, not UTF-8 within, or nested without end."""
 
 
 class Window(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from quorate.api_specs.messages import NOT_DECODED
+
 MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "/problems/"
 
@@ -71,6 +73,12 @@ KINDS: Final[Mapping[str, Kind]] = {
         "The operation is older than the retry window",
         "Look at the object to learn whether the operation took effect; start a new one if not.",
         None,
+    ),
+    "key-reused": Kind(
+        422,
+        "The Idempotency-Key was used with other arguments",
+        "Use a new key for another operation; repeat the first one's arguments to get its answer.",
+        True,
     ),
     "internal": Kind(
         500,
@@ -142,7 +150,7 @@ def parse(body: bytes) -> Problem | None:
     """The problem in a response body, or None when it is not such a document."""
     try:
         return msgspec.json.decode(body, type=Problem)
-    except msgspec.DecodeError:
+    except NOT_DECODED:
         return None
 
 

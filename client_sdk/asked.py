@@ -45,6 +45,9 @@ class Machine(Protocol):
     def oldest_remembered(self) -> Timestamp:
         """What has a lower timestamp is beyond all retries, and may be forgotten."""
 
+    def oldest_turn(self) -> Timestamp:
+        """A turn with a lower timestamp is ended, lest summaries forget it."""
+
     def payload_source(self) -> str:
         """The replica to ask for payloads; the others send ids and timestamps."""
 

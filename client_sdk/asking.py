@@ -3,13 +3,14 @@
 from collections.abc import Generator
 from typing import Protocol
 
-from quorate.api_specs.messages import Commit
+from quorate.api_specs.messages import Collect, Commit
 from quorate.client_sdk.asked import Asked, Verdict
 from quorate.client_sdk.decisions import Wish
 from quorate.client_sdk.effects import Failed, Outcome
 from quorate.client_sdk.mirror import Mirror
-from quorate.client_sdk.tasks import Event, Expired, Resolved, Task
+from quorate.client_sdk.tasks import Event, Expired, Gathering, Resolved, Task
 from quorate.quorums.choice import QuorumChoice
+from quorate.quorums.tally import Quorum, VoteCount
 from quorate.timestamps.timestamp import Timestamp
 
 OutcomeSteps = Generator[float, Event, Outcome]
@@ -59,6 +60,8 @@ class Machine(Protocol):
 
 def decide(name: str, wish: Wish, task: Task, machine: Machine) -> Generator[float, Event, Verdict]:
     """The decider's verdict on the wish; OperationFailed when it fails or the task's deadline passes."""
+    if not machine.is_time_known():  # A turn stamped by a wall clock that is far ahead would be refused.
+        yield from read_clocks(name, task, machine, VoteCount(machine.choice_of(name).votes, 1))
     asked = machine.ask(name, wish, task)
     while not task.is_late:
         event = yield task.deadline_s
@@ -71,10 +74,11 @@ def decide(name: str, wish: Wish, task: Task, machine: Machine) -> Generator[flo
     raise OperationFailed(Expired(f"no decision before the deadline ({detail})").outcome(asked.is_proposed))
 
 
-def decision_id(operation: str, key: str) -> str:
-    """How a summary remembers the idempotency key: for one kind of operation, since an enqueue and a dequeue that share
-    a key are two."""
-    return f"{operation} {key}" if key else ""
+def read_clocks(name: str, task: Task, machine: Machine, needed: Quorum) -> Generator[float, Event, None]:
+    """Meet the clocks of so many replicas. (Weaker replies than a Collect would do; this one asks for nothing.)"""
+    known = machine.mirror_of(name).ballot
+    round_ = Gathering(task, lambda _: Collect(name, known=known), machine.choice_of(name).votes)
+    yield from round_.wait(lambda: needed.is_met_by(round_.replies))
 
 
 def pause(task: Task, until_s: float) -> Generator[float, Event, None]:

@@ -1,25 +1,25 @@
 """Blind operations: their response does not depend on the state, so they read nothing first (DESIGN, "Blind"). Pure."""
 
 from collections.abc import Generator, Iterable
-from hashlib import sha256
 from typing import Final, Literal
 
 from msgspec import Struct
 
 from quorate.adts.log import Entry, Value
 from quorate.adts.specification import Kind
-from quorate.api_specs.messages import Append, Appended, Collect
+from quorate.api_specs.messages import Append, Appended
 from quorate.client_sdk.asking import (
     Machine,
     OperationFailed,
     OutcomeSteps,
     decide,
-    decision_id,
     pause,
+    read_clocks,
     tell_complete,
 )
 from quorate.client_sdk.decisions import Fate, Recover, Reserve
 from quorate.client_sdk.effects import Done, Failed
+from quorate.client_sdk.keys import KEY_REUSED, decision_id, digest
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
 from quorate.quorums.tally import VoteCount
 from quorate.timestamps.timestamp import Timestamp
@@ -87,7 +87,7 @@ class Blind:
         """Read the replicas' clocks where the order must come from a quorum, or where ours has no bound yet.
 
         A replica's clock is at or above all that it stores, so any entry complete before this began is below the next
-        stamp. (Weaker replies than a Collect would do; this one asks for nothing.)
+        stamp.
         """
         is_by_quorum = self._choice.ordering == "quorum"
         if not is_by_quorum and self._machine.is_time_known():
@@ -95,14 +95,11 @@ class Blind:
         needed = (
             self._choice.initial_of_kind(Kind.BLIND) if is_by_quorum else VoteCount(self._choice.votes, 1)
         )
-        known = self._machine.mirror_of(self._name).ballot
-        round_ = Gathering(self._task, lambda _: Collect(self._name, known=known), self._choice.votes)
-        yield from round_.wait(lambda: needed.is_met_by(round_.replies))
+        yield from read_clocks(self._name, self._task, self._machine, needed)
 
     def _entry(self, stamp: Timestamp, value: Value | None) -> Entry:
         """Under a key the id also says what is added, so that a repeat with something else is told from a true one."""
-        digest = f"/{sha256((value or '').encode()).hexdigest()[:16]}" if self._key else ""
-        return Entry(stamp + digest, stamp, value)
+        return Entry(f"{stamp}/{digest(value)}" if self._key else stamp, stamp, value)
 
     def _reserve(self, entries: list[Entry]) -> Generator[float, Event, list[Entry]]:
         """With a key, the ids and timestamps are agreed by a decision first: a repeat elsewhere gets the same."""
@@ -112,8 +109,7 @@ class Blind:
         verdict = yield from decide(self._name, Reserve(self._key, unfilled), self._task, self._machine)
         reserved: tuple[Entry, ...] = verdict.result
         if list(map(_digest, reserved)) != list(map(_digest, entries)):
-            detail = "the idempotency key was used with other items: use a new key"
-            raise OperationFailed(Failed("refused", detail, definite=True))
+            raise OperationFailed(KEY_REUSED)
         if reserved != unfilled:
             self._is_sent = True  # An earlier attempt may have stored them.
         return [

@@ -9,10 +9,8 @@ from collections.abc import Callable, Generator
 from typing import Any, Final
 
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from quorate.adts.catalogue import adt_of
-from quorate.adts.log import Entry, Value
 from quorate.adts.queue import view
 from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Commit, Window
@@ -31,7 +29,7 @@ from quorate.client_sdk.decisions import (
 )
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.mirror import Mirror
-from quorate.client_sdk.payloads import Withheld, fetch_payloads
+from quorate.client_sdk.payloads import Gone, Withheld, fetch_payloads, filled
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Steps, Task
 from quorate.client_sdk.turn import Turn, TurnLost
 from quorate.quorums.choice import QuorumChoice
@@ -71,7 +69,6 @@ class Decider:
         """Of a cell: the fence of the latest collect, and the timestamp of the value that a plan on it sets."""
         self._proposed: tuple[Ballot, list[tuple[Asked, Any]]] | None = None
         """An accept whose fate is not known yet, and what it grants."""
-        self._payloads: dict[Timestamp, Value] = {}
         self._losses = 0
         self._round_s = 0.0
         """How long the latest round took until its quorum had answered."""
@@ -86,6 +83,8 @@ class Decider:
         while self.asked:
             batch = self.asked[:WISHES_MAX]
             task.deadline_s = max(asked.task.deadline_s for asked in batch)
+            if self._turn is not None and self._turn.stamp < self._machine.oldest_turn():
+                self._turn = None
             try:
                 yield from self._decide(task, batch)
                 self._losses = 0
@@ -116,6 +115,9 @@ class Decider:
             try:
                 plan = yield from self._with_payloads(task, batch, plan)
             except Withheld:
+                return
+            except Gone as gone:
+                self._fail_for_lack(batch, plan, gone)
                 return
         if plan is None or not self._are_asked(batch):
             return
@@ -374,15 +376,15 @@ class Decider:
             batch[place].is_proposed = batch[place].is_proposed or bool(getattr(batch[place].wish, "key", ""))
         self._machine.count("payloads fetched")
         payloads = yield from fetch_payloads(task, self._mirror, missing)
+        return filled(plan, handed, payloads, is_unchanged=plan.summary == self._mirror.summary)
 
-        def filled(entry: Entry) -> Entry:
-            return Entry(entry.id, entry.t, payloads[entry.t]) if entry.t in payloads else entry
-
-        results = {place: tuple(map(filled, entries)) for place, entries in handed.items()}
-        summary = replace(plan.summary, adopted=tuple(map(filled, plan.summary.adopted)))
-        unchanged = plan.summary == self._mirror.summary
-        events = [each if isinstance(each, str) else filled(each) for each in plan.events]
-        return Plan(plan.summary if unchanged else summary, plan.results | results, events)
+    def _fail_for_lack(self, batch: list[Asked], plan: Plan, gone: Gone) -> None:
+        """Whoever was to get what nobody holds any more (a repeat that comes late) fails; the others go on without it."""
+        lacking = [batch[place] for place, result in plan.results.items() if gone.lacks(result)]
+        if not lacking:
+            raise gone.expired
+        for asked in lacking:
+            self._finish(asked, Verdict(failed=gone.expired.outcome(is_unknown=asked.is_proposed)))
 
     def _back_off(self, task: Task) -> DecideSteps:
         """Leave the new owner time to finish, then wait a random, growing time, lest two owners depose each other.

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from quorate.adts import cell, queue
 from quorate.adts.log import Decision, Entry, Seen, Summary, Value
 from quorate.client_sdk.effects import Failed
+from quorate.client_sdk.keys import KEY_REUSED, TOO_MANY_KEYS, digest
 from quorate.timestamps.ballot import Ballot, step_of, turn_of
 from quorate.timestamps.timestamp import Timestamp
 
@@ -24,12 +25,6 @@ RECENT_ENTRIES_MAX: Final = 2000
 """Entries that the recent decisions of a summary name together: every accept carries them."""
 TURNS_MAX: Final = 64
 """Turns that a summary remembers: an owner that lost its turn looks again after as many others at most."""
-
-TOO_MANY_KEYS: Final = Failed(
-    "refused",
-    "too many operations with an idempotency key on this object at once: repeat it later, or send it without a key",
-    definite=True,
-)
 
 
 class Fate(Enum):
@@ -139,10 +134,15 @@ class _Draft:
             len(self.recent) < self.context.recent_max and named + entries <= RECENT_ENTRIES_MAX
         )
 
-    def note_changed(self, key: str = "", taken: tuple[Entry, ...] = ()) -> None:
+    def has_room_to_adopt(self, entry: Entry) -> bool:
+        """Whether the summary stays small enough to be sent. The first one always has room; who has none asks again."""
+        sizes = [len(each.value) for each in (*self.adopted.values(), entry) if isinstance(each.value, str)]
+        return not self.adopted or sum(sizes) <= self.context.take_bytes_max
+
+    def note_changed(self, key: str = "", taken: tuple[Entry, ...] = (), digest: str = "") -> None:
         """This ballot changes the state; with a key, a repeat will find its answer here."""
         if key:
-            self.recent.append(Decision(key, self.context.ballot, taken))
+            self.recent.append(Decision(key, self.context.ballot, taken, digest))
         turn = turn_of(self.context.ballot)
         self._turns = [*(known for known in self._turns if turn_of(known) != turn), self.context.ballot]
 
@@ -271,7 +271,7 @@ def _recover(draft: _Draft, wish: Recover, events: list[str | Entry]) -> tuple[F
     if entry.id in draft.ambiguous or entry.id in draft.adopted:
         return Fate.IN_FORCE, ()
     if entry.t > draft.horizon:
-        return Fate.IN_FORCE, ()
+        return (Fate.IN_FORCE if draft.has_room_to_adopt(entry) else Fate.UNKNOWN), ()
     if wish.may_be_complete:
         return Fate.UNKNOWN, ()
     if not wish.key:
@@ -356,15 +356,15 @@ def _swap(
     draft: _Draft, wish: Swap, value: Value | None, events: list[str | Entry]
 ) -> tuple[bool | Failed, Value | None, bool]:
     """Result, the value afterwards, and whether this very decision changed it."""
-    if draft.keyed(wish.key) is not None:
-        return True, value, False
+    if (earlier := draft.keyed(wish.key)) is not None:
+        return (True if earlier.digest == digest(wish.old, wish.new) else KEY_REUSED), value, False
     matches = value is None if wish.only_absent else (value or NULL) == (wish.old or NULL)
     if matches and not draft.has_room_for(wish.key, 0):
         return TOO_MANY_KEYS, value, False
     events.append(f"Cas({wish.old},{wish.new});{'Ok' if matches else 'Fail'}()")
     if not matches:
         return False, value, False
-    draft.note_changed(wish.key)
+    draft.note_changed(wish.key, digest=digest(wish.old, wish.new) if wish.key else "")
     return True, wish.new, True
 
 

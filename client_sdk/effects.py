@@ -117,11 +117,12 @@ class Failed(Struct, frozen=True):
 
     * "unavailable": no quorum answered in time;
     * "unknown": it may or may not have taken effect (never `definite`);
-    * "refused": the replicas will not do it (wrong clock, other cluster document, no credentials …).
+    * "refused": the replicas will not do it (wrong clock, other cluster document, no credentials …);
+    * "key-reused": its idempotency key was used before, with other arguments.
     `definite`: it is certain that it did not and will not take effect.
     """
 
-    reason: Literal["unavailable", "unknown", "refused"]
+    reason: Literal["unavailable", "unknown", "refused", "key-reused"]
     detail: str
     definite: bool
     answered: frozenset[str] = frozenset()

@@ -3,7 +3,7 @@
     QuorateError
     ├── Unavailable         no quorum answered in time
     ├── OutcomeUnknown      it may or may not have taken effect; never definite
-    ├── RefusedByReplicas   the replicas will not do it: wrong clock, other cluster document, no credentials
+    ├── RefusedByReplicas   they will not do it: wrong clock, other cluster document, no credentials, a key used before
     ├── BadInput            a name, value or option outside the rules (also a ValueError); always definite
     ├── BadCluster          a cluster document that cannot be used (also a ValueError); always definite
     └── Closed              the client was closed; definite when it was before the operation began
@@ -66,7 +66,7 @@ def error_of(failed: Failed) -> QuorateError:
             return Unavailable(failed.detail, definite=failed.definite)
         case "unknown":
             return OutcomeUnknown(failed.detail)
-        case "refused":
+        case "refused" | "key-reused":
             return RefusedByReplicas(failed.detail, definite=failed.definite)
     assert_never(failed.reason)
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from quorate.api_specs.cluster import BadCluster as BadDocument
 from quorate.api_specs.cluster import ClusterDocument, from_json
-from quorate.api_specs.messages import Announcement, Batch, BatchReply, Testimony
+from quorate.api_specs.messages import NOT_DECODED, Announcement, Batch, BatchReply, Testimony
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.errors import BadCluster, RefusedByReplicas, Unavailable
 
@@ -123,7 +123,7 @@ class HttpTransport:
             return _refusal(replica, response, body)
         try:
             return msgspec.json.decode(body, type=Testimony)
-        except msgspec.MsgspecError as error:
+        except NOT_DECODED as error:
             return Unanswered(f"{replica}: its answer is malformed: {error}"[:DETAIL_CHARS_MAX])
 
     async def aclose(self) -> None:
@@ -149,7 +149,7 @@ async def fetch_cluster(url: str, *, token: str | None, timeout_s: float) -> Clu
     try:
         reply = msgspec.json.decode(body, type=_ClusterReply)
         document = from_json(msgspec.json.decode(reply.document))
-    except (msgspec.MsgspecError, BadDocument) as error:
+    except (*NOT_DECODED, BadDocument) as error:
         raise BadCluster(f"{place}: no cluster document that can be used: {error}") from None
     if document.hash != reply.hash:
         raise BadCluster(
@@ -206,7 +206,7 @@ def _answer(replica: str, response: httpx.Response, body: bytes) -> BatchReply |
         if is_json:
             return msgspec.json.decode(body, type=BatchReply)
         return msgspec.msgpack.decode(body, type=BatchReply)
-    except msgspec.MsgspecError as error:
+    except NOT_DECODED as error:
         return Unanswered(f"{replica}: its answer is malformed: {error}"[:DETAIL_CHARS_MAX])
 
 
@@ -232,5 +232,5 @@ def _refusal(who: str, response: httpx.Response, body: bytes) -> Unanswered:
 def _problem(body: bytes) -> _Problem:
     try:
         return msgspec.json.decode(body, type=_Problem)
-    except msgspec.MsgspecError:
+    except NOT_DECODED:
         return _Problem()

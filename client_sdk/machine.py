@@ -185,7 +185,18 @@ class FrontEnd:
 
     def oldest_remembered(self) -> Timestamp:
         """What has a lower timestamp is beyond all retries, and may be forgotten."""
-        return make(max(0, self._now.wall_us - int(self.document.memory_s * 1e6)), 0, "0")
+        return self._before(self.document.memory_s)
+
+    def oldest_turn(self) -> Timestamp:
+        """A turn with a lower timestamp is ended. Long before summaries forget it: its owner must be able to tell from a
+        later one what became of its last accept."""
+        return self._before(self.document.memory_s / 2)
+
+    def _before(self, seconds: float) -> Timestamp:
+        """So long ago, or longer. By measured time where there is any: the wall clock may be wrong by hours, and stamps do
+        not come from it either."""
+        now_us = self._bound.lower_us(self._now) if self._bound.is_known else self._now.wall_us
+        return make(max(0, now_us - int(seconds * 1e6)), 0, "0")
 
     @property
     def limits(self) -> Limits:

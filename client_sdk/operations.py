@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from quorate.client_sdk import observe
-from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps, decide, decision_id, pause
+from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps, decide, pause
 from quorate.client_sdk.blind import Blind
 from quorate.client_sdk.decisions import Front, Swap, Take
 from quorate.client_sdk.effects import (
@@ -26,6 +26,7 @@ from quorate.client_sdk.effects import (
     Read,
     Write,
 )
+from quorate.client_sdk.keys import decision_id
 from quorate.client_sdk.tasks import Expired, Task
 
 POLL_S_FIRST: Final = 0.005

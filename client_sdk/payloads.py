@@ -1,12 +1,15 @@
 """Payloads on demand: one replica sends them unasked, the others only ids and timestamps. Pure."""
 
-from collections.abc import Generator
-from typing import Final
+from collections.abc import Generator, Mapping
+from typing import Any, Final
 
-from quorate.adts.log import Value
+from msgspec.structs import replace
+
+from quorate.adts.log import Entry, Value
 from quorate.api_specs.messages import Collect, Collected
+from quorate.client_sdk.decisions import Plan
 from quorate.client_sdk.mirror import Mirror
-from quorate.client_sdk.tasks import Event, Gathering, Task
+from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
 from quorate.timestamps.timestamp import Timestamp
 
 PATIENCE_S: Final = 0.3
@@ -17,10 +20,24 @@ class Withheld(Exception):
     """Only silent replicas ever showed some of the entries; the mirror has dropped what they alone had shown."""
 
 
+class Gone(Exception):
+    """All replicas have answered, and none holds these entries any more. `expired` says so in words."""
+
+    def __init__(self, timestamps: set[Timestamp], expired: Expired) -> None:
+        super().__init__(expired.detail)
+        self.expired: Final = expired
+        self._timestamps: Final = timestamps
+
+    def lacks(self, result: Any) -> bool:
+        """Whether a plan's result hands out one of these entries."""
+        parts = result if isinstance(result, tuple) else ()
+        return any(isinstance(part, Entry) and part.t in self._timestamps for part in parts)
+
+
 def fetch_payloads(
     task: Task, mirror: Mirror, missing: set[Timestamp]
 ) -> Generator[float, Event, dict[Timestamp, Value]]:
-    """The values of these entries, from whichever replicas hold them; Expired when no replica that answers does.
+    """The values of these entries, from whichever replicas hold them; Gone when none of them all does.
     Withheld when the mirror dropped some: an entry that no initial quorum shows need not be waited for.
 
     A reply holds a page of them at most, so it may take several rounds.
@@ -28,7 +45,12 @@ def fetch_payloads(
     found: dict[Timestamp, Value] = {}
     while missing - found.keys():
         request = Collect(mirror.name, wanted=tuple(sorted(missing - found.keys())), known=mirror.ballot)
-        yield from _one_round(task, mirror, request, found)
+        try:
+            yield from _one_round(task, mirror, request, found)
+        except Expired as expired:
+            if expired.is_refused:
+                raise Gone(missing - found.keys(), expired) from None
+            raise
     return found
 
 
@@ -50,3 +72,24 @@ def _one_round(
     if round_.replies and mirror.drop_shown_by(mirror.replicas - round_.replies.keys(), request.wanted):
         raise Withheld
     yield from round_.wait(has_more)
+
+
+def filled(
+    plan: Plan,
+    handed: Mapping[int, tuple[Entry, ...]],
+    payloads: Mapping[Timestamp, Value],
+    *,
+    is_unchanged: bool,
+) -> Plan:
+    """The plan with these payloads in the entries that it hands out (`handed`, by place), adopts or tells of.
+
+    `is_unchanged`: its summary is the one at hand, which must stay what it is.
+    """
+
+    def fill(entry: Entry) -> Entry:
+        return Entry(entry.id, entry.t, payloads[entry.t]) if entry.t in payloads else entry
+
+    results = {place: tuple(map(fill, entries)) for place, entries in handed.items()}
+    summary = replace(plan.summary, adopted=tuple(map(fill, plan.summary.adopted)))
+    events = [each if isinstance(each, str) else fill(each) for each in plan.events]
+    return Plan(plan.summary if is_unchanged else summary, plan.results | results, events)

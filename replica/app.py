@@ -188,7 +188,10 @@ def _error_responses() -> dict[int | str, dict[str, Any]]:
     examples = {
         400: "malformed",
         401: "unauthorized",
+        409: "refused",
         413: "too-large",
+        415: "unsupported-media-type",
+        422: "key-reused",
         503: "unavailable",
         504: "outcome-unknown",
     }

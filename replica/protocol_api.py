@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from quorate.api_specs.checking import check_announcement, check_batch
-from quorate.api_specs.messages import Announcement, Batch, BatchReply, Refused, Testimony
+from quorate.api_specs.messages import NOT_DECODED, Announcement, Batch, BatchReply, Refused, Testimony
 from quorate.replica.member import Member
 from quorate.replica.responses import Refusal
 
@@ -53,7 +53,7 @@ def announcement_endpoint(member: Member) -> Callable[[Request], Awaitable[Respo
     async def answer_announcement(request: Request) -> Response:
         try:
             announcement = msgspec.json.decode(await request.body(), type=Announcement)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except NOT_DECODED as error:
             raise Refusal("malformed", str(error)) from None
         _check_cluster(announcement.cluster, member)
         check_announcement(announcement, [each for each in member.document.urls if each != member.id])
@@ -88,7 +88,7 @@ def _decoded(body: bytes, media_type: str) -> Batch:
         raise Refusal("unsupported-media-type", f"a batch is sent as {JSON} or {MSGPACK}")
     try:
         return decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except NOT_DECODED as error:
         raise Refusal("malformed", str(error)) from None
 
 

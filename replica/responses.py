@@ -36,6 +36,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "unavailable": "unavailable",
     "unknown": "outcome-unknown",
     "refused": "refused",
+    "key-reused": "key-reused",
 }
 
 

@@ -77,6 +77,8 @@ class Store:
         self._deleted: dict[str, None] = {}
         self.collected: dict[str, Timestamp] = {}
         self.deleted: dict[str, None] = {}
+        self.rollbacks = 0
+        """Transactions that were undone."""
         self._load_counters()
 
     def _load_counters(self) -> None:
@@ -342,6 +344,7 @@ class Store:
 
     def rollback(self) -> None:
         """Undo everything since the last commit, and trust no cache."""
+        self.rollbacks += 1
         self._rows, self._marks, self._states = [], {}, {}
         self._collected, self._deleted = {}, {}
         self._objects.clear()

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.adts.log import Decision, Entry, Summary, Value
-from quorate.api_specs.checking import COUNT_MAX, ID_CHARS_MAX, BadBatch, check_batch
+from quorate.api_specs.checking import AMBIGUOUS_MAX, COUNT_MAX, ID_CHARS_MAX, BadBatch, check_batch
 from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Accept, Append, Batch, Collect, Commit, Request, Scan, Window
 from quorate.timestamps.ballot import NO_BALLOT, make_ballot
@@ -70,6 +70,10 @@ def test_what_a_front_end_sends_passes() -> None:
         (of_summary(recent=(Decision("", BALLOT),)), "id: must be"),
         (of_summary(recent=(Decision("k", NO_BALLOT),) * 11), "recent: 11 of them"),
         (of_summary(turns=("x",)), "is not a ballot"),
+        (of_summary(turns=(BALLOT,) * 11), "turns: 11 of them, at most 10"),
+        (of_summary(ambiguous=((AT, AT),) * (AMBIGUOUS_MAX + 1)), f"ambiguous: {AMBIGUOUS_MAX + 1} of them"),
+        (of_summary(recent=(Decision("k", BALLOT, digest="é"),)), "digest: must be at most"),
+        (of_summary(recent=(Decision("k", BALLOT, digest="0" * 65),)), "digest: must be at most"),
         (of_summary(turns_floor="x"), "is not a ballot"),
         (Accept(NAME, BALLOT, SUMMARY, then=Collect("queue/other")), "must be about the same object"),
         (Accept(NAME, BALLOT, SUMMARY, then=Collect(NAME, fence_next=-1)), "fence_next"),

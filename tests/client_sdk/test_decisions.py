@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from quorate.adts import queue
 from quorate.adts.log import NOTHING, Decision, Entry, Seen, Summary, Value
 from quorate.client_sdk.decisions import (
-    TOO_MANY_KEYS,
     TURNS_MAX,
     Context,
     Fate,
@@ -24,6 +23,7 @@ from quorate.client_sdk.decisions import (
     plan_cell,
     plan_queue,
 )
+from quorate.client_sdk.keys import TOO_MANY_KEYS
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 

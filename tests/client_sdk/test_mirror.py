@@ -7,7 +7,19 @@ from hypothesis import strategies as st
 
 from quorate.adts import queue
 from quorate.adts.log import Entry, Summary, Value
-from quorate.api_specs.messages import Append, Appended, Collect, Collected, Row, Status, Window
+from quorate.api_specs.messages import (
+    Accept,
+    Accepted,
+    Append,
+    Appended,
+    Collect,
+    Collected,
+    Reply,
+    Request,
+    Row,
+    Status,
+    Window,
+)
 from quorate.client_sdk.mirror import Mirror
 from quorate.quorums.tally import VoteCount
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
@@ -84,6 +96,29 @@ def test_a_reply_that_comes_twice_is_one_reply(
     replies: list[tuple[str, Collected]], more: list[tuple[str, Collected]]
 ) -> None:
     assert facts(mirror_of(replies + more + replies)) == facts(mirror_of(replies + more))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(list(VOTES)), st.integers(1, 4), st.integers(1, 2)), max_size=6),
+    st.randoms(),
+)
+def test_accepts_and_collects_may_be_learnt_of_in_any_order(
+    accepts: list[tuple[str, int, int]], random: Any
+) -> None:
+    """An answer to an accept shows the summary that was sent; two of one ballot show the same one."""
+    exchanges: list[tuple[str, Request, Reply]] = []
+    for replica, turn, step in accepts:
+        held = make_ballot(at(turn), step)
+        request = Accept(NAME, held, Summary(horizon=at(2 * turn + step)))
+        exchanges.append((replica, request, Accepted(Status(accepted=held))))
+        exchanges.append((replica, Collect(NAME), collected(0, 0, [row(turn)])))
+    shuffled = exchanges + random.sample(exchanges, len(exchanges) // 2)
+    random.shuffle(shuffled)
+    first, second = Mirror(NAME, VOTES), Mirror(NAME, VOTES)
+    for mirror, order in ((first, exchanges), (second, shuffled)):
+        for replica, request, reply in order:
+            mirror.absorb(replica, "i", request, reply)
+    assert facts(first) == facts(second)
 
 
 @given(REPLIES)

@@ -51,6 +51,22 @@ async def test_repeated_post_with_its_key_takes_effect_once(client: httpx.AsyncC
     assert [each.json() for each in taken] == [{"items": [1]}] * 2
 
 
+async def test_a_key_that_comes_back_with_another_request_is_unprocessable(client: httpx.AsyncClient) -> None:
+    header = {"Idempotency-Key": "k"}
+    for path, first, other in (
+        ("/v1/queues/q/items", {"item": 1}, {"item": 2}),
+        ("/v1/registers/r/compare-and-set", {"old": None, "new": 1}, {"old": None, "new": 2}),
+        ("/v1/dictionaries/d/entries/a/compare-and-set", {"old": None, "new": 1}, {"old": 1, "new": 2}),
+        ("/v1/dictionaries/d/entries/b/put-if-absent", {"value": 1}, {"value": 2}),
+    ):
+        answer = (await client.post(path, json=first, headers=header)).json()
+        refused = await client.post(path, json=other, headers=header)
+        assert refused.status_code == 422, path
+        assert refused.json()["type"] == "/problems/key-reused"
+        assert refused.json()["definite"] is True
+        assert (await client.post(path, json=first, headers=header)).json() == answer
+
+
 async def test_register_is_null_until_written(client: httpx.AsyncClient) -> None:
     path = "/v1/registers/leader"
     assert (await client.get(path)).json() == {"value": None}

@@ -140,5 +140,30 @@ def test_deletions_are_given_out_after_the_retry_window_unless_overwritten(
     store.commit()
     run(pruning, 2)
     assert pruning.deleted(store, 31, 10) == []
-    assert pruning.deleted(store, 33, 10) == ["dictionary/d/gone"]
-    assert pruning.deleted(store, 99, 10) == []
+    for _ in range(2):  # Whoever got it may have failed before doing anything about it.
+        assert pruning.deleted(store, 33, 10) == ["dictionary/d/gone"]
+    pruning.again("dictionary/d/gone", 33)
+    assert pruning.deleted(store, 62, 10) == []
+    assert pruning.deleted(store, 64, 10) == ["dictionary/d/gone"]
+
+
+def test_what_a_lost_transaction_deleted_is_deleted_again(
+    store: Store, run: Callable[[Pruning, float], bool]
+) -> None:
+    pruning = Pruning(DOCUMENT)
+    run(pruning, 0)
+    put(store, 0)
+    collect(store, 0)
+    run(pruning, 1)
+    for _ in range(3):  # As when the disk is full: the writer undoes the transaction.
+        pruning.round(store, 100, START_US + 100_000_000)
+        assert times(store) == []
+        store.rollback()
+        assert times(store) == [at(0)]
+    assert len(pruning._history) + len(pruning._taken) == 1, "however often it fails, it waits once"
+    run(pruning, 100)
+    assert times(store) == []
+    store.rollback()
+    run(pruning, 100)
+    run(pruning, 101)
+    assert pruning._history == []

@@ -28,16 +28,19 @@ class Packet(Struct):
 class Hand:
     """Three replicas r1, r2, r3 with a given choice for queues; front ends come to be when they are first named.
 
+    `measured`: front ends measure their clocks, whose wall time is off by `wall_errors_us`.
     `lazies` are the lazy messages, which travel only by `carry_commits`: nothing may depend on them.
     """
 
-    def __init__(self, queue_choice: dict[str, tuple[int, int]], *, collect: bool = True) -> None:
+    def __init__(
+        self, queue_choice: dict[str, tuple[int, int]], *, collect: bool = True, measured: bool = False
+    ) -> None:
         self.document = checked(
             ClusterDocument(
                 "hand",
                 tuple(ReplicaInfo(name, f"http://{name}:1") for name in ("r1", "r2", "r3")),
                 (ChoiceRule("queue/*", queue_choice, collect=collect),),
-                ClockSettings(front_end_error_s=0.0),
+                ClockSettings(front_end_error_s=None if measured else 0.0),
             )
         )
         self.replicas = {name: InMemoryReplica(self.document, name) for name in self.document.votes}
@@ -47,12 +50,13 @@ class Hand:
         self._fronts: dict[str, FrontEnd] = {}
         self._wakes: dict[str, float | None] = {}
         self._names: dict[tuple[str, int], str] = {}
+        self.wall_errors_us: dict[str, int] = {}
         self._now_us = 0
 
     def start(self, front: str, operation: Operation, name: str) -> None:
         """Start an operation; its outcome will be in `outcomes[name]`."""
         machine = self._fronts.setdefault(front, FrontEnd(self.document, site=front, seed=len(self._fronts)))
-        number, effects = machine.start(operation, self._now(), 20.0)
+        number, effects = machine.start(operation, self._now(front), 20.0)
         self._names[front, number] = name
         self._obey(front, effects)
 
@@ -94,7 +98,7 @@ class Hand:
             wake_s = self._wakes[front]
             assert wake_s is not None, f"{front} waits for nothing"
             self._now_us = max(self._now_us, int(wake_s * 1e6))
-            self._obey(front, self._fronts[front].tick(self._now()))
+            self._obey(front, self._fronts[front].tick(self._now(front)))
         raise AssertionError(f"{front} sends nothing")
 
     def settle(self) -> None:
@@ -124,9 +128,11 @@ class Hand:
     def ended(self, name: str, outcome: Outcome) -> None:
         """Told of every operation that ends."""
 
-    def _now(self) -> Now:
+    def _now(self, front: str = "") -> Now:
+        """One of the front end's clocks, or a right one."""
         self._now_us += 1
-        return Now(self._now_us / 1e6, WALL_US_START + self._now_us)
+        wall_us = WALL_US_START + self._now_us + self.wall_errors_us.get(front, 0)
+        return Now(self._now_us / 1e6, wall_us)
 
     def sleep(self, us: int = 0) -> None:
         """Time passes: so long, or until a front end wants to be woken."""
@@ -138,7 +144,7 @@ class Hand:
             key=lambda each: each[1],
         )
         self._now_us = max(self._now_us, int(wake_s * 1e6))
-        self._obey(front, self._fronts[front].tick(self._now()))
+        self._obey(front, self._fronts[front].tick(self._now(front)))
 
     def _exchange(self, packet: Packet) -> None:
         batch = Batch(self.document.hash, (packet.send.request,))
@@ -146,12 +152,13 @@ class Hand:
         machine = self._fronts[packet.front]
         tokens = [packet.send.token]
         self._obey(
-            packet.front, machine.deliver(packet.send.replica, tokens, reply, packet.sent, self._now())
+            packet.front,
+            machine.deliver(packet.send.replica, tokens, reply, packet.sent, self._now(packet.front)),
         )
 
     def _obey(self, front: str, effects: Effects) -> None:
         self._wakes[front] = effects.wake_at_s
-        sent = self._now()
+        sent = self._now(front)
         self.packets += [Packet(front, send, sent) for send in effects.sends if not send.lazy]
         self.lazies += [Packet(front, send, sent) for send in effects.sends if send.lazy]
         for finish in effects.finished:

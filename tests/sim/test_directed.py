@@ -298,7 +298,7 @@ def test_a_key_used_again_with_another_item_is_refused() -> None:
     hand.settle()
     outcome = hand.outcomes["y"]
     assert isinstance(outcome, Failed)
-    assert (outcome.reason, outcome.definite) == ("refused", True)
+    assert (outcome.reason, outcome.definite) == ("key-reused", True)
     assert hand.ask("f1", Enqueue(QUEUE, (X,), "k")) is None
     assert hand.ask("f3", Dequeue(QUEUE, 9)) == (X,)
 

@@ -1,0 +1,227 @@
+"""Three shipped replicas in this process: real files, real sockets on 127.0.0.1, and a clock that tests may put forward.
+
+Owns one event loop in a thread of its own, and all that runs there: replicas and front ends. Everything is the shipped
+code, put together as `quorate.replica.server` does; only signals, the process and the reading of the clock differ.
+"""
+
+import asyncio
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import uvicorn
+
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.limits import DEFAULTS, Limits
+from quorate.client_sdk.client import AsyncClient
+from quorate.client_sdk.driver import Driver, new_site
+from quorate.client_sdk.effects import Now, Operation, Outcome
+from quorate.client_sdk.http_transport import HttpTransport
+from quorate.replica.app import create_app
+from quorate.replica.embedded import embedded_front_end
+from quorate.replica.identity import open_folder
+from quorate.replica.member import Member
+from quorate.replica.pruning import Pruning
+from quorate.replica.server import KEEP_ALIVE_S
+from quorate.replica.store import Store
+from quorate.timestamps.timestamp import ZERO
+
+DEADLINE_S: Final = 20.0
+"""Of an operation: none needs a hundredth of it, but other work shares this machine."""
+WAIT_S: Final = 60.0
+OBJECTS_MAX: Final = 10_000
+ENTRIES_MAX: Final = 10_000
+"""For counting: tests stay far below."""
+
+_Result = TypeVar("_Result")
+
+
+class LeapingClock:
+    """The clocks of this machine, put forward by as much as was told. All replicas and front ends share it."""
+
+    def __init__(self) -> None:
+        self._ahead_s = 0.0
+
+    def leap(self, seconds: float) -> None:
+        """Let so much time pass at once."""
+        self._ahead_s += seconds
+
+    def now(self) -> Now:
+        """See `quorate.client_sdk.ports.Clock`."""
+        return Now(time.monotonic() + self._ahead_s, time.time_ns() // 1000 + int(self._ahead_s * 1e6))
+
+
+class WrongClock:
+    """A clock whose wall clock shows another time; its monotonic one is all right."""
+
+    def __init__(self, right: LeapingClock, wall_error_s: float) -> None:
+        self._right: Final = right
+        self._error_us: Final = int(wall_error_s * 1e6)
+
+    def now(self) -> Now:
+        """See `quorate.client_sdk.ports.Clock`."""
+        now = self._right.now()
+        return Now(now.mono_s, now.wall_us + self._error_us)
+
+
+class FrontEndHere:
+    """A front end of the SDK on the cluster's loop: `client` for its methods, `driver` for bare operations."""
+
+    def __init__(self, client: AsyncClient, driver: Driver) -> None:
+        self.client: Final = client
+        self.driver: Final = driver
+
+
+class _Served:
+    """One running replica."""
+
+    def __init__(self, member: Member, server: uvicorn.Server) -> None:
+        self.member: Final = member
+        self.server: Final = server
+        self.pruning: Final = Pruning(member.document)
+
+
+class InProcessCluster:
+    """Replicas r1, r2, r3 with data folders below `root`. None runs at first."""
+
+    def __init__(self, root: Path, limits: Limits = DEFAULTS) -> None:
+        self.clock: Final = LeapingClock()
+        # Bound but not listening: nobody else gets these ports while a replica is stopped.
+        self._reserved: Final = [_bound(0) for _ in range(3)]
+        ports = [each.getsockname()[1] for each in self._reserved]
+        replicas = tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:{port}") for n, port in enumerate(ports, 1))
+        self.document: Final = ClusterDocument("in-process", replicas, limits=limits)
+        self._root: Final = root
+        self._up: Final[dict[str, _Served]] = {}
+        self._front_ends: Final[list[FrontEndHere]] = []
+        self._loop: Final = asyncio.new_event_loop()
+        self._thread: Final = threading.Thread(target=self._loop.run_forever, name="in-process-cluster")
+        self._thread.start()
+
+    @property
+    def up(self) -> list[str]:
+        """The replicas that run, by id."""
+        return sorted(self._up)
+
+    @property
+    def down(self) -> set[str]:
+        """The replicas that are stopped, by id."""
+        return set(self.document.urls) - set(self._up)
+
+    def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+        """The result of a coroutine on the cluster's loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(WAIT_S)
+
+    def start(self, *replicas: str) -> None:
+        """Start replicas on their folders; they vote when this returns."""
+        self.run(self._start(replicas))
+
+    def stop(self, replica: str) -> None:
+        """Stop a replica: what it was sent is answered, then it is gone."""
+        self.run(self._stop(self._up.pop(replica)))
+
+    def front_end(self, wall_error_s: float = 0.0) -> FrontEndHere:
+        """A new front end, with a site of its own, on a machine whose wall clock is so far ahead."""
+        self._front_ends.append(self.run(self._front_end(wall_error_s)))
+        return self._front_ends[-1]
+
+    def outcome(self, front_end: FrontEndHere, operation: Operation) -> Outcome:
+        """The outcome of a bare operation."""
+        return self.run(front_end.driver.run(operation, DEADLINE_S))
+
+    def prune(self, replica: str) -> int:
+        """Let the janitor's rule delete all history that is due now; how many entries went."""
+        served = self._up[replica]
+
+        def one_round(store: Store) -> bool:
+            now = self.clock.now()
+            return served.pruning.round(store, now.mono_s, now.wall_us)
+
+        before = self.run(served.member.run(_entries))
+        while self.run(served.member.run(one_round)):
+            pass
+        return before - self.run(served.member.run(_entries))
+
+    def close(self) -> None:
+        """Stop everything; front ends first, again if need be."""
+        for front_end in self._front_ends:
+            self.run(front_end.client.aclose())
+        for replica in self.up:
+            self.stop(replica)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(WAIT_S)
+        self._loop.close()
+        for reserved in self._reserved:
+            reserved.close()
+
+    async def _start(self, replicas: tuple[str, ...]) -> None:
+        for replica in replicas:
+            await self._serve(replica)
+        late_s = time.monotonic() + WAIT_S
+        while any(self._up[replica].member.why_not_ready() for replica in replicas):
+            assert time.monotonic() < late_s, "a replica that was started does not vote"
+            await asyncio.sleep(0.001)
+
+    async def _serve(self, replica: str) -> None:
+        folder = open_folder(self._root / replica, self.document, replica)
+        member = Member(self.document, replica, folder, wall_us=lambda: self.clock.now().wall_us)
+        config = uvicorn.Config(
+            create_app(member, lambda each: embedded_front_end(each, None)),
+            http="httptools",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
+        )
+        config.load()
+        server = uvicorn.Server(config)
+        server.lifespan = config.lifespan_class(config)
+        # Its main loop would only look for signals and write the date of the answers.
+        await server.startup([_bound(int(self.document.urls[replica].rpartition(":")[2]))])
+        self._up[replica] = _Served(member, server)
+
+    async def _stop(self, served: _Served) -> None:
+        await served.server.shutdown()
+
+    async def _front_end(self, wall_error_s: float) -> FrontEndHere:
+        transport = HttpTransport(self.document.urls, body_bytes_max=self.document.limits.body_bytes_max)
+        driver = Driver(
+            self.document,
+            transport=transport,
+            site=new_site(),
+            seed=secrets.randbits(63),
+            clock=WrongClock(self.clock, wall_error_s),
+        )
+        return FrontEndHere(AsyncClient(self.document, driver, deadline_s=DEADLINE_S, history=None), driver)
+
+
+@contextmanager
+def in_process(root: Path, limits: Limits = DEFAULTS) -> Iterator[InProcessCluster]:
+    """A cluster whose replicas all run, for the time of a `with`."""
+    cluster = InProcessCluster(root, limits)
+    try:
+        cluster.start(*cluster.document.urls)
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def _entries(store: Store) -> int:
+    """How many entries all logs hold."""
+    return sum(len(store.rows(state.name, ZERO, ENTRIES_MAX)) for _, state in store.states(0, OBJECTS_MAX))
+
+
+def _bound(port: int) -> socket.socket:
+    """A socket on `port` of 127.0.0.1 (0: a free one)."""
+    # The protocol is named because asyncio turns Nagle's delay off only where it is.
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind(("127.0.0.1", port))
+    return bound
