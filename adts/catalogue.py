@@ -1,4 +1,4 @@
-"""The data types that the service offers, and how objects are named.
+"""The data types: those that the service offers, those that the calculus knows, and how objects are named.
 
 An object's name starts with its data type: `queue/jobs`, `register/leader`, `dictionary/users`; the entry of a
 dictionary's key is the object `dictionary/users/KEY`.
@@ -8,13 +8,38 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from quorate.adts.account import Account
+from quorate.adts.bounded_counter import BoundedCounter
+from quorate.adts.counter import Counter
 from quorate.adts.dictionary import Dictionary
+from quorate.adts.directory import Directory
+from quorate.adts.file import File
+from quorate.adts.priority_queue import PriorityQueue
 from quorate.adts.queue import Queue
 from quorate.adts.register import Register
+from quorate.adts.semiqueue import Semiqueue
+from quorate.adts.set import Set
 from quorate.adts.specification import Specification
+from quorate.adts.stack import Stack
 
 SPECIFICATIONS: Final[Mapping[str, Specification]] = {
     specification.name: specification for specification in (Queue(), Register(), Dictionary())
+}
+
+_FURTHER: Final[tuple[Specification, ...]] = (
+    File(),
+    Directory(),
+    Counter(),
+    BoundedCounter(),
+    Account(),
+    Set(),
+    Stack(),
+    PriorityQueue(),
+    Semiqueue(),
+)
+_KNOWN: Final[Mapping[str, Specification]] = {
+    **SPECIFICATIONS,
+    **{specification.name: specification for specification in _FURTHER},
 }
 
 NAME_PATTERN: Final = r"[A-Za-z0-9_~@=:+-][A-Za-z0-9._~@=:+-]{0,199}"
@@ -22,6 +47,11 @@ NAME_PATTERN: Final = r"[A-Za-z0-9_~@=:+-][A-Za-z0-9._~@=:+-]{0,199}"
 
 _NAME = re.compile(NAME_PATTERN)
 _OBJECT = re.compile(rf"(?:queue|register)/{NAME_PATTERN}|dictionary/{NAME_PATTERN}/{NAME_PATTERN}")
+
+
+def known_types() -> Mapping[str, Specification]:
+    """All data types by name, those that the service offers first: the quorum calculus works for each of them."""
+    return _KNOWN
 
 
 class BadName(ValueError):

@@ -10,6 +10,7 @@ from typing import Any, Final
 from quorate.adts.specification import EventClass, Invocation, Kind, Response
 
 _CHANGES = frozenset({"Put/Ok", "Delete/Ok", "PutIfAbsent/Ok", "Cas/Ok"})
+_KEYS = ("j", "k")
 
 State = frozenset[tuple[Any, Any]]
 
@@ -34,10 +35,25 @@ class Dictionary:
         "Get/Ok": _CHANGES,
         "Items/Ok": _CHANGES,
         "Size/Ok": _CHANGES,
-        "PutIfAbsent/Ok": _CHANGES,
-        "PutIfAbsent/Present": _CHANGES,
+        "PutIfAbsent/Ok": _CHANGES - {"Delete/Ok"},
+        "PutIfAbsent/Present": frozenset({"Delete/Ok", "Cas/Ok"}),
         "Cas/Ok": _CHANGES,
         "Cas/Fail": _CHANGES,
+    }
+
+    arguments: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
+        "Put": {"key": _KEYS, "value": ("a", "b")},
+        "Delete": {"key": _KEYS},
+        "Get": {"key": _KEYS},
+        "Items": {},
+        "Size": {},
+        "PutIfAbsent": {"key": _KEYS, "value": ("a", "b")},
+        "Cas": {"key": _KEYS, "old": (None, "a", "b"), "new": (None, "a", "b")},
+    }
+    results: Final[Mapping[EventClass, tuple[str, ...]]] = {
+        "Get/Ok": ("value",),
+        "Items/Ok": ("items",),
+        "Size/Ok": ("size",),
     }
 
     def initial(self) -> State:

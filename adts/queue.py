@@ -29,6 +29,18 @@ class Queue:
         "Size/Ok": _CONTENT,
     }
 
+    arguments: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
+        "Enq": {"item": ("a", "b")},
+        "Deq": {},
+        "Peek": {},
+        "Size": {},
+    }
+    results: Final[Mapping[EventClass, tuple[str, ...]]] = {
+        "Deq/Ok": ("item",),
+        "Peek/Ok": ("item",),
+        "Size/Ok": ("size",),
+    }
+
     def initial(self) -> tuple[Any, ...]:
         """The empty queue."""
         return ()

@@ -21,6 +21,13 @@ class Register:
         "Cas/Fail": _CHANGES,
     }
 
+    arguments: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
+        "Write": {"value": ("a", "b")},
+        "Read": {},
+        "Cas": {"old": (None, "a", "b"), "new": (None, "a", "b")},
+    }
+    results: Final[Mapping[EventClass, tuple[str, ...]]] = {"Read/Ok": ("value",)}
+
     def initial(self) -> Any:
         """The register nobody has written."""
         return None

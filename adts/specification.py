@@ -2,12 +2,13 @@
 
 A specification is one function, `step(state, invocation) -> (state, response)`; states are immutable values. It also
 names the event classes (operation and termination condition), the *kind* of each operation (which decides the
-protocol it runs) and the declared dependency relation (which decides which quorums must meet).
+protocol it runs) and the declared dependency relation (which decides which quorums must meet). Types whose objects may
+choose among several responses say which ones they may give: `outcomes`.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 EventClass = str
 """An operation and how it ended, as `Deq/Empty`."""
@@ -35,16 +36,51 @@ class Response(NamedTuple):
     results: tuple[Any, ...] = ()
 
 
-class Specification(Protocol):
-    """A data type.
+class Event(NamedTuple):
+    """What happened: `[Enq(a); Ok()]`."""
 
-    `changes` are the event classes that change the state: they need a final quorum. `depends[p]` are the event classes
-    that a response of class p depends on: every initial quorum of p meets every final quorum of each of them.
-    """
+    invocation: Invocation
+    response: Response
+
+    @property
+    def event_class(self) -> EventClass:
+        """The operation and how it ended: `Enq/Ok`."""
+        return f"{self.invocation.operation}/{self.response.term}"
+
+    def __str__(self) -> str:
+        (operation, args), (term, results) = self
+        return f"[{operation}({_listed(args)}); {term}({_listed(results)})]"
+
+
+class SerialSpecification(Protocol):
+    """What a data type means; all that a search for its dependencies asks for."""
 
     @property
     def name(self) -> str:
         """The type's name, as objects are named: `queue`."""
+
+    @property
+    def arguments(self) -> Mapping[str, Mapping[str, tuple[Any, ...]]]:
+        """The operations: each one's arguments by name, with the few values that a search tries for each."""
+
+    @property
+    def results(self) -> Mapping[EventClass, tuple[str, ...]]:
+        """The names of the results of each event class that has some."""
+
+    def initial(self) -> Hashable:
+        """The state of an object that nobody has touched."""
+
+    def step(self, state: Any, invocation: Invocation) -> tuple[Any, Response]:
+        """The state after `invocation` and its response; every invocation is legal in every state."""
+
+
+class Specification(SerialSpecification, Protocol):
+    """A data type, with what quorums need to know of it.
+
+    `changes` are the event classes that change the state: they need a final quorum. `depends[p]` are the event classes
+    that a response of class p depends on: every initial quorum of p's operation meets every final quorum of each of
+    them. The table is exact; that outcomes of one operation share the initial quorum is not its affair.
+    """
 
     @property
     def kinds(self) -> Mapping[str, Kind]:
@@ -58,13 +94,40 @@ class Specification(Protocol):
     def depends(self) -> Mapping[EventClass, frozenset[EventClass]]:
         """See the class."""
 
-    def initial(self) -> Hashable:
-        """The state of an object that nobody has touched."""
 
-    def step(self, state: Any, invocation: Invocation) -> tuple[Any, Response]:
-        """The state after `invocation` and its response; every invocation is legal in every state."""
+@runtime_checkable
+class Nondeterministic(Protocol):
+    """A serial specification whose objects may answer in several ways. `step` gives one of them."""
+
+    def outcomes(self, state: Any, invocation: Invocation) -> Iterable[tuple[Any, Response]]:
+        """Every (state after it, response) that is right for `invocation` in `state`, in a fixed order."""
+
+
+def outcomes_of(
+    specification: SerialSpecification, state: Any, invocation: Invocation
+) -> Iterable[tuple[Any, Response]]:
+    """Every (state after it, response) that is right for `invocation` in `state`."""
+    if isinstance(specification, Nondeterministic):
+        return specification.outcomes(state, invocation)
+    return (specification.step(state, invocation),)
 
 
 def operation_of(event_class: EventClass) -> str:
     """The operation of an event class: `Deq` of `Deq/Empty`."""
     return event_class.partition("/")[0]
+
+
+def _listed(values: tuple[Any, ...]) -> str:
+    return ", ".join(map(_shown, values))
+
+
+def _shown(value: Any) -> str:
+    """`value` as histories are written: texts bare, nothing as null, sets in a fixed order."""
+    match value:
+        case None:
+            return "null"
+        case tuple():
+            return f"({_listed(value)})"
+        case frozenset():
+            return "{" + ", ".join(sorted(map(_shown, value))) + "}"
+    return str(value)

@@ -30,7 +30,7 @@ class QuorumChoice:
 
     `votes` maps replica ids to votes; `classes` maps event classes to (initial, final). Classes left out are filled in:
     finals with a majority where the event changes the state (zero otherwise), initials with the least that meets all
-    they depend on. Raises BadChoice, which names the pair that fails to intersect and the sizes.
+    that any outcome of their operation depends on. Raises BadChoice, which names the pair that fails to intersect and the sizes.
     """
 
     def __init__(
@@ -101,13 +101,16 @@ def _filled(
         name: given[name][1] if name in given else majority if name in specification.changes else 0
         for name in specification.depends
     }
-    filled = {}
+    least = dict.fromkeys(specification.kinds, 0)
     for name in specification.depends:
-        least = max(
-            (total + 1 - finals[other] for other in must_meet(specification, name, ordering)), default=0
-        )
-        filled[name] = Sizes(given[name][0] if name in given else least, finals[name])
-    return filled
+        # By operation, not by class: nobody knows the outcome before reading, so that all outcomes read the same.
+        operation = operation_of(name)
+        needed = (total + 1 - finals[other] for other in must_meet(specification, name, ordering))
+        least[operation] = max(least[operation], *needed, 0)
+    return {
+        name: Sizes(given[name][0] if name in given else least[operation_of(name)], finals[name])
+        for name in specification.depends
+    }
 
 
 def must_meet(specification: Specification, name: EventClass, ordering: Ordering) -> frozenset[EventClass]:
