@@ -21,7 +21,7 @@ from quorate.quorums.systems import (
     replicas_of,
 )
 
-SETS_MAX: Final = 200_000
+SETS_MAX: Final = 100_000
 """How many minimal quorums are listed at most; 9 of 18 are 48,620."""
 
 Cost = tuple[float, int]

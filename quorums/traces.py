@@ -196,7 +196,7 @@ def _by_replicas(rows: list[_Row], known: Collection[str] | None) -> UpTrace:
     intervals = []
     for start_s, end_s in pairwise(times):
         changed = changes[start_s]
-        up = (up - changed.keys()) | {name for name, is_up in changed.items() if is_up}
+        up = up.difference(changed).union(name for name, is_up in changed.items() if is_up)
         intervals.append(Interval(start_s, end_s, up))
     return UpTrace(tuple(intervals), tuple(of_replica))
 
