@@ -5,7 +5,15 @@ from typing import Any
 
 import typer
 
-from quorate.cli import cluster_commands, demo_command, doctor, object_commands, status, trace_command
+from quorate.cli import (
+    cluster_commands,
+    demo_command,
+    doctor,
+    object_commands,
+    quorums_command,
+    status,
+    trace_command,
+)
 from quorate.cli.failure import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from quorate.cli.output import answer
 
@@ -33,6 +41,8 @@ app.command(rich_help_panel="Replicas")(cluster_commands.serve)
 app.add_typer(object_commands.queue_app, name="queue", rich_help_panel="Objects")
 app.add_typer(object_commands.register_app, name="register", rich_help_panel="Objects")
 app.add_typer(object_commands.dictionary_app, name="dict", rich_help_panel="Objects")
+
+app.add_typer(quorums_command.quorums_app, name="quorums", rich_help_panel="Planning")
 
 app.command("trace", rich_help_panel="Looking")(trace_command.trace)
 app.command("status", rich_help_panel="Looking")(status.status)

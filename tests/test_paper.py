@@ -21,7 +21,7 @@ from quorate.quorums.availability import availability_independent
 from quorate.quorums.choice import BadChoice, QuorumChoice
 from quorate.timestamps.clock import HybridClock
 from quorate.timestamps.timestamp import make
-from tests.adts.test_dependency import found_dependencies
+from tests.adts.brute_force import found_dependencies
 
 REPLICAS = ("r1", "r2", "r3")
 EQUAL = dict.fromkeys(REPLICAS, 1)

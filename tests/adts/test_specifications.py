@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.adts.catalogue import SPECIFICATIONS, BadName, check_name, is_object_name, object_name
+from quorate.adts.catalogue import BadName, check_name, is_object_name, object_name
 from quorate.adts.dictionary import Dictionary
 from quorate.adts.queue import Queue
 from quorate.adts.register import Register
@@ -96,12 +96,6 @@ def test_register_keeps_the_last_write_and_swaps_only_what_is_there(words: list[
             expected = "Fail"
         assert response == Response(expected)
         assert specification.step(state, Invocation("Read")) == (value, Response("Ok", (value,)))
-
-
-@pytest.mark.parametrize("adt", SPECIFICATIONS)
-def test_an_unknown_operation_is_refused_with_those_there_are(adt: str) -> None:
-    with pytest.raises(ValueError, match="has no operation 'Push': use"):
-        SPECIFICATIONS[adt].step(SPECIFICATIONS[adt].initial(), Invocation("Push", ("k",)))
 
 
 @pytest.mark.parametrize("name", ["jobs", "a" * 200, "A.b_c~d@e=f:g+h-i", "x..", "1"])
