@@ -17,7 +17,7 @@ That is the rule `inclusion`. The rule `by-operation` counts an operation as rea
 needs max(m, d) votes, 3, 2 and 3. The third choice asks 3 votes of each operation where the second asks 2: dropped.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Final, Literal
@@ -214,6 +214,6 @@ def _pruned_by_operation(constraints: Constraints, choices: list[Choice]) -> lis
     ]
 
 
-def beats(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+def beats(one: Sequence[float], other: Sequence[float]) -> bool:
     """Whether `one` is at most `other` everywhere, and less somewhere."""
     return one != other and all(a <= b for a, b in zip(one, other, strict=True))

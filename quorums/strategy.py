@@ -11,7 +11,7 @@ for a workload of mixes m with shares w[m] and replicas x:
 Quorums are not listed: 13 of 25 are five million. *Column generation* (Gilmore and Ford-Fulkerson; see Dantzig and Wolfe
 1960) starts with a few and asks, with the prices y that the program puts on the rows, for the quorum that would improve it
 most: the cheapest one at the replica prices sum over m of y[m, x] * cost[k, m, x], which `minimal.cheapest` finds without
-listing. None improves: the optimum. For the 2x2 grid of `cost`, two rows and two transversals reach load 1/2, and with
+listing. None improves: the optimum. (Up to 8 replicas all quorums are columns: one step is quicker than several.) For the 2x2 grid of `cost`, two rows and two transversals reach load 1/2, and with
 every price 1/4 each quorum of two costs what it must, so none improves. Where waiting counts, a quorum's cost is not a sum
 over replicas: then all minimal quorums are columns, and there may be SETS_MAX of them.
 
@@ -51,6 +51,8 @@ from quorate.quorums.systems import (
 Objective = Literal["load", "messages", "wait"]
 
 STEPS_MAX: Final = 2000
+_LISTED_UP_TO: Final = 8
+"""With so few replicas all columns at once (at most 70 for a slot of votes) are quicker than several steps."""
 _IMPROVES: Final = 1e-9
 _BREACH_COST: Final = 1e6
 """The price of breaking a limit while columns are still missing; what is broken in the end cannot be kept."""
@@ -143,7 +145,7 @@ class _Program:
     def __post_init__(self) -> None:
         self.names = list(dict.fromkeys(name for slot in self.slots for name in replicas_of(slot.system)))
         self.weights = self.workload.weights
-        self.lists_all = "wait" in (self.optimise, *self.limits)
+        self.lists_all = "wait" in (self.optimise, *self.limits) or len(self.names) <= _LISTED_UP_TO
         self.has_loads = "load" in (self.optimise, *self.limits)
         self.known: set[tuple[int, frozenset[str]]] = set()
         self.waits: dict[tuple[int, frozenset[str]], float] = {}
