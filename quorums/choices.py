@@ -65,6 +65,9 @@ class Choice:
 
     classes: Mapping[EventClass, Sizes]
 
+    def __str__(self) -> str:
+        return "  ".join(f"{name} {tuple(sizes)}" for name, sizes in self.classes.items())
+
     def needed_of(self, operation: str) -> int:
         """The votes that must be live for every outcome of the operation, its two quorums on the same replicas."""
         return max(max(sizes) for name, sizes in self.classes.items() if operation_of(name) == operation)

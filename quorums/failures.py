@@ -167,7 +167,9 @@ def _plain(system: System, up: Mapping[str, Probability]) -> Probability:
 def check_probability(probability: float | Fraction, whose: str) -> None:
     """BadQuorums unless it lies in [0, 1]; not-a-number does not."""
     if not 0 <= probability <= 1:
-        raise BadQuorums(f"the up-probability of {whose} is {probability}; give a number from 0 to 1")
+        raise BadQuorums(
+            f"the up-probability of {whose} is {float(probability):g}; give a number from 0 to 1"
+        )
 
 
 def _one(up: Mapping[str, Probability]) -> Probability:

@@ -11,7 +11,7 @@ that is measured are interchangeable: of votes that differ by exchanging them on
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, product
+from itertools import product
 from typing import Final
 
 from quorate.adts.specification import operation_of
@@ -194,7 +194,7 @@ def _all_candidates(
         given = [f"{name}:{weight}" for name, weight in votes_of.items()]
         label = "equal votes" if set(votes_of.values()) == {1} else f"votes {' '.join(given)}"
         for choice in minimal_choices(setting.constraints, votes_of, rule):
-            yield of_choice(setting.constraints, choice, votes_of, label)
+            yield of_choice(setting.constraints, choice, votes_of, f"{label}; {choice}")
     for label, system in _named_systems(setting, systems):
         yield of_pair(setting.constraints, system, label=f"read {label}")
         yield of_pair(setting.constraints, dual(system), label=f"write {label}")
@@ -218,20 +218,23 @@ def _named_systems(setting: Setting, systems: Collection[System]) -> Iterator[tu
 
 
 def vote_vectors(setting: Setting, votes_max: int) -> Iterator[dict[str, int]]:
-    """All distributions of votes from 0 to `votes_max`; alike replicas get falling votes, and multiples are left out."""
+    """All distributions of votes from 0 to `votes_max`, equal ones first, then those of fewer votes.
+
+    Replicas that are alike get falling votes; distributions that are multiples of another are left out.
+    """
+    yield dict.fromkeys(setting.replicas, 1)
     if votes_max == 1:
-        yield dict.fromkeys(setting.replicas, 1)
         return
-    kinds = sorted(range(len(setting.replicas)), key=lambda at: (repr(_kind(setting, at)), at))
-    alike = [list(group) for _, group in groupby(kinds, key=lambda at: repr(_kind(setting, at)))]
+    kinds = [repr(_kind(setting, at)) for at in range(len(setting.replicas))]
+    alike = [[at for at, each in enumerate(kinds) if each == kind] for kind in dict.fromkeys(kinds)]
+    places = [at for group in alike for at in group]
+    found = []
     for parts in product(*(_falling(len(group), votes_max) for group in alike)):
-        weight_at = {
-            at: weight
-            for group, weights in zip(alike, parts, strict=True)
-            for at, weight in zip(group, weights, strict=True)
-        }
-        if any(weight_at.values()) and not _is_multiple(list(weight_at.values())):
-            yield {name: weight_at[at] for at, name in enumerate(setting.replicas)}
+        weights = [weight for part in parts for weight in part]
+        if any(weights) and not _is_multiple(weights):
+            at_place = dict(zip(places, weights, strict=True))
+            found.append({name: at_place[at] for at, name in enumerate(setting.replicas)})
+    yield from sorted(found, key=lambda votes_of: sum(votes_of.values()))
 
 
 def _falling(length: int, most: int) -> Iterator[tuple[int, ...]]:

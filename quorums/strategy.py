@@ -319,6 +319,11 @@ class _Program:
         return draws
 
 
+def check_solver() -> None:
+    """MissingSolver when scipy is not installed."""
+    _solver()
+
+
 def _solver() -> Any:
     try:
         from scipy.optimize import linprog  # noqa: PLC0415
