@@ -43,6 +43,8 @@ from quorate.quorums.strategy import MissingSolver, best_strategy, check_solver
 from quorate.quorums.targets import Target, parse_target
 
 ROWS_SHOWN_MAX: Final = 20
+DEFAULT_UP: Final = "0.99"
+"""Where nothing is said about failures, that replicas are up as in Gifford's examples."""
 
 MixOption = Annotated[
     str,
@@ -127,7 +129,7 @@ def plan_command(
         tuple(known),
         shares,
         _rounded(
-            model_of(up or "0.99", group or (), up_trace, known) if up_trace is None else up_trace.joint()
+            model_of(up or ("1" if group else DEFAULT_UP), group or (), up_trace, known) if up_trace is None else up_trace.joint()
         ),
         Workload(
             ((1.0, shares),),

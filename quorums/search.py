@@ -12,6 +12,7 @@ that is measured are interchangeable: of votes that differ by exchanging them on
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import comb, prod
 from typing import Final
 
 from quorate.adts.specification import operation_of
@@ -27,6 +28,7 @@ from quorate.quorums.tables import truth_table
 from quorate.quorums.targets import Target
 
 CANDIDATES_MAX: Final = 20_000
+VECTORS_MAX: Final = 5_000
 _ALIKE_UP_TO: Final = 8
 """Up to so many replicas, candidates with the same quorums are found by their truth tables and tried once."""
 
@@ -175,7 +177,7 @@ def candidates_of(
     """All candidates: votes from 0 to `votes_max`, grids, majorities of failure groups, and the systems named.
 
     Raises:
-        BadQuorums: there are more than CANDIDATES_MAX.
+        BadQuorums: there are more than CANDIDATES_MAX, or VECTORS_MAX distributions of votes.
     """
     found: dict[object, Assignment] = {}
     for candidate in _all_candidates(setting, votes_max, rule, systems):
@@ -227,6 +229,11 @@ def vote_vectors(setting: Setting, votes_max: int) -> Iterator[dict[str, int]]:
         return
     kinds = [repr(_kind(setting, at)) for at in range(len(setting.replicas))]
     alike = [[at for at, each in enumerate(kinds) if each == kind] for kind in dict.fromkeys(kinds)]
+    count = prod(comb(len(group) + votes_max, votes_max) for group in alike)
+    if count > VECTORS_MAX:
+        raise BadQuorums(
+            f"{count} distributions of 0 to {votes_max} votes; give a smaller largest vote, or fewer replicas"
+        )
     places = [at for group in alike for at in group]
     found = []
     for parts in product(*(_falling(len(group), votes_max) for group in alike)):
