@@ -129,7 +129,9 @@ def plan_command(
         tuple(known),
         shares,
         _rounded(
-            model_of(up or ("1" if group else DEFAULT_UP), group or (), up_trace, known) if up_trace is None else up_trace.joint()
+            model_of(up or ("1" if group else DEFAULT_UP), group or (), up_trace, known)
+            if up_trace is None
+            else up_trace.joint()
         ),
         Workload(
             ((1.0, shares),),
