@@ -10,7 +10,9 @@ from quorate.cli import (
     demo_command,
     doctor,
     object_commands,
+    quorums_choices,
     quorums_command,
+    quorums_plan,
     status,
     trace_command,
 )
@@ -42,6 +44,9 @@ app.add_typer(object_commands.queue_app, name="queue", rich_help_panel="Objects"
 app.add_typer(object_commands.register_app, name="register", rich_help_panel="Objects")
 app.add_typer(object_commands.dictionary_app, name="dict", rich_help_panel="Objects")
 
+quorums_command.quorums_app.command("choices")(quorums_choices.choices)
+quorums_command.quorums_app.command("availability")(quorums_choices.availability_of_choices)
+quorums_command.quorums_app.command("plan")(quorums_plan.plan_command)
 app.add_typer(quorums_command.quorums_app, name="quorums", rich_help_panel="Planning")
 
 app.command("trace", rich_help_panel="Looking")(trace_command.trace)

@@ -18,8 +18,13 @@ from quorate.api_specs.cluster import BadCluster
 from quorate.cli.failure import EXIT_FAILED, EXIT_UNKNOWN, EXIT_USAGE, Failure
 from quorate.cli.values import compact
 from quorate.client_sdk.errors import BadInput, QuorateError, Unavailable
+from quorate.quorums.choice import BadChoice
+from quorate.quorums.strategy import MissingSolver
+from quorate.quorums.systems import BadQuorums
 
 P = ParamSpec("P")
+
+_BAD_INPUT = (BadCluster, BadName, BadChoice, BadQuorums)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON line.")]
 
@@ -57,7 +62,7 @@ def errors_shown(as_json: bool) -> Iterator[None]:
     """Ends the command with the exit code of a known error, after showing it."""
     try:
         yield
-    except (Failure, QuorateError, BadCluster, BadName, OSError) as error:
+    except (Failure, QuorateError, *_BAD_INPUT, MissingSolver, OSError) as error:
         code = exit_code(error)
         sentence = _sentence(error)
         if as_json:
@@ -71,7 +76,7 @@ def exit_code(error: Exception) -> int:
     """The exit code that tells what is certain after `error`."""
     if isinstance(error, Failure):
         return error.exit_code
-    if isinstance(error, BadInput | BadCluster | BadName):
+    if isinstance(error, (BadInput, *_BAD_INPUT, MissingSolver)):
         return EXIT_USAGE
     if isinstance(error, QuorateError):
         return EXIT_FAILED if error.definite else EXIT_UNKNOWN

@@ -108,7 +108,7 @@ def _filled(
     for name in specification.depends:
         # By operation, not by class: nobody knows the outcome before reading, so that all outcomes read the same.
         operation = operation_of(name)
-        needed = (total + 1 - finals[other] for other in _must_meet(specification, name, ordering))
+        needed = (total + 1 - finals[other] for other in must_meet(specification, name, ordering))
         least[operation] = max(least[operation], *needed, 0)
     return {
         name: Sizes(given[name][0] if name in given else least[operation_of(name)], finals[name])
@@ -116,7 +116,7 @@ def _filled(
     }
 
 
-def _must_meet(specification: Specification, name: EventClass, ordering: Ordering) -> frozenset[EventClass]:
+def must_meet(specification: Specification, name: EventClass, ordering: Ordering) -> frozenset[EventClass]:
     """The classes that `name` must see; with quorum ordering, blind events also see each other's timestamps."""
     if ordering == "quorum" and specification.kinds[operation_of(name)] is Kind.BLIND:
         return specification.depends[name] | specification.changes
@@ -125,7 +125,7 @@ def _must_meet(specification: Specification, name: EventClass, ordering: Orderin
 
 def _check_intersections(choice: QuorumChoice) -> None:
     for name, sizes in choice.classes.items():
-        for other in sorted(_must_meet(choice.specification, name, choice.ordering)):
+        for other in sorted(must_meet(choice.specification, name, choice.ordering)):
             final = choice.classes[other].final
             if sizes.initial + final <= choice.total:
                 raise BadChoice(

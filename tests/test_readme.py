@@ -133,5 +133,11 @@ def test_reader_can_follow_from_top_to_bottom(reader: Reader) -> None:
         "'bob': {'age': 41}",
         "['iron'",
         "item = item'",
+        "  (0, 1)   (3, 1)   (3, 0)     \n  (0, 2)   (2, 2)   (2, 0)     \n  (0, 3)   (1, 3)   (1, 0)",
+        "  (0, 1)   (5, 1)   (5, 0)     \n  (0, 2)   (4, 2)   (4, 0)     \n  (0, 3)   (3, 3)   (3, 0)",
+        "  (1, 5)     (1, 0)   \n  (2, 4)     (2, 0)   \n  (3, 3)     (3, 0)",
+        "  (0, 1)     (5, 0)   \n  (0, 2)     (4, 0)   \n  (0, 3)     (3, 0)   \n  (0, 4)     (2, 0)   \n  (0, 5)     (1, 0)",
+        "  (3, 3)   (3, 3)   (3, 0)",
+        "equal votes; Enq/Ok (0, 1)  Deq/Ok (3, 1)  Deq/Empty (3, 0)",
     ):
         assert expected in printed, printed

@@ -1,0 +1,283 @@
+"""`quorate quorums plan`: which votes, choices and systems suit a mix of operations best."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from quorate.cli.data_types import TypeArgument, type_named
+from quorate.cli.failure import Usage
+from quorate.cli.output import AsJson, answer, console, reported, say
+from quorate.cli.quorums_choices import OrderingOption, ReplicationOption, RuleOption
+from quorate.cli.quorums_input import (
+    DEFAULT_REPLICAS,
+    GroupsOption,
+    OperationsOption,
+    ReplicasOption,
+    TraceOption,
+    UpOption,
+    by_name,
+    event_classes,
+    for_each,
+    model_of,
+    names_of,
+    number,
+    percent,
+    replicas_of,
+    time_of,
+    trace_from,
+)
+from quorate.quorums.assignment import Assignment
+from quorate.quorums.choices import constraints_of
+from quorate.quorums.cost import Workload
+from quorate.quorums.expressions import parse_system
+from quorate.quorums.failures import Group, Groups, Independent, Joint, Model
+from quorate.quorums.minimal import shown
+from quorate.quorums.search import Offer, Setting, candidates_of, plan
+from quorate.quorums.strategy import MissingSolver, best_strategy, check_solver
+from quorate.quorums.targets import Target, parse_target
+
+ROWS_SHOWN_MAX: Final = 20
+DEFAULT_UP: Final = "0.99"
+"""Where nothing is said about failures, that replicas are up as in Gifford's examples."""
+
+MixOption = Annotated[
+    str,
+    typer.Option(
+        "--mix", metavar="Enq=50,Deq=50", help="How often each operation (or outcome, as Deq/Empty) happens."
+    ),
+]
+LatencyOption = Annotated[
+    str,
+    typer.Option(
+        "--latency",
+        metavar="MS | r1=MS,…",
+        help="Milliseconds that answers take; 5:9/50:1 is 5 nine times, 50 once.",
+    ),
+]
+CapacityOption = Annotated[
+    str,
+    typer.Option(
+        "--capacity", metavar="N | r1=N,…", help="Quorum accesses that a replica serves in a second (1)."
+    ),
+]
+TargetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target",
+        metavar="TARGET",
+        help="As 'Enq >= 99.99%', 'Deq p50 <= 20ms', 'Deq resilience >= 1', 'capacity >= 2000', 'messages <= 6'; repeat it.",
+    ),
+]
+
+
+@reported
+def plan_command(
+    type_name: TypeArgument,
+    mix: MixOption,
+    replicas: ReplicasOption = DEFAULT_REPLICAS,
+    names: Annotated[
+        str, typer.Option("--names", metavar="a,b,…", help="The replicas' names, instead of -n.")
+    ] = "",
+    votes_max: Annotated[
+        int, typer.Option("--votes-max", min=1, max=10, help="Try 0 to so many votes each.")
+    ] = 2,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--system", metavar="READS", help="Try this system and its dual, too, as 'a*b + c*d'; repeat it."
+        ),
+    ] = None,
+    up: UpOption = "",
+    group: GroupsOption = None,
+    trace: TraceOption = None,
+    latency: LatencyOption = "",
+    capacity: CapacityOption = "",
+    target: TargetOption = None,
+    dead: Annotated[
+        str, typer.Option("--dead", metavar="r1,…", help="Replicas known to be down: plan anew.")
+    ] = "",
+    rule: RuleOption = "inclusion",
+    operations: OperationsOption = "",
+    ordering: OrderingOption = "clock",
+    replication: ReplicationOption = "typed",
+    rows: Annotated[int, typer.Option("--rows", min=1, help="Show at most so many.")] = ROWS_SHOWN_MAX,
+    as_json: AsJson = False,
+) -> None:
+    """Votes, choices and systems for a mix of operations: all those that meet the targets and that no other beats.
+
+    Weighed are the availability of each operation, the load of the busiest replica, messages, round trips, and the
+    median time if --latency is given. Load and capacity need scipy (the extra `plan`).
+    """
+    known = names_of(names) or list(replicas_of(replicas, ""))
+    specification = type_named(type_name)
+    constraints = constraints_of(
+        specification, names_of(operations), ordering=ordering, replication=replication
+    )
+    shares = event_classes(specification, by_name(mix, "--mix", number), "--mix")
+    up_trace = trace_from(trace, known) if isinstance(trace, Path) else None
+    capacities = {
+        name: float(each) for name, each in for_each(capacity or "1", "--capacity", known, number).items()
+    }
+    setting = Setting(
+        constraints,
+        tuple(known),
+        shares,
+        _rounded(
+            model_of(up or ("1" if group else DEFAULT_UP), group or (), up_trace, known)
+            if up_trace is None
+            else up_trace.joint()
+        ),
+        Workload(
+            ((1.0, shares),),
+            capacities,
+            capacities,
+            for_each(latency, "--latency", known, time_of) if latency else {},
+        ),
+        frozenset(_dead(dead, known)),
+        has_loads=_has_solver(),
+    )
+    targets = [parse_target(text, setting.operations) for text in target or ()]
+    _check_targets(targets, setting)
+    offers = plan(
+        setting,
+        candidates_of(
+            setting, votes_max=votes_max, rule=rule, systems=[parse_system(each) for each in system or ()]
+        ),
+        targets,
+    )
+    if as_json:
+        answer(True, _as_json(setting, offers[:rows], len(offers)))
+    else:
+        _show(setting, offers, rows)
+
+
+def _rounded(model: Model[Fraction] | None) -> Model[float]:
+    """The search measures thousands of candidates: in floats, whose error is below 1e-12."""
+    match model:
+        case Joint(weights):
+            return Joint({up: float(weight) for up, weight in weights.items()})
+        case Groups(up, groups):
+            single = tuple(Group(each.name, each.members, float(each.up)) for each in groups)
+            return Groups({name: float(p) for name, p in up.items()}, single)
+        case Independent(up):
+            return Independent({name: float(p) for name, p in up.items()})
+    raise Usage("say how replicas fail: --p, --group or --trace")
+
+
+def _dead(text: str, known: Sequence[str]) -> list[str]:
+    dead = names_of(text) or []
+    for name in dead:
+        if name not in known:
+            raise Usage(f"--dead: unknown replica {name!r}; known are {', '.join(known)}")
+    return dead
+
+
+def _has_solver() -> bool:
+    try:
+        check_solver()
+    except MissingSolver as error:
+        say(f"quorate: without load, capacity and messages: {error}")
+        return False
+    return True
+
+
+def _check_targets(targets: Sequence[Target], setting: Setting) -> None:
+    for target in targets:
+        if target.is_cost and not setting.has_loads:
+            raise Usage(f"the target on {target.figure} needs scipy: pip install 'quorate[plan]'")
+        if target.figure in ("p50", "p99") and not setting.workload.times:
+            raise Usage(f"the target on {target.figure} needs answer times: give --latency")
+
+
+def _as_json(setting: Setting, offers: Sequence[Offer], count: int) -> dict[str, Any]:
+    return {
+        "type": setting.constraints.type_name,
+        "replicas": list(setting.replicas),
+        "dead": sorted(setting.dead),
+        "mix": {name: float(share) for name, share in setting.mix.items()},
+        "found": count,
+        "offers": [_offer_as_json(setting, offer) for offer in offers],
+    }
+
+
+def _offer_as_json(setting: Setting, offer: Offer) -> dict[str, Any]:
+    assignment = offer.assignment
+    return {
+        "label": assignment.label,
+        "initial": {name: str(system) for name, system in assignment.initials.items()},
+        "final": {name: str(system) for name, system in assignment.finals.items()},
+        "availability": dict(offer.availability),
+        "overall": offer.overall,
+        "resilience": dict(offer.resilience),
+        "rounds": offer.rounds,
+        "p50_ms": _finite(offer.p50_ms),
+        "p99_ms": _finite(offer.p99_ms),
+        "load": offer.load,
+        "capacity": offer.capacity,
+        "messages": offer.messages,
+        "strategy": _strategy(setting, assignment) if setting.has_loads else None,
+    }
+
+
+def _finite(times: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: None if time == float("inf") else time for name, time in times.items()}
+
+
+def _strategy(setting: Setting, assignment: Assignment) -> list[dict[str, Any]]:
+    found = best_strategy(assignment, setting.workload)
+    return [
+        {
+            "of": access.of,
+            "quorum": "final" if access.is_final else "initial",
+            "ask": sorted(replicas),
+            "share": share,
+        }
+        for access, draw in found.draws.items()
+        for replicas, share in draw
+    ]
+
+
+def _show(setting: Setting, offers: Sequence[Offer], rows: int) -> None:
+    out = console()
+    if not offers:
+        out.print(
+            "No candidate meets all targets: lower one, or give more --votes-max, --system or replicas."
+        )
+        return
+    table = Table(box=box.SIMPLE_HEAVY)
+    times = setting.operations if setting.workload.times else ()
+    titles = ["", *(f"{each} up" for each in setting.operations), *(f"{each} p50" for each in times)]
+    titles += ["capacity", "messages"] if setting.has_loads else []
+    for title in [*titles, "rounds"]:
+        table.add_column(title, overflow="fold")
+    for index, offer in enumerate(offers[:rows], 1):
+        cells = [percent(offer.availability[each]) for each in setting.operations]
+        cells += [f"{offer.p50_ms[each]:.4g} ms" for each in times]
+        if setting.has_loads:
+            cells += [f"{offer.capacity:.4g}/s", f"{offer.messages:.3g}"]
+        table.add_row(str(index), *cells, f"{offer.rounds:.3g}")
+    out.print(table)
+    for index, offer in enumerate(offers[:rows], 1):
+        out.print(escape(f"{index:>3}  {offer.assignment.label}"))
+    if len(offers) > rows:
+        out.print(
+            f"{len(offers) - rows} more that none beats: --rows {len(offers)} shows all; --target narrows."
+        )
+    if setting.has_loads:
+        out.print("The first one's busiest replica does least when these are asked:")
+        for line in _strategy_lines(setting, offers[0].assignment):
+            out.print("  " + escape(line))
+
+
+def _strategy_lines(setting: Setting, assignment: Assignment) -> list[str]:
+    of_access: dict[str, list[str]] = {}
+    for row in _strategy(setting, assignment):
+        label = f"{row['of']} {row['quorum']}"
+        of_access.setdefault(label, []).append(f"{shown(row['ask'])} {row['share']:.0%}")
+    return [f"{label}: " + ", ".join(sorted(asked)) for label, asked in of_access.items()]
