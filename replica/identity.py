@@ -16,8 +16,11 @@ import msgspec
 from msgspec import Struct
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.replica import database
-from quorate.replica.database import SCHEMA_VERSION, Database, StorageFailed, make_private
+from quorate.replica import tables
+from quorate.replica.database import Database, StorageFailed, make_private
+from quorate.replica.records import with_sum
+from quorate.replica.soundness import damage_in
+from quorate.replica.tables import SCHEMA_VERSION
 from quorate.timestamps.timestamp import ZERO
 
 DATABASE_FILE: Final = "replica.sqlite3"
@@ -193,8 +196,8 @@ def _create(path: Path, identity: Identity) -> Database:
 def _create_tables(opened: Database, identity: Identity) -> None:
     opened.create_tables()
     names = identity.__struct_fields__
-    opened.write(database.PUT_META, *((name, str(getattr(identity, name))) for name in names))
-    opened.write(database.NEW_COUNTERS, (1, 0, ZERO, ZERO))
+    opened.write(tables.PUT_META, *((name, str(getattr(identity, name))) for name in names))
+    opened.write(tables.NEW_COUNTERS, (1, *with_sum(0, ZERO, ZERO, 0)))
     opened.commit()
 
 
@@ -202,13 +205,15 @@ def _open_database(file: Path) -> Database | None:
     """None without a file, and for one whose making was cut off: it has no tables, and nobody voted from it."""
     if not file.exists():
         return None
+    _refuse_emptied(file)
     try:
         opened = Database(file)
-        problem = opened.check()
+        problem = damage_in(opened)
         is_empty = opened.is_empty()
         opened.commit()
     except StorageFailed as error:
-        raise FolderRefused(f"{file} cannot be opened: {error}. {_DAMAGED}") from error
+        advice = _LATER if error.passing else _DAMAGED
+        raise FolderRefused(f"{file} cannot be opened: {error}. {advice}") from error
     if problem is not None:
         opened.close()
         raise FolderRefused(f"{file} is damaged: {problem}. {_DAMAGED}")
@@ -218,12 +223,20 @@ def _open_database(file: Path) -> Database | None:
     return opened
 
 
+def _refuse_emptied(file: Path) -> None:
+    """SQLite takes an empty file for a new database, and deletes the log beside it, the only copy of what is in there."""
+    log = file.with_name(file.name + "-wal")
+    if file.stat().st_size == 0 and log.exists() and log.stat().st_size > 0:
+        raise FolderRefused(f"{file} is damaged: it is empty, and its write-ahead log is not. {_DAMAGED}")
+
+
+_LATER: Final = "Make room on the disk, or end what holds the file, and start again"
 _DAMAGED: Final = "Do not delete it: this replica's promises are in it. Repair the disk, or stop all replicas and use `quorate replace`"
 
 
 def _identity_in(opened: Database, path: Path) -> Identity:
     try:
-        meta = dict(opened.all(database.GET_META))
+        meta = dict(opened.all(tables.GET_META))
         opened.commit()
         return msgspec.convert(meta, Identity, strict=False)
     except (StorageFailed, msgspec.ValidationError):
@@ -236,8 +249,10 @@ def _read_identity(path: Path) -> Identity | None:
         return msgspec.json.decode(file.read_bytes(), type=Identity)
     except FileNotFoundError:
         return None
-    except (OSError, msgspec.DecodeError) as error:
-        raise FolderRefused(f"{file} cannot be read: {error}") from None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FolderRefused(
+            f"{file} cannot be read: {error}. If {DATABASE_FILE} is beside it, remove it and start again: it is made anew"
+        ) from None
 
 
 def _write_identity(path: Path, identity: Identity) -> None:

@@ -13,9 +13,11 @@ import msgspec
 from quorate.adts.catalogue import adt_of
 from quorate.adts.log import Entry
 from quorate.api_specs.messages import Row
-from quorate.replica import database
+from quorate.replica import tables
 from quorate.replica.database import Database, StorageFailed
+from quorate.replica.mark import Mark
 from quorate.replica.ports import Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.records import blob_of, row_of, state_of, with_sum, without_sum
 from quorate.timestamps.ballot import turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
@@ -25,12 +27,9 @@ TIMESTAMPS_CACHED_MAX: Final = 500_000
 RECENT_MAX: Final = 1000
 """Timestamps of its newest rows that a cached object remembers."""
 
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(ObjectState).decode
-
 
 class _Object:
-    """What is known about an object without asking the database.
+    """What is known about an object without asking the tables.
 
     `recent` holds the timestamp of every row above `recent_above`, so that the usual question, whether a new timestamp
     has a row already, needs no query.
@@ -71,17 +70,19 @@ class Store:
         self._recent_cached = 0
         self._rows: list[tuple[Any, ...]] = []
         self._marks: dict[tuple[int, Timestamp], None] = {}
-        self._states: dict[str, _Object] = {}
+        self._states: dict[str, tuple[int, ObjectState]] = {}
         self._collected: dict[str, Timestamp] = {}
         self._deleted: dict[str, None] = {}
         self.collected: dict[str, Timestamp] = {}
         self.deleted: dict[str, None] = {}
+        self._mark: Final = Mark(opened.path)
         self._load_counters()
 
     def _load_counters(self) -> None:
-        self._arrival, self._clock, self._floor = self._database.one(database.GET_COUNTERS)
-        (self._last_number,) = self._database.one(database.LAST_OBJECT)
+        counters = without_sum("its counters", self._database.one(tables.GET_COUNTERS))
+        self._arrival, self._clock, self._floor, self._commits = counters
         self._counters = (self._arrival, self._clock, self._floor)
+        (self._last_number,) = self._database.one(tables.LAST_OBJECT)
         self._database.commit()
 
     @property
@@ -105,7 +106,7 @@ class Store:
         found = here.recent.intersection(timestamps)
         old = [timestamp for timestamp in timestamps if timestamp <= here.recent_above]
         if old:
-            found.update(row[0] for row in self._ask(database.STORED, here, _listed(old)))
+            found.update(row[0] for row in self._ask(tables.STORED, here, _listed(old)))
         return found
 
     def arrivals(
@@ -114,20 +115,22 @@ class Store:
         """See `Log`."""
         if since >= self._arrival:
             return []
-        found = self._ask(database.ARRIVALS, self._object(name), since, after, upto, limit)
-        return [(arrival, _row(*row)) for arrival, *row in found]
+        here = self._object(name)
+        found = self._ask(tables.ARRIVALS, here, since, after, upto, limit)
+        return [(row[1], row_of(here.number, row)) for row in found]
 
     def rows(self, name: str, after: Timestamp, limit: int) -> list[Row]:
         """See `Log`."""
         here = self._object(name)
         if after >= here.recent_above and not any(timestamp > after for timestamp in here.recent):
             return []
-        return [_row(*row) for row in self._ask(database.ABOVE, here, after, limit)]
+        return [row_of(here.number, row) for row in self._ask(tables.ABOVE, here, after, limit)]
 
     def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
         """See `Log`."""
-        found = self._ask(database.NEWEST, self._object(name), after, limit)
-        return [_row(*row) for row in reversed(found)]
+        here = self._object(name)
+        found = self._ask(tables.NEWEST, here, after, limit)
+        return [row_of(here.number, row) for row in reversed(found)]
 
     def nth(self, name: str, after: Timestamp, n: int) -> Timestamp | None:
         """See `Log`."""
@@ -135,7 +138,7 @@ class Store:
         if after >= here.recent_above:
             above = sorted(timestamp for timestamp in here.recent if timestamp > after)
             return above[min(n, len(above)) - 1] if above else None
-        found = self._ask(database.NTH, here, after, n - 1) or self._ask(database.LAST_ABOVE, here, after)
+        found = self._ask(tables.NTH, here, after, n - 1) or self._ask(tables.LAST_ABOVE, here, after)
         return None if found[0][0] is None else Timestamp(found[0][0])
 
     def below(self, name: str, timestamp: Timestamp) -> Timestamp | None:
@@ -144,13 +147,13 @@ class Store:
         recent = max((known for known in here.recent if known < timestamp), default=None)
         if recent is not None or here.recent_above == ZERO:
             return recent
-        found = self._ask(database.BELOW, here, timestamp)[0][0]
+        found = self._ask(tables.BELOW, here, timestamp)[0][0]
         return None if found is None else Timestamp(found)
 
     def wanted(self, name: str, timestamps: Sequence[Timestamp]) -> list[Row]:
         """See `Log`."""
-        found = self._ask(database.WANTED, self._object(name), _listed(timestamps))
-        return [_row(*row) for row in found]
+        here = self._object(name)
+        return [row_of(here.number, row) for row in self._ask(tables.WANTED, here, _listed(timestamps))]
 
     def arrival(self) -> int:
         """See `Log`."""
@@ -158,35 +161,37 @@ class Store:
 
     def events(self, name: str) -> list[tuple[Timestamp, str]]:
         """See `Log`."""
-        return [(Timestamp(t), event) for t, event in self._ask(database.GET_EVENTS, self._object(name))]
+        here = self._object(name)
+        found = [without_sum(f"an event of {name}", row) for row in self._ask(tables.GET_EVENTS, here)]
+        return [(Timestamp(t), event) for _, t, event in found]
 
     def names(self, prefix: str, after: str, limit: int) -> list[str]:
         """See `Log`."""
         self._flush()
         end = prefix + "\U0010ffff"
-        return [name for (name,) in self._database.all(database.NAMES, (after, prefix, end, limit))]
+        return [name for (name,) in self._database.all(tables.NAMES, (after, prefix, end, limit))]
 
     def count(self) -> int:
         """The number of objects."""
         self._flush()
-        return int(self._database.one(database.COUNT_OBJECTS)[0])
+        return int(self._database.one(tables.COUNT_OBJECTS)[0])
 
     def states(self, after: int, limit: int) -> list[tuple[int, ObjectState]]:
         """Objects numbered above `after`, in that order; the numbers mean nothing else."""
         self._flush()
-        found = self._database.all(database.STATES, (after, limit))
-        return [(number, _decode(blob)) for number, _, blob in found]
+        found = self._database.all(tables.STATES, (after, limit))
+        return [(number, state_of(number, name, blob)) for number, name, blob in found]
 
     def _object(self, name: str) -> _Object:
         here = self._objects.get(name)
         if here is not None:
             self._objects.move_to_end(name)
             return here
-        found = self._database.one(database.GET_OBJECT, (name,))
+        found = self._database.one(tables.GET_OBJECT, (name,))
         here = (
             _Object(0, None, ZERO)
             if found is None
-            else _Object(found[0], _decode(found[1]), found[2] or ZERO)
+            else _Object(found[0], state_of(found[0], name, found[1]), found[2] or ZERO)
         )
         self._objects[name] = here
         if len(self._objects) > OBJECTS_CACHED_MAX or self._recent_cached > TIMESTAMPS_CACHED_MAX:
@@ -229,7 +234,8 @@ class Store:
                 case PutEvent():
                     here = self._numbered(effect.name)
                     self._note(effect.t)
-                    self._database.write(database.PUT_EVENT, (here.number, effect.t, effect.event))
+                    event = (here.number, effect.t, effect.event)
+                    self._database.write(tables.PUT_EVENT, with_sum(*event))
                 case Forget():
                     self._forget(effect)
 
@@ -239,7 +245,7 @@ class Store:
         self._note(entry.t)
         if (here.number, entry.t) in self._marks:
             self._flush_rows()  # A mark says nothing about a row that came after it.
-        self._rows.append((here.number, entry.t, self._arrival, entry.id, entry.value))
+        self._rows.append(with_sum(here.number, entry.t, self._arrival, entry.id, entry.value))
         if entry.value is None:
             self._deleted[name] = None
         before = len(here.recent)
@@ -251,7 +257,7 @@ class Store:
         if state.collected > (ZERO if here.state is None else here.state.collected):
             self._collected[state.name] = state.collected
         here.state = state
-        self._states[state.name] = here
+        self._states[state.name] = (here.number, state)
         summary = state.summary
         if summary.value is None and summary.horizon > ZERO and adt_of(state.name) == "dictionary":
             self._deleted[state.name] = None
@@ -273,7 +279,7 @@ class Store:
     def _forget(self, effect: Forget) -> None:
         self._flush()
         number = self._object(effect.name).number
-        for sql in (database.DELETE_OBJECT, database.DELETE_LOG, database.DELETE_EVENTS):
+        for sql in (tables.DELETE_OBJECT, tables.DELETE_LOG, tables.DELETE_EVENTS):
             self._database.write(sql, (number,))
         self._recent_cached -= len(self._objects.pop(effect.name).recent)
         self.raise_floor(effect.floor)
@@ -285,17 +291,19 @@ class Store:
 
     def _flush_rows(self) -> None:
         if self._rows:
-            self._database.write(database.PUT_ROW, *self._rows)
+            self._database.write(tables.PUT_ROW, *self._rows)
             self._rows = []
         if self._marks:
-            self._database.write(database.MARK_COMPLETE, *self._marks)
+            self._database.write(tables.MARK_COMPLETE, *self._marks)
             self._marks = {}
 
     def _flush(self) -> None:
         self._flush_rows()
         if self._states:
-            changed = [(here.number, name, _encode(here.state)) for name, here in self._states.items()]
-            self._database.write(database.PUT_OBJECT, *changed)
+            changed = [
+                (number, name, blob_of(number, state)) for name, (number, state) in self._states.items()
+            ]
+            self._database.write(tables.PUT_OBJECT, *changed)
             self._states = {}
 
     def delete_upto(self, name: str, upto: Timestamp, limit: int) -> tuple[int, bool]:
@@ -303,9 +311,9 @@ class Store:
         here = self._object(name)
         if here.number == 0:
             return 0, False
-        cut = self._ask(database.NTH_UPTO, here, upto, limit - 1)
+        cut = self._ask(tables.NTH_UPTO, here, upto, limit - 1)
         last = Timestamp(cut[0][0]) if cut else upto
-        deleted = self._database.write(database.DELETE_UPTO, (here.number, last))
+        deleted = self._database.write(tables.DELETE_UPTO, (here.number, last))
         before = len(here.recent)
         here.drop(last)
         self._recent_cached += len(here.recent) - before
@@ -317,14 +325,21 @@ class Store:
         """Make everything since the last commit durable; returns when it is on disk."""
         self._flush()
         counters = (self._arrival, self._clock, self._floor)
-        if counters != self._counters:
-            self._database.write(database.PUT_COUNTERS, counters)
+        if self._database.wrote or counters != self._counters:
+            self.touch()
         self._database.commit()
         self._counters = counters
+        self._mark.write(self._commits)
         for noted, passed_on in ((self._collected, self.collected), (self._deleted, self.deleted)):
             if noted:
                 passed_on.update(noted)  # type: ignore[arg-type]
                 noted.clear()
+
+    def touch(self) -> None:
+        """Make the transaction one that writes, if only that there was one more."""
+        self._commits += 1
+        counters = (self._arrival, self._clock, self._floor, self._commits)
+        self._database.write(tables.PUT_COUNTERS, with_sum(*counters))
 
     def rollback(self) -> None:
         """Undo everything since the last commit, and trust no cache."""
@@ -350,20 +365,17 @@ class Store:
 
     def close(self) -> None:
         """Close the files; what was not committed is undone."""
+        self._mark.close()
         self._database.rollback()
         self._database.close()
 
 
-_NO_ROWS: Final = {database.LAST_ABOVE: ((None,),), database.BELOW: ((None,),)}
+_NO_ROWS: Final = {tables.LAST_ABOVE: ((None,),), tables.BELOW: ((None,),)}
 """The answers about an object without a log, where they are not simply empty."""
 
 
 def _listed(timestamps: Sequence[Timestamp]) -> str:
     return msgspec.json.encode(list(timestamps)).decode()
-
-
-def _row(t: str, entry_id: str, value: Any, complete: int) -> Row:
-    return Row(Entry(entry_id, Timestamp(t), value), bool(complete))
 
 
 __all__ = ["StorageFailed", "Store"]

@@ -1,0 +1,267 @@
+"""The tables of a replica's database and the statements on them, built with SQLAlchemy Core and compiled once, at import.
+
+Owns all SQL that names a table, and the version of it all. Must not know what a row means, nor run anything: `database`
+does. Running a compiled statement costs little more than the driver itself, which matters because every request of every
+client passes here.
+"""
+
+from typing import Final
+
+from sqlalchemy import (
+    BindParameter,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.sql import Executable
+
+SCHEMA_VERSION: Final = 2
+
+_METADATA = MetaData()
+
+# SQLite compares TEXT byte by byte (BINARY) unless told otherwise, which is how timestamps sort.
+OBJECTS = Table(
+    "objects",
+    _METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("state", LargeBinary, nullable=False),
+)
+ROWS = Table(
+    "rows",
+    _METADATA,
+    Column("object", Integer, primary_key=True),
+    Column("t", Text, primary_key=True),
+    Column("arrival", Integer, nullable=False),
+    Column("id", Text, nullable=False),
+    Column("value", Text),
+    Column("complete", Integer, nullable=False, server_default="0"),
+    Column("sum", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+_ROWS_BY_ARRIVAL = Index("rows_by_arrival", ROWS.c.object, ROWS.c.arrival)
+EVENTS = Table(
+    "events",
+    _METADATA,
+    Column("object", Integer, primary_key=True),
+    Column("t", Text, primary_key=True),
+    Column("event", Text, nullable=False),
+    Column("sum", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+# One row: what changes with nearly every transaction.
+COUNTERS = Table(
+    "counters",
+    _METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("arrival", Integer, nullable=False),
+    Column("clock", Text, nullable=False),
+    Column("floor", Text, nullable=False),
+    Column("commits", Integer, nullable=False),
+    Column("sum", Integer, nullable=False),
+)
+META = Table(
+    "meta",
+    _METADATA,
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+
+def _sql(statement: Executable, *names: str) -> str:
+    """`statement` as SQL text whose question marks take parameters in the order of `names`."""
+    compiled = statement.compile(dialect=sqlite.dialect(paramstyle="qmark"))  # type: ignore[attr-defined]
+    assert tuple(compiled.positiontup) == names, f"{compiled}: {compiled.positiontup}"
+    return str(compiled)
+
+
+def _integer(name: str) -> BindParameter[int]:
+    return bindparam(name, type_=Integer)
+
+
+def _text(name: str) -> BindParameter[str]:
+    return bindparam(name, type_=Text)
+
+
+COMPLETE: Final = 1 << 32
+"""What the sum of a row grows by when the row is marked complete."""
+
+_ZERO = literal_column("0", Integer)
+_ONE = literal_column("1", Integer)
+_row = (ROWS.c.t, ROWS.c.arrival, ROWS.c.id, ROWS.c.value, ROWS.c.complete, ROWS.c.sum)
+_is_object = ROWS.c.object == _integer("object")
+_is_listed = ROWS.c.t.in_(select(func.json_each(_text("list")).table_valued("value").c.value))
+_upsert = sqlite.insert(OBJECTS)
+
+_counters = (COUNTERS.c.arrival, COUNTERS.c.clock, COUNTERS.c.floor, COUNTERS.c.commits)
+GET_COUNTERS: Final = _sql(select(*_counters, COUNTERS.c.sum))
+PUT_COUNTERS: Final = _sql(
+    update(COUNTERS).values(
+        arrival=_integer("rows"),
+        clock=_text("highest"),
+        floor=_text("least"),
+        commits=_integer("commits_made"),
+        sum=_integer("new_sum"),
+    ),
+    "rows",
+    "highest",
+    "least",
+    "commits_made",
+    "new_sum",
+)
+NEW_COUNTERS: Final = _sql(insert(COUNTERS), "id", "arrival", "clock", "floor", "commits", "sum")
+GET_META: Final = _sql(select(META.c.name, META.c.value))
+PUT_META: Final = _sql(insert(META), "name", "value")
+COUNT_OBJECTS: Final = _sql(select(func.count()).select_from(OBJECTS))
+LAST_OBJECT: Final = _sql(select(func.coalesce(func.max(OBJECTS.c.id), _ZERO)))
+GET_OBJECT: Final = _sql(
+    select(
+        OBJECTS.c.id,
+        OBJECTS.c.state,
+        select(func.max(ROWS.c.t)).where(ROWS.c.object == OBJECTS.c.id).scalar_subquery(),
+    ).where(OBJECTS.c.name == _text("name")),
+    "name",
+)
+PUT_OBJECT: Final = _sql(
+    _upsert.on_conflict_do_update(index_elements=["id"], set_={"state": _upsert.excluded.state}),
+    "id",
+    "name",
+    "state",
+)
+DELETE_OBJECT: Final = _sql(delete(OBJECTS).where(OBJECTS.c.id == _integer("object")), "object")
+DELETE_LOG: Final = _sql(delete(ROWS).where(_is_object), "object")
+DELETE_EVENTS: Final = _sql(delete(EVENTS).where(EVENTS.c.object == _integer("object")), "object")
+NAMES: Final = _sql(
+    select(OBJECTS.c.name)
+    .where(OBJECTS.c.name > _text("after"), OBJECTS.c.name >= _text("prefix"), OBJECTS.c.name < _text("end"))
+    .order_by(OBJECTS.c.name)
+    .limit(_integer("limit"))
+    .offset(_ZERO),
+    "after",
+    "prefix",
+    "end",
+    "limit",
+)
+STATES: Final = _sql(
+    select(OBJECTS.c.id, OBJECTS.c.name, OBJECTS.c.state)
+    .where(OBJECTS.c.id > _integer("after"))
+    .order_by(OBJECTS.c.id)
+    .limit(_integer("limit"))
+    .offset(_ZERO),
+    "after",
+    "limit",
+)
+PUT_ROW: Final = _sql(
+    insert(ROWS).values(
+        {name: bindparam(f"new_{name}") for name in ("object", "t", "arrival", "id", "value", "sum")}
+    ),
+    *(f"new_{name}" for name in ("object", "t", "arrival", "id", "value", "sum")),
+)
+MARK_COMPLETE: Final = _sql(
+    update(ROWS)
+    .values(complete=_ONE, sum=ROWS.c.sum + literal_column(str(COMPLETE), Integer))
+    .where(_is_object, ROWS.c.t == _text("at"), ROWS.c.complete == _ZERO),
+    "object",
+    "at",
+)
+STORED: Final = _sql(select(ROWS.c.t).where(_is_object, _is_listed), "object", "list")
+WANTED: Final = _sql(select(*_row).where(_is_object, _is_listed), "object", "list")
+ARRIVALS: Final = _sql(
+    select(*_row)
+    .where(_is_object, ROWS.c.arrival > _integer("since"))
+    # The plus keeps SQLite from walking the range of timestamps, which may be the whole log.
+    .where(literal_column("+rows.t", Text) > _text("after"), literal_column("+rows.t", Text) <= _text("upto"))
+    .order_by(ROWS.c.arrival)
+    .limit(_integer("limit"))
+    .offset(_ZERO),
+    "object",
+    "since",
+    "after",
+    "upto",
+    "limit",
+)
+ABOVE: Final = _sql(
+    select(*_row)
+    .where(_is_object, ROWS.c.t > _text("after"))
+    .order_by(ROWS.c.t)
+    .limit(_integer("limit"))
+    .offset(_ZERO),
+    "object",
+    "after",
+    "limit",
+)
+NTH: Final = _sql(
+    select(ROWS.c.t)
+    .where(_is_object, ROWS.c.t > _text("after"))
+    .order_by(ROWS.c.t)
+    .limit(_ONE)
+    .offset(_integer("skipped")),
+    "object",
+    "after",
+    "skipped",
+)
+NEWEST: Final = _sql(
+    select(*_row)
+    .where(_is_object, ROWS.c.t > _text("after"))
+    .order_by(ROWS.c.t.desc())
+    .limit(_integer("limit"))
+    .offset(_ZERO),
+    "object",
+    "after",
+    "limit",
+)
+LAST_ABOVE: Final = _sql(
+    select(func.max(ROWS.c.t)).where(_is_object, ROWS.c.t > _text("after")), "object", "after"
+)
+BELOW: Final = _sql(select(func.max(ROWS.c.t)).where(_is_object, ROWS.c.t < _text("upto")), "object", "upto")
+# What is deleted at a time: the oldest rows up to a limit.
+NTH_UPTO: Final = _sql(
+    select(ROWS.c.t)
+    .where(_is_object, ROWS.c.t <= _text("upto"))
+    .order_by(ROWS.c.t)
+    .limit(_ONE)
+    .offset(_integer("skipped")),
+    "object",
+    "upto",
+    "skipped",
+)
+DELETE_UPTO: Final = _sql(delete(ROWS).where(_is_object, ROWS.c.t <= _text("upto")), "object", "upto")
+PUT_EVENT: Final = _sql(
+    insert(EVENTS)
+    .prefix_with("OR REPLACE")
+    .values({name: bindparam(f"new_{name}") for name in ("object", "t", "event", "sum")}),
+    "new_object",
+    "new_t",
+    "new_event",
+    "new_sum",
+)
+GET_EVENTS: Final = _sql(
+    select(EVENTS.c.object, EVENTS.c.t, EVENTS.c.event, EVENTS.c.sum)
+    .where(EVENTS.c.object == _integer("object"))
+    .order_by(EVENTS.c.t),
+    "object",
+)
+
+# All of it, to see at the start whether it is sound.
+ALL_OBJECTS: Final = _sql(select(OBJECTS.c.id, OBJECTS.c.name, OBJECTS.c.state))
+ALL_ROWS: Final = _sql(select(ROWS.c.object, *_row))
+ALL_EVENTS: Final = _sql(select(EVENTS.c.object, EVENTS.c.t, EVENTS.c.event, EVENTS.c.sum))
+
+CREATE: Final = (
+    *(str(CreateTable(table).compile(dialect=sqlite.dialect())).strip() for table in _METADATA.sorted_tables),
+    str(CreateIndex(_ROWS_BY_ARRIVAL).compile(dialect=sqlite.dialect())),
+)
+"""Makes the tables. The database keeps these texts, so that damage to them shows."""
