@@ -1,7 +1,6 @@
-"""One open SQLite file, through SQLAlchemy Core.
+"""One open SQLite file, through SQLAlchemy Core: transactions, pragmas, errors.
 
-Owns the connection, its pragmas, transactions and the errors of the driver; with `tables`, everything SQL. Must not
-know what a row means.
+Owns the connection: no other module knows pragmas or the errors of a driver. Must not know what a row means.
 """
 
 import contextlib
@@ -15,7 +14,7 @@ from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
-from quorate.replica.tables import CREATE
+from quorate.replica.statements import CREATE
 
 BUSY_TIMEOUT_S: Final = 5
 WAL_BYTES_MAX: Final = 16 * 1024 * 1024

@@ -16,11 +16,11 @@ import msgspec
 from msgspec import Struct
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.replica import tables
+from quorate.replica import statements
 from quorate.replica.database import Database, StorageFailed, make_private
 from quorate.replica.records import with_sum
 from quorate.replica.soundness import damage_in
-from quorate.replica.tables import SCHEMA_VERSION
+from quorate.replica.statements import SCHEMA_VERSION
 from quorate.timestamps.timestamp import ZERO
 
 DATABASE_FILE: Final = "replica.sqlite3"
@@ -172,6 +172,11 @@ def _check(path: Path, found: Identity, document: ClusterDocument, replica: Repl
             f"{path} was written by a newer release (schema {found.schema}, this one knows {SCHEMA_VERSION}): "
             "install that release again"
         )
+    if found.schema < SCHEMA_VERSION:
+        raise FolderRefused(
+            f"{path} was written before the first release (schema {found.schema}), which this one does not read: "
+            f"start with an empty folder for every replica"
+        )
     if found.cluster != document.name:
         raise FolderRefused(f"{path} belongs to cluster {found.cluster!r}, not to {document.name!r}")
     if found.replica != replica.id:
@@ -196,8 +201,8 @@ def _create(path: Path, identity: Identity) -> Database:
 def _create_tables(opened: Database, identity: Identity) -> None:
     opened.create_tables()
     names = identity.__struct_fields__
-    opened.write(tables.PUT_META, *((name, str(getattr(identity, name))) for name in names))
-    opened.write(tables.NEW_COUNTERS, (1, *with_sum(0, ZERO, ZERO, 0)))
+    opened.write(statements.PUT_META, *((name, str(getattr(identity, name))) for name in names))
+    opened.write(statements.NEW_COUNTERS, (1, *with_sum(0, ZERO, ZERO, 0)))
     opened.commit()
 
 
@@ -236,7 +241,7 @@ _DAMAGED: Final = "Do not delete it: this replica's promises are in it. Repair t
 
 def _identity_in(opened: Database, path: Path) -> Identity:
     try:
-        meta = dict(opened.all(tables.GET_META))
+        meta = dict(opened.all(statements.GET_META))
         opened.commit()
         return msgspec.convert(meta, Identity, strict=False)
     except (StorageFailed, msgspec.ValidationError):

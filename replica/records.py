@@ -15,7 +15,7 @@ from quorate.adts.log import Entry
 from quorate.api_specs.messages import Row
 from quorate.replica.database import StorageFailed
 from quorate.replica.ports import ObjectState
-from quorate.replica.tables import COMPLETE
+from quorate.replica.statements import COMPLETE
 from quorate.timestamps.timestamp import Timestamp
 
 _STATE_SUM_BYTES: Final = 4

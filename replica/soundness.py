@@ -4,7 +4,7 @@ Owns what is looked at before a replica votes. Reads all of it once; a replica t
 serve less, or something else, than it has acknowledged.
 """
 
-from quorate.replica import tables
+from quorate.replica import statements
 from quorate.replica.database import Database
 from quorate.replica.mark import Mark
 from quorate.replica.records import damaged, row_of, state_of, without_sum
@@ -18,17 +18,19 @@ def damage_in(opened: Database) -> str | None:
     problem = opened.check()
     if problem is not None or opened.is_empty():
         return problem
-    for number, name, blob in opened.each(tables.ALL_OBJECTS):
+    for number, name, blob in opened.each(statements.ALL_OBJECTS):
         state_of(number, name, blob)
-    for number, *columns in opened.each(tables.ALL_ROWS):
+    for number, *columns in opened.each(statements.ALL_ROWS):
         row_of(number, columns)
-    for columns in opened.each(tables.ALL_EVENTS):
+    for columns in opened.each(statements.ALL_EVENTS):
         without_sum(f"the event at {columns[1]}", columns)
+    for columns in opened.each(statements.GET_WITNESSES):
+        without_sum("what it saw of other stores", columns)
     return _lost_end(opened)
 
 
 def _lost_end(opened: Database) -> str | None:
-    counters = opened.one(tables.GET_COUNTERS)
+    counters = opened.one(statements.GET_COUNTERS)
     if counters is None:
         return "its counters are gone"
     *_, commits = without_sum("its counters", counters)

@@ -13,11 +13,12 @@ import msgspec
 from quorate.adts.catalogue import adt_of
 from quorate.adts.log import Entry
 from quorate.api_specs.messages import Row
-from quorate.replica import tables
+from quorate.replica import statements
 from quorate.replica.database import Database, StorageFailed
 from quorate.replica.mark import Mark
 from quorate.replica.ports import Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
 from quorate.replica.records import blob_of, row_of, state_of, with_sum, without_sum
+from quorate.replica.witness import Witness
 from quorate.timestamps.ballot import turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
@@ -29,7 +30,7 @@ RECENT_MAX: Final = 1000
 
 
 class _Object:
-    """What is known about an object without asking the tables.
+    """What is known about an object without asking the statements.
 
     `recent` holds the timestamp of every row above `recent_above`, so that the usual question, whether a new timestamp
     has a row already, needs no query.
@@ -79,16 +80,30 @@ class Store:
         self._load_counters()
 
     def _load_counters(self) -> None:
-        counters = without_sum("its counters", self._database.one(tables.GET_COUNTERS))
+        counters = without_sum("its counters", self._database.one(statements.GET_COUNTERS))
         self._arrival, self._clock, self._floor, self._commits = counters
         self._counters = (self._arrival, self._clock, self._floor)
-        (self._last_number,) = self._database.one(tables.LAST_OBJECT)
+        (self._last_number,) = self._database.one(statements.LAST_OBJECT)
         self._database.commit()
 
     @property
     def clock(self) -> Timestamp:
         """At or above every timestamp in the store."""
         return Timestamp(self._clock)
+
+    # What was seen of other replicas' stores; at most as many as the cluster document has replicas.
+
+    def witness(self, replica: str) -> Witness | None:
+        """The other replica's store as it was last seen."""
+        for columns in self._database.all(statements.GET_WITNESSES):
+            name, store, clock = without_sum("what it saw of other stores", columns)
+            if name == replica:
+                return Witness(store, clock)
+        return None
+
+    def put_witness(self, replica: str, seen: Witness) -> None:
+        """Remember what was seen of another replica's store, as part of the transaction."""
+        self._database.write(statements.PUT_WITNESS, with_sum(replica, seen.store, seen.clock))
 
     # Reads (`Log`)
 
@@ -106,7 +121,7 @@ class Store:
         found = here.recent.intersection(timestamps)
         old = [timestamp for timestamp in timestamps if timestamp <= here.recent_above]
         if old:
-            found.update(row[0] for row in self._ask(tables.STORED, here, _listed(old)))
+            found.update(row[0] for row in self._ask(statements.STORED, here, _listed(old)))
         return found
 
     def arrivals(
@@ -116,7 +131,7 @@ class Store:
         if since >= self._arrival:
             return []
         here = self._object(name)
-        found = self._ask(tables.ARRIVALS, here, since, after, upto, limit)
+        found = self._ask(statements.ARRIVALS, here, since, after, upto, limit)
         return [(row[1], row_of(here.number, row)) for row in found]
 
     def rows(self, name: str, after: Timestamp, limit: int) -> list[Row]:
@@ -124,12 +139,12 @@ class Store:
         here = self._object(name)
         if after >= here.recent_above and not any(timestamp > after for timestamp in here.recent):
             return []
-        return [row_of(here.number, row) for row in self._ask(tables.ABOVE, here, after, limit)]
+        return [row_of(here.number, row) for row in self._ask(statements.ABOVE, here, after, limit)]
 
     def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
         """See `Log`."""
         here = self._object(name)
-        found = self._ask(tables.NEWEST, here, after, limit)
+        found = self._ask(statements.NEWEST, here, after, limit)
         return [row_of(here.number, row) for row in reversed(found)]
 
     def nth(self, name: str, after: Timestamp, n: int) -> Timestamp | None:
@@ -138,7 +153,7 @@ class Store:
         if after >= here.recent_above:
             above = sorted(timestamp for timestamp in here.recent if timestamp > after)
             return above[min(n, len(above)) - 1] if above else None
-        found = self._ask(tables.NTH, here, after, n - 1) or self._ask(tables.LAST_ABOVE, here, after)
+        found = self._ask(statements.NTH, here, after, n - 1) or self._ask(statements.LAST_ABOVE, here, after)
         return None if found[0][0] is None else Timestamp(found[0][0])
 
     def below(self, name: str, timestamp: Timestamp) -> Timestamp | None:
@@ -147,13 +162,13 @@ class Store:
         recent = max((known for known in here.recent if known < timestamp), default=None)
         if recent is not None or here.recent_above == ZERO:
             return recent
-        found = self._ask(tables.BELOW, here, timestamp)[0][0]
+        found = self._ask(statements.BELOW, here, timestamp)[0][0]
         return None if found is None else Timestamp(found)
 
     def wanted(self, name: str, timestamps: Sequence[Timestamp]) -> list[Row]:
         """See `Log`."""
         here = self._object(name)
-        return [row_of(here.number, row) for row in self._ask(tables.WANTED, here, _listed(timestamps))]
+        return [row_of(here.number, row) for row in self._ask(statements.WANTED, here, _listed(timestamps))]
 
     def arrival(self) -> int:
         """See `Log`."""
@@ -162,24 +177,24 @@ class Store:
     def events(self, name: str) -> list[tuple[Timestamp, str]]:
         """See `Log`."""
         here = self._object(name)
-        found = [without_sum(f"an event of {name}", row) for row in self._ask(tables.GET_EVENTS, here)]
+        found = [without_sum(f"an event of {name}", row) for row in self._ask(statements.GET_EVENTS, here)]
         return [(Timestamp(t), event) for _, t, event in found]
 
     def names(self, prefix: str, after: str, limit: int) -> list[str]:
         """See `Log`."""
         self._flush()
         end = prefix + "\U0010ffff"
-        return [name for (name,) in self._database.all(tables.NAMES, (after, prefix, end, limit))]
+        return [name for (name,) in self._database.all(statements.NAMES, (after, prefix, end, limit))]
 
     def count(self) -> int:
         """The number of objects."""
         self._flush()
-        return int(self._database.one(tables.COUNT_OBJECTS)[0])
+        return int(self._database.one(statements.COUNT_OBJECTS)[0])
 
     def states(self, after: int, limit: int) -> list[tuple[int, ObjectState]]:
         """Objects numbered above `after`, in that order; the numbers mean nothing else."""
         self._flush()
-        found = self._database.all(tables.STATES, (after, limit))
+        found = self._database.all(statements.STATES, (after, limit))
         return [(number, state_of(number, name, blob)) for number, name, blob in found]
 
     def _object(self, name: str) -> _Object:
@@ -187,7 +202,7 @@ class Store:
         if here is not None:
             self._objects.move_to_end(name)
             return here
-        found = self._database.one(tables.GET_OBJECT, (name,))
+        found = self._database.one(statements.GET_OBJECT, (name,))
         here = (
             _Object(0, None, ZERO)
             if found is None
@@ -235,7 +250,7 @@ class Store:
                     here = self._numbered(effect.name)
                     self._note(effect.t)
                     event = (here.number, effect.t, effect.event)
-                    self._database.write(tables.PUT_EVENT, with_sum(*event))
+                    self._database.write(statements.PUT_EVENT, with_sum(*event))
                 case Forget():
                     self._forget(effect)
 
@@ -279,7 +294,7 @@ class Store:
     def _forget(self, effect: Forget) -> None:
         self._flush()
         number = self._object(effect.name).number
-        for sql in (tables.DELETE_OBJECT, tables.DELETE_LOG, tables.DELETE_EVENTS):
+        for sql in (statements.DELETE_OBJECT, statements.DELETE_LOG, statements.DELETE_EVENTS):
             self._database.write(sql, (number,))
         self._recent_cached -= len(self._objects.pop(effect.name).recent)
         self.raise_floor(effect.floor)
@@ -291,10 +306,10 @@ class Store:
 
     def _flush_rows(self) -> None:
         if self._rows:
-            self._database.write(tables.PUT_ROW, *self._rows)
+            self._database.write(statements.PUT_ROW, *self._rows)
             self._rows = []
         if self._marks:
-            self._database.write(tables.MARK_COMPLETE, *self._marks)
+            self._database.write(statements.MARK_COMPLETE, *self._marks)
             self._marks = {}
 
     def _flush(self) -> None:
@@ -303,7 +318,7 @@ class Store:
             changed = [
                 (number, name, blob_of(number, state)) for name, (number, state) in self._states.items()
             ]
-            self._database.write(tables.PUT_OBJECT, *changed)
+            self._database.write(statements.PUT_OBJECT, *changed)
             self._states = {}
 
     def delete_upto(self, name: str, upto: Timestamp, limit: int) -> tuple[int, bool]:
@@ -311,9 +326,9 @@ class Store:
         here = self._object(name)
         if here.number == 0:
             return 0, False
-        cut = self._ask(tables.NTH_UPTO, here, upto, limit - 1)
+        cut = self._ask(statements.NTH_UPTO, here, upto, limit - 1)
         last = Timestamp(cut[0][0]) if cut else upto
-        deleted = self._database.write(tables.DELETE_UPTO, (here.number, last))
+        deleted = self._database.write(statements.DELETE_UPTO, (here.number, last))
         before = len(here.recent)
         here.drop(last)
         self._recent_cached += len(here.recent) - before
@@ -339,7 +354,7 @@ class Store:
         """Make the transaction one that writes, if only that there was one more."""
         self._commits += 1
         counters = (self._arrival, self._clock, self._floor, self._commits)
-        self._database.write(tables.PUT_COUNTERS, with_sum(*counters))
+        self._database.write(statements.PUT_COUNTERS, with_sum(*counters))
 
     def rollback(self) -> None:
         """Undo everything since the last commit, and trust no cache."""
@@ -370,7 +385,7 @@ class Store:
         self._database.close()
 
 
-_NO_ROWS: Final = {tables.LAST_ABOVE: ((None,),), tables.BELOW: ((None,),)}
+_NO_ROWS: Final = {statements.LAST_ABOVE: ((None,),), statements.BELOW: ((None,),)}
 """The answers about an object without a log, where they are not simply empty."""
 
 

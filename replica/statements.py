@@ -1,8 +1,7 @@
-"""The tables of a replica's database and the statements on them, built with SQLAlchemy Core and compiled once, at import.
+"""The tables of a replica's file and the statements on them, as SQL text.
 
-Owns all SQL that names a table, and the version of it all. Must not know what a row means, nor run anything: `database`
-does. Running a compiled statement costs little more than the driver itself, which matters because every request of every
-client passes here.
+Owns what is asked and written, not when. Statements are built with SQLAlchemy Core and compiled once, at import; running
+one costs little more than the driver itself, which matters because every request of every client passes here.
 """
 
 from typing import Final
@@ -28,7 +27,8 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql import Executable
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
+"""2 added the table of witnesses, 3 the sums of all records. No release wrote those before."""
 
 _METADATA = MetaData()
 
@@ -71,6 +71,15 @@ COUNTERS = Table(
     Column("clock", Text, nullable=False),
     Column("floor", Text, nullable=False),
     Column("commits", Integer, nullable=False),
+    Column("sum", Integer, nullable=False),
+)
+# What this replica has seen of the others' stores.
+WITNESSES = Table(
+    "witnesses",
+    _METADATA,
+    Column("replica", Text, primary_key=True),
+    Column("store", Text, nullable=False),
+    Column("clock", Text, nullable=False),
     Column("sum", Integer, nullable=False),
 )
 META = Table(
@@ -125,6 +134,18 @@ PUT_COUNTERS: Final = _sql(
 NEW_COUNTERS: Final = _sql(insert(COUNTERS), "id", "arrival", "clock", "floor", "commits", "sum")
 GET_META: Final = _sql(select(META.c.name, META.c.value))
 PUT_META: Final = _sql(insert(META), "name", "value")
+GET_WITNESSES: Final = _sql(
+    select(WITNESSES.c.replica, WITNESSES.c.store, WITNESSES.c.clock, WITNESSES.c.sum)
+)
+PUT_WITNESS: Final = _sql(
+    insert(WITNESSES)
+    .prefix_with("OR REPLACE")
+    .values({name: bindparam(f"new_{name}") for name in ("replica", "store", "clock", "sum")}),
+    "new_replica",
+    "new_store",
+    "new_clock",
+    "new_sum",
+)
 COUNT_OBJECTS: Final = _sql(select(func.count()).select_from(OBJECTS))
 LAST_OBJECT: Final = _sql(select(func.coalesce(func.max(OBJECTS.c.id), _ZERO)))
 GET_OBJECT: Final = _sql(
