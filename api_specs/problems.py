@@ -63,10 +63,16 @@ KINDS: Final[Mapping[str, Kind]] = {
         True,
     ),
     "clock-ahead": Kind(
-        409, "A timestamp is too far ahead of the replica's clock", "Set the sender's clock.", True
+        409,
+        "A timestamp is too far ahead of the replica's clock",
+        "Set the clock that is wrong: `quorate doctor` compares those of the replicas.",
+        True,
     ),
     "clock-behind": Kind(
-        409, "A timestamp is too far behind the replica's clock", "Set the sender's clock.", True
+        409,
+        "A timestamp is too far behind the replica's clock",
+        "Set the clock that is wrong: `quorate doctor` compares those of the replicas.",
+        True,
     ),
     "too-old": Kind(
         409,

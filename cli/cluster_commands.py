@@ -155,6 +155,14 @@ def serve(
     port: Annotated[
         int | None, typer.Option("--port", help="Listen there instead of at the document's port.")
     ] = None,
+    clock_offset_s: Annotated[
+        float,
+        typer.Option(
+            "--clock-offset",
+            metavar="SECONDS",
+            help="Make the replica's clock wrong, to test what that does.",
+        ),
+    ] = 0.0,
     stop_with_parent: Annotated[bool, typer.Option("--stop-with-parent", hidden=True)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Tell an error as one JSON line.")] = False,
 ) -> None:
@@ -163,7 +171,15 @@ def serve(
     if stop_with_parent:
         threading.Thread(target=_stop_at_end_of_input, name="parent-watch", daemon=True).start()
     document = read_document(cluster)
-    run_replica(document, replica_id, data, host=host, port=port, token=read_token())
+    run_replica(
+        document,
+        replica_id,
+        data,
+        host=host,
+        port=port,
+        token=read_token(),
+        clock_offset_s=clock_offset_s,
+    )
 
 
 @reported

@@ -65,6 +65,7 @@ def run_replica(
     host: str | None,
     port: int | None,
     token: str | None,
+    clock_offset_s: float = 0.0,
 ) -> None:
     """Serve until a signal; Failure when the folder or the address cannot be used."""
     from quorate.replica.identity import FolderRefused  # noqa: PLC0415
@@ -73,6 +74,6 @@ def run_replica(
     check_member(document, replica_id)
     log_to_stderr(replica_id)
     try:
-        serve(document, replica_id, folder, host=host, port=port, token=token)
+        serve(document, replica_id, folder, host=host, port=port, token=token, clock_offset_s=clock_offset_s)
     except (FolderRefused, ServeRefused) as error:
         raise Failure(f"{error}.") from None

@@ -65,6 +65,8 @@ class LocalCluster:
         self.document_path: Final = document_path or root / DEFAULT_NAME
         self.document: Final[ClusterDocument] = read_document(self.document_path)
         self._token = token
+        self.serve_options: Final[dict[str, list[str]]] = {}
+        """Further words of `quorate serve` by replica id, from its next start on."""
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._stopped: set[str] = set()
 
@@ -128,6 +130,7 @@ class LocalCluster:
             environment["QUORATE_TOKEN"] = self._token
         command = [sys.executable, "-m", "quorate.cli.main", "serve", "--stop-with-parent", "--id", id]
         command += ["--cluster", str(self.document_path), "--data", str(self.data_folder(id))]
+        command += self.serve_options.get(id, [])
         # A session of its own keeps a terminal's Ctrl-C away from the child: stopping is the parent's work.
         with self.log_file(id).open("ab") as log:
             self._children[id] = subprocess.Popen(

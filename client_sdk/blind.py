@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterable
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Value
 from quorate.adts.specification import Kind
@@ -134,7 +135,15 @@ class Blind:
     def _append(self, attempts: list[_Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
         """Append until each entry is stored by a final quorum, or is fenced so that it needs another way."""
         request = Append(self._name, tuple(attempt.entry for attempt in attempts), kind)
-        round_ = Gathering(self._task, lambda _: request, self._choice.votes)
+        asked: set[str] = set()
+
+        def request_to(replica: str) -> Append:
+            """What is sent again is old for good reason: its replica must not take our clock for wrong."""
+            is_repeat = kind == "first" and replica in asked
+            asked.add(replica)
+            return replace(request, attempt="again") if is_repeat else request
+
+        round_ = Gathering(self._task, request_to, self._choice.votes)
         hedge_s = self._task.now.mono_s + HEDGE_S
 
         def is_settled() -> bool:

@@ -3,16 +3,31 @@
 Every reply carries the replica's clock. It was read between sending and receiving, so the replica's clock minus ours
 (the monotonic one, which never steps) is
 at most (theirs - sent) and at least (theirs - received): Cristian's method (1989). The operator vouches only for the
-replicas' own error against true time.
+replicas' own error against true time. Where a replica's clock is wrong by more than that, the bounds that most replicas
+agree on are taken (Marzullo 1984): one wrong clock must not carry all front ends away.
 """
 
+from collections.abc import Sequence
 from math import ceil, floor
-from typing import Final
+from typing import Final, NamedTuple
 
 from quorate.client_sdk.effects import Now
 
 DRIFT: Final = 200e-6
 """How fast two quartz clocks may part, as a share of the time since they were compared."""
+
+
+class _Span(NamedTuple):
+    """Between what one replica's clock minus ours was at the moment `at_s`, in microseconds."""
+
+    least_us: float
+    most_us: float
+    at_s: float
+
+    def at(self, now_s: float) -> tuple[float, float]:
+        """The same at a later moment: wider by the drift."""
+        drift_us = (now_s - self.at_s) * DRIFT * 1e6
+        return self.least_us - drift_us, self.most_us + drift_us
 
 
 class ClockBound:
@@ -24,23 +39,30 @@ class ClockBound:
         self._least_us = float("-inf")
         self._most_us = float("inf")
         self._at_s = 0.0
+        self._spans: dict[str, _Span] = {}
 
     @property
     def is_known(self) -> bool:
         """Whether there is a bound at all: declared, or measured at least once."""
         return self._declared_us is not None or self._most_us < float("inf")
 
-    def measure(self, theirs_us: int, sent: Now, received: Now) -> None:
-        """Take in one reply's clock reading; readings that contradict the earlier ones start afresh.
+    def measure(self, replica: str, theirs_us: int, sent: Now, received: Now) -> None:
+        """Take in one reply's clock reading; one that contradicts the same replica's earlier ones starts it afresh.
 
         Our own clock here is the monotonic one: after a step of the wall clock all that was measured would be wrong.
         """
-        least, most = theirs_us - received.mono_s * 1e6, theirs_us - sent.mono_s * 1e6
-        drift_us = (received.mono_s - self._at_s) * DRIFT * 1e6
-        kept_least, kept_most = max(self._least_us - drift_us, least), min(self._most_us + drift_us, most)
-        if kept_least > kept_most + 2 * self._replica_error_us:
-            kept_least, kept_most = least, most
-        self._least_us, self._most_us, self._at_s = kept_least, kept_most, received.mono_s
+        if self._declared_us is not None:
+            return
+        least, most, at_s = theirs_us - received.mono_s * 1e6, theirs_us - sent.mono_s * 1e6, received.mono_s
+        if (before := self._spans.get(replica)) is not None:
+            kept_least, kept_most = before.at(at_s)
+            if max(kept_least, least) <= min(kept_most, most) + 2 * self._replica_error_us:
+                least, most = max(kept_least, least), min(kept_most, most)
+        self._spans[replica] = _Span(least, most, at_s)
+        self._at_s = at_s
+        self._least_us, self._most_us = _agreed(
+            [span.at(at_s) for span in self._spans.values()], 2 * self._replica_error_us
+        )
 
     def upper_us(self, now: Now) -> int:
         """True time is not after this."""
@@ -55,3 +77,13 @@ class ClockBound:
             return now.wall_us - int(self._declared_us)
         drift_us = (now.mono_s - self._at_s) * DRIFT * 1e6
         return floor(now.mono_s * 1e6 + self._least_us - drift_us - self._replica_error_us)
+
+
+def _agreed(spans: Sequence[tuple[float, float]], slack_us: float) -> tuple[float, float]:
+    """What all spans agree on, to within `slack_us`; where they do not, what most of them do."""
+    least, most = max(low for low, _ in spans), min(high for _, high in spans)
+    if least <= most + slack_us:
+        return least, most
+    around = ([span for span in spans if span[0] <= low <= span[1] + slack_us] for low, _ in sorted(spans))
+    agreeing = max(around, key=len)
+    return max(low for low, _ in agreeing), min(high for _, high in agreeing)

@@ -79,7 +79,7 @@ class FrontEnd:
         """Take in what came of one batch: `tokens` are those of its requests, in order (0 for lazy ones)."""
         self._now = now
         if isinstance(answer, BatchReply):
-            self._bound.measure(answer.now_us, sent, now)
+            self._bound.measure(replica, answer.now_us, sent, now)
             self._clock.witness(answer.clock)
             self._prefer(replica, is_well=True)
         else:

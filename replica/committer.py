@@ -146,10 +146,11 @@ class Committer:
             self._note(again)
 
     def _note(self, error: StorageFailed) -> None:
-        self.problem = str(error)
-        if not error.passing and not self.in_doubt:
-            self.in_doubt = True
-            self.problem += ": what is on disk is in doubt; check the disk, then restart the replica"
+        if not self.in_doubt:  # The first of the errors that do not pass says why; the rest follow from it.
+            self.problem = str(error)
+            if not error.passing:
+                self.in_doubt = True
+                self.problem += ": what is on disk is in doubt; check the disk, then restart the replica"
         _log.error("%s", self.problem)
 
 

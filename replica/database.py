@@ -13,9 +13,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
-from sqlalchemy.schema import CreateIndex, CreateTable
 
-from quorate.replica.statements import METADATA, ROWS_BY_ARRIVAL
+from quorate.replica.statements import CREATE
 
 BUSY_TIMEOUT_S: Final = 5
 WAL_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -77,22 +76,19 @@ class Database:
     def create_tables(self) -> None:
         """Make the tables of an empty file; part of the transaction at hand."""
         with _mapped():
-            for table in METADATA.sorted_tables:
-                self._connection.execute(CreateTable(table))
-            self._connection.execute(CreateIndex(ROWS_BY_ARRIVAL))
-        self._wrote = True
-
-    def add_missing_tables(self) -> None:
-        """Add the tables that an older schema lacks; part of the transaction at hand."""
-        with _mapped():
-            for table in METADATA.sorted_tables:
-                self._connection.execute(CreateTable(table, if_not_exists=True))
+            for statement in CREATE:
+                self._connection.exec_driver_sql(statement)
         self._wrote = True
 
     def all(self, sql: str, parameters: tuple[Any, ...] = ()) -> Sequence[Any]:
         """All result rows of a query."""
         with _mapped():
             return self._connection.exec_driver_sql(sql, parameters).fetchall()
+
+    def each(self, sql: str) -> Iterator[Any]:
+        """The result rows of a query one by one, for more than fits in memory."""
+        with _mapped():
+            yield from self._connection.exec_driver_sql(sql)
 
     def one(self, sql: str, parameters: tuple[Any, ...] = ()) -> Any:
         """The first result row of a query, or None."""
@@ -112,6 +108,11 @@ class Database:
         self.commits += self._wrote
         self._wrote = False
 
+    @property
+    def wrote(self) -> bool:
+        """Whether the transaction at hand has written anything."""
+        return self._wrote
+
     def rollback(self) -> None:
         """Undo what was written since the last commit."""
         self._wrote = False
@@ -124,7 +125,10 @@ class Database:
 
     def check(self) -> str | None:
         """What is wrong with the file's structure; None when it is sound. Reads the whole file."""
-        found = self.one("PRAGMA quick_check(1)")[0]
+        made = {row[0] for row in self.all("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
+        if made not in (set(), set(CREATE)):
+            return "its tables are not as they were made"
+        found = self.one("PRAGMA integrity_check(1)")[0]
         return None if found == "ok" else " ".join(str(found).split())
 
     def give_back_space(self) -> None:

@@ -5,11 +5,12 @@ Owns the choice between the two. Everything else of a front end is the SDK's.
 
 import asyncio
 import secrets
+import time
 from typing import Final
 
 from quorate.api_specs.messages import Batch, BatchReply
 from quorate.client_sdk.driver import Driver, new_site
-from quorate.client_sdk.effects import Unanswered
+from quorate.client_sdk.effects import Now, Unanswered
 from quorate.client_sdk.http_transport import HttpTransport
 from quorate.client_sdk.ports import Transport
 from quorate.replica.committer import Overloaded
@@ -43,6 +44,17 @@ class EmbeddedTransport:
         await self._others.aclose()
 
 
+class _MemberClock:
+    """The member's clock, so that replica and front end tell the same time, right or wrong."""
+
+    def __init__(self, member: Member) -> None:
+        self._member: Final = member
+
+    def now(self) -> Now:
+        """See Clock."""
+        return Now(time.monotonic(), self._member.wall_us())
+
+
 def embedded_front_end(member: Member, token: str | None) -> Driver:
     """A front end for `member`, on the running event loop. The replicas of a cluster share one token."""
     document = member.document
@@ -52,6 +64,7 @@ def embedded_front_end(member: Member, token: str | None) -> Driver:
         site=new_site(),
         seed=secrets.randbits(63),
         own=member.id,
+        clock=_MemberClock(member),
     )
 
 

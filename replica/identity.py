@@ -18,6 +18,8 @@ from msgspec import Struct
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.replica import statements
 from quorate.replica.database import Database, StorageFailed, make_private
+from quorate.replica.records import with_sum
+from quorate.replica.soundness import damage_in
 from quorate.replica.statements import SCHEMA_VERSION
 from quorate.timestamps.timestamp import ZERO
 
@@ -145,8 +147,6 @@ def _opened(path: Path, lock: int, document: ClusterDocument, replica: ReplicaIn
     try:
         identity = _identity_in(opened, path)
         _check(path, identity, document, replica)
-        if identity.schema < SCHEMA_VERSION:
-            identity = _upgraded(opened, identity)
         if written != identity:
             if written is not None and written.store != identity.store:
                 raise FolderRefused(f"{path}: {IDENTITY_FILE} and {DATABASE_FILE} are of different stores")
@@ -171,6 +171,11 @@ def _check(path: Path, found: Identity, document: ClusterDocument, replica: Repl
         raise FolderRefused(
             f"{path} was written by a newer release (schema {found.schema}, this one knows {SCHEMA_VERSION}): "
             "install that release again"
+        )
+    if found.schema < SCHEMA_VERSION:
+        raise FolderRefused(
+            f"{path} was written before the first release (schema {found.schema}), which this one does not read: "
+            f"start with an empty folder for every replica"
         )
     if found.cluster != document.name:
         raise FolderRefused(f"{path} belongs to cluster {found.cluster!r}, not to {document.name!r}")
@@ -197,7 +202,7 @@ def _create_tables(opened: Database, identity: Identity) -> None:
     opened.create_tables()
     names = identity.__struct_fields__
     opened.write(statements.PUT_META, *((name, str(getattr(identity, name))) for name in names))
-    opened.write(statements.NEW_COUNTERS, (1, 0, ZERO, ZERO))
+    opened.write(statements.NEW_COUNTERS, (1, *with_sum(0, ZERO, ZERO, 0)))
     opened.commit()
 
 
@@ -205,13 +210,15 @@ def _open_database(file: Path) -> Database | None:
     """None without a file, and for one whose making was cut off: it has no tables, and nobody voted from it."""
     if not file.exists():
         return None
+    _refuse_emptied(file)
     try:
         opened = Database(file)
-        problem = opened.check()
+        problem = damage_in(opened)
         is_empty = opened.is_empty()
         opened.commit()
     except StorageFailed as error:
-        raise FolderRefused(f"{file} cannot be opened: {error}. {_DAMAGED}") from error
+        advice = _LATER if error.passing else _DAMAGED
+        raise FolderRefused(f"{file} cannot be opened: {error}. {advice}") from error
     if problem is not None:
         opened.close()
         raise FolderRefused(f"{file} is damaged: {problem}. {_DAMAGED}")
@@ -221,15 +228,15 @@ def _open_database(file: Path) -> Database | None:
     return opened
 
 
+def _refuse_emptied(file: Path) -> None:
+    """SQLite takes an empty file for a new database, and deletes the log beside it, the only copy of what is in there."""
+    log = file.with_name(file.name + "-wal")
+    if file.stat().st_size == 0 and log.exists() and log.stat().st_size > 0:
+        raise FolderRefused(f"{file} is damaged: it is empty, and its write-ahead log is not. {_DAMAGED}")
+
+
+_LATER: Final = "Make room on the disk, or end what holds the file, and start again"
 _DAMAGED: Final = "Do not delete it: this replica's promises are in it. Repair the disk, or stop all replicas and use `quorate replace`"
-
-
-def _upgraded(opened: Database, identity: Identity) -> Identity:
-    """Bring the tables to this release's schema, all or nothing."""
-    opened.add_missing_tables()
-    opened.write(statements.SET_META, (str(SCHEMA_VERSION), "schema"))
-    opened.commit()
-    return msgspec.structs.replace(identity, schema=SCHEMA_VERSION)
 
 
 def _identity_in(opened: Database, path: Path) -> Identity:
@@ -247,8 +254,10 @@ def _read_identity(path: Path) -> Identity | None:
         return msgspec.json.decode(file.read_bytes(), type=Identity)
     except FileNotFoundError:
         return None
-    except (OSError, msgspec.DecodeError) as error:
-        raise FolderRefused(f"{file} cannot be read: {error}") from None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FolderRefused(
+            f"{file} cannot be read: {error}. If {DATABASE_FILE} is beside it, remove it and start again: it is made anew"
+        ) from None
 
 
 def _write_identity(path: Path, identity: Identity) -> None:

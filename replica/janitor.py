@@ -54,6 +54,7 @@ class Janitor:
     async def _rounds(self) -> None:
         while True:
             try:
+                await self._try_to_write()
                 await self._prune()
                 await self._bury()
             except (Overloaded, StorageFailed) as error:
@@ -63,6 +64,12 @@ class Janitor:
             except Exception:  # noqa: BLE001 - the next round may go well, and without it the store grows
                 _log.exception("the janitor met an error of its own")
             await asyncio.sleep(ROUND_S)
+
+    async def _try_to_write(self) -> None:
+        """While nothing could be written, try: else a replica whose disk has room again would wait for a client to find
+        out, and none asks one that is not ready."""
+        if self._member.why_not_ready():
+            await self._member.run(Store.touch)
 
     async def _prune(self) -> None:
         while await self._member.run(

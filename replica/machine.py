@@ -103,14 +103,12 @@ def _refusal(request: Append | Collect | Accept | Commit, now_us: int, bounds: B
     for timestamp in _claimed(request):
         ahead_us = wall_us(timestamp) - now_us
         if ahead_us > bounds.offset_max_us:
-            detail = (
-                f"{timestamp} is {ahead_us / 1e6:.3f} s ahead of this replica's clock: set the sender's clock"
-            )
+            detail = f"{timestamp} is {ahead_us / 1e6:.3f} s ahead of this replica's clock: one of the two is wrong"
             return Refused("clock-ahead", detail, ahead_us)
     if isinstance(request, Append) and request.attempt != "repair":
         oldest_us = min((wall_us(entry.t) for entry in request.entries), default=now_us) - now_us
         if request.attempt == "first" and -oldest_us > bounds.offset_max_us:
-            detail = f"the entry is stamped {-oldest_us / 1e6:.3f} s behind this replica's clock: set the sender's clock"
+            detail = f"the entry is stamped {-oldest_us / 1e6:.3f} s behind this replica's clock: one of the two is wrong"
             return Refused("clock-behind", detail, oldest_us)
         if -oldest_us > bounds.retry_window_us:
             return Refused(

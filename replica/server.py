@@ -8,6 +8,7 @@ import logging
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -41,11 +42,12 @@ def serve(
     host: str | None = None,
     port: int | None = None,
     token: str | None = None,
+    clock_offset_s: float = 0.0,
 ) -> None:
     """Serve replica `replica_id` from its data `folder` until SIGTERM or SIGINT.
 
     `host` and `port` to listen on, when they are not those of its URL in the cluster document. `token` is asked of every
-    caller; without one, only loopback addresses are allowed. Raises FolderRefused before it listens, or ServeRefused when it must not or cannot.
+    caller; without one, only loopback addresses are allowed. `clock_offset_s` makes its clock wrong, for tests. Raises FolderRefused before it listens, or ServeRefused when it must not or cannot.
     """
     opened = open_folder(folder, document, replica_id)
     try:
@@ -60,7 +62,10 @@ def serve(
         _log.error("%s", opened.lost)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _ignore_repeated_signals()
-    member = Member(document, replica_id, opened)
+    if clock_offset_s:
+        _log.warning("the clock is wrong by %+g s, as was asked for", clock_offset_s)
+    offset_us = round(clock_offset_s * 1e6)
+    member = Member(document, replica_id, opened, wall_us=lambda: time.time_ns() // 1000 + offset_us)
     app = create_app(member, lambda each: embedded_front_end(each, token), token)
     config = uvicorn.Config(
         app,

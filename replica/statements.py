@@ -24,61 +24,67 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql import Executable
 
-SCHEMA_VERSION: Final = 2
-"""2 added the table of witnesses; a file of 1 gets it when it is opened."""
+SCHEMA_VERSION: Final = 3
+"""2 added the table of witnesses, 3 the sums of all records. No release wrote those before."""
 
-METADATA = MetaData()
+_METADATA = MetaData()
 
 # SQLite compares TEXT byte by byte (BINARY) unless told otherwise, which is how timestamps sort.
 OBJECTS = Table(
     "objects",
-    METADATA,
+    _METADATA,
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
     Column("state", LargeBinary, nullable=False),
 )
 ROWS = Table(
     "rows",
-    METADATA,
+    _METADATA,
     Column("object", Integer, primary_key=True),
     Column("t", Text, primary_key=True),
     Column("arrival", Integer, nullable=False),
     Column("id", Text, nullable=False),
     Column("value", Text),
     Column("complete", Integer, nullable=False, server_default="0"),
+    Column("sum", Integer, nullable=False),
     sqlite_with_rowid=False,
 )
-ROWS_BY_ARRIVAL = Index("rows_by_arrival", ROWS.c.object, ROWS.c.arrival)
+_ROWS_BY_ARRIVAL = Index("rows_by_arrival", ROWS.c.object, ROWS.c.arrival)
 EVENTS = Table(
     "events",
-    METADATA,
+    _METADATA,
     Column("object", Integer, primary_key=True),
     Column("t", Text, primary_key=True),
     Column("event", Text, nullable=False),
+    Column("sum", Integer, nullable=False),
     sqlite_with_rowid=False,
 )
 # One row: what changes with nearly every transaction.
 COUNTERS = Table(
     "counters",
-    METADATA,
+    _METADATA,
     Column("id", Integer, primary_key=True),
     Column("arrival", Integer, nullable=False),
     Column("clock", Text, nullable=False),
     Column("floor", Text, nullable=False),
+    Column("commits", Integer, nullable=False),
+    Column("sum", Integer, nullable=False),
 )
 # What this replica has seen of the others' stores.
 WITNESSES = Table(
     "witnesses",
-    METADATA,
+    _METADATA,
     Column("replica", Text, primary_key=True),
     Column("store", Text, nullable=False),
     Column("clock", Text, nullable=False),
+    Column("sum", Integer, nullable=False),
 )
 META = Table(
     "meta",
-    METADATA,
+    _METADATA,
     Column("name", Text, primary_key=True),
     Column("value", Text, nullable=False),
 )
@@ -99,34 +105,46 @@ def _text(name: str) -> BindParameter[str]:
     return bindparam(name, type_=Text)
 
 
+COMPLETE: Final = 1 << 32
+"""What the sum of a row grows by when the row is marked complete."""
+
 _ZERO = literal_column("0", Integer)
 _ONE = literal_column("1", Integer)
-_row = (ROWS.c.t, ROWS.c.id, ROWS.c.value, ROWS.c.complete)
+_row = (ROWS.c.t, ROWS.c.arrival, ROWS.c.id, ROWS.c.value, ROWS.c.complete, ROWS.c.sum)
 _is_object = ROWS.c.object == _integer("object")
 _is_listed = ROWS.c.t.in_(select(func.json_each(_text("list")).table_valued("value").c.value))
 _upsert = sqlite.insert(OBJECTS)
 
-GET_COUNTERS: Final = _sql(select(COUNTERS.c.arrival, COUNTERS.c.clock, COUNTERS.c.floor))
+_counters = (COUNTERS.c.arrival, COUNTERS.c.clock, COUNTERS.c.floor, COUNTERS.c.commits)
+GET_COUNTERS: Final = _sql(select(*_counters, COUNTERS.c.sum))
 PUT_COUNTERS: Final = _sql(
-    update(COUNTERS).values(arrival=_integer("rows"), clock=_text("highest"), floor=_text("least")),
+    update(COUNTERS).values(
+        arrival=_integer("rows"),
+        clock=_text("highest"),
+        floor=_text("least"),
+        commits=_integer("commits_made"),
+        sum=_integer("new_sum"),
+    ),
     "rows",
     "highest",
     "least",
+    "commits_made",
+    "new_sum",
 )
-NEW_COUNTERS: Final = _sql(insert(COUNTERS), "id", "arrival", "clock", "floor")
+NEW_COUNTERS: Final = _sql(insert(COUNTERS), "id", "arrival", "clock", "floor", "commits", "sum")
 GET_META: Final = _sql(select(META.c.name, META.c.value))
 PUT_META: Final = _sql(insert(META), "name", "value")
-SET_META: Final = _sql(
-    update(META).values(value=_text("new")).where(META.c.name == _text("key")), "new", "key"
+GET_WITNESSES: Final = _sql(
+    select(WITNESSES.c.replica, WITNESSES.c.store, WITNESSES.c.clock, WITNESSES.c.sum)
 )
-GET_WITNESSES: Final = _sql(select(WITNESSES.c.replica, WITNESSES.c.store, WITNESSES.c.clock))
 PUT_WITNESS: Final = _sql(
     insert(WITNESSES)
     .prefix_with("OR REPLACE")
-    .values({name: bindparam(f"new_{name}") for name in ("replica", "store", "clock")}),
+    .values({name: bindparam(f"new_{name}") for name in ("replica", "store", "clock", "sum")}),
     "new_replica",
     "new_store",
     "new_clock",
+    "new_sum",
 )
 COUNT_OBJECTS: Final = _sql(select(func.count()).select_from(OBJECTS))
 LAST_OBJECT: Final = _sql(select(func.coalesce(func.max(OBJECTS.c.id), _ZERO)))
@@ -169,19 +187,21 @@ STATES: Final = _sql(
 )
 PUT_ROW: Final = _sql(
     insert(ROWS).values(
-        {name: bindparam(f"new_{name}") for name in ("object", "t", "arrival", "id", "value")}
+        {name: bindparam(f"new_{name}") for name in ("object", "t", "arrival", "id", "value", "sum")}
     ),
-    *(f"new_{name}" for name in ("object", "t", "arrival", "id", "value")),
+    *(f"new_{name}" for name in ("object", "t", "arrival", "id", "value", "sum")),
 )
 MARK_COMPLETE: Final = _sql(
-    update(ROWS).values(complete=_ONE).where(_is_object, ROWS.c.t == _text("at"), ROWS.c.complete == _ZERO),
+    update(ROWS)
+    .values(complete=_ONE, sum=ROWS.c.sum + literal_column(str(COMPLETE), Integer))
+    .where(_is_object, ROWS.c.t == _text("at"), ROWS.c.complete == _ZERO),
     "object",
     "at",
 )
 STORED: Final = _sql(select(ROWS.c.t).where(_is_object, _is_listed), "object", "list")
 WANTED: Final = _sql(select(*_row).where(_is_object, _is_listed), "object", "list")
 ARRIVALS: Final = _sql(
-    select(ROWS.c.arrival, *_row)
+    select(*_row)
     .where(_is_object, ROWS.c.arrival > _integer("since"))
     # The plus keeps SQLite from walking the range of timestamps, which may be the whole log.
     .where(literal_column("+rows.t", Text) > _text("after"), literal_column("+rows.t", Text) <= _text("upto"))
@@ -243,12 +263,26 @@ DELETE_UPTO: Final = _sql(delete(ROWS).where(_is_object, ROWS.c.t <= _text("upto
 PUT_EVENT: Final = _sql(
     insert(EVENTS)
     .prefix_with("OR REPLACE")
-    .values({name: bindparam(f"new_{name}") for name in ("object", "t", "event")}),
+    .values({name: bindparam(f"new_{name}") for name in ("object", "t", "event", "sum")}),
     "new_object",
     "new_t",
     "new_event",
+    "new_sum",
 )
 GET_EVENTS: Final = _sql(
-    select(EVENTS.c.t, EVENTS.c.event).where(EVENTS.c.object == _integer("object")).order_by(EVENTS.c.t),
+    select(EVENTS.c.object, EVENTS.c.t, EVENTS.c.event, EVENTS.c.sum)
+    .where(EVENTS.c.object == _integer("object"))
+    .order_by(EVENTS.c.t),
     "object",
 )
+
+# All of it, to see at the start whether it is sound.
+ALL_OBJECTS: Final = _sql(select(OBJECTS.c.id, OBJECTS.c.name, OBJECTS.c.state))
+ALL_ROWS: Final = _sql(select(ROWS.c.object, *_row))
+ALL_EVENTS: Final = _sql(select(EVENTS.c.object, EVENTS.c.t, EVENTS.c.event, EVENTS.c.sum))
+
+CREATE: Final = (
+    *(str(CreateTable(table).compile(dialect=sqlite.dialect())).strip() for table in _METADATA.sorted_tables),
+    str(CreateIndex(_ROWS_BY_ARRIVAL).compile(dialect=sqlite.dialect())),
+)
+"""Makes the tables. The database keeps these texts, so that damage to them shows."""

@@ -15,7 +15,9 @@ from quorate.adts.log import Entry
 from quorate.api_specs.messages import Row
 from quorate.replica import statements
 from quorate.replica.database import Database, StorageFailed
+from quorate.replica.mark import Mark
 from quorate.replica.ports import Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.records import blob_of, row_of, state_of, with_sum, without_sum
 from quorate.replica.witness import Witness
 from quorate.timestamps.ballot import turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
@@ -26,12 +28,9 @@ TIMESTAMPS_CACHED_MAX: Final = 500_000
 RECENT_MAX: Final = 1000
 """Timestamps of its newest rows that a cached object remembers."""
 
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(ObjectState).decode
-
 
 class _Object:
-    """What is known about an object without asking the database.
+    """What is known about an object without asking the statements.
 
     `recent` holds the timestamp of every row above `recent_above`, so that the usual question, whether a new timestamp
     has a row already, needs no query.
@@ -72,19 +71,21 @@ class Store:
         self._recent_cached = 0
         self._rows: list[tuple[Any, ...]] = []
         self._marks: dict[tuple[int, Timestamp], None] = {}
-        self._states: dict[str, _Object] = {}
+        self._states: dict[str, tuple[int, ObjectState]] = {}
         self._collected: dict[str, Timestamp] = {}
         self._deleted: dict[str, None] = {}
         self.collected: dict[str, Timestamp] = {}
         self.deleted: dict[str, None] = {}
         self.rollbacks = 0
         """Transactions that were undone."""
+        self._mark: Final = Mark(opened.path)
         self._load_counters()
 
     def _load_counters(self) -> None:
-        self._arrival, self._clock, self._floor = self._database.one(statements.GET_COUNTERS)
-        (self._last_number,) = self._database.one(statements.LAST_OBJECT)
+        counters = without_sum("its counters", self._database.one(statements.GET_COUNTERS))
+        self._arrival, self._clock, self._floor, self._commits = counters
         self._counters = (self._arrival, self._clock, self._floor)
+        (self._last_number,) = self._database.one(statements.LAST_OBJECT)
         self._database.commit()
 
     @property
@@ -96,14 +97,15 @@ class Store:
 
     def witness(self, replica: str) -> Witness | None:
         """The other replica's store as it was last seen."""
-        found = {
-            name: Witness(store, clock) for name, store, clock in self._database.all(statements.GET_WITNESSES)
-        }
-        return found.get(replica)
+        for columns in self._database.all(statements.GET_WITNESSES):
+            name, store, clock = without_sum("what it saw of other stores", columns)
+            if name == replica:
+                return Witness(store, clock)
+        return None
 
     def put_witness(self, replica: str, seen: Witness) -> None:
         """Remember what was seen of another replica's store, as part of the transaction."""
-        self._database.write(statements.PUT_WITNESS, (replica, seen.store, seen.clock))
+        self._database.write(statements.PUT_WITNESS, with_sum(replica, seen.store, seen.clock))
 
     # Reads (`Log`)
 
@@ -130,20 +132,22 @@ class Store:
         """See `Log`."""
         if since >= self._arrival:
             return []
-        found = self._ask(statements.ARRIVALS, self._object(name), since, after, upto, limit)
-        return [(arrival, _row(*row)) for arrival, *row in found]
+        here = self._object(name)
+        found = self._ask(statements.ARRIVALS, here, since, after, upto, limit)
+        return [(row[1], row_of(here.number, row)) for row in found]
 
     def rows(self, name: str, after: Timestamp, limit: int) -> list[Row]:
         """See `Log`."""
         here = self._object(name)
         if after >= here.recent_above and not any(timestamp > after for timestamp in here.recent):
             return []
-        return [_row(*row) for row in self._ask(statements.ABOVE, here, after, limit)]
+        return [row_of(here.number, row) for row in self._ask(statements.ABOVE, here, after, limit)]
 
     def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
         """See `Log`."""
-        found = self._ask(statements.NEWEST, self._object(name), after, limit)
-        return [_row(*row) for row in reversed(found)]
+        here = self._object(name)
+        found = self._ask(statements.NEWEST, here, after, limit)
+        return [row_of(here.number, row) for row in reversed(found)]
 
     def nth(self, name: str, after: Timestamp, n: int) -> Timestamp | None:
         """See `Log`."""
@@ -165,8 +169,8 @@ class Store:
 
     def wanted(self, name: str, timestamps: Sequence[Timestamp]) -> list[Row]:
         """See `Log`."""
-        found = self._ask(statements.WANTED, self._object(name), _listed(timestamps))
-        return [_row(*row) for row in found]
+        here = self._object(name)
+        return [row_of(here.number, row) for row in self._ask(statements.WANTED, here, _listed(timestamps))]
 
     def arrival(self) -> int:
         """See `Log`."""
@@ -174,7 +178,9 @@ class Store:
 
     def events(self, name: str) -> list[tuple[Timestamp, str]]:
         """See `Log`."""
-        return [(Timestamp(t), event) for t, event in self._ask(statements.GET_EVENTS, self._object(name))]
+        here = self._object(name)
+        found = [without_sum(f"an event of {name}", row) for row in self._ask(statements.GET_EVENTS, here)]
+        return [(Timestamp(t), event) for _, t, event in found]
 
     def names(self, prefix: str, after: str, limit: int) -> list[str]:
         """See `Log`."""
@@ -191,7 +197,7 @@ class Store:
         """Objects numbered above `after`, in that order; the numbers mean nothing else."""
         self._flush()
         found = self._database.all(statements.STATES, (after, limit))
-        return [(number, _decode(blob)) for number, _, blob in found]
+        return [(number, state_of(number, name, blob)) for number, name, blob in found]
 
     def _object(self, name: str) -> _Object:
         here = self._objects.get(name)
@@ -202,7 +208,7 @@ class Store:
         here = (
             _Object(0, None, ZERO)
             if found is None
-            else _Object(found[0], _decode(found[1]), found[2] or ZERO)
+            else _Object(found[0], state_of(found[0], name, found[1]), found[2] or ZERO)
         )
         self._objects[name] = here
         if len(self._objects) > OBJECTS_CACHED_MAX or self._recent_cached > TIMESTAMPS_CACHED_MAX:
@@ -245,7 +251,8 @@ class Store:
                 case PutEvent():
                     here = self._numbered(effect.name)
                     self._note(effect.t)
-                    self._database.write(statements.PUT_EVENT, (here.number, effect.t, effect.event))
+                    event = (here.number, effect.t, effect.event)
+                    self._database.write(statements.PUT_EVENT, with_sum(*event))
                 case Forget():
                     self._forget(effect)
 
@@ -255,7 +262,7 @@ class Store:
         self._note(entry.t)
         if (here.number, entry.t) in self._marks:
             self._flush_rows()  # A mark says nothing about a row that came after it.
-        self._rows.append((here.number, entry.t, self._arrival, entry.id, entry.value))
+        self._rows.append(with_sum(here.number, entry.t, self._arrival, entry.id, entry.value))
         if entry.value is None:
             self._deleted[name] = None
         before = len(here.recent)
@@ -267,7 +274,7 @@ class Store:
         if state.collected > (ZERO if here.state is None else here.state.collected):
             self._collected[state.name] = state.collected
         here.state = state
-        self._states[state.name] = here
+        self._states[state.name] = (here.number, state)
         summary = state.summary
         if summary.value is None and summary.horizon > ZERO and adt_of(state.name) == "dictionary":
             self._deleted[state.name] = None
@@ -310,7 +317,9 @@ class Store:
     def _flush(self) -> None:
         self._flush_rows()
         if self._states:
-            changed = [(here.number, name, _encode(here.state)) for name, here in self._states.items()]
+            changed = [
+                (number, name, blob_of(number, state)) for name, (number, state) in self._states.items()
+            ]
             self._database.write(statements.PUT_OBJECT, *changed)
             self._states = {}
 
@@ -333,14 +342,21 @@ class Store:
         """Make everything since the last commit durable; returns when it is on disk."""
         self._flush()
         counters = (self._arrival, self._clock, self._floor)
-        if counters != self._counters:
-            self._database.write(statements.PUT_COUNTERS, counters)
+        if self._database.wrote or counters != self._counters:
+            self.touch()
         self._database.commit()
         self._counters = counters
+        self._mark.write(self._commits)
         for noted, passed_on in ((self._collected, self.collected), (self._deleted, self.deleted)):
             if noted:
                 passed_on.update(noted)  # type: ignore[arg-type]
                 noted.clear()
+
+    def touch(self) -> None:
+        """Make the transaction one that writes, if only that there was one more."""
+        self._commits += 1
+        counters = (self._arrival, self._clock, self._floor, self._commits)
+        self._database.write(statements.PUT_COUNTERS, with_sum(*counters))
 
     def rollback(self) -> None:
         """Undo everything since the last commit, and trust no cache."""
@@ -367,6 +383,7 @@ class Store:
 
     def close(self) -> None:
         """Close the files; what was not committed is undone."""
+        self._mark.close()
         self._database.rollback()
         self._database.close()
 
@@ -377,10 +394,6 @@ _NO_ROWS: Final = {statements.LAST_ABOVE: ((None,),), statements.BELOW: ((None,)
 
 def _listed(timestamps: Sequence[Timestamp]) -> str:
     return msgspec.json.encode(list(timestamps)).decode()
-
-
-def _row(t: str, entry_id: str, value: Any, complete: int) -> Row:
-    return Row(Entry(entry_id, Timestamp(t), value), bool(complete))
 
 
 __all__ = ["StorageFailed", "Store"]

@@ -68,16 +68,17 @@ class Told:
         """Operations on the object whose outcome nobody learned."""
         return self.ends[name]["info"] + self.ends[name]["never ended"]
 
-    def check(self, search: Collection[str] | None = None) -> int:
+    def check(self, search: Collection[str] | None = None, *, is_exact: bool = True) -> int:
         """Violation when an item was lost, doubled or invented, or an object is not linearizable.
 
         Queues must have been drained to Empty at the end. `search`: the objects for which an order is searched (all, if
-        left out); many unknown dequeues make that long. Returns how many searches were given up.
+        left out); many unknown dequeues make that long. `is_exact`: as `tests.sim.checkers` has it. Returns how many
+        searches were given up.
         """
         given_up = 0
         for name, calls in self.calls.items():
             if search is None or name in search:
-                given_up += check_object(name, calls, is_exact=True)
+                given_up += check_object(name, calls, is_exact=is_exact)
             if adt_of(name) == "queue":
                 check_items(name, calls)
                 check_drained(name, calls)

@@ -324,3 +324,16 @@ def test_a_payload_that_only_a_dead_replica_has_does_not_hold_the_queue_up() -> 
         else:
             hand.sleep()
     assert hand.result("first") == (Y,)
+
+
+def test_an_entry_that_is_sent_again_for_long_is_not_taken_for_one_of_a_wrong_clock() -> None:
+    """No replica can be reached for longer than the accepted clock offset; then they can. The entry is old by then, and
+    its front end's clock is right. (Found with a replica whose disk was full for a while.)"""
+    hand = Hand(MAJORITIES)
+    hand.start("a", enqueue(X), "enqueue")
+    for _ in range(10):
+        hand.drop("a")
+        hand.wake("a")
+    hand.sleep(us=int(hand.document.clock.offset_max_s * 1e6))
+    hand.carry_until("enqueue", "a", "r1", "r2")
+    hand.result("enqueue")

@@ -1,0 +1,71 @@
+"""What a replica stores as the columns of its tables, each record with a check sum. Pure.
+
+Damage on the disk must not become an answer: SQLite checks its pages only in the write-ahead log, and a bit that flips
+inside a value changes nothing that it would see. CRC-32 finds every burst of up to 32 bits and all but one in four
+thousand million of the rest; it is no defence against malice. Must not know which statement the columns are for.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+from zlib import crc32
+
+import msgspec
+
+from quorate.adts.log import Entry
+from quorate.api_specs.messages import Row
+from quorate.replica.database import StorageFailed
+from quorate.replica.ports import ObjectState
+from quorate.replica.statements import COMPLETE
+from quorate.timestamps.timestamp import Timestamp
+
+_STATE_SUM_BYTES: Final = 4
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(ObjectState).decode
+
+
+def with_sum(*columns: Any) -> tuple[Any, ...]:
+    """The columns of an entry, an event or the counters, and their sum."""
+    return (*columns, _sum(columns))
+
+
+def row_of(number: int, columns: Sequence[Any]) -> Row:
+    """The row of object `number` from its columns; StorageFailed when it is damaged."""
+    t, arrival, entry_id, value, complete, found = columns
+    # Marking a row complete raises its sum by as much (in SQL, where no sum can be computed).
+    if _sum((number, t, arrival, entry_id, value)) + complete * COMPLETE != found:
+        raise damaged(f"the entry at {t}")
+    return Row(Entry(entry_id, Timestamp(t), value), bool(complete))
+
+
+def without_sum(what: str, columns: Sequence[Any]) -> Sequence[Any]:
+    """The columns but for their sum; StorageFailed, which names `what`, when they are damaged."""
+    if _sum(columns[:-1]) != columns[-1]:
+        raise damaged(what)
+    return columns[:-1]
+
+
+def blob_of(number: int, state: ObjectState) -> bytes:
+    """The state of object `number` as it is stored, its sum in front."""
+    encoded = _encode(state)
+    return _state_sum(number, state.name, encoded) + encoded
+
+
+def state_of(number: int, name: str, blob: bytes) -> ObjectState:
+    """The state that was stored; StorageFailed when it is damaged."""
+    encoded = blob[_STATE_SUM_BYTES:]
+    if _state_sum(number, name, encoded) != blob[:_STATE_SUM_BYTES]:
+        raise damaged(f"the state of {name}")
+    return _decode(encoded)
+
+
+def damaged(what: str) -> StorageFailed:
+    """The error that says so."""
+    return StorageFailed(f"the database is damaged: {what} is not as it was written")
+
+
+def _sum(columns: Sequence[Any]) -> int:
+    return crc32("\n".join(map(str, columns)).encode())
+
+
+def _state_sum(number: int, name: str, encoded: bytes) -> bytes:
+    return crc32(encoded, _sum((number, name))).to_bytes(_STATE_SUM_BYTES, "big")
