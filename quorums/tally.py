@@ -42,4 +42,4 @@ class Tally:
 
 def votes_of(votes: Mapping[str, int], replicas: set[str] | frozenset[str]) -> int:
     """The votes of `replicas` together."""
-    return sum(votes[replica] for replica in replicas)
+    return sum(map(votes.__getitem__, replicas))

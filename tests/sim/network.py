@@ -32,14 +32,14 @@ class Network:
     def delay_us(self, source: str, target: str) -> int | None:
         """How long the next packet from `source` to `target` takes; None: it is lost."""
         faults = self.faults
-        if self._cut[source, target] > 0 or self._random() < faults.loss:
+        if (self._cut and self._cut[source, target] > 0) or self._random() < faults.loss:
             return None
         if self._random() < faults.tail:
             # Pareto: most of these are a few times the usual delay, some a hundred times.
             delay_us = min(faults.tail_us_max, int(DELAY_US_MAX / (1 - self._random())))
         else:
             delay_us = int(DELAY_US_MIN + (DELAY_US_MAX - DELAY_US_MIN) * self._random())
-        return delay_us * SLOWNESS if self._slow[source, target] > 0 else delay_us
+        return delay_us * SLOWNESS if self._slow and self._slow[source, target] > 0 else delay_us
 
     def is_doubled(self) -> bool:
         """Whether the next packet arrives twice."""

@@ -4,7 +4,7 @@ Owns what a real driver and a real server do around the two machines: batching, 
 know what the messages mean.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from msgspec import msgpack
@@ -32,6 +32,7 @@ class Surroundings(Protocol):
     document: ClusterDocument
     has_codec: bool
     exchange_timeout_us: int
+    is_traced: bool
     now_us: int
 
     def later(self, delay_us: int, action: Callable[..., None], *args: Any) -> None:
@@ -53,7 +54,7 @@ class Exchange:
         self.front = front
         self.replica = replica
         self.tokens = [send.token for send in sends]
-        self.batch = Batch(front.world.document.hash, tuple(send.request for send in sends))
+        self.batch = Batch(front.cluster, tuple([send.request for send in sends]))
         self.sent = sent
         self.sent_us = sent_us
         self.is_done = False
@@ -133,6 +134,7 @@ class FrontNode:
         self.world = world
         self.name = name
         self.is_alive = True
+        self.cluster = world.document.hash
         self.machine = FrontEnd(world.document, site=name, seed=seed)
         self._skew_us = skew_us
         self._mono_us = 1_000_000 * seed
@@ -203,34 +205,40 @@ class FrontNode:
         if exchange.is_done or not self.is_alive:
             return
         exchange.is_done = True
-        self.world.trace(self.name, lambda: _shown_answer(exchange, answer))
+        if self.world.is_traced:
+            self.world.trace(self.name, lambda: _shown_answer(exchange, answer))
         self._obey(self.machine.deliver(exchange.replica, exchange.tokens, answer, exchange.sent, self.now))
 
     def _obey(self, effects: Effects) -> None:
         if not self.is_alive:
             return
-        faults = self.world.network.faults
-        urgent = []
-        for send in effects.sends:
-            chance = self.world.chance() if send.lazy else 1.0
-            if chance < faults.lazy_loss:
-                continue
-            waiting = self._outbox.setdefault(send.replica, [])
-            waiting.append(send)
-            if not send.lazy:
-                urgent.append(send.replica)
-            elif len(waiting) == 1:
-                self.world.later(int(LAZY_US_MAX * chance), self._flush, send.replica)
-        for replica in urgent:
-            if faults.joining and self.world.chance() < faults.joining:
-                self.world.later(int(JOIN_US_MAX * self.world.chance()), self._flush, replica)
-            else:
-                self._flush(replica)
+        if effects.sends:
+            self._put(effects.sends)
         self._schedule(effects.wake_at_s)
         for finish in effects.finished:
             on_finish = self._on_finish.pop(finish.number, None)
             if on_finish is not None:
                 on_finish(finish.outcome)
+
+    def _put(self, sends: Iterable[Send]) -> None:
+        faults, chance = self.world.network.faults, self.world.chance
+        urgent = []
+        for send in sends:
+            if not send.lazy:
+                self._outbox.setdefault(send.replica, []).append(send)
+                urgent.append(send.replica)
+                continue
+            drawn = chance()
+            if drawn >= faults.lazy_loss:
+                waiting = self._outbox.setdefault(send.replica, [])
+                waiting.append(send)
+                if len(waiting) == 1:
+                    self.world.later(int(LAZY_US_MAX * drawn), self._flush, send.replica)
+        for replica in urgent:
+            if faults.joining and chance() < faults.joining:
+                self.world.later(int(JOIN_US_MAX * chance()), self._flush, replica)
+            else:
+                self._flush(replica)
 
     def _flush(self, replica: str) -> None:
         """Send what waits for the replica, as one batch or split at random."""
@@ -245,7 +253,8 @@ class FrontNode:
     def _dispatch(self, replica: str, sends: list[Send]) -> None:
         world = self.world
         exchange = Exchange(self, replica, sends, self.now, world.now_us)
-        world.trace(self.name, lambda: f"-> {replica}: " + "; ".join(map(shown, exchange.batch.requests)))
+        if world.is_traced:
+            world.trace(self.name, lambda: f"-> {replica}: " + "; ".join(map(shown, exchange.batch.requests)))
         exchange.is_doubled = world.network.is_doubled()
         is_lost = True
         for _ in range(1 + exchange.is_doubled):

@@ -4,6 +4,7 @@ Owns the invariants that hold at each step, where the histories' checkers look a
 """
 
 from collections import defaultdict
+from typing import Final
 
 from quorate.adts.catalogue import adt_of
 from quorate.adts.log import Summary
@@ -27,6 +28,8 @@ from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.timestamp import Timestamp
 from tests.sim.checkers import Violation
 from tests.sim.store import InMemoryReplica
+
+NOTHING_PROMISED: Final = Status()
 
 
 class Watch:
@@ -54,18 +57,17 @@ class Watch:
                 self._check_decided(replica, request)
 
     def _note(self, replica: str, request: Request, answer: Reply) -> None:
-        match request, answer:
-            case Append(), Appended():
-                self.seen["fenced replies"] += not all(answer.stored)
-                self._ids.update(((request.object, entry.t), entry.id) for entry in request.entries)
-                for entry, is_stored in zip(request.entries, answer.stored, strict=True):
-                    if is_stored:
-                        self._stored[request.object, entry.t].add(replica)
-            case Accept(), Accepted():
-                self.seen["refused accepts"] += answer.refused
-                if not answer.refused:
-                    self._accepted[request.object, request.ballot].add(replica)
-                    self._check_same(request.object, request.ballot, request.summary)
+        if isinstance(request, Append) and isinstance(answer, Appended):
+            self.seen["fenced replies"] += not all(answer.stored)
+            for entry, is_stored in zip(request.entries, answer.stored, strict=True):
+                self._ids[request.object, entry.t] = entry.id
+                if is_stored:
+                    self._stored[request.object, entry.t].add(replica)
+        elif isinstance(request, Accept) and isinstance(answer, Accepted):
+            self.seen["refused accepts"] += answer.refused
+            if not answer.refused:
+                self._accepted[request.object, request.ballot].add(replica)
+                self._check_same(request.object, request.ballot, request.summary)
         if getattr(answer, "refused", False):
             self.seen["refused ballots"] += 1
 
@@ -74,10 +76,17 @@ class Watch:
             raise Violation(f"{name}: two summaries under the ballot {ballot}")
 
     def _check_rises(self, replica: str, name: str, status: Status) -> None:
-        before = self._last.get((replica, name), Status())
-        for field in ("fence", "promised", "accepted", "committed", "horizon"):
-            if getattr(status, field) < getattr(before, field):
-                raise Violation(f"{replica} {name}: {field} fell from {before} to {status}")
+        before = self._last.get((replica, name), NOTHING_PROMISED)
+        if status == before:
+            return
+        if (
+            status.fence < before.fence
+            or status.promised < before.promised
+            or status.accepted < before.accepted
+            or status.committed < before.committed
+            or status.horizon < before.horizon
+        ):
+            raise Violation(f"{replica} {name}: a promise fell from {before} to {status}")
         self._last[replica, name] = status
 
     def _check_decided(self, replica: InMemoryReplica, request: Commit) -> None:

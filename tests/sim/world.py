@@ -6,6 +6,7 @@ Owns the schedule of what happens when. It must not know what is right: it fills
 import random
 from collections.abc import Callable
 from heapq import heappop, heappush
+from itertools import count
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -54,9 +55,12 @@ class World:
         self.chance = self._rng.random
         self.network = Network(scenario.faults, self._rng)
         self._trace = trace
+        self.is_traced = trace is not None
         self._is_healed = False
         self._events: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
-        self._sequence = 0
+        self._sequence = count(1)
+        self._running = 0
+        """Processes that are not done yet."""
         self.replicas = {
             replica.id: ReplicaNode(
                 self, replica.id, self._skew_us(scenario.faults.replica_skew_us), self.watch
@@ -66,10 +70,17 @@ class World:
         self.fronts: list[FrontNode] = []
         self._processes: list[Process] = []
 
+    def began(self) -> None:
+        """A process is there that has something to do."""
+        self._running += 1
+
+    def ended(self) -> None:
+        """A process is done."""
+        self._running -= 1
+
     def later(self, delay_us: int, action: Callable[..., None], *args: Any) -> None:
         """Do it after a while."""
-        self._sequence += 1
-        heappush(self._events, (self.now_us + delay_us, self._sequence, action, args))
+        heappush(self._events, (self.now_us + delay_us, next(self._sequence), action, args))
 
     def trace(self, who: str, what: Callable[[], str]) -> None:
         """Note what happens, for a reader."""
@@ -104,12 +115,13 @@ class World:
 
     def _run_until_done(self, processes: "list[Process]") -> None:
         """Until every process has finished; bounded, for a machine that never answers is a failure."""
+        events = self._events
         for _ in range(EVENTS_MAX):
-            if all(process.is_done for process in processes):
+            if not self._running:
                 return
-            if not self._events:
+            if not events:
                 break
-            self.now_us, _, action, args = heappop(self._events)
+            self.now_us, _, action, args = heappop(events)
             action(*args)
         waiting = [process.who for process in processes if not process.is_done]
         raise Stuck(
@@ -222,6 +234,7 @@ class Process:
         self._is_busy = False
         self._since_us = 0
         self._deadline_s = world.scenario.deadline_s
+        world.began()
 
     def next(self) -> None:
         """Invoke the next operation, or repeat the one that got no answer."""
@@ -287,6 +300,7 @@ class Process:
             self._current = None
             if self._left <= 0:
                 self.is_done = True
+                self.world.ended()
                 return
         think_us = self.world.scenario.think_us
         self.world.later(int(self._rng.expovariate(1 / think_us)) if think_us else 0, self.next)
