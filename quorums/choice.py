@@ -48,8 +48,10 @@ class QuorumChoice:
         _check_given(specification, self.total, classes or {})
         self.classes: Final = _filled(specification, self.total, classes or {}, ordering)
         _check_intersections(self)
-        self._finals: Final = {kind: self._largest(kind, "final") for kind in Kind}
-        self._initials: Final = {kind: self._largest(kind, "initial") for kind in Kind}
+        kinds = specification.kinds
+        self._of_kind: Final = {
+            kind: [name for name in self.classes if kinds[operation_of(name)] is kind] for kind in Kind
+        }
 
     def sizes(self, event_class: EventClass) -> Sizes:
         """The quorum sizes of an event class."""
@@ -57,26 +59,15 @@ class QuorumChoice:
 
     def final_of_kind(self, kind: Kind) -> int:
         """The largest final quorum among classes of `kind` (blind events of one type share their final quorum)."""
-        return self._finals[kind]
+        return max((self.classes[name].final for name in self._of_kind[kind]), default=0)
 
     def initial_of_kind(self, kind: Kind) -> int:
         """The largest initial quorum among classes of `kind`."""
-        return self._initials[kind]
+        return max((self.classes[name].initial for name in self._of_kind[kind]), default=0)
 
     def initial_of(self, operation: str) -> int:
         """The initial quorum of an operation: its outcomes share it, for nobody knows the outcome before reading."""
         return max(sizes.initial for name, sizes in self.classes.items() if operation_of(name) == operation)
-
-    def _largest(self, kind: Kind, side: Literal["initial", "final"]) -> int:
-        kinds = self.specification.kinds
-        return max(
-            (
-                getattr(sizes, side)
-                for name, sizes in self.classes.items()
-                if kinds[operation_of(name)] is kind
-            ),
-            default=0,
-        )
 
 
 def _check_given(
