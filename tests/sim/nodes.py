@@ -369,6 +369,8 @@ class FrontNode(Stoppable):
                 waiting.append(send)
                 if len(waiting) == 1:
                     self.world.later(int(LAZY_US_MAX * drawn), self._flush, send.replica)
+            else:
+                self.world.network.injected["lazy messages lost"] += 1
         for replica in urgent:
             if faults.joining and chance() < faults.joining:
                 self.world.later(int(JOIN_US_MAX * chance()), self._flush, replica)
@@ -390,6 +392,7 @@ class FrontNode(Stoppable):
         world = self.world
         self._sent += 1
         if self._sent == self.crash_at:
+            world.network.injected["client crashes"] += 1
             world.crash_front(self)
             return
         exchange = Exchange(self, replica, sends, self.now, world.now_us)

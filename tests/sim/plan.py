@@ -47,7 +47,7 @@ class Plan:
             way = (one, other) if rng.random() < 0.5 else (other, one)
             self._for_a_while("cuts", network.cut, network.mend, [way])
         nodes = [*self._replicas, *(front.name for front in self._world.fronts if front.home is None)]
-        for _ in range(self._faults.partitions):
+        for _ in range(self._faults.partitions if len(nodes) > 1 else 0):
             side = set(rng.sample(nodes, rng.randint(1, len(nodes) - 1)))
             apart = [(one, other) for one in nodes for other in nodes if (one in side) != (other in side)]
             self._for_a_while("partitions", network.cut, network.mend, apart)

@@ -242,6 +242,7 @@ class Process:
         self._current: tuple[Operation, list[Call]] | None = None
         self._is_repeat = False
         self._is_busy = False
+        self._is_held = False
         self._since_us = 0
         self._deadline_s = world.scenario.deadline_s
         self._key_us_max = int(KEY_SHARE * 1e6 * world.document.limits.retry_window_s)
@@ -252,10 +253,13 @@ class Process:
         if not self.front.is_alive:
             return
         if self.front.is_stopped:
+            self._is_held = True
             self.front.hold(self.next)
             return
+        self._is_held = False
         if self._current is not None:
             self._is_repeat = True
+            self.world.counters["keyed repeats"] = self.world.counters.get("keyed repeats", 0) + 1
             self._start(*self._current)
             return
         self.start(self._caller.next(), self.world.scenario.deadline_s)
@@ -272,6 +276,8 @@ class Process:
         self.front = front
         if self._is_busy:
             self._go_on(self._current)
+        elif self._is_held:
+            self.next()
 
     def _start(self, operation: Operation, calls: list[Call]) -> None:
         again = " again" if self._is_repeat else ""
