@@ -43,7 +43,7 @@ class World:
         self.has_codec = scenario.has_codec
         self.exchange_timeout_us = int(scenario.exchange_timeout_s * 1e6)
         self.now_us = 0
-        self.history = History()
+        self.history = History(lambda: self.now_us)
         self.watch = Watch(scenario.document)
         self.counters: dict[str, int] = {}
         self.injected: Counter[str] = Counter()
@@ -234,6 +234,8 @@ class Process:
         self.world = world
         self.front = front
         self.who = who
+        self._home = front.home
+        """A caller of an embedded front end goes back to that replica when it is there again."""
         self.is_done = False
         self.outcome: Outcome | None = None
         self._left = operations
@@ -321,6 +323,8 @@ class Process:
             self.front = self._rng.choice([front for front in self.world.fronts if front.is_alive])
         else:
             self._current = None
+            if self._home is not None and self._home.front is not None:
+                self.front = self._home.front
             if self._left <= 0:
                 self.is_done = True
                 self.world.ended()
