@@ -127,7 +127,6 @@ class ReplicaNode(Stoppable):
         self._held = None
         if self.front is not None:
             self.world.crash_front(self.front)
-            self.front = None
         self.world.trace(self.id, lambda: f"crash, losing {len(self._open)} uncommitted batches")
         self.replica.store.crash()
         for exchange, _ in self._open:

@@ -177,6 +177,8 @@ class World:
         if not front.is_alive:
             return
         front.crash()
+        if front.home is not None and front.home.front is front:
+            front.home.front = None
         others = [other for other in self.fronts if other.is_alive]
         if front.home is None or not others:
             self._add_front(1, 5)
@@ -206,6 +208,7 @@ class World:
             replica.go_on()
             self.restart_replica(replica)
         for front in self.fronts:
+            front.crash_at = 0
             front.go_on()
 
     def ask(self, operation: Operation, deadline_s: float | None = None) -> Any:
