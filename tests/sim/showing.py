@@ -3,7 +3,7 @@
 from typing import Any
 
 from quorate.api_specs.messages import BatchReply
-from quorate.client_sdk.effects import Unanswered
+from quorate.client_sdk.effects import Done, Outcome, Unanswered
 
 
 def shown_answer(replica: str, answer: BatchReply | Unanswered) -> str:
@@ -11,6 +11,15 @@ def shown_answer(replica: str, answer: BatchReply | Unanswered) -> str:
     if isinstance(answer, Unanswered):
         return f"<- {replica}: {answer.detail}"
     return f"<- {replica}: " + "; ".join(map(shown, answer.replies))
+
+
+def shown_outcome(outcome: Outcome) -> str:
+    """How an operation ended, and on whose answers that rests."""
+    by = f"by {', '.join(sorted(outcome.answered)) or 'nobody'}"
+    if isinstance(outcome, Done):
+        result = sorted(outcome.result.items()) if isinstance(outcome.result, dict) else outcome.result
+        return f"{outcome.event_class} {result!r} {by}"
+    return f"{outcome.reason} ({'definite' if outcome.definite else 'indefinite'}) {by}: {outcome.detail}"
 
 
 def shown(value: Any) -> str:

@@ -1,5 +1,6 @@
 """Each fault is a named option, does what its name says, and is not there unless named; failures say how to replay them."""
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -141,11 +142,29 @@ def test_a_failure_shows_the_end_of_the_run_and_how_to_replay_it(monkeypatch: py
     assert " invokes " in trace
 
 
-def test_the_same_seed_is_the_same_run() -> None:
-    lines: list[list[str]] = [[], []]
-    for kept in lines:
-        run(varied(SEED), kept.append)
-    assert lines[0] == lines[1]
+TRACE_SEEDS = """
+from tests.sim.run import run
+from tests.sim.varied import varied
+for seed in range(1460, 1472):
+    run(varied(seed), print)
+"""
+
+
+def test_the_same_seed_is_the_same_run_in_every_process() -> None:
+    """Also where sets of names come in another order, as in every new process."""
+    traces = [
+        subprocess.run(
+            [sys.executable, "-c", TRACE_SEEDS],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+        ).stdout
+        for hash_seed in ("1", "2")
+    ]
+    assert len(traces[0].splitlines()) > 1_000
+    assert traces[0] == traces[1]
 
 
 CHOICES = {

@@ -19,7 +19,7 @@ from tests.sim.network import Link, Network, Stack
 from tests.sim.nodes import FrontNode, ReplicaNode
 from tests.sim.plan import plan_faults
 from tests.sim.scenario import Caller, Scenario
-from tests.sim.showing import shown
+from tests.sim.showing import shown, shown_outcome
 from tests.sim.watch import Watch
 
 EVENTS_MAX: Final = 200_000
@@ -297,7 +297,7 @@ class Process:
             self.world.later(int(20_000 * self._rng.random()), self._cancel, front, number)
 
     def _finish(self, operation: Operation, calls: list[Call], outcome: Outcome) -> None:
-        self.world.trace(self.who, lambda: f"{shown(operation)} ends with {outcome}")
+        self.world.trace(self.who, lambda: f"{shown(operation)} ends with {shown_outcome(outcome)}")
         if self._is_repeat and isinstance(outcome, Failed):
             # That the repeat did nothing says nothing of the first attempt.
             outcome = replace(outcome, definite=False)
@@ -329,6 +329,7 @@ class Process:
             if self._home is not None and self._home.front is not None:
                 self.front = self._home.front
             if self._left <= 0:
+                assert not self.is_done
                 self.is_done = True
                 self.world.ended()
                 return
