@@ -255,8 +255,8 @@ class Process:
 
     def next(self) -> None:
         """Invoke the next operation, or repeat the one that got no answer."""
-        if not self.front.is_alive:
-            return
+        if not self.front.is_alive or self._is_busy or self.is_done:
+            return  # Moved on already, as when the front end crashes in what it does first when it goes on again.
         if self.front.is_stopped:
             self._is_held = True
             self.front.hold(self.next)
