@@ -3,7 +3,8 @@
 
 PYTHON ?= python3
 WORKERS ?= auto
-SEEDS ?= 20000
+MINUTES ?= 10
+FIRST ?= 1
 
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -17,7 +18,7 @@ help:
 	@echo "make demo   start three replicas, kill two in turn under load, check that nothing is lost"
 	@echo "make test   the whole test suite (Spark tests need Java 17 or later)"
 	@echo "make check  formatting, lint, types and the rules who may import whom"
-	@echo "make soak   $(SEEDS) seeded simulations (SEEDS=... for another number)"
+	@echo "make soak   seeded simulations on all cores for $(MINUTES) minutes (MINUTES=..., FIRST=... the first seed)"
 	@echo "make lock   write the lock files after a change of dependencies (needs uv; UPGRADE=--upgrade)"
 	@echo "make openapi  write api_specs/openapi.json after a change of the API or the messages"
 	@echo "make clean  remove .venv, caches and build output"
@@ -36,7 +37,7 @@ check: $(STAMP)
 	$(VENV)/bin/lint-imports
 
 soak: $(STAMP)
-	@QUORATE_SEEDS=$(SEEDS) $(RUN) -m pytest -n $(WORKERS) --dist loadgroup tests/sim
+	@$(RUN) -m tests.sim.soak --minutes $(MINUTES) --first $(FIRST)
 
 # uv.lock would name the registry it was made with; this form names packages, versions and hashes only.
 COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \

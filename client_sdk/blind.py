@@ -193,6 +193,7 @@ class Blind:
         verdict = yield from decide(self._name, wish, self._task, self._machine)
         fate, reserved = verdict.result
         if fate is Fate.IN_FORCE:
+            self._machine.count("recovered entries in force")
             attempt.is_done = True
         elif fate is Fate.VOID:
             self._machine.count("void entries stamped anew")

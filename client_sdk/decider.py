@@ -46,6 +46,8 @@ WISHES_MAX: Final = 256
 """Wishes decided in one batch."""
 BACKOFF_S_FIRST: Final = 0.002
 BACKOFF_S_MAX: Final = 1.0
+BACKOFF_SHARE_MAX: Final = 0.1
+"""Of the time left."""
 LOSSES_MAX: Final = 6
 
 DecideSteps = Generator[float, Event, None]
@@ -390,9 +392,13 @@ class Decider:
         """Leave the new owner time to finish, then wait a random, growing time, lest two owners depose each other.
 
         The unit is what a round takes here and now: on a busy machine that is many times what it takes on an idle one.
+        The longest wait is a share of the time that the most urgent caller has left: who has lost for long comes sooner
+        than who begins, or it would lose to ever new ones until its deadline.
         """
         self._losses = min(self._losses + 1, LOSSES_MAX)
         delay_s = max(self._round_s, BACKOFF_S_FIRST) * (1 + self._machine.random() * 2**self._losses)
-        until_s = task.now.mono_s + min(delay_s, BACKOFF_S_MAX)
+        deadline_s = min((asked.task.deadline_s for asked in self.asked), default=task.deadline_s)
+        left_s = max(0.0, deadline_s - task.now.mono_s)
+        until_s = task.now.mono_s + min(delay_s, BACKOFF_S_MAX, left_s * BACKOFF_SHARE_MAX)
         while task.now.mono_s < until_s:
             yield until_s

@@ -6,6 +6,7 @@ delivers answers and the time, and carries out the effects; the simulation is on
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 from heapq import heappop, heappush
 from typing import Final
 from weakref import WeakValueDictionary
@@ -45,6 +46,7 @@ class FrontEnd:
     def __init__(self, document: ClusterDocument, *, site: str, seed: int, own: str | None = None) -> None:
         self.document: Final = document
         self.counters: dict[str, int] = {}
+        self._choice_of = lru_cache(maxsize=OBJECTS_MAX)(document.choice_of)
         self._clock = HybridClock(site)
         self._bound = ClockBound(
             replica_error_s=document.clock.replica_error_s, front_end_error_s=document.clock.front_end_error_s
@@ -141,7 +143,7 @@ class FrontEnd:
 
     def choice_of(self, name: str) -> QuorumChoice:
         """The object's quorum choice."""
-        return self.document.choice_of(name)
+        return self._choice_of(name)
 
     def ask(self, name: str, wish: Wish, task: Task) -> Asked:
         """Ask the object's decider; the verdict comes to the task as a Resolved."""
@@ -246,6 +248,7 @@ class FrontEnd:
         steps = task.steps
         assert steps is not None
         task.now = self._now
+        awaited_s = task.wake_s if task.is_begun else None
         try:
             if not task.is_begun:
                 task.is_begun = True
@@ -257,7 +260,8 @@ class FrontEnd:
         except StopIteration as stop:
             self._end(task, stop.value)
             return
-        heappush(self._wakes, (task.wake_s, task.number))
+        if task.wake_s != awaited_s:
+            heappush(self._wakes, (task.wake_s, task.number))
 
     def _end(self, task: Task, result: Outcome | None) -> None:
         del self._tasks[task.number]

@@ -240,7 +240,7 @@ def _scan(
 
     yield from round_.wait(is_enough)
     mirrors: dict[str, Mirror] = {}
-    for replica in whole:
+    for replica in sorted(whole):
         for name, collected in pages[replica]:
             mirror = mirrors.setdefault(name, Mirror(name, choice.votes))
             mirror.absorb(replica, "", Scan(prefix), collected)
@@ -260,7 +260,7 @@ def bury(operation: Bury, task: Task, machine: Machine) -> OutcomeSteps:
     name = operation.object
     choice = machine.choice_of(name)
     everyone = frozenset(choice.votes)
-    looks = Gathering(task, lambda _: Collect(name, window=Window(limit=CELL_ROWS)), everyone)
+    looks = Gathering(task, lambda _: Collect(name, window=Window(limit=CELL_ROWS)), choice.votes)
     yield from looks.wait(lambda: looks.replies.keys() == everyone)
     mirror = Mirror(name, choice.votes)
     for replica, reply in looks.replies.items():
@@ -276,7 +276,7 @@ def bury(operation: Bury, task: Task, machine: Machine) -> OutcomeSteps:
     lacking = {replica for replica, reply in looks.replies.items() if not _has_deletion(reply, timestamp)}
     if not (yield from _confirm_deletion(name, mirror, source, lacking, task)):
         return Done(False, "Bury/Kept", everyone)
-    buried = Gathering(task, lambda _: Commit(name, complete=(timestamp,), buried=timestamp), everyone)
+    buried = Gathering(task, lambda _: Commit(name, complete=(timestamp,), buried=timestamp), choice.votes)
     yield from buried.wait(lambda: buried.replies.keys() == everyone)
     return Done(True, "Bury/Ok", everyone)
 
@@ -298,7 +298,7 @@ def _confirm_deletion(
         request = Commit(name, mirror.ballot, mirror.summary.horizon, mirror.summary)
     else:
         request = Append(name, (source.entry,), "repair")
-    told = Gathering(task, lambda _: request, lacking)
+    told = Gathering(task, lambda _: request, sorted(lacking))
     yield from told.wait(lambda: told.replies.keys() == lacking)
     return all(
         all(reply.stored)

@@ -119,7 +119,7 @@ class Gathering:
     @property
     def next_resend_s(self) -> float:
         """When the next request without an answer is due again."""
-        return min((due for due, _ in self._pending.values()), default=float("inf"))
+        return min(self._pending.values())[0] if self._pending else float("inf")
 
     def resend_due(self) -> None:
         """Send again what has had no answer for its time; the wait doubles."""

@@ -50,6 +50,14 @@ class QuorumChoice:
         _check_given(specification, self.total, classes or {})
         self.classes: Final = _filled(specification, self.total, classes or {}, ordering)
         _check_intersections(self)
+        self._initial_of: Final = {
+            operation: self._most(name for name in self.classes if operation_of(name) == operation)[0]
+            for operation in specification.kinds
+        }
+        self._of_kind: Final = {
+            kind: self._most(name for name in self.classes if specification.kinds[operation_of(name)] is kind)
+            for kind in Kind
+        }
 
     def sizes(self, event_class: EventClass) -> Sizes:
         """The quorum sizes of an event class."""
@@ -57,23 +65,22 @@ class QuorumChoice:
 
     def final_of_kind(self, kind: Kind) -> VoteCount:
         """The largest final quorum among classes of `kind` (blind events of one type share their final quorum)."""
-        return self._most(sizes.final for name, sizes in self.classes.items() if self._kind(name) is kind)
+        return self._of_kind[kind][1]
 
     def initial_of_kind(self, kind: Kind) -> VoteCount:
         """The largest initial quorum among classes of `kind`."""
-        return self._most(sizes.initial for name, sizes in self.classes.items() if self._kind(name) is kind)
+        return self._of_kind[kind][0]
 
     def initial_of(self, operation: str) -> VoteCount:
         """The initial quorum of an operation: its outcomes share it, for nobody knows the outcome before reading."""
-        return self._most(
-            sizes.initial for name, sizes in self.classes.items() if operation_of(name) == operation
-        )
+        return self._initial_of[operation]
 
-    def _most(self, sizes: Iterable[int]) -> VoteCount:
-        return VoteCount(self.votes, max(sizes, default=0))
-
-    def _kind(self, event_class: EventClass) -> Kind:
-        return self.specification.kinds[operation_of(event_class)]
+    def _most(self, names: Iterable[EventClass]) -> tuple[VoteCount, VoteCount]:
+        """The largest initial and final quorum of these classes."""
+        all_sizes = [self.classes[name] for name in names]
+        initial = max((sizes.initial for sizes in all_sizes), default=0)
+        final = max((sizes.final for sizes in all_sizes), default=0)
+        return VoteCount(self.votes, initial), VoteCount(self.votes, final)
 
 
 def _check_given(

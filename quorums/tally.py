@@ -30,7 +30,7 @@ class VoteCount:
 
     def is_met_by(self, replicas: Collection[str]) -> bool:
         """See Quorum."""
-        return sum(self.votes[replica] for replica in replicas) >= self.needed
+        return sum(map(self.votes.__getitem__, replicas)) >= self.needed
 
 
 class Verdict(Enum):

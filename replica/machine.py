@@ -84,8 +84,10 @@ def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events
 
 
 def _state(name: str, log: Log) -> ObjectState:
+    if (known := log.state(name)) is not None:
+        return known
     floor = log.floor()
-    return log.state(name) or ObjectState(name, fence=floor, promised=floor, floor=floor)
+    return ObjectState(name, fence=floor, promised=floor, floor=floor)
 
 
 def _status(state: ObjectState) -> Status:
@@ -100,11 +102,11 @@ def _refusal(request: Append | Collect | Accept | Commit, now_us: int, bounds: B
     """Timestamps that would drag every clock along, or that outlived what the replica remembers, are refused."""
     if (problem := _malformed(request)) is not None:
         return Refused("bad-request", problem)
-    for timestamp in _claimed(request):
-        ahead_us = wall_us(timestamp) - now_us
-        if ahead_us > bounds.offset_max_us:
-            detail = f"{timestamp} is {ahead_us / 1e6:.3f} s ahead of this replica's clock: one of the two is wrong"
-            return Refused("clock-ahead", detail, ahead_us)
+    latest = _latest_claimed(request)
+    ahead_us = wall_us(latest) - now_us
+    if ahead_us > bounds.offset_max_us:
+        detail = f"{latest} is {ahead_us / 1e6:.3f} s ahead of this replica's clock: one of the two is wrong"
+        return Refused("clock-ahead", detail, ahead_us)
     if isinstance(request, Append) and request.attempt != "repair":
         oldest_us = min((wall_us(entry.t) for entry in request.entries), default=now_us) - now_us
         if request.attempt == "first" and -oldest_us > bounds.offset_max_us:
@@ -120,28 +122,34 @@ def _refusal(request: Append | Collect | Accept | Commit, now_us: int, bounds: B
 def _malformed(request: Append | Collect | Accept | Commit) -> str | None:
     if not is_object_name(request.object):
         return "the object's name is not TYPE/NAME (dictionary/NAME/KEY) of the allowed characters"
-    entries = request.entries if isinstance(request, Append) else ()
-    summary = request.summary if isinstance(request, Accept | Commit) else None
-    adopted = () if summary is None else summary.adopted
-    if any(entry.value is UNSET for entry in (*entries, *adopted)):
+    match request:
+        case Append():
+            entries = request.entries
+        case Accept() | Commit() if request.summary is not None:
+            entries = request.summary.adopted
+        case _:
+            return None
+    if any(entry.value is UNSET for entry in entries):
         return "an entry without its value cannot be stored"
-    if any(entry.value is None for entry in entries) and adt_of(request.object) != "dictionary":
+    is_deletion = isinstance(request, Append) and any(entry.value is None for entry in entries)
+    if is_deletion and adt_of(request.object) != "dictionary":
         return "only a dictionary's entries can be deletions (null value)"
     return None
 
 
-def _claimed(request: Append | Collect | Accept | Commit) -> list[Timestamp]:
+def _latest_claimed(request: Append | Collect | Accept | Commit) -> Timestamp:
+    """The latest timestamp that the request would have the replica take for its own."""
     match request:
         case Append():
-            return [entry.t for entry in request.entries]
+            return max((entry.t for entry in request.entries), default=ZERO)
         case Collect():
-            return [request.fence] if request.ballot is None else [request.fence, turn_of(request.ballot)]
+            return request.fence if request.ballot is None else max(request.fence, turn_of(request.ballot))
         case Accept():
-            then = [] if request.then is None else [request.then.fence]
-            return [turn_of(request.ballot), _latest(request.summary), *then]
+            then = ZERO if request.then is None else request.then.fence
+            return max(turn_of(request.ballot), _latest(request.summary), then)
         case Commit():
             latest = ZERO if request.summary is None else _latest(request.summary)
-            return [turn_of(request.ballot), request.horizon, request.buried, latest]
+            return max(turn_of(request.ballot), request.horizon, request.buried, latest)
 
 
 def _latest(summary: Summary) -> Timestamp:

@@ -12,6 +12,8 @@ class HybridClock:
 
     def __init__(self, site: str) -> None:
         self._last = make(0, 0, site)
+        self._last_us = 0
+        self._last_counter = 0
         self.site = site
 
     @property
@@ -21,16 +23,18 @@ class HybridClock:
 
     def next(self, now_us: int) -> Timestamp:
         """A new timestamp, at or above `now_us` and above all given or witnessed before."""
-        last_us, last_counter = wall_us(self._last), counter(self._last)
-        if now_us > last_us:
-            self._last = make(now_us, 0, self.site)
-        elif last_counter < COUNTER_MAX:
-            self._last = make(last_us, last_counter + 1, self.site)
+        if now_us > self._last_us:
+            self._last_us, self._last_counter = now_us, 0
+        elif self._last_counter < COUNTER_MAX:
+            self._last_counter += 1
         else:
-            self._last = make(last_us + 1, 0, self.site)
+            self._last_us, self._last_counter = self._last_us + 1, 0
+        self._last = make(self._last_us, self._last_counter, self.site)
         return self._last
 
     def witness(self, seen: Timestamp) -> None:
         """Note a timestamp of any site, so that the next one given is above it."""
-        if seen[:19] > self._last[:19]:
-            self._last = make(wall_us(seen), counter(seen), self.site)
+        # What is not above as a whole is not above in its time and counter: the usual case, told at once.
+        if seen > self._last and seen[:19] > self._last[:19]:
+            self._last_us, self._last_counter = wall_us(seen), counter(seen)
+            self._last = make(self._last_us, self._last_counter, self.site)

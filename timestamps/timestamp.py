@@ -5,6 +5,7 @@ because that form sorts as the timestamp does: in Python, in SQLite and in a use
 """
 
 import re
+from functools import lru_cache
 from typing import Final, NewType
 
 Timestamp = NewType("Timestamp", str)
@@ -33,9 +34,14 @@ def make(wall_us: int, counter: int, site: str) -> Timestamp:
         raise ValueError(f"wall_us {wall_us} is outside 0..{WALL_US_MAX}: check the clock")
     if not 0 <= counter <= COUNTER_MAX:
         raise ValueError(f"counter {counter} is outside 0..{COUNTER_MAX}")
-    if not _SITE.fullmatch(site):
+    if not _is_site(site):
         raise ValueError(f"site id {site!r} does not match {SITE_PATTERN}")
     return Timestamp(f"{wall_us:014x}.{counter:04x}.{site}")
+
+
+@lru_cache(maxsize=64)
+def _is_site(text: str) -> bool:
+    return _SITE.fullmatch(text) is not None
 
 
 def parse(text: str) -> Timestamp:

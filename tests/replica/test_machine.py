@@ -237,7 +237,7 @@ def test_payloads_of_taken_entries_are_there_while_they_last() -> None:
     replica.append(entry(1))
     replica.ask(Commit(NAME, ballot(5), at(1), Summary(at(1))))
     assert [row.entry.value for row in replica.ask(Collect(NAME, wanted=(at(1),))).rows] == ["1"]
-    replica.store.prune(NOW_US + 2)
+    assert replica.store.delete_upto(NAME, at(1), 9) == (1, False)
     assert replica.ask(Collect(NAME, wanted=(at(1),))).rows == ()
 
 

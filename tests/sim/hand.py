@@ -125,6 +125,10 @@ class Hand:
         assert isinstance(outcome, Done), outcome
         return outcome.result
 
+    def counters(self, front: str) -> dict[str, int]:
+        """What the front end has counted."""
+        return self._fronts[front].counters
+
     def ended(self, name: str, outcome: Outcome) -> None:
         """Told of every operation that ends."""
 

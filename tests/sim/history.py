@@ -4,6 +4,7 @@ Owns the translation from operations and outcomes of the front end to invocation
 not know what is right: `tests.sim.linearizability` and `tests.sim.checkers` judge.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Final
 
@@ -47,6 +48,9 @@ class Call(Struct):
     count: int = 1
     after: "Call | None" = None
     who: str = ""
+    invoked_us: int = 0
+    returned_us: int = 0
+    """In the world's time, for those who judge by the clock."""
 
     @property
     def is_known(self) -> bool:
@@ -62,7 +66,8 @@ class Call(Struct):
 class History:
     """Calls by object; a dictionary with all its keys is one object."""
 
-    def __init__(self) -> None:
+    def __init__(self, now_us: Callable[[], int] = lambda: 0) -> None:
+        self._now_us = now_us
         self.calls: dict[str, list[Call]] = {}
         self.outcomes: dict[str, int] = {}
         self._moment = 0
@@ -71,6 +76,8 @@ class History:
         """Note that `operation` starts; its calls are unknown until `finish`."""
         self._moment += 1
         calls = _calls(operation, self._moment, who)
+        for call in calls:
+            call.invoked_us = self._now_us()
         name = "/".join(operation.object.split("/")[:2])
         self.calls.setdefault(name, []).extend(calls)
         return calls
@@ -82,7 +89,7 @@ class History:
         if isinstance(outcome, Done):
             results = _results(operation, outcome.result)
             for call in calls:
-                call.returned, call.results = self._moment, results
+                call.returned, call.results, call.returned_us = self._moment, results, self._now_us()
             return
         for call in calls:
             call.after = None

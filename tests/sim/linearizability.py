@@ -168,6 +168,35 @@ def settled(calls: Sequence[Call]) -> list[Call]:
     return kept
 
 
+def widened(calls: Sequence[Call]) -> list[Call]:
+    """A cell's calls where clocks may be wrong: a blind change that a read saw may be as old as the read's beginning.
+
+    The read began before a newer change was stored, and missed it; then came this change, with an older timestamp, and
+    the read met it. In the order of timestamps both come before the newer one. A change is never older than a decision
+    that ended before it began.
+    """
+    decided = [
+        call.returned
+        for call in calls
+        if call.operation in ("Cas", "PutIfAbsent") and call.results == ("Ok",)
+    ]
+    seen: dict[Any, list[Call]] = {}
+    for call in calls:
+        if call.operation in ("Read", "Get") and call.is_known:
+            seen.setdefault(call.results[0], []).append(call)
+
+    def wide(call: Call) -> Call:
+        readers = seen.get(call.args[-1], []) if call.operation in ("Write", "Put") else []
+        # A read that ended before the change began cannot have seen it: then nothing is widened, and the search fails.
+        if not readers or min(read.returned for read in readers) < call.invoked:
+            return call
+        least = max((moment for moment in decided if moment < call.invoked), default=0)
+        begun = min(read.invoked for read in readers)
+        return replace(call, invoked=max(least, min(begun, call.invoked)))
+
+    return list(map(wide, calls))
+
+
 def linearization(model: Model, calls: Sequence[Call], nodes_max: int = NODES_MAX) -> list[Call] | None:
     """An order of the calls that `model` explains, or None when there is none; Inconclusive beyond `nodes_max` nodes.
 

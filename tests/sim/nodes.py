@@ -4,22 +4,26 @@ Owns what a real driver and a real server do around the two machines: batching, 
 know what the messages mean.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from msgspec import msgpack
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Batch, BatchReply
-from quorate.client_sdk.effects import Effects, Now, Operation, Outcome, Send, Unanswered
+from quorate.client_sdk.effects import Bury, Done, Effects, Now, Operation, Outcome, Send, Unanswered
 from quorate.client_sdk.machine import FrontEnd
-from tests.sim.network import Network
+from quorate.replica.pruning import Pruning
+from tests.sim.network import Link, Network
+from tests.sim.showing import shown, shown_answer
 from tests.sim.store import InMemoryReplica
 from tests.sim.watch import Watch
 
 WALL_US_START = 1_700_000_000_000_000
 LAZY_US_MAX = 20_000
 JOIN_US_MAX = 500
+BURIED_MAX = 50
+BURY_DEADLINE_S = 0.2
 
 _decode_batch = msgpack.Decoder(Batch).decode
 _decode_reply = msgpack.Decoder(BatchReply).decode
@@ -32,10 +36,17 @@ class Surroundings(Protocol):
     document: ClusterDocument
     has_codec: bool
     exchange_timeout_us: int
+    is_traced: bool
     now_us: int
 
     def later(self, delay_us: int, action: Callable[..., None], *args: Any) -> None:
         """Do it after a while."""
+
+    def carry(self, link: Link, delay_us: int, action: Callable[..., None], *args: Any) -> None:
+        """Do it when the packet arrives that starts now."""
+
+    def crash_front(self, front: "FrontNode") -> None:
+        """The front end vanishes."""
 
     def chance(self) -> float:
         """A random number in 0..1."""
@@ -53,33 +64,69 @@ class Exchange:
         self.front = front
         self.replica = replica
         self.tokens = [send.token for send in sends]
-        self.batch = Batch(front.world.document.hash, tuple(send.request for send in sends))
+        self.batch = Batch(front.cluster, tuple([send.request for send in sends]))
         self.sent = sent
         self.sent_us = sent_us
         self.is_done = False
         self.is_doubled = False
 
 
-class ReplicaNode:
-    """A replica and the server around it."""
+class Stoppable:
+    """A process that may be stopped for a while (SIGSTOP): what comes meanwhile waits until it goes on."""
+
+    def __init__(self) -> None:
+        self._held: list[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it is stopped now."""
+        return self._held is not None
+
+    def stop(self) -> None:
+        """Do nothing any more until `go_on`."""
+        if self._held is None:
+            self._held = []
+
+    def hold(self, action: Callable[..., None], *args: Any) -> None:
+        """Do it when the process goes on."""
+        assert self._held is not None
+        self._held.append((action, args))
+
+    def go_on(self) -> None:
+        """Go on, with what has come meanwhile first."""
+        held, self._held = self._held, None
+        for action, args in held or ():
+            action(*args)
+
+
+class ReplicaNode(Stoppable):
+    """A replica and the server around it. `front` is the front end embedded in it, if any."""
 
     def __init__(self, world: Surroundings, replica_id: str, skew_us: int, watch: Watch) -> None:
+        super().__init__()
         self.world = world
         self.id = replica_id
         self.replica = InMemoryReplica(world.document, replica_id)
         self.is_up = True
-        self._skew_us = skew_us
+        self.front: FrontNode | None = None
+        self.slow_us = 0
+        """How long it takes for a batch at most, besides gathering."""
+        self.skew_us = skew_us
         self._watch = watch
         self._open: list[tuple[Exchange, BatchReply]] = []
+        self._janitor = Janitor(self)
 
     @property
     def wall_us(self) -> int:
         """The replica's own clock."""
-        return WALL_US_START + self.world.now_us + self._skew_us
+        return WALL_US_START + self.world.now_us + self.skew_us
 
     def crash(self) -> None:
-        """Stop at once; requests without a committed reply get none."""
+        """Stop at once; requests without a committed reply get none. The embedded front end vanishes, too."""
         self.is_up = False
+        self._held = None
+        if self.front is not None:
+            self.world.crash_front(self.front)
         self.world.trace(self.id, lambda: f"crash, losing {len(self._open)} uncommitted batches")
         self.replica.store.crash()
         for exchange, _ in self._open:
@@ -90,14 +137,45 @@ class ReplicaNode:
         """Come back with what was committed."""
         if not self.is_up:
             self.replica.start()
+            self._watch.restarted(self.replica)
+            self._janitor = Janitor(self)
             self.is_up = True
             self.world.trace(self.id, lambda: "restart")
 
+    def stop(self) -> None:
+        """Stopped with all that it was doing, and with the front end embedded in it."""
+        super().stop()
+        self.world.trace(self.id, lambda: "is stopped")
+        for exchange, _ in self._open:
+            exchange.front.time_out(exchange)
+        if self.front is not None:
+            self.front.stop()
+
+    def go_on(self) -> None:
+        """See Stoppable."""
+        if self.is_stopped:
+            self.world.trace(self.id, lambda: "goes on")
+        super().go_on()
+        if self.front is not None:
+            self.front.go_on()
+
+    def slow_down(self, most_us: int) -> None:
+        """From now on a batch takes so long at most, besides gathering."""
+        self.slow_us = most_us
+
+    def speed_up(self, _most_us: int = 0) -> None:
+        """Undo `slow_down`."""
+        self.slow_us = 0
+
+    def reset_clock(self, skew_us: int) -> None:
+        """The wall clock jumps to another error."""
+        self.skew_us = skew_us
+        self.world.trace(self.id, lambda: f"clock steps to an error of {skew_us} us")
+
     def prune(self) -> None:
-        """Delete history older than the retry window, as the store does now and then."""
-        if not self._open:
-            window_us = int(self.world.document.limits.retry_window_s * 1e6)
-            self.replica.store.prune(self.wall_us - window_us)
+        """A round of the janitor, as the server has one now and then."""
+        if self.is_up and not self._open and not self.is_stopped:
+            self._janitor.round()
 
     def receive(self, exchange: Exchange) -> None:
         """A batch arrives."""
@@ -105,18 +183,25 @@ class ReplicaNode:
             is_definite = not exchange.is_doubled and self.world.chance() < 0.5
             exchange.front.fail_soon(exchange, "connection refused", is_definite=is_definite)
             return
+        if self._held is not None:
+            self.hold(self.receive, exchange)
+            exchange.front.time_out(exchange)
+            return
         batch = exchange.batch
         if self.world.has_codec:
             batch = _decode_batch(msgpack.encode(batch))
         reply = self.replica.handle(batch, self.wall_us)
         self._open.append((exchange, reply))
-        commit_us_max = self.world.network.faults.commit_us_max
+        commit_us_max = self.world.network.faults.commit_us_max + self.slow_us
         if commit_us_max == 0:
             self._commit()
         elif len(self._open) == 1:
             self.world.later(int(commit_us_max * self.world.chance()), self._commit)
 
     def _commit(self) -> None:
+        if self._held is not None:
+            self.hold(self._commit)
+            return
         self.replica.store.commit()
         committed, self._open = self._open, []
         for exchange, reply in committed:
@@ -124,19 +209,56 @@ class ReplicaNode:
             exchange.front.travel_back(exchange, reply)
 
 
-class FrontNode:
-    """A front end and the driver around it."""
+class Janitor:
+    """What a replica's janitor does in a round (`quorate.replica.janitor`), around the shipped waiting list."""
+
+    def __init__(self, node: ReplicaNode) -> None:
+        self._node = node
+        self._pruning = Pruning(node.world.document)
+
+    def round(self) -> None:
+        """Delete what is due; the embedded front end, where there is one, buries old deletions."""
+        node, mono_s = self._node, self._node.world.now_us / 1e6
+        store: Any = node.replica.store
+        while self._pruning.round(store, mono_s, node.wall_us):
+            pass
+        store.commit()
+        if node.front is not None:
+            for name in self._pruning.deleted(store, mono_s, BURIED_MAX):
+                node.front.start(Bury(name), BURY_DEADLINE_S, node.front.count_janitor)
+                self._pruning.again(name, mono_s)
+
+
+class FrontNode(Stoppable):
+    """A front end and the driver around it; `home` is the replica that it is embedded in, if any.
+
+    An embedded one shares the replica's clock and address, and reaches it without the network.
+    """
 
     def __init__(
-        self, world: Surroundings, name: str, skew_us: int, seed: int, replicas: dict[str, ReplicaNode]
+        self,
+        world: Surroundings,
+        name: str,
+        skew_us: int,
+        seed: int,
+        replicas: dict[str, ReplicaNode],
+        home: ReplicaNode | None = None,
     ) -> None:
+        super().__init__()
         self.world = world
         self.name = name
+        self.home = home
+        self.address = name if home is None else home.id
         self.is_alive = True
-        self.machine = FrontEnd(world.document, site=name, seed=seed)
+        self.crash_at = 0
+        """It vanishes when it is about to send this batch; 0: it does not."""
+        self.cluster = world.document.hash
+        self.machine = FrontEnd(world.document, site=name, seed=seed, own=None if home is None else home.id)
+        self.janitor_outcomes: dict[str, int] = {}
         self._skew_us = skew_us
         self._mono_us = 1_000_000 * seed
         self._replicas = replicas
+        self._sent = 0
         self._on_finish: dict[int, Callable[[Outcome], None]] = {}
         self._outbox: dict[str, list[Send]] = {}
         self._wake_us: int | None = None
@@ -146,7 +268,8 @@ class FrontNode:
     def now(self) -> Now:
         """One reading of the front end's clocks."""
         now_us = self.world.now_us
-        return Now((now_us + self._mono_us) / 1e6, WALL_US_START + now_us + self._skew_us)
+        skew_us = self._skew_us if self.home is None else self.home.skew_us
+        return Now((now_us + self._mono_us) / 1e6, WALL_US_START + now_us + skew_us)
 
     def step_clock(self, by_us: int) -> None:
         """The wall clock jumps."""
@@ -156,7 +279,13 @@ class FrontNode:
     def crash(self) -> None:
         """Vanish for ever."""
         self.is_alive = False
+        self._held = None
         self.world.trace(self.name, lambda: "crash, for ever")
+
+    def count_janitor(self, outcome: Outcome) -> None:
+        """Note how a burial of the janitor ended."""
+        word = outcome.event_class if isinstance(outcome, Done) else "Bury/failed"
+        self.janitor_outcomes[word] = self.janitor_outcomes.get(word, 0) + 1
 
     def start(self, operation: Operation, deadline_s: float, on_finish: Callable[[Outcome], None]) -> int:
         """Start an operation; `on_finish` is told its outcome, perhaps before this returns the operation's number."""
@@ -183,18 +312,20 @@ class FrontNode:
     def travel_back(self, exchange: Exchange, reply: BatchReply) -> None:
         """The replica's reply starts on its way."""
         world = self.world
-        delay_us = world.network.delay_us(exchange.replica, self.name)
+        link = exchange.replica, self.address
+        delay_us = world.network.delay_us(*link)
         if exchange.is_done:
             return
         deadline_us = exchange.sent_us + world.exchange_timeout_us
         if delay_us is None or world.now_us + delay_us >= deadline_us:
-            self._time_out(exchange)
+            self.time_out(exchange)
             return
         if world.has_codec:
             reply = _decode_reply(msgpack.encode(reply))
-        world.later(delay_us, self._answer, exchange, reply)
+        world.carry(link, delay_us, self._answer, exchange, reply)
 
-    def _time_out(self, exchange: Exchange) -> None:
+    def time_out(self, exchange: Exchange) -> None:
+        """When its time is over, the exchange counts as unanswered, unless it was answered."""
         deadline_us = exchange.sent_us + self.world.exchange_timeout_us
         answer = Unanswered("no reply in time")
         self.world.later(max(0, deadline_us - self.world.now_us), self._answer, exchange, answer)
@@ -202,59 +333,80 @@ class FrontNode:
     def _answer(self, exchange: Exchange, answer: BatchReply | Unanswered) -> None:
         if exchange.is_done or not self.is_alive:
             return
+        if self._held is not None:
+            self.hold(self._answer, exchange, answer)
+            return
         exchange.is_done = True
-        self.world.trace(self.name, lambda: _shown_answer(exchange, answer))
+        if self.world.is_traced:
+            self.world.trace(self.name, lambda: shown_answer(exchange.replica, answer))
         self._obey(self.machine.deliver(exchange.replica, exchange.tokens, answer, exchange.sent, self.now))
 
     def _obey(self, effects: Effects) -> None:
         if not self.is_alive:
             return
-        faults = self.world.network.faults
-        urgent = []
-        for send in effects.sends:
-            chance = self.world.chance() if send.lazy else 1.0
-            if chance < faults.lazy_loss:
-                continue
-            waiting = self._outbox.setdefault(send.replica, [])
-            waiting.append(send)
-            if not send.lazy:
-                urgent.append(send.replica)
-            elif len(waiting) == 1:
-                self.world.later(int(LAZY_US_MAX * chance), self._flush, send.replica)
-        for replica in urgent:
-            if faults.joining and self.world.chance() < faults.joining:
-                self.world.later(int(JOIN_US_MAX * self.world.chance()), self._flush, replica)
-            else:
-                self._flush(replica)
+        if effects.sends:
+            self._put(effects.sends)
+        if not self.is_alive:
+            return
         self._schedule(effects.wake_at_s)
         for finish in effects.finished:
             on_finish = self._on_finish.pop(finish.number, None)
             if on_finish is not None:
                 on_finish(finish.outcome)
 
+    def _put(self, sends: Iterable[Send]) -> None:
+        faults, chance = self.world.network.faults, self.world.chance
+        urgent = []
+        for send in sends:
+            if not send.lazy:
+                self._outbox.setdefault(send.replica, []).append(send)
+                urgent.append(send.replica)
+                continue
+            drawn = chance()
+            if drawn >= faults.lazy_loss:
+                waiting = self._outbox.setdefault(send.replica, [])
+                waiting.append(send)
+                if len(waiting) == 1:
+                    self.world.later(int(LAZY_US_MAX * drawn), self._flush, send.replica)
+            else:
+                self.world.network.injected["lazy messages lost"] += 1
+        for replica in urgent:
+            if faults.joining and chance() < faults.joining:
+                self.world.later(int(JOIN_US_MAX * chance()), self._flush, replica)
+            else:
+                self._flush(replica)
+
     def _flush(self, replica: str) -> None:
         """Send what waits for the replica, as one batch or split at random."""
-        waiting = self._outbox.pop(replica, None)
-        if waiting is None or not self.is_alive:
+        if self._held is not None:
+            self.hold(self._flush, replica)
             return
-        while waiting:
+        waiting = self._outbox.pop(replica, None)
+        while waiting and self.is_alive:
             size = len(waiting) if self.world.chance() < 0.7 else 1
             self._dispatch(replica, waiting[:size])
             waiting = waiting[size:]
 
     def _dispatch(self, replica: str, sends: list[Send]) -> None:
         world = self.world
+        self._sent += 1
+        if self._sent == self.crash_at:
+            world.network.injected["client crashes"] += 1
+            world.crash_front(self)
+            return
         exchange = Exchange(self, replica, sends, self.now, world.now_us)
-        world.trace(self.name, lambda: f"-> {replica}: " + "; ".join(map(shown, exchange.batch.requests)))
-        exchange.is_doubled = world.network.is_doubled()
+        if world.is_traced:
+            world.trace(self.name, lambda: f"-> {replica}: " + "; ".join(map(shown, exchange.batch.requests)))
+        link = self.address, replica
+        exchange.is_doubled = replica != self.address and world.network.is_doubled()
         is_lost = True
         for _ in range(1 + exchange.is_doubled):
-            delay_us = world.network.delay_us(self.name, replica)
+            delay_us = world.network.delay_us(*link)
             if delay_us is not None:
-                world.later(delay_us, self._replicas[replica].receive, exchange)
+                world.carry(link, delay_us, self._replicas[replica].receive, exchange)
                 is_lost = is_lost and delay_us >= world.exchange_timeout_us
-        if is_lost:
-            self._time_out(exchange)
+        if is_lost or link in world.network.stacks:
+            self.time_out(exchange)
 
     def _schedule(self, wake_at_s: float | None) -> None:
         if wake_at_s is None:
@@ -273,6 +425,9 @@ class FrontNode:
         """An alarm may be stale: only the latest time that the machine asked for counts."""
         if alarm_us != self._alarm_us:
             return
+        if self._held is not None:
+            self.hold(self._ring, alarm_us)
+            return
         self._alarm_us = None
         if not self.is_alive or self._wake_us is None:
             return
@@ -281,34 +436,3 @@ class FrontNode:
             return
         self._wake_us = None
         self._obey(self.machine.tick(self.now))
-
-
-def _shown_answer(exchange: Exchange, answer: BatchReply | Unanswered) -> str:
-    if isinstance(answer, Unanswered):
-        return f"<- {exchange.replica}: {answer.detail}"
-    return f"<- {exchange.replica}: " + "; ".join(map(shown, answer.replies))
-
-
-def shown(value: Any) -> str:
-    """A message, short: without defaults and package names."""
-    fields = []
-    for name, default in zip(value.__struct_fields__, _defaults(type(value)), strict=True):
-        got = getattr(value, name)
-        if got != default:
-            fields.append(f"{name}={shown(got) if hasattr(got, '__struct_fields__') else _short(got)}")
-    return f"{type(value).__name__}({', '.join(fields)})"
-
-
-def _defaults(kind: Any) -> list[Any]:
-    given = list(kind.__struct_defaults__)
-    return [...] * (len(kind.__struct_fields__) - len(given)) + given
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, tuple | list):
-        inner = (shown(each) if hasattr(each, "__struct_fields__") else _short(each) for each in value)
-        return "(" + ", ".join(inner) + ")"
-    # Of a timestamp the last digits tell it from others.
-    if isinstance(value, str) and len(value) > 20 and value[14:15] == ".":
-        return value[8:]
-    return repr(value)

@@ -1,23 +1,36 @@
-"""Run one seed and judge it: `python -m tests.sim.run --seed N [--trace]` replays what a failing test printed."""
+"""Run one seed and judge it: `python -m tests.sim.run --seed N [--trace]` replays what a failing test printed.
+
+Owns the way from a seed to a verdict. It must not know how a world runs, nor what the promises are (`checkers`).
+"""
 
 import argparse
+import contextlib
 import sys
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from msgspec import Struct
 
 from quorate.adts.catalogue import adt_of
 from tests.sim.checkers import Violation, check_drained, check_object
-from tests.sim.scenario import Faults, Scenario, scenario
+from tests.sim.faults import NO_FAULTS
+from tests.sim.scenario import Scenario, scenario
+from tests.sim.varied import varied, with_faults
 from tests.sim.world import World
+
+TRACE_LINES: Final = 200
+"""Of the trace of a failing run, how many of the latest lines are shown."""
+TRACE_CHARS: Final = 400
 
 
 class Report(Struct):
-    """What a run did; `counters` are those of the front ends, the replicas' watch and the outcomes."""
+    """What a run did; `counters` are those of the front ends, the replicas' watch and the outcomes, `injected` faults."""
 
     operations: int
     given_up: int
     counters: dict[str, int]
+    injected: dict[str, int]
 
 
 def run(what: Scenario, trace: Callable[[str], None] | None = None) -> Report:
@@ -30,13 +43,13 @@ def run(what: Scenario, trace: Callable[[str], None] | None = None) -> Report:
     for source in (world.watch.seen, world.history.outcomes):
         for name, times in source.items():
             counters[name] = counters.get(name, 0) + times
-    return Report(sum(world.history.outcomes.values()), given_up, counters)
+    return Report(sum(world.history.outcomes.values()), given_up, counters, dict(world.injected))
 
 
 def check_quiet(world: World) -> None:
     """Where nothing goes wrong, every operation has its answer."""
     failed = [word for word in world.history.outcomes if word.endswith("definite)")]
-    if failed and world.scenario.faults == Faults():
+    if failed and world.scenario.faults == NO_FAULTS:
         raise Violation(f"without any fault there were outcomes {world.history.outcomes}")
 
 
@@ -56,12 +69,26 @@ def judge(world: World) -> int:
 
 
 def run_seed(seed: int) -> Report:
-    """Run the scenario of `seed`; a failure names the command that replays it."""
+    """Run the scenario of `seed`; a failure names the command that replays it, and shows the end of its trace."""
+    return run_shown(varied(seed), f"--seed {seed}")
+
+
+def run_shown(what: Scenario, options: str) -> Report:
+    """Run the scenario that the command's `options` name; a failure says so, and shows the end of its trace."""
     try:
-        return run(scenario(seed))
+        return run(what)
     except Exception as error:
-        error.add_note(f"replay with: python -m tests.sim.run --seed {seed} --trace")
+        error.add_note("\n".join(_latest_trace(what)))
+        error.add_note(f"replay with: python -m tests.sim.run {options} --trace")
         raise
+
+
+def _latest_trace(what: Scenario) -> Iterable[str]:
+    """The run again (it is the same again), for the last lines of its trace."""
+    lines: deque[str] = deque(maxlen=TRACE_LINES)
+    with contextlib.suppress(Exception):
+        run(what, lines.append)
+    return (line[:TRACE_CHARS] for line in lines)
 
 
 def main() -> int:
@@ -69,11 +96,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--trace", action="store_true", help="print every message and outcome")
+    parser.add_argument("--plain", action="store_true", help="the seed's scenario as it was at first")
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="as loss=0.1, instead of the seed's",
+    )
     options = parser.parse_args()
-    what = scenario(options.seed)
+    what = scenario(options.seed) if options.plain else varied(options.seed)
+    if options.fault:
+        try:
+            what = with_faults(what, what.faults.with_options(options.fault))
+        except ValueError as error:
+            parser.error(str(error))
     print(f"scenario: {what}\n", file=sys.stderr)
     report = run(what, print if options.trace else None)
-    print(f"right: {report.operations} operations; {report.counters}")
+    print(f"right: {report.operations} operations; {report.counters}; faults: {report.injected}")
     return 0
 
 

@@ -13,6 +13,7 @@ from quorate.adts.log import Value
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import Limits
 from quorate.client_sdk.effects import (
+    Bury,
     CompareAndSet,
     Dequeue,
     Enqueue,
@@ -24,41 +25,13 @@ from quorate.client_sdk.effects import (
     Read,
     Write,
 )
+from tests.sim.faults import Faults
+
+__all__ = ["BLIND", "KEYS", "Caller", "Faults", "Scenario", "keeps_order", "rule", "scenario"]
 
 KEYS: Final = ("a", "b", "c")
 BLIND: Final = {"queue": ["Enq/Ok"], "register": ["Write/Ok"], "dictionary": ["Put/Ok", "Delete/Ok"]}
 DECIDE: Final = {"queue": ["Deq/Ok"], "register": ["Cas/Ok"], "dictionary": ["PutIfAbsent/Ok", "Cas/Ok"]}
-
-
-class Faults(Struct, frozen=True):
-    """Everything that may go wrong. Chances are per packet (0 to 1), counts per run; the default is nothing."""
-
-    loss: float = 0.0
-    duplication: float = 0.0
-    tail: float = 0.0
-    """Chance that a packet's delay comes from the heavy tail, up to `tail_us_max`, instead of the usual 0.2 to 1.5 ms."""
-    tail_us_max: int = 300_000
-    slow_links: int = 0
-    """Stretches in which all packets between one pair take 30 times as long."""
-    cuts: int = 0
-    """Stretches in which packets of one direction of one pair are lost."""
-    partitions: int = 0
-    """Stretches in which the nodes are split in two."""
-    crashes: int = 0
-    """Replicas that crash, lose what was not committed, and start again."""
-    client_crashes: int = 0
-    """Front ends that vanish for ever."""
-    cancels: float = 0.0
-    """Chance per operation that its caller gives up early."""
-    lazy_loss: float = 0.0
-    joining: float = 0.0
-    """Chance that a send waits a little to share a batch with others."""
-    commit_us_max: int = 0
-    """How long a replica may gather requests before it commits; a crash before that loses them."""
-    replica_skew_us: int = 0
-    client_skew_us: int = 0
-    clock_steps: int = 0
-    """Times at which some client's wall clock jumps, by up to twice the skew."""
 
 
 class Scenario(Struct, frozen=True):
@@ -82,6 +55,12 @@ class Scenario(Struct, frozen=True):
     is_exact: bool
     has_codec: bool
     prunes: bool
+    embedded: int = 0
+    """How many of the front ends are embedded in a replica each."""
+    is_forgetful: bool = False
+    """Whether the cluster's memory is short, so that forgetting happens within the run, and is checked at its end."""
+    fault_span_us: int = 0
+    """Faults begin within so much time, or the usual one if that is longer."""
 
 
 def scenario(seed: int) -> Scenario:
@@ -162,6 +141,21 @@ def _clocks(rng: random.Random, faults: Faults) -> tuple[ClockSettings, bool, bo
     return ClockSettings(replica_error_s), False, has_good_replicas
 
 
+def keeps_order(document: ClusterDocument, faults: Faults, *, is_embedded: bool = False) -> bool:
+    """Whether the declared clock errors are true, or not needed: then blind operations keep their order."""
+    if all(each.ordering == "quorum" for each in document.choices):
+        return True
+    clock = document.clock
+    if faults.replica_skew_us > clock.replica_error_s * 1e6:
+        return False
+    if clock.front_end_error_s is None:
+        return True
+    skew_us = max(
+        faults.client_skew_us * (3 if faults.clock_steps else 1), faults.replica_skew_us if is_embedded else 0
+    )
+    return skew_us <= clock.front_end_error_s * 1e6
+
+
 def _document(
     rng: random.Random, clock: ClockSettings, recent_max: int, *, is_quorum: bool
 ) -> ClusterDocument:
@@ -169,7 +163,7 @@ def _document(
     replicas = tuple(
         ReplicaInfo(f"r{number}", f"http://r{number}:1", vote) for number, vote in enumerate(votes, 1)
     )
-    rules = tuple(_rule(rng, adt, sum(votes), is_quorum=is_quorum) for adt in BLIND)
+    rules = tuple(rule(rng, adt, sum(votes), is_quorum=is_quorum) for adt in BLIND)
     limits = Limits(
         page_entries_max=rng.choice([2, 5, 2000]),
         retry_window_s=5.0,
@@ -181,7 +175,7 @@ def _document(
     return checked(ClusterDocument("sim", replicas, rules, clock, limits))
 
 
-def _rule(rng: random.Random, adt: str, total: int, *, is_quorum: bool) -> ChoiceRule:
+def rule(rng: random.Random, adt: str, total: int, *, is_quorum: bool) -> ChoiceRule:
     """A random choice of final quorums; initial quorums as small as these allow."""
     blind, decide = rng.randint(1, total), rng.randint(1, total)
     least = total + 1 - min(blind, decide)
@@ -222,7 +216,7 @@ class Caller:
             return self._on_queue(name)
         if name.startswith("register/"):
             return self._on_cell(self._chosen("Read", "Write", "Cas"), name)
-        word = self._chosen("Read", "Write", "Cas", "PutIfAbsent", "Delete", "Items")
+        word = self._chosen("Read", "Write", "Cas", "PutIfAbsent", "Delete", "Items", "Bury")
         return Items(name) if word == "Items" else self._on_cell(word, f"{name}/{self._rng.choice(KEYS)}")
 
     def saw(self, name: str, value: Value | None) -> None:
@@ -231,7 +225,7 @@ class Caller:
             self._written.setdefault(name, []).append(value)
 
     def _chosen(self, *words: str) -> str:
-        return self._rng.choices(words, [self._scenario.weights[word] for word in words])[0]
+        return self._rng.choices(words, [self._scenario.weights.get(word, 0) for word in words])[0]
 
     def _value(self) -> Value:
         self._number += 1
@@ -258,6 +252,8 @@ class Caller:
                 return Write(name, value) if word == "Write" else PutIfAbsent(name, value)
             case "Delete":
                 return Write(name, None)
+            case "Bury":
+                return Bury(name)
         known = self._written.get(name)
         old = known[-1] if known and self._rng.random() < 0.8 else None
         return CompareAndSet(name, old, self._value())

@@ -7,13 +7,14 @@ rows mean: every decision is the replica machine's (`quorate.replica.machine.han
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Sequence
 
+from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Batch, BatchReply, Reply, Row, Scan
 from quorate.replica.machine import Bounds, handle
 from quorate.replica.ports import Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
 from quorate.timestamps.ballot import turn_of
 from quorate.timestamps.clock import HybridClock
-from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, wall_us
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 
 class OtherCluster(ValueError):
@@ -40,6 +41,9 @@ class MemoryStore:
         self._floor = ZERO
         self._highest = ZERO
         self._undo: list[Callable[[], object]] = []
+        self.collected: dict[str, Timestamp] = {}
+        """Up to where logs became history, and (`deleted`) objects that got a deletion, for the janitor's waiting list."""
+        self.deleted: dict[str, None] = {}
 
     @property
     def highest(self) -> Timestamp:
@@ -160,19 +164,22 @@ class MemoryStore:
         while self._undo:
             self._undo.pop()()
 
-    def prune(self, before_us: int) -> int:
-        """Delete, for good, history rows whose timestamps are older than `before_us`; the number of them."""
+    def states(self, after: int, limit: int) -> list[tuple[int, ObjectState]]:
+        """The states of known objects, each with its number, from the one after `after` on."""
+        known = [found.state for found in self._objects.values() if found.state is not None]
+        return list(enumerate(known, 1))[after : after + limit]
+
+    def delete_upto(self, name: str, upto: Timestamp, limit: int) -> tuple[int, bool]:
+        """Delete the object's oldest rows at or below `upto`, at most `limit`: how many, and whether any are left."""
         assert not self._undo, "pruning is a transaction of its own"
-        deleted = 0
-        for name, found in self._objects.items():
-            if found.state is not None and found.order and found.order[0] <= found.state.collected:
-                history = found.order[: bisect_right(found.order, found.state.collected)]
-                for t in history:
-                    if wall_us(t) < before_us:
-                        self._drop(name, t)
-                        deleted += 1
-                found.arrived = [(number, t) for number, t in found.arrived if t in found.rows]
-        return deleted
+        found = self._objects.get(name)
+        if found is None:
+            return 0, False
+        history = found.order[: bisect_right(found.order, upto)]
+        for t in history[:limit]:
+            self._drop(name, t)
+        found.arrived = [(number, t) for number, t in found.arrived if t in found.rows]
+        return len(history[:limit]), len(history) > limit
 
     def _object(self, name: str) -> _Object:
         return self._objects.setdefault(name, _Object())
@@ -187,6 +194,8 @@ class MemoryStore:
         found.rows[row.entry.t] = (number, row)
         insort(found.order, row.entry.t)
         found.arrived.append((number, row.entry.t))
+        if row.entry.value is None:
+            self.deleted[name] = None
 
     def _drop(self, name: str, t: Timestamp) -> None:
         found = self._objects[name]
@@ -197,6 +206,11 @@ class MemoryStore:
         found = self._object(name)
         before = found.state
         found.state = state
+        if state is not None and state.collected > (ZERO if before is None else before.collected):
+            self.collected[name] = state.collected
+        is_valueless = state is not None and state.summary.value is None and state.summary.horizon > ZERO
+        if is_valueless and adt_of(name) == "dictionary":
+            self.deleted[name] = None
 
         def undo() -> None:
             found.state = before

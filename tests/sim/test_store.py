@@ -65,14 +65,18 @@ def test_arrivals_come_in_the_order_of_arrival_and_rows_in_that_of_time() -> Non
     assert store.below(NAME, at(5)) == at(4)
 
 
-def test_pruning_deletes_only_old_history() -> None:
+def test_pruning_deletes_the_oldest_rows() -> None:
     store = MemoryStore()
     for us in (1, 2, 3):
         store.apply(PutRow(NAME, entry(us)))
     store.apply(PutState(ObjectState(NAME, collected=at(2))))
     store.commit()
-    assert store.prune(2) == 1
+    assert store.collected == {NAME: at(2)}
+    assert store.delete_upto(NAME, at(2), 1) == (1, True)
     assert store.stored(NAME, [at(1), at(2), at(3)]) == {at(2), at(3)}
+    assert store.delete_upto(NAME, at(2), 5) == (1, False)
+    assert [(number, state.name) for number, state in store.states(0, 9)] == [(1, NAME)]
+    assert store.states(1, 9) == []
 
 
 def test_replica_answers_with_a_clock_above_all_it_stores() -> None:

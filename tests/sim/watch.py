@@ -4,6 +4,7 @@ Owns the invariants that hold at each step, where the histories' checkers look a
 """
 
 from collections import defaultdict
+from typing import Final
 
 from quorate.adts.catalogue import adt_of
 from quorate.adts.log import Summary
@@ -16,16 +17,21 @@ from quorate.api_specs.messages import (
     Appended,
     Batch,
     BatchReply,
+    Collect,
     Commit,
     Reply,
     Request,
     Scan,
     Status,
 )
-from quorate.timestamps.ballot import NO_BALLOT, Ballot
+from quorate.client_sdk.decisions import TURNS_MAX, is_included
+from quorate.replica.ports import ObjectState
+from quorate.timestamps.ballot import NO_BALLOT, Ballot, step_of, turn_of
 from quorate.timestamps.timestamp import Timestamp
 from tests.sim.checkers import Violation
 from tests.sim.store import InMemoryReplica
+
+NOTHING_PROMISED: Final = Status()
 
 
 class Watch:
@@ -38,13 +44,19 @@ class Watch:
         self._stored: defaultdict[tuple[str, Timestamp], set[str]] = defaultdict(set)
         self._summaries: dict[tuple[str, Ballot], Summary] = {}
         self._ids: dict[tuple[str, Timestamp], str] = {}
+        self._newest: dict[tuple[str, str], Ballot] = {}
+        """By replica and object: the highest ballot that it accepted."""
+        self._uses: dict[Timestamp, tuple[str, str]] = {}
         self.seen: dict[str, int] = defaultdict(int)
 
     def committed(self, replica: InMemoryReplica, batch: Batch, reply: BatchReply) -> None:
         """Check what the batch did."""
+        self.seen["batches of several"] += len(batch.requests) > 1
         for request, answer in zip(batch.requests, reply.replies, strict=True):
             if isinstance(request, Scan):
                 continue
+            if isinstance(request, Append) and isinstance(answer, Appended):
+                self._check_appended(replica.id, request, answer)
             self._note(replica.id, request, answer)
             status: Status | None = getattr(answer, "status", None)
             if status is not None:
@@ -52,31 +64,107 @@ class Watch:
             if isinstance(request, Commit):
                 self._check_decided(replica, request)
 
+    def restarted(self, replica: InMemoryReplica) -> None:
+        """What a replica had said before it crashed it must still know: promises, and rows that are not history."""
+        for (holder, name), before in self._last.items():
+            state = replica.store.state(name)
+            if holder == replica.id and state is not None:
+                self._check_rises(replica.id, name, status_of(state))
+            elif holder == replica.id and replica.store.floor() < max(before.fence, before.promised):
+                raise Violation(f"{holder} {name}: forgotten in a crash: {before}")
+        for (name, t), holders in self._stored.items():
+            if replica.id not in holders or replica.store.stored(name, [t]):
+                continue
+            state = replica.store.state(name)
+            forgotten = replica.store.floor() if state is None else max(state.floor, state.collected)
+            if t > forgotten:
+                raise Violation(f"{replica.id} {name}: the entry {t} was forgotten in a crash")
+
+    def _check_appended(self, replica: str, request: Append, answer: Appended) -> None:
+        """What is said to be stored was stored above the fence, now or earlier; one timestamp means one entry."""
+        name = request.object
+        fence = self._last.get((replica, name), NOTHING_PROMISED).fence
+        for entry, is_stored in zip(request.entries, answer.stored, strict=True):
+            if self._ids.get((name, entry.t), entry.id) != entry.id:
+                raise Violation(f"{name}: two entries under the timestamp {entry.t}")
+            if is_stored and entry.t <= fence and replica not in self._stored[name, entry.t]:
+                raise Violation(f"{replica} {name}: {entry.t} was acknowledged below the fence {fence}")
+            self._ids[name, entry.t] = entry.id
+
     def _note(self, replica: str, request: Request, answer: Reply) -> None:
-        match request, answer:
-            case Append(), Appended():
-                self.seen["fenced replies"] += not all(answer.stored)
-                self._ids.update(((request.object, entry.t), entry.id) for entry in request.entries)
-                for entry, is_stored in zip(request.entries, answer.stored, strict=True):
-                    if is_stored:
-                        self._stored[request.object, entry.t].add(replica)
-            case Accept(), Accepted():
-                self.seen["refused accepts"] += answer.refused
-                if not answer.refused:
-                    self._accepted[request.object, request.ballot].add(replica)
-                    self._check_same(request.object, request.ballot, request.summary)
+        if isinstance(request, Append) and isinstance(answer, Appended):
+            self.seen["fenced replies"] += not all(answer.stored)
+            for entry, is_stored in zip(request.entries, answer.stored, strict=True):
+                self._use_once(entry.t, request.object, entry.id)
+                if is_stored:
+                    self._stored[request.object, entry.t].add(replica)
+        elif isinstance(request, Accept) and isinstance(answer, Accepted):
+            self.seen["refused accepts"] += answer.refused
+            if not answer.refused:
+                self._note_accepted(replica, request)
+        elif isinstance(request, Collect) and request.ballot is not None:
+            self._use_once(turn_of(request.ballot), request.object, "a turn")
         if getattr(answer, "refused", False):
             self.seen["refused ballots"] += 1
+
+    def _note_accepted(self, replica: str, request: Accept) -> None:
+        name, ballot, summary = request.object, request.ballot, request.summary
+        turn = turn_of(ballot)
+        if turn < self._last.get((replica, name), NOTHING_PROMISED).promised:
+            raise Violation(f"{replica} {name}: {ballot} was accepted below the promise")
+        self._accepted[name, ballot].add(replica)
+        if (name, ballot) not in self._summaries:
+            self._check_bounded(name, summary)
+            self._count_kind(replica, request)
+        self._check_same(name, ballot, summary)
+        before = self._newest.get((replica, name), NO_BALLOT)
+        if ballot > before:
+            self._newest[replica, name] = ballot
+            if turn_of(before) != turn and before != NO_BALLOT:
+                self.seen["takeovers by another owner"] += 1
+                if is_included(summary, before) is False:
+                    self.seen["accepts superseded"] += 1
+
+    def _count_kind(self, replica: str, request: Accept) -> None:
+        """Of a summary that is seen for the first time: what is special about it."""
+        summary = request.summary
+        self.seen["steady-owner steps"] += step_of(request.ballot) > 1
+        self.seen["several taken in one decision"] += request.event.count("Deq()") > 1
+        self.seen["entries adopted"] += bool(summary.adopted)
+        self.seen["ambiguous ids"] += bool(summary.ambiguous)
+        self.seen["keys remembered"] += bool(summary.recent)
+
+    def _check_bounded(self, name: str, summary: Summary) -> None:
+        """A summary does not grow with history."""
+        if len(summary.turns) > TURNS_MAX or len(summary.recent) > self._document.limits.recent_decisions_max:
+            raise Violation(
+                f"{name}: a summary with {len(summary.turns)} turns and {len(summary.recent)} keys"
+            )
+
+    def _use_once(self, t: Timestamp, name: str, use: str) -> None:
+        """A timestamp names one entry or one turn, of one object."""
+        if self._uses.setdefault(t, (name, use)) != (name, use):
+            raise Violation(f"{t} was used twice: for {self._uses[t]} and for {(name, use)}")
 
     def _check_same(self, name: str, ballot: Ballot, summary: Summary) -> None:
         if self._summaries.setdefault((name, ballot), summary) != summary:
             raise Violation(f"{name}: two summaries under the ballot {ballot}")
 
     def _check_rises(self, replica: str, name: str, status: Status) -> None:
-        before = self._last.get((replica, name), Status())
-        for field in ("fence", "promised", "accepted", "committed", "horizon"):
-            if getattr(status, field) < getattr(before, field):
-                raise Violation(f"{replica} {name}: {field} fell from {before} to {status}")
+        before = self._last.get((replica, name), NOTHING_PROMISED)
+        if status == before:
+            return
+        # A new life of the object (its deletion was buried) begins without decisions, and with higher promises.
+        is_new_life = status.floor > before.floor
+        if (
+            status.fence < before.fence
+            or status.promised < before.promised
+            or status.floor < before.floor
+            or (status.accepted < before.accepted and not is_new_life)
+            or (status.committed < before.committed and not is_new_life)
+            or (status.horizon < before.horizon and not is_new_life)
+        ):
+            raise Violation(f"{replica} {name}: a promise fell from {before} to {status}")
         self._last[replica, name] = status
 
     def _check_decided(self, replica: InMemoryReplica, request: Commit) -> None:
@@ -113,3 +201,8 @@ class Watch:
                 return True
         newer = [newest for other, newest in list(self._stored) if other == name and newest > t]
         return is_cell and any(self._is_complete(name, newest) for newest in newer)
+
+
+def status_of(state: ObjectState) -> Status:
+    """What the replica would say of the object in a reply."""
+    return Status(state.fence, state.promised, state.accepted, state.committed, state.horizon, state.floor)

@@ -4,34 +4,30 @@ Owns the schedule of what happens when. It must not know what is right: it fills
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from heapq import heappop, heappush
+from itertools import count
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from quorate.client_sdk.effects import (
-    Dequeue,
-    Done,
-    Failed,
-    Items,
-    Operation,
-    Outcome,
-    QueueSize,
-    Read,
-)
+from quorate.client_sdk.effects import Done, Failed, Operation, Outcome, Read
+from tests.sim.ending import drain, settle_down
 from tests.sim.history import Call, History
-from tests.sim.network import Network
-from tests.sim.nodes import FrontNode, ReplicaNode, shown
-from tests.sim.scenario import KEYS, Caller, Scenario
+from tests.sim.network import Link, Network, Stack
+from tests.sim.nodes import FrontNode, ReplicaNode
+from tests.sim.plan import plan_faults
+from tests.sim.scenario import Caller, Scenario
+from tests.sim.showing import shown, shown_outcome
 from tests.sim.watch import Watch
 
 EVENTS_MAX: Final = 200_000
-FAULT_START_US_MAX: Final = 300_000
-DRAIN_DEADLINE_S: Final = 4.0
 PRUNE_EVERY_US: Final = 500_000
-KEY_US_MAX: Final = 3_500_000
-"""How long after its first attempt a keyed operation may be repeated: below the scenarios' `consumed_lag_s`."""
+KEY_SHARE: Final = 0.7
+"""How much of the retry window after its first attempt a keyed operation may be repeated."""
+TURNED_ROUND: Final = 8
+"""How many times as long packets take where the newest arrives first, so that some meet."""
 
 
 class Stuck(AssertionError):
@@ -47,55 +43,98 @@ class World:
         self.has_codec = scenario.has_codec
         self.exchange_timeout_us = int(scenario.exchange_timeout_s * 1e6)
         self.now_us = 0
-        self.history = History()
+        self.history = History(lambda: self.now_us)
         self.watch = Watch(scenario.document)
         self.counters: dict[str, int] = {}
+        self.injected: Counter[str] = Counter()
+        """What was done to the nodes and the packets, by kind."""
+        self.prune_every_us = PRUNE_EVERY_US // 10 if scenario.is_forgetful else PRUNE_EVERY_US
         self._rng = random.Random(f"world {scenario.seed}")
         self.chance = self._rng.random
-        self.network = Network(scenario.faults, self._rng)
+        self.network = Network(scenario.faults, self._rng, self.injected)
         self._trace = trace
+        self.is_traced = trace is not None
         self._is_healed = False
         self._events: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
-        self._sequence = 0
+        self._sequence = count(1)
+        self._running = 0
+        """Processes that are not done yet."""
         self.replicas = {
             replica.id: ReplicaNode(
-                self, replica.id, self._skew_us(scenario.faults.replica_skew_us), self.watch
+                self, replica.id, self.skew_us(scenario.faults.replica_skew_us), self.watch
             )
             for replica in self.document.replicas
         }
         self.fronts: list[FrontNode] = []
         self._processes: list[Process] = []
 
+    def began(self) -> None:
+        """A process is there that has something to do."""
+        self._running += 1
+
+    def ended(self) -> None:
+        """A process is done."""
+        self._running -= 1
+
     def later(self, delay_us: int, action: Callable[..., None], *args: Any) -> None:
         """Do it after a while."""
-        self._sequence += 1
-        heappush(self._events, (self.now_us + delay_us, self._sequence, action, args))
+        heappush(self._events, (self.now_us + delay_us, next(self._sequence), action, args))
 
     def trace(self, who: str, what: Callable[[], str]) -> None:
         """Note what happens, for a reader."""
         if self._trace is not None:
             self._trace(f"{self.now_us / 1e3:10.3f} ms  {who:4} {what()}")
 
+    def carry(self, link: Link, delay_us: int, action: Callable[..., None], *args: Any) -> None:
+        """Do it when the packet arrives that starts now."""
+        stack = self.network.stacks.get(link) if self.network.stacks else None
+        if stack is None:
+            self.later(delay_us, action, *args)
+        else:
+            stack.append((action, args))
+            self.later(delay_us * TURNED_ROUND, self._newest_arrives, stack)
+
+    def _newest_arrives(self, stack: Stack) -> None:
+        if len(stack) > 1:
+            self.injected["packets overtaken"] += len(stack) - 1
+        action, args = stack.pop()
+        action(*args)
+
     def run(self) -> None:
         """The callers' operations under faults; then everything heals and a fresh front end looks at what is left."""
         scenario = self.scenario
-        for _ in range(scenario.fronts):
-            self._add_front(scenario.processes, scenario.operations)
-        self._plan_faults()
+        for number in range(scenario.fronts):
+            replica = (
+                list(self.replicas.values())[number % len(self.replicas)]
+                if number < scenario.embedded
+                else None
+            )
+            self._add_front(scenario.processes, scenario.operations, replica)
+        plan_faults(self, self._rng)
+        if scenario.prunes:
+            self.later(self.prune_every_us, self._prune)
         self._run_until_done(self._processes)
         self._heal()
-        self._drain()
+        drain(self)
+        if scenario.is_forgetful:
+            settle_down(self)
         for front in self.fronts:
-            for name, times in front.machine.counters.items():
-                self.counters[name] = self.counters.get(name, 0) + times
+            for source in (front.machine.counters, front.janitor_outcomes):
+                for name, times in source.items():
+                    self.counters[name] = self.counters.get(name, 0) + times
 
-    def _skew_us(self, most_us: int) -> int:
+    def skew_us(self, most_us: int) -> int:
+        """A clock error."""
         return int(self._rng.uniform(-most_us, most_us))
 
-    def _add_front(self, processes: int, operations: int) -> None:
+    def _add_front(self, processes: int, operations: int, home: ReplicaNode | None = None) -> None:
         number = len(self.fronts) + 1
-        skew_us = self._skew_us(self.scenario.faults.client_skew_us)
-        front = FrontNode(self, f"f{number}", skew_us, number, self.replicas)
+        skew_us = self.skew_us(self.scenario.faults.client_skew_us) if home is None else 0
+        front = FrontNode(self, f"f{number}", skew_us, number, self.replicas, home)
+        if home is not None:
+            home.front = front
+        if number == 1:
+            front.crash_at = self.scenario.faults.client_crash_at
         self.fronts.append(front)
         for letter in "abcdefgh"[:processes]:
             process = Process(self, front, f"f{number}{letter}", operations)
@@ -104,101 +143,87 @@ class World:
 
     def _run_until_done(self, processes: "list[Process]") -> None:
         """Until every process has finished; bounded, for a machine that never answers is a failure."""
+        events = self._events
         for _ in range(EVENTS_MAX):
-            if all(process.is_done for process in processes):
+            if not self._running:
                 return
-            if not self._events:
+            if not events:
                 break
-            self.now_us, _, action, args = heappop(self._events)
+            self.now_us, _, action, args = heappop(events)
             action(*args)
         waiting = [process.who for process in processes if not process.is_done]
         raise Stuck(
             f"{waiting} never got an answer ({self.now_us / 1e6:.1f} s, {len(self._events)} events left)"
         )
 
-    def _plan_faults(self) -> None:
-        faults, rng = self.scenario.faults, self._rng
-        replicas = list(self.replicas)
-        nodes = [*replicas, *(front.name for front in self.fronts)]
-        for _ in range(faults.slow_links):
-            pair = rng.choice(replicas), rng.choice(self.fronts).name
-            self._for_a_while(self.network.slow, self.network.speed, *pair)
-        for _ in range(faults.cuts):
-            one, other = rng.choice(replicas), rng.choice(self.fronts).name
-            way = (one, other) if rng.random() < 0.5 else (other, one)
-            self._for_a_while(self.network.cut, self.network.mend, [way])
-        for _ in range(faults.partitions):
-            side = set(rng.sample(nodes, rng.randint(1, len(nodes) - 1)))
-            apart = [(one, other) for one in nodes for other in nodes if (one in side) != (other in side)]
-            self._for_a_while(self.network.cut, self.network.mend, apart)
-        for _ in range(faults.crashes):
-            replica = self.replicas[rng.choice(replicas)]
-            self._for_a_while(replica.crash, replica.restart)
-        for _ in range(faults.client_crashes):
-            start_us = int(rng.uniform(0, FAULT_START_US_MAX))
-            self.later(start_us, self._unless_healed, self._crash_front, rng.choice(self.fronts))
-        for _ in range(faults.clock_steps):
-            by_us = self._skew_us(2 * faults.client_skew_us)
-            self.later(int(rng.uniform(0, FAULT_START_US_MAX)), rng.choice(self.fronts).step_clock, by_us)
-        if self.scenario.prunes:
-            self.later(PRUNE_EVERY_US, self._prune)
+    def pass_time(self, us: int) -> None:
+        """Whatever happens in so much time."""
+        until_us = self.now_us + us
+        for _ in range(EVENTS_MAX):
+            if not self._events or self._events[0][0] > until_us:
+                break
+            self.now_us, _, action, args = heappop(self._events)
+            action(*args)
+        self.now_us = until_us
 
-    def _for_a_while(self, begin: Callable[..., None], end: Callable[..., None], *args: Any) -> None:
-        """From some moment on, for 3 ms to 2 s (short stretches as often as long ones)."""
-        start_us = int(self._rng.uniform(0, FAULT_START_US_MAX))
-        self.later(start_us, self._unless_healed, begin, *args)
-        self.later(start_us + int(3_000 * 600 ** self._rng.random()), end, *args)
-
-    def _unless_healed(self, fault: Callable[..., None], *args: Any) -> None:
+    def unless_healed(self, name: str, fault: Callable[..., None], *args: Any) -> None:
         """A fault that would begin only after everything healed does not."""
         if not self._is_healed:
+            self.injected[name] += 1
             fault(*args)
 
-    def _crash_front(self, front: FrontNode) -> None:
-        """The front end vanishes; a new one comes in its place, and its callers go there."""
+    def crash_front(self, front: FrontNode) -> None:
+        """The front end vanishes; its callers go to another one: a new one, but where one was embedded to any."""
         if not front.is_alive:
             return
         front.crash()
-        self._add_front(1, 5)
+        if front.home is not None and front.home.front is front:
+            front.home.front = None
+        others = [other for other in self.fronts if other.is_alive]
+        if front.home is None or not others:
+            self._add_front(1, 5)
+            others = [self.fronts[-1]]
         for process in self._processes:
             if process.front is front and not process.is_done:
-                process.move(self.fronts[-1])
+                process.move(others[-1])
+
+    def restart_replica(self, replica: ReplicaNode) -> None:
+        """It comes back, with a new front end where it had one."""
+        was_down = not replica.is_up
+        replica.restart()
+        if was_down and any(front.home is replica for front in self.fronts):
+            self._add_front(0, 0, replica)
 
     def _prune(self) -> None:
         for replica in self.replicas.values():
             replica.prune()
-        self.later(PRUNE_EVERY_US, self._prune)
+        self.later(self.prune_every_us, self._prune)
 
     def _heal(self) -> None:
         self.trace("", lambda: "everything heals")
         self._is_healed = True
         self.network.heal()
         for replica in self.replicas.values():
-            replica.restart()
+            replica.slow_us = 0
+            replica.go_on()
+            self.restart_replica(replica)
+        for front in self.fronts:
+            front.crash_at = 0
+            front.go_on()
 
-    def _drain(self) -> None:
-        """A fresh front end asks for all that is left; on a healthy cluster every answer must come."""
-        self._add_front(0, 0)
+    def ask(self, operation: Operation, deadline_s: float | None = None) -> Any:
+        """The answer that the latest front end gets; on a healthy cluster it must come."""
         front = self.fronts[-1]
-        for name in self.scenario.objects:
-            if name.startswith("queue/"):
-                self._ask(front, QueueSize(name))
-                while self._ask(front, Dequeue(name, 7)):
-                    pass
-            elif name.startswith("register/"):
-                self._ask(front, Read(name))
-            else:
-                for key in KEYS:
-                    self._ask(front, Read(f"{name}/{key}"))
-                self._ask(front, Items(name))
-
-    def _ask(self, front: FrontNode, operation: Operation) -> Any:
         process = Process(self, front, front.name, 1)
-        process.start(operation, DRAIN_DEADLINE_S)
+        process.start(operation, deadline_s or self.document.limits.deadline_s_max)
         self._run_until_done([process])
         if isinstance(process.outcome, Done):
             return process.outcome.result
         raise Stuck(f"on a healthy cluster {operation} ends with {process.outcome}")
+
+    def add_observer(self) -> None:
+        """A fresh front end without callers: `ask` is answered by it."""
+        self._add_front(0, 0)
 
 
 class Process:
@@ -212,6 +237,8 @@ class Process:
         self.world = world
         self.front = front
         self.who = who
+        self._home = front.home
+        """A caller of an embedded front end goes back to that replica when it is there again."""
         self.is_done = False
         self.outcome: Outcome | None = None
         self._left = operations
@@ -220,15 +247,24 @@ class Process:
         self._current: tuple[Operation, list[Call]] | None = None
         self._is_repeat = False
         self._is_busy = False
+        self._is_held = False
         self._since_us = 0
         self._deadline_s = world.scenario.deadline_s
+        self._key_us_max = int(KEY_SHARE * 1e6 * world.document.limits.retry_window_s)
+        world.began()
 
     def next(self) -> None:
         """Invoke the next operation, or repeat the one that got no answer."""
-        if not self.front.is_alive:
+        if not self.front.is_alive or self._is_busy or self.is_done:
+            return  # Moved on already, as when the front end crashes in what it does first when it goes on again.
+        if self.front.is_stopped:
+            self._is_held = True
+            self.front.hold(self.next)
             return
+        self._is_held = False
         if self._current is not None:
             self._is_repeat = True
+            self.world.counters["keyed repeats"] = self.world.counters.get("keyed repeats", 0) + 1
             self._start(*self._current)
             return
         self.start(self._caller.next(), self.world.scenario.deadline_s)
@@ -245,6 +281,8 @@ class Process:
         self.front = front
         if self._is_busy:
             self._go_on(self._current)
+        elif self._is_held:
+            self.next()
 
     def _start(self, operation: Operation, calls: list[Call]) -> None:
         again = " again" if self._is_repeat else ""
@@ -259,7 +297,7 @@ class Process:
             self.world.later(int(20_000 * self._rng.random()), self._cancel, front, number)
 
     def _finish(self, operation: Operation, calls: list[Call], outcome: Outcome) -> None:
-        self.world.trace(self.who, lambda: f"{shown(operation)} ends with {outcome}")
+        self.world.trace(self.who, lambda: f"{shown(operation)} ends with {shown_outcome(outcome)}")
         if self._is_repeat and isinstance(outcome, Failed):
             # That the repeat did nothing says nothing of the first attempt.
             outcome = replace(outcome, definite=False)
@@ -272,21 +310,28 @@ class Process:
 
     def _cancel(self, front: FrontNode, number: int) -> None:
         """Given up: the history keeps the call as unknown."""
-        if front.cancel(number):
+        if front.is_stopped:
+            front.hold(self._cancel, front, number)
+        elif front.cancel(number):
+            self.world.injected["cancels"] += 1
             self._go_on(self._current)
 
     def _go_on(self, unanswered: tuple[Operation, list[Call]] | None) -> None:
         """To the next operation, or once more to the one without an answer."""
         self._is_busy = False
-        is_remembered = self.world.now_us - self._since_us + self._deadline_s * 1e6 < KEY_US_MAX
+        is_remembered = self.world.now_us - self._since_us + self._deadline_s * 1e6 < self._key_us_max
         has_key = unanswered is not None and bool(getattr(unanswered[0], "key", ""))
         if has_key and is_remembered and self._rng.random() < 0.7:
             self._current = unanswered
             self.front = self._rng.choice([front for front in self.world.fronts if front.is_alive])
         else:
             self._current = None
+            if self._home is not None and self._home.front is not None:
+                self.front = self._home.front
             if self._left <= 0:
+                assert not self.is_done
                 self.is_done = True
+                self.world.ended()
                 return
         think_us = self.world.scenario.think_us
         self.world.later(int(self._rng.expovariate(1 / think_us)) if think_us else 0, self.next)

@@ -1,0 +1,71 @@
+"""How a run ends, once everything has healed: what is left is looked at, and in some runs all that may be forgotten goes.
+
+Owns the last questions. It must not know the faults before, nor judge the history.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from quorate.adts.catalogue import adt_of
+from quorate.adts.log import Value
+from quorate.client_sdk.effects import Bury, CompareAndSet, Dequeue, Enqueue, Items, QueueSize, Read, Write
+from tests.sim.checkers import Violation
+from tests.sim.scenario import KEYS
+
+if TYPE_CHECKING:
+    from tests.sim.world import World
+
+DRAIN_DEADLINE_S: Final = 4.0
+STRAYS_US: Final = 12_000_000
+"""By then all that was under way when everything healed has arrived: the heaviest tail on a slow link, and again."""
+LAST: Final = Value('"the last"')
+
+
+def drain(world: "World") -> None:
+    """A fresh front end asks for all that is left; on a healthy cluster every answer must come."""
+    world.add_observer()
+    for name in world.scenario.objects:
+        if name.startswith("queue/"):
+            world.ask(QueueSize(name), DRAIN_DEADLINE_S)
+            while world.ask(Dequeue(name, 7), DRAIN_DEADLINE_S):
+                pass
+        elif name.startswith("register/"):
+            world.ask(Read(name), DRAIN_DEADLINE_S)
+        else:
+            for key in KEYS:
+                world.ask(Read(f"{name}/{key}"), DRAIN_DEADLINE_S)
+            world.ask(Items(name), DRAIN_DEADLINE_S)
+
+
+def settle_down(world: "World") -> None:
+    """One more change of every object, then time for all that is remembered; after that no history may be left.
+
+    A queue's log is empty, a cell has its one value, and a deleted key is known nowhere (DESIGN section 5, 5).
+    """
+    world.pass_time(STRAYS_US)
+    cells = [name for name in world.scenario.objects if name.startswith("register/")]
+    keys = [
+        f"{name}/{key}" for name in world.scenario.objects if adt_of(name) == "dictionary" for key in KEYS
+    ]
+    queues = [name for name in world.scenario.objects if name.startswith("queue/")]
+    for name in queues:
+        world.ask(Enqueue(name, (LAST,)))
+        world.ask(Dequeue(name, 1))
+    for name in cells:
+        # A decision: the mark that a blind write is complete may come before the entry, and then says nothing there.
+        world.ask(Write(name, LAST))
+        assert world.ask(CompareAndSet(name, LAST, None))
+    for name in keys:
+        world.ask(Write(name, None))
+    limits = world.document.limits
+    world.pass_time(int(1e6 * (world.document.memory_s + 2 * limits.consumed_lag_s)) + 1_000_000)
+    for name in keys:
+        world.ask(Bury(name))
+    world.pass_time(1_000_000)
+    rows_max = dict.fromkeys(queues, 0) | dict.fromkeys(cells, 1) | dict.fromkeys(keys, 0)
+    for replica in world.replicas.values():
+        for name, most in rows_max.items():
+            rows = replica.replica.store.row_count(name)
+            if rows > most:
+                raise Violation(f"{replica.id} {name}: {rows} rows are left, where {most} may be")
+        if known := [name for name in keys if replica.replica.store.state(name) is not None]:
+            raise Violation(f"{replica.id}: the deleted {known} are still known")

@@ -1,0 +1,154 @@
+"""What depends on clocks and what does not (DESIGN section 3), each on worlds whose clocks are set for the question.
+
+(a) Under any skew nothing is lost or doubled, and what depends on something sees it. (b) With declared errors that are
+true, and commit wait, histories are linearizable. (c) So they are under any skew with `ordering = "quorum"`. (d) Without
+either, the order of different producers' enqueues can be off, by the skew, and nothing else.
+"""
+
+import random
+from collections.abc import Sequence
+from typing import Final
+
+import pytest
+from msgspec.structs import replace
+
+from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo, checked
+from tests.sim.checkers import Violation, check_drained, check_object
+from tests.sim.faults import Faults
+from tests.sim.history import Call
+from tests.sim.run import run
+from tests.sim.scenario import BLIND, Scenario, keeps_order, rule, scenario
+from tests.sim.world import World
+
+SEEDS: Final = 60
+SKEW_US: Final = 150_000
+WRONG_ORDER: Final = 7
+"""A seed in which a skewed producer's item overtakes an older one."""
+
+
+def with_clocks(seed: int, clock: ClockSettings, faults: Faults, *, is_quorum: bool = False) -> Scenario:
+    """The seed's callers on three replicas and three front ends, with these clocks."""
+    what = scenario(seed)
+    rng = random.Random(f"clocks {seed}")
+    document = ClusterDocument(
+        "clocks",
+        tuple(ReplicaInfo(name, f"http://{name}:1") for name in ("r1", "r2", "r3")),
+        tuple(rule(rng, adt, 3, is_quorum=is_quorum) for adt in BLIND),
+        clock,
+        what.document.limits,
+    )
+    return replace(
+        what,
+        document=checked(document),
+        fronts=3,
+        processes=1,
+        operations=16,
+        faults=faults,
+        is_exact=keeps_order(document, faults),
+        embedded=seed % 2,
+    )
+
+
+def rough(**clocks: int) -> Faults:
+    return Faults(
+        loss=0.05, duplication=0.05, tail=0.05, tail_us_max=50_000, lazy_loss=0.3, crashes=1, **clocks
+    )
+
+
+ANY_SKEW: Final = rough(client_skew_us=SKEW_US, replica_skew_us=SKEW_US, clock_steps=3, replica_clock_steps=3)
+
+
+@pytest.mark.parametrize("declared", [0.0, None], ids=["declared wrongly", "measured"])
+def test_under_any_skew_nothing_is_lost_or_doubled_and_what_depends_sees(declared: float | None) -> None:
+    for seed in range(1, SEEDS + 1):
+        what = with_clocks(seed, ClockSettings(0.0, declared), ANY_SKEW)
+        assert not what.is_exact
+        run(what)
+
+
+def test_with_true_declared_errors_histories_are_linearizable() -> None:
+    faults = rough(client_skew_us=4_000, replica_skew_us=3_000, replica_clock_steps=3)
+    for seed in range(1, SEEDS + 1):
+        what = with_clocks(seed, ClockSettings(0.003, 0.004), faults)
+        assert what.is_exact
+        run(what)
+
+
+def test_with_measured_clocks_histories_are_linearizable_whatever_the_clients_clocks() -> None:
+    faults = rough(client_skew_us=1_000_000, clock_steps=3, replica_skew_us=3_000, replica_clock_steps=3)
+    for seed in range(1, SEEDS + 1):
+        what = with_clocks(seed, ClockSettings(0.003), faults)
+        assert what.is_exact
+        run(what)
+
+
+def test_with_ordering_by_quorum_histories_are_linearizable_under_any_skew() -> None:
+    for seed in range(1, SEEDS + 1):
+        what = with_clocks(seed, ClockSettings(0.0, 0.0), ANY_SKEW, is_quorum=True)
+        assert what.is_exact
+        run(what)
+
+
+def skewed(seed: int) -> Scenario:
+    """Producers whose clocks are declared good and are not, on an otherwise quiet cluster."""
+    faults = Faults(client_skew_us=SKEW_US)
+    what = with_clocks(seed, ClockSettings(0.0, 0.0), faults)
+    return replace(
+        what, objects=("queue/q",), weights={"Enq": 3, "Deq": 1}, think_us=10_000, keyed=0.0, embedded=0
+    )
+
+
+def order_is_wrong(calls: Sequence[Call]) -> bool:
+    try:
+        check_object("queue/q", calls, is_exact=True)
+    except Violation as violation:
+        return "not linearizable (Serial)" in str(violation)
+    return False
+
+
+def overtakings(calls: Sequence[Call]) -> list[tuple[Call, Call]]:
+    """Pairs of enqueues, one ended before the other began, whose items were certainly taken the other way round."""
+    taken = {
+        item: (call, place)
+        for call in calls
+        for place, item in enumerate(call.results)
+        if call.operation == "Deq"
+    }
+    enqueued = [call for call in calls if call.operation == "Enq" and call.args[0] in taken]
+    return [
+        (first, second)
+        for first in enqueued
+        for second in enqueued
+        if first.returned < second.invoked and _is_before(taken[second.args[0]], taken[first.args[0]])
+    ]
+
+
+def _is_before(one: tuple[Call, int], other: tuple[Call, int]) -> bool:
+    (taking, place), (later, behind) = one, other
+    return place < behind if taking is later else taking.returned < later.invoked
+
+
+def test_without_either_the_order_of_producers_can_be_off_by_the_skew_and_nothing_else() -> None:
+    """Every run keeps all but the order; some run breaks it; where it does, only between items of different producers
+    that were enqueued within the skew of each other."""
+    wrong = []
+    for seed in range(1, SEEDS + 1):
+        world = World(skewed(seed))
+        world.run()
+        calls = world.history.calls["queue/q"]
+        check_object("queue/q", calls, is_exact=False)
+        check_drained("queue/q", calls)
+        pairs = overtakings(calls)
+        for first, second in pairs:
+            assert first.who != second.who, f"seed {seed}: {first} and {second} are of one producer"
+            apart_us = second.invoked_us - first.returned_us
+            assert apart_us <= 2 * SKEW_US, f"seed {seed}: {apart_us} us between {first} and {second}"
+        assert bool(pairs) <= order_is_wrong(calls)
+        wrong += [seed] if pairs else []
+    assert WRONG_ORDER in wrong, wrong
+
+
+def test_the_same_producers_with_true_clocks_keep_the_order() -> None:
+    for seed in range(1, SEEDS + 1):
+        what = replace(skewed(seed), faults=Faults(), is_exact=True)
+        run(what)
