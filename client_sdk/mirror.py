@@ -33,7 +33,7 @@ class Mirror:
 
     def __init__(self, name: str, replicas: Iterable[str]) -> None:
         self.name: Final = name
-        self.replicas: Final = frozenset(replicas)
+        self.replicas: Final = tuple(replicas)
         self.summary: Summary = NOTHING
         self.ballot: Ballot = NO_BALLOT
         self.decided: Ballot = NO_BALLOT

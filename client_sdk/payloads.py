@@ -69,7 +69,9 @@ def _one_round(
 
     if (yield from round_.wait(has_more, task.now.mono_s + PATIENCE_S)):
         return
-    if round_.replies and mirror.drop_shown_by(mirror.replicas - round_.replies.keys(), request.wanted):
+    if round_.replies and mirror.drop_shown_by(
+        frozenset(mirror.replicas) - round_.replies.keys(), request.wanted
+    ):
         raise Withheld
     yield from round_.wait(has_more)
 

@@ -40,6 +40,8 @@ class MemoryStore:
         self._arrival = 0
         self._floor = ZERO
         self._highest = ZERO
+        self.rollbacks = 0
+        """Transactions that were undone."""
         self._undo: list[Callable[[], object]] = []
         self.collected: dict[str, Timestamp] = {}
         """Up to where logs became history, and (`deleted`) objects that got a deletion, for the janitor's waiting list."""
@@ -161,6 +163,7 @@ class MemoryStore:
 
     def crash(self) -> None:
         """Lose what was applied since the last commit."""
+        self.rollbacks += 1
         while self._undo:
             self._undo.pop()()
 
