@@ -5,6 +5,8 @@ all held; `tests/e2e/test_full_disk.py` says what is shown.
 """
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 from contextlib import AsyncExitStack
@@ -16,6 +18,7 @@ import pytest
 
 from quorate.cli.failure import Failure
 from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.probe import is_ready
 from quorate.client_sdk import AsyncClient, OutcomeUnknown, Unavailable, connect_async
 from quorate.client_sdk.history import History
 from tests.e2e.harness import Clusters, until
@@ -78,7 +81,7 @@ class Readiness:
 
 
 async def _one_is_full(cluster: LocalCluster, load: Load) -> None:
-    """It says so, the others go on, and it comes back without anybody's help."""
+    """It says so, and the others go on."""
     readiness = Readiness(cluster, "r3")
     polling = asyncio.create_task(readiness.poll())
     try:
@@ -89,11 +92,20 @@ async def _one_is_full(cluster: LocalCluster, load: Load) -> None:
         assert "make room" in readiness.problem["advice"], readiness.problem
         await goes_on(load, MAJORITIES, "with the disk of r3 full")
         assert not readiness.is_ready, "nothing was written there meanwhile"
-        load.is_over = True  # Nobody writes any more, so that only r3 itself can find out.
-        make_room(cluster, "r3")
-        await until(lambda: readiness.is_ready, "r3 is ready again, by itself")
+        load.is_over = True
     finally:
         polling.cancel()
+
+
+async def _back_by_itself(cluster: LocalCluster) -> None:
+    """r3 finds out that there is room, though no client writes and the other replicas are stopped."""
+    others = [cluster.pids[replica] for replica in ("r1", "r2")]
+    for pid in others:
+        os.kill(pid, signal.SIGSTOP)
+    make_room(cluster, "r3")
+    await until(lambda: is_ready(cluster.urls["r3"]), "r3 is ready again, by itself")
+    for pid in others:
+        os.kill(pid, signal.SIGCONT)
 
 
 async def _under_load(cluster: LocalCluster, history: Path) -> None:
@@ -105,6 +117,8 @@ async def _under_load(cluster: LocalCluster, history: Path) -> None:
             for worker in load.workers(client):
                 group.create_task(worker)
         await _one_is_full(cluster, load)
+    assert not is_ready(cluster.urls["r3"])
+    await _back_by_itself(cluster)
 
 
 async def _one_is_full_and_one_dead(cluster: LocalCluster, client: AsyncClient) -> None:

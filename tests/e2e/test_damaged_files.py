@@ -15,6 +15,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -287,3 +288,45 @@ def test_damage_is_noticed_while_the_replica_runs(clusters: Clusters, harm: Call
     assert refused.returncode != 0
     assert "damaged" in refused.stderr
     assert "Do not delete it" in refused.stderr
+
+
+def _other(value: object) -> object:
+    """The same, but for one bit."""
+    if isinstance(value, int):
+        return value ^ 1 if value < 2 else value ^ 1024  # a number that is not another record's
+    content = bytearray(value.encode() if isinstance(value, str) else bytes(value))  # type: ignore[call-overload]
+    content[-1] ^= 1
+    return content.decode() if isinstance(value, str) else bytes(content)
+
+
+def test_one_bit_in_any_column_of_any_table_is_refused(filled: Filled, tmp_path: Path) -> None:
+    """Written by way of SQLite, so that its own structures are sound and only the records can tell."""
+    whole = set()
+    with closing(sqlite3.connect(filled.stopped / DATABASE_FILE)) as connection:
+        tables = [
+            name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        ]
+        columns = [
+            (table, row[1]) for table in tables for row in connection.execute(f"PRAGMA table_info({table})")
+        ]
+    for table, column in columns:
+        folder = filled.copy("stopped", tmp_path / "damaged")
+        with closing(sqlite3.connect(folder / DATABASE_FILE)) as connection, connection:
+            last = connection.execute(f"SELECT max({column}) FROM {table}").fetchone()[0]
+            if last is None:
+                assert table == "witnesses", "this replica is alone, and has seen no other"
+                continue
+            changed = (_other(last), last)
+            connection.execute(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", changed)
+        if filled.outcome(folder, f"{table}.{column}", ADVICE + MISMATCH) == "whole":
+            whole.add(f"{table}.{column}")
+    assert whole == {"counters.id"}, "its one row needs no name"
+
+
+def test_a_table_that_is_declared_otherwise_is_refused(filled: Filled, tmp_path: Path) -> None:
+    """One bit in the text of the declaration, and every entry that came later would be marked complete."""
+    folder = filled.copy("stopped", tmp_path / "damaged")
+    content = (folder / DATABASE_FILE).read_bytes()
+    assert content.count(b"DEFAULT '0'") == 1
+    (folder / DATABASE_FILE).write_bytes(content.replace(b"DEFAULT '0'", b"DEFAULT '1'"))
+    assert filled.outcome(folder, "another default") == "refused"

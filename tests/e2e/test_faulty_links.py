@@ -4,7 +4,8 @@ Between each of three clients and each of three replicas stands a proxy of its o
 (each way slowed, held back, swallowed; the connection cut; connections refused), at a replica and in an order that a
 seed draws, each until it was felt and then a little longer. Meanwhile every replica in turn is stopped with SIGSTOP under
 load and goes on later, and one is ended with SIGKILL and started again. What is held back arrives late, often
-after its client has given up and asked again. The histories of all clients are held against the serial specifications.
+after its client has given up and asked again. Then, several times, one client is unheard for a while and heard late, and
+one client reaches one replica alone while the others reach the rest. The histories of all clients are held against the serial specifications.
 
 The seed draws the schedule; what the processes make of it differs from run to run. `QUORATE_FAULT_SEED=N` tries others.
 """
@@ -14,14 +15,14 @@ import os
 import random
 import signal
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from typing import Final, NamedTuple
 
 import pytest
 
 from quorate.cli.local_cluster import LocalCluster
-from quorate.client_sdk import connect_async
+from quorate.client_sdk import AsyncClient, QuorateError, connect_async
 from quorate.client_sdk.history import History
 from tests.e2e.fault_proxy import Proxy, Way
 from tests.e2e.harness import Clusters, until
@@ -34,6 +35,16 @@ CLIENTS: Final = 3
 LONGER_S: Final = 0.3
 STOPPED_S: Final = 0.5
 SLOW_S: Final = 0.03
+ROUNDS: Final = 2
+APART_S: Final = 0.5
+
+
+class Linked(NamedTuple):
+    """A client, and its proxy before each replica."""
+
+    client: AsyncClient
+    links: Mapping[str, Proxy]
+
 
 Fault = Callable[[Proxy, random.Random], Awaitable[None]]
 
@@ -112,43 +123,82 @@ async def _break_replicas(cluster: LocalCluster, rng: random.Random) -> None:
             os.kill(cluster.pids[replica], signal.SIGCONT)
 
 
-async def _break_everything(
-    cluster: LocalCluster, proxies: list[dict[str, Proxy]], load: Load, seed: int
-) -> None:
+async def _late(clients: Sequence[Linked], rng: random.Random, number: int) -> None:
+    """What one client enqueues is under way for long, and arrives when others have enqueued and dequeued after it."""
+    unheard, other = rng.sample(clients, 2)
+    ways = [proxy.to_server for proxy in unheard.links.values()]
+    for way in ways:
+        way.hold()
+    enqueued = asyncio.create_task(_tried(unheard.client.queue("probe").enqueue(f"late-{number}")))
+    await until(lambda: all(way.felt["hold"] for way in ways), "it is under way")
+    await _tried(other.client.queue("probe").enqueue(f"soon-{number}"))
+    await _tried(other.client.queue("probe").dequeue())
+    for way in ways:
+        way.release()
+    await enqueued
+
+
+async def _apart(clients: Sequence[Linked], rng: random.Random, number: int) -> None:
+    """One client reaches one replica only, and the others all the rest: what it writes there must not count."""
+    alone, other = rng.sample(clients, 2)
+    lonely = rng.choice(sorted(alone.links))
+    ways = [
+        proxy.to_server
+        for each in clients
+        for replica, proxy in each.links.items()
+        if (each is alone) != (replica == lonely)
+    ]
+    for way in ways:
+        way.hold()
+    await _tried(alone.client.register("probe").write(number, deadline_s=APART_S))
+    await _tried(alone.client.queue("probe").enqueue(f"apart-{number}", deadline_s=APART_S))
+    await _tried(other.client.register("probe").read())
+    await _tried(other.client.queue("probe").dequeue())
+    for way in ways:
+        way.release()
+
+
+async def _tried(operation: Awaitable[object]) -> None:
+    """Its end is in the history."""
+    with suppress(QuorateError):
+        await operation
+
+
+async def _break_everything(cluster: LocalCluster, clients: Sequence[Linked], load: Load, seed: int) -> None:
     await goes_on(load, MAJORITIES, "before the first fault")
     async with asyncio.TaskGroup() as group:
-        for number, links in enumerate(proxies):
-            group.create_task(_break_links(links, random.Random(f"{seed} {number}")))
+        for number, each in enumerate(clients):
+            group.create_task(_break_links(each.links, random.Random(f"{seed} {number}")))
         group.create_task(_break_replicas(cluster, random.Random(f"{seed} replicas")))
-    await goes_on(load, MAJORITIES, "after the last fault")
+    await goes_on(load, MAJORITIES, "after these faults")
     load.is_over = True
+    rng = random.Random(f"{seed} clients")
+    for number in range(ROUNDS):
+        await _late(clients, rng, number)
+        await _apart(clients, rng, number)
+
+
+async def _linked(stack: AsyncExitStack, cluster: LocalCluster, seed: int, history: History) -> Linked:
+    """A client with a proxy of its own before each replica."""
+    links = {
+        replica: await stack.enter_async_context(Proxy(url, seed=seed))
+        for replica, url in cluster.urls.items()
+    }
+    endpoints = {replica: proxy.url for replica, proxy in links.items()}
+    connecting = connect_async(cluster.document, endpoints=endpoints, deadline_s=DEADLINE_S, history=history)
+    return Linked(await stack.enter_async_context(connecting), links)
 
 
 async def _run(clusters: Clusters, cluster: LocalCluster, seed: int) -> None:
     load = Load()
-    async with AsyncExitStack() as stack:
-        proxies = [
-            {
-                replica: await stack.enter_async_context(Proxy(url, seed=seed))
-                for replica, url in cluster.urls.items()
-            }
-            for _ in range(CLIENTS)
-        ]
-        async with asyncio.TaskGroup() as group:
-            for links in proxies:
-                client = await stack.enter_async_context(
-                    connect_async(
-                        cluster.document,
-                        endpoints={replica: proxy.url for replica, proxy in links.items()},
-                        deadline_s=DEADLINE_S,
-                        history=History(clusters.history),
-                    )
-                )
-                for worker in load.workers(client):
-                    group.create_task(worker)
-            group.create_task(_break_everything(cluster, proxies, load, seed))
+    async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+        clients = [await _linked(stack, cluster, seed, History(clusters.history)) for _ in range(CLIENTS)]
+        for each in clients:
+            for worker in load.workers(each.client):
+                group.create_task(worker)
+        group.create_task(_break_everything(cluster, clients, load, seed))
     async with connect_async(cluster.document, history=clusters.history) as last:
-        await last_look(last)
+        await last_look(last, ("jobs", "probe"))
 
 
 @pytest.mark.slow
