@@ -109,8 +109,8 @@ def test_accepts_and_collects_may_be_learnt_of_in_any_order(
     exchanges: list[tuple[str, Request, Reply]] = []
     for replica, turn, step in accepts:
         held = make_ballot(at(turn), step)
-        request = Accept(NAME, held, Summary(horizon=at(2 * turn + step)))
-        exchanges.append((replica, request, Accepted(Status(accepted=held))))
+        accept = Accept(NAME, held, Summary(horizon=at(2 * turn + step)))
+        exchanges.append((replica, accept, Accepted(Status(accepted=held))))
         exchanges.append((replica, Collect(NAME), collected(0, 0, [row(turn)])))
     shuffled = exchanges + random.sample(exchanges, len(exchanges) // 2)
     random.shuffle(shuffled)
