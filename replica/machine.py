@@ -127,7 +127,9 @@ def _malformed(request: Append | Collect | Accept | Commit) -> str | None:
     adopted = () if summary is None else summary.adopted
     if any(entry.value is UNSET for entry in (*entries, *adopted)):
         return "an entry without its value cannot be stored"
-    if any(entry.value is None for entry in entries) and adt_of(request.object) != "dictionary":
+    taken = () if summary is None else (entry for decision in summary.recent for entry in decision.taken)
+    is_deletion = any(entry.value is None for entry in (*entries, *adopted, *taken))
+    if is_deletion and adt_of(request.object) != "dictionary":
         return "only a dictionary's entries can be deletions (null value)"
     return None
 
