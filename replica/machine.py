@@ -122,16 +122,18 @@ def _refusal(request: Append | Collect | Accept | Commit, now_us: int, bounds: B
 def _malformed(request: Append | Collect | Accept | Commit) -> str | None:
     if not is_object_name(request.object):
         return "the object's name is not TYPE/NAME (dictionary/NAME/KEY) of the allowed characters"
+    entries: tuple[Entry, ...]
     match request:
         case Append():
-            entries = request.entries
+            entries, taken = request.entries, []
         case Accept() | Commit() if request.summary is not None:
             entries = request.summary.adopted
+            taken = [entry for decision in request.summary.recent for entry in decision.taken]
         case _:
             return None
     if any(entry.value is UNSET for entry in entries):
         return "an entry without its value cannot be stored"
-    is_deletion = isinstance(request, Append) and any(entry.value is None for entry in entries)
+    is_deletion = any(entry.value is None for entry in (*entries, *taken))
     if is_deletion and adt_of(request.object) != "dictionary":
         return "only a dictionary's entries can be deletions (null value)"
     return None

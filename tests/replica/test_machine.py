@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from quorate.adts.log import NOTHING, Entry, Summary, Value
+from quorate.adts.log import NOTHING, Decision, Entry, Summary, Value
 from quorate.api_specs.messages import (
     Accept,
     Accepted,
@@ -332,3 +332,15 @@ def test_a_summary_whose_adopted_entry_lacks_its_value_is_refused(kind: type[Acc
     assert isinstance(reply, Refused)
     assert reply.reason == "bad-request"
     assert replica.store.state(NAME) is None
+
+
+@pytest.mark.parametrize("kind", [Accept, Commit])
+def test_a_queues_summary_with_a_deletion_is_refused(kind: type[Accept | Commit]) -> None:
+    """A queue's items are values; the front end that handed it out could say nothing in its place."""
+    deletion = Entry(at(1), at(1), None)
+    for summary in (Summary(adopted=(deletion,)), Summary(recent=(Decision("k", ballot(1), (deletion,)),))):
+        replica = Replica()
+        made = (
+            Accept(NAME, ballot(1), summary) if kind is Accept else Commit(NAME, ballot(1), summary=summary)
+        )
+        assert isinstance(replica.ask(made), Refused)
