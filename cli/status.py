@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import typer
-from msgspec import Struct, to_builtins
+from msgspec import Struct, ValidationError, convert, to_builtins
 from rich import box
 from rich.markup import escape
 from rich.measure import Measurement
@@ -27,6 +27,20 @@ _TITLES: Final = ("replica", "state", "url", "incarnation", "objects", "files", 
 _NUMBERS: Final = frozenset({"objects", "files", "clock"})
 
 
+class Tombstones(Struct, frozen=True):
+    """Deleted dictionary keys that a replica keeps until all replicas have confirmed the deletion."""
+
+    waiting: int
+    oldest_s: float | None
+    held_up_by: tuple[str, ...]
+
+    @property
+    def told(self) -> str:
+        """How many there are and for how long, in words."""
+        age = "" if self.oldest_s is None else f", the oldest for {self.oldest_s:.0f} s"
+        return f"{self.waiting} deleted {'key' if self.waiting == 1 else 'keys'}{age}"
+
+
 class Found(Struct, frozen=True):
     """What one replica answered. `trouble` and `fix` say what is wrong with it and what to do; empty when nothing is.
 
@@ -41,6 +55,7 @@ class Found(Struct, frozen=True):
     objects: int | None = None
     file_bytes: int | None = None
     clock_offset_s: float | None = None
+    tombstones: Tombstones | None = None
     document_agrees: bool | None = None
     trouble: str = ""
     fix: str = ""
@@ -109,11 +124,12 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
             objects=told["objects"],
             file_bytes=None if told["file_bytes"] is None else sum(told["file_bytes"].values()),
             clock_offset_s=(told["now_us"] - here_us) / 1e6,
+            tombstones=convert(told["tombstones"], Tombstones | None),
             document_agrees=agrees,
             trouble=trouble,
             fix=fix,
         )
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, ValidationError):
         raise NoAnswer("it answers, but not as a replica does") from None
 
 
@@ -127,6 +143,12 @@ def _show(found: list[Found]) -> None:
         if each.trouble:
             fix = f": {each.fix}" if each.fix else ""
             out.print(f"{each.id}: {escape(each.trouble + fix)}.")
+    for each in found:
+        if each.tombstones is not None and each.tombstones.waiting:
+            by = ", ".join(each.tombstones.held_up_by)
+            out.print(
+                f"{each.id} waits to forget {each.tombstones.told}{f'; held up by {by}' if by else ''}."
+            )
 
 
 def _table(found: list[Found], leave_out: tuple[str, ...] = ()) -> Table:

@@ -298,7 +298,11 @@ def _confirm_deletion(
     else:
         request = Append(name, (source.entry,), "repair")
     told = Gathering(task, lambda _: request, lacking)
-    yield from told.wait(lambda: told.replies.keys() == lacking)
+    try:
+        yield from told.wait(lambda: told.replies.keys() == lacking)
+    except Expired as error:  # The others were not asked, for they have it: only these hold it up.
+        others = mirror.votes.keys() - lacking
+        raise Expired(error.detail, error.answered | others, is_refused=error.is_refused) from None
     return all(
         all(reply.stored)
         if isinstance(reply, Appended)

@@ -11,7 +11,7 @@ import zlib
 from functools import partial
 from typing import Final, Protocol
 
-from quorate.client_sdk.effects import Bury, Outcome
+from quorate.client_sdk.effects import Bury, Failed, Outcome
 from quorate.replica.committer import Overloaded
 from quorate.replica.member import Member, StoreLost
 from quorate.replica.pruning import Pruning
@@ -38,7 +38,7 @@ class Janitor:
     def __init__(self, member: Member, front_end: FrontEnd) -> None:
         self._member: Final = member
         self._front_end: Final = front_end
-        self._pruning: Final = Pruning(member.document)
+        self._pruning: Final = Pruning(member.document, member.tombstones)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -73,15 +73,23 @@ class Janitor:
 
     async def _bury(self) -> None:
         due = await self._member.run(lambda store: self._pruning.deleted(store, time.monotonic(), BURIED_MAX))
+        silent: frozenset[str] | None = None
         for name in due:
-            if self._is_mine(name):
-                await self._front_end.run(Bury(name), BURY_DEADLINE_S)
+            if self._is_mine(name) and not silent:  # Who kept one waiting would keep the others waiting too.
+                silent = await self._silent_about(name)
             # Whether it was buried shows when it is looked at again.
-            await self._member.run(partial(self._again, name))
+            await self._member.run(partial(self._again, name, silent))
 
-    def _again(self, name: str, store: Store) -> None:
-        del store
-        self._pruning.again(name, time.monotonic())
+    async def _silent_about(self, name: str) -> frozenset[str]:
+        """The replicas that did not answer when the deletion was to be buried."""
+        outcome = await self._front_end.run(Bury(name), BURY_DEADLINE_S)
+        everyone = frozenset(self._member.document.votes)
+        return everyone - outcome.answered if isinstance(outcome, Failed) else frozenset()
+
+    def _again(self, name: str, silent: frozenset[str] | None, store: Store) -> None:
+        self._pruning.again(store, name, time.monotonic())
+        if silent is not None:
+            self._member.tombstones.tried(silent)
 
     def _is_mine(self, name: str) -> bool:
         """One replica buries an object, else they would all try at the same time (highest random weight). The turn
