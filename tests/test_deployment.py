@@ -88,3 +88,10 @@ def test_image_runs_as_a_user_and_asks_itself_for_its_health() -> None:
     assert health is not None
     compile(health[1], "HEALTHCHECK", "exec")
     assert "/v1/health/ready" in health[1]
+
+
+def test_token_beside_the_compose_file_stays_out_of_image_and_repository() -> None:
+    """`COPY . .` would leave it in a layer of the build stage."""
+    token = Path(COMPOSE["secrets"]["token"]["file"]).name
+    assert token in (ROOT / ".dockerignore").read_text().split()
+    assert f"/{token}" in (ROOT / ".gitignore").read_text().split()
