@@ -13,7 +13,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from quorate.api_specs.cluster import ClusterDocument, from_json
-from quorate.cli.document import DEFAULT_NAME, is_url, read_document
+from quorate.cli.document import DEFAULT_NAME, read_document, url_of
 from quorate.cli.failure import EXIT_FAILED, Failure
 from quorate.cli.object_commands import ClusterOption
 from quorate.cli.output import AsJson, answer, console, reported
@@ -44,6 +44,7 @@ class Tombstones(Struct, frozen=True):
 class Found(Struct, frozen=True):
     """What one replica answered. `trouble` and `fix` say what is wrong with it and what to do; empty when nothing is.
 
+    `is_ready`: it can vote in the cluster of this document, not merely in the one that it believes to be in.
     `clock_offset_s`: how far its clock is ahead of this machine's, to within half the round trip.
     """
 
@@ -69,19 +70,20 @@ def status(cluster: ClusterOption = DEFAULT_NAME, as_json: AsJson = False) -> No
         answer(True, {"replicas": [to_builtins(each) for each in found]})
     else:
         _show(found)
-    if not all(each.is_ready and each.document_agrees for each in found):
+    if not all(each.is_ready for each in found):
         raise typer.Exit(EXIT_FAILED)
 
 
 def cluster_document(cluster: str) -> ClusterDocument:
     """The document in a file, or as the replica at a URL serves it."""
-    if not is_url(cluster):
+    url = url_of(cluster)
+    if url is None:
         return read_document(Path(cluster))
     try:
-        return from_json(get(cluster, "/v1/cluster", read_token())["document"])
+        return from_json(get(url, "/v1/cluster", read_token())["document"])
     except (NoAnswer, KeyError, TypeError) as error:
         raise Failure(
-            f"{cluster} does not tell its cluster document: {error}. Is a replica running there?"
+            f"{url} does not tell its cluster document: {error}. Is a replica running there?"
         ) from None
 
 
@@ -119,7 +121,7 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
             id,
             document.urls[id],
             is_up=True,
-            is_ready=not told["reasons"],
+            is_ready=not trouble,
             incarnation=told["incarnation"],
             objects=told["objects"],
             file_bytes=None if told["file_bytes"] is None else sum(told["file_bytes"].values()),
