@@ -246,6 +246,9 @@ class FrontEnd:
         except StopIteration as stop:
             self._end(task, stop.value)
             return
+        except BaseException:  # It cannot go on; were it a decider's, its object would wait for it for ever.
+            self._end(task, None)
+            raise
         heappush(self._wakes, (task.wake_s, task.number))
 
     def _end(self, task: Task, result: Outcome | None) -> None:

@@ -58,10 +58,14 @@ class Janitor:
                 await self._bury()
             except (Overloaded, StorageFailed) as error:
                 _log.warning("the janitor waits: %s", error)
+                self._pruning.walk_again()
             except StoreLost:
                 return
-            except Exception:  # noqa: BLE001 - the next round may go well, and without it the store grows
+            except Exception:  # noqa: BLE001
+                # Any mistake in pruning or burying. Nobody waits for the janitor, so nobody else would hear of it; and
+                # without further rounds, of which the next may go well, the store would grow for ever.
                 _log.exception("the janitor met an error of its own")
+                self._pruning.walk_again()
             await asyncio.sleep(ROUND_S)
 
     async def _prune(self) -> None:

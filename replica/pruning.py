@@ -61,6 +61,10 @@ class Pruning:
         is_more_history = bool(self._history and self._history[0][0] <= mono_s)
         return self._walked is not None or is_more_ripe or is_more_history
 
+    def walk_again(self) -> None:
+        """Meet everything again that was taken off the lists by a round that failed."""
+        self._walked = 0
+
     def deleted(self, store: Store, mono_s: float, limit: int) -> list[str]:
         """At most `limit` objects that hold a deletion since a retry window ago; each is given out once."""
         for name in self._tombstones.longest_unseen(LOOKS_MAX):
