@@ -41,6 +41,9 @@ class Machine(Protocol):
     def cancel(self, number: int, now: Now) -> Effects:
         """Stop driving an operation whose caller went away."""
 
+    def start_over(self) -> None:
+        """Forget all operations and all that was learnt, after a call has raised."""
+
 
 def new_site() -> str:
     """A site id nobody had before: one for each incarnation of a front end."""
@@ -116,7 +119,7 @@ class Driver:
         """One call of the machine.
 
         What it raises is a mistake of ours, of any class, and may concern any operation under way; nobody must wait for
-        ever for an outcome that will not come. The machine itself goes on: a step that raised ends only its own task.
+        ever for an outcome that will not come.
         """
         try:
             effects = call()
@@ -126,8 +129,10 @@ class Driver:
             self._apply(effects)
 
     def _broken(self) -> Failed:
-        """Log the error at hand, and tell all who wait what is true: their operation may or may not take effect."""
+        """Log the error at hand, go on with an empty machine, and tell all who wait what is true: their operation may or
+        may not take effect."""
         _log.exception("the front end met an error of its own")
+        self._machine.start_over()
         failed = Failed(
             "unknown", "the front end met an error of its own, which its log shows", definite=False
         )

@@ -116,6 +116,17 @@ class FrontEnd:
                 decider.asked = [asked for asked in decider.asked if asked.task is not task]
         return self._effects()
 
+    def start_over(self) -> None:
+        """Forget all operations under way and all that was learnt, as a crash would; timestamps and numbers go on.
+
+        For when a call has raised: what was then half changed must not be trusted, and a decider that was stopped must
+        never use its turn again (two accepts of one ballot).
+        """
+        for forgotten in (self._tasks, self._tokens, self._deciders, self._mirrors, self._held):
+            forgotten.clear()
+        for dropped in (self._ready, self._wakes, self._sends, self._finished):
+            dropped.clear()
+
     # What operations and deciders ask for (their Machine protocols).
 
     def send_for(self, task: Task, replica: str, request: Request) -> int:
@@ -246,9 +257,6 @@ class FrontEnd:
         except StopIteration as stop:
             self._end(task, stop.value)
             return
-        except BaseException:  # It cannot go on; were it a decider's, its object would wait for it for ever.
-            self._end(task, None)
-            raise
         heappush(self._wakes, (task.wake_s, task.number))
 
     def _end(self, task: Task, result: Outcome | None) -> None:

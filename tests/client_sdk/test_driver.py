@@ -306,12 +306,14 @@ async def test_a_broken_invariant_is_an_unknown_outcome_for_every_caller(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig.machine.breaks = True
-    outcomes = await asyncio.gather(*(rig.driver.run(asking("r1"), 5) for _ in range(3)))
+    async with asyncio.timeout(30):
+        outcomes = await asyncio.gather(*(rig.driver.run(asking("r1"), 5) for _ in range(3)))
     assert [(each.reason, each.definite) for each in outcomes if isinstance(each, Failed)] == [
         ("unknown", False)
     ] * 3
     assert "an invariant broke" in caplog.text
     assert "Traceback" in caplog.text
+    assert rig.machine.started_over == 1
     rig.machine.breaks = False
     await rig.run("r1")
 

@@ -145,7 +145,8 @@ async def test_error_in_undoing_leaves_the_replica_alive_and_not_ready(
     with monkeypatch.context() as patch:
         patch.setattr(store, "rollback", lambda: 1 / 0)
         with pytest.raises(StorageFailed, match="the writer failed: division by zero"):
-            await committer.submit(broken)
+            async with asyncio.timeout(30):
+                await committer.submit(broken)
     assert committer.in_doubt
     assert committer.problem is not None
     assert "ZeroDivisionError" in caplog.text
