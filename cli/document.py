@@ -15,6 +15,7 @@ from quorate.adts.catalogue import SPECIFICATIONS, adt_of
 from quorate.api_specs.cluster import ChoiceRule as Rule
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, parse
 from quorate.cli.failure import Failure, Usage
+from quorate.client_sdk.connecting import is_url
 from quorate.quorums.choice import QuorumChoice
 
 DEFAULT_NAME: Final = "cluster.toml"
@@ -127,7 +128,7 @@ def write_new(path: Path, text: str) -> None:
 
 def url_of(cluster: str) -> str | None:
     """The URL of the replica that `cluster` names, also by HOST:PORT; None when it names a file."""
-    if cluster.startswith(("http://", "https://")):
+    if is_url(cluster):
         return cluster
     if _HOST_AND_PORT.fullmatch(cluster) and not Path(cluster).exists():
         return f"http://{cluster}"
