@@ -57,17 +57,29 @@ app.command("demo", rich_help_panel="Looking")(demo_command.demo)
 
 def run() -> None:
     """Run the command that the arguments name; with --json a wrong command line is told in JSON, too."""
+    tree: Any = typer.main.get_command(app)
+    _leave_out_types_of_flags(tree)
     if "--json" not in sys.argv:
-        app(prog_name="quorate")
+        tree(prog_name="quorate")
         return
     try:
-        code = app(prog_name="quorate", standalone_mode=False)
+        code = tree(prog_name="quorate", standalone_mode=False)
     except _UsageError as error:
         answer(True, {"error": error.format_message(), "kind": "Usage", "definite": True})
         code = EXIT_USAGE
     except typer.Abort:
         code = EXIT_FAILED
     sys.exit(code or EXIT_OK)
+
+
+def _leave_out_types_of_flags(command: Any, parent: Any = None) -> None:
+    """The help pages would say `<bool>` beside each flag, where others name the word that follows."""
+    context = typer.Context(command, parent, **command.context_settings)
+    for option in command.get_params(context):
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+    for each in getattr(command, "commands", {}).values():
+        _leave_out_types_of_flags(each, context)
 
 
 _UsageError: Any = typer.BadParameter.__mro__[1]

@@ -72,7 +72,7 @@ def doctor(
     """Look for what is missing or wrong on this machine, and say how to mend it."""
     answers = ask_all(cluster_document(cluster)) if cluster else []
     own = {urlsplit(found.url).port for found in answers if found.is_up}
-    checks = [*machine_checks(data, own), *clock_checks(answers)]
+    checks = [*machine_checks(data, own), *clock_checks(answers), *tombstone_checks(answers)]
     is_sound = all(check.ok or not check.needed for check in checks)
     if as_json:
         answer(True, {"ok": is_sound, "checks": [to_builtins(check) for check in checks]})
@@ -161,6 +161,24 @@ def clock_checks(answers: list[Found]) -> Iterator[Check]:
         skew_s = max(offsets) - min(offsets)
         fix = "synchronise the clocks of the replicas (chrony, ntpd): blind operations are ordered by them"
         yield Check("clock skew", skew_s <= SKEW_MAX_S, f"{skew_s * 1000:.0f} ms between replicas", fix)
+
+
+def tombstone_checks(answers: list[Found]) -> Iterator[Check]:
+    """Whether a replica keeps the others from forgetting deleted keys."""
+    waiting = [(found.id, found.tombstones) for found in answers if found.tombstones is not None]
+    if not waiting:
+        return
+    told = [f"{id}: {tombstones.told}" for id, tombstones in waiting if tombstones.waiting]
+    held_up_by = sorted({id for _, tombstones in waiting for id in tombstones.held_up_by})
+    names = ", ".join(held_up_by)
+    found = "; ".join(told) or "none waits to be forgotten"
+    yield Check(
+        "deleted keys",
+        not held_up_by,
+        f"{found}; held up by {names}" if held_up_by else found,
+        f"bring back {names}: a deleted key is forgotten once every replica has confirmed the deletion",
+        needed=False,
+    )
 
 
 def _show(checks: list[Check]) -> None:

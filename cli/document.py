@@ -4,6 +4,7 @@ Owns the text of a new document and where documents are looked for. What a docum
 """
 
 import json
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,9 +15,11 @@ from quorate.adts.catalogue import SPECIFICATIONS, adt_of
 from quorate.api_specs.cluster import ChoiceRule as Rule
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, parse
 from quorate.cli.failure import Failure, Usage
+from quorate.client_sdk.connecting import is_url
 from quorate.quorums.choice import QuorumChoice
 
 DEFAULT_NAME: Final = "cluster.toml"
+_HOST_AND_PORT: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}/?")
 
 _HEAD = """\
 # A Quorate cluster. Every replica and every front end reads this document. Two that hold different
@@ -123,9 +126,13 @@ def write_new(path: Path, text: str) -> None:
         raise Failure(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
-def is_url(cluster: str) -> bool:
-    """Whether `cluster` names a replica's URL and not a file."""
-    return cluster.startswith(("http://", "https://"))
+def url_of(cluster: str) -> str | None:
+    """The URL of the replica that `cluster` names, also by HOST:PORT; None when it names a file."""
+    if is_url(cluster):
+        return cluster
+    if _HOST_AND_PORT.fullmatch(cluster) and not Path(cluster).exists():
+        return f"http://{cluster}"
+    return None
 
 
 def read_document(path: Path) -> ClusterDocument:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.cli.document import DEFAULT_NAME, is_url, read_document
+from quorate.cli.document import DEFAULT_NAME, read_document, url_of
 from quorate.cli.failure import EXIT_FAILED, Usage
 from quorate.cli.output import AsJson, answer, reported
 from quorate.cli.token import read_token
@@ -30,7 +30,7 @@ ClusterOption = Annotated[
         "-c",
         envvar="QUORATE_CLUSTER",
         metavar="FILE|URL",
-        help="The cluster document, or the URL of any one replica.",
+        help="The cluster document, or any one replica: its URL or HOST:PORT.",
     ),
 ]
 DeadlineOption = Annotated[
@@ -65,8 +65,8 @@ dictionary_app.callback(help="Read or change a dictionary of keys and values.")(
 
 
 def cluster_of(cluster: str) -> str | ClusterDocument:
-    """What the SDK takes: a URL as it is, or the document in the file."""
-    return cluster if is_url(cluster) else read_document(Path(cluster))
+    """What the SDK takes: the URL of a replica, or the document in the file."""
+    return url_of(cluster) or read_document(Path(cluster))
 
 
 @contextmanager

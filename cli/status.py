@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import typer
-from msgspec import Struct, to_builtins
+from msgspec import Struct, ValidationError, convert, to_builtins
 from rich import box
 from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
 from quorate.api_specs.cluster import ClusterDocument, from_json
-from quorate.cli.document import DEFAULT_NAME, is_url, read_document
+from quorate.cli.document import DEFAULT_NAME, read_document, url_of
 from quorate.cli.failure import EXIT_FAILED, Failure
 from quorate.cli.object_commands import ClusterOption
 from quorate.cli.output import AsJson, answer, console, reported
@@ -27,9 +27,24 @@ _TITLES: Final = ("replica", "state", "url", "incarnation", "objects", "files", 
 _NUMBERS: Final = frozenset({"objects", "files", "clock"})
 
 
+class Tombstones(Struct, frozen=True):
+    """Deleted dictionary keys that a replica keeps until all replicas have confirmed the deletion."""
+
+    waiting: int
+    oldest_s: float | None
+    held_up_by: tuple[str, ...]
+
+    @property
+    def told(self) -> str:
+        """How many there are and for how long, in words."""
+        age = "" if self.oldest_s is None else f", the oldest for {self.oldest_s:.0f} s"
+        return f"{self.waiting} deleted {'key' if self.waiting == 1 else 'keys'}{age}"
+
+
 class Found(Struct, frozen=True):
     """What one replica answered. `trouble` and `fix` say what is wrong with it and what to do; empty when nothing is.
 
+    `is_ready`: it can vote in the cluster of this document, not merely in the one that it believes to be in.
     `clock_offset_s`: how far its clock is ahead of this machine's, to within half the round trip.
     """
 
@@ -41,6 +56,7 @@ class Found(Struct, frozen=True):
     objects: int | None = None
     file_bytes: int | None = None
     clock_offset_s: float | None = None
+    tombstones: Tombstones | None = None
     document_agrees: bool | None = None
     trouble: str = ""
     fix: str = ""
@@ -54,19 +70,20 @@ def status(cluster: ClusterOption = DEFAULT_NAME, as_json: AsJson = False) -> No
         answer(True, {"replicas": [to_builtins(each) for each in found]})
     else:
         _show(found)
-    if not all(each.is_ready and each.document_agrees for each in found):
+    if not all(each.is_ready for each in found):
         raise typer.Exit(EXIT_FAILED)
 
 
 def cluster_document(cluster: str) -> ClusterDocument:
     """The document in a file, or as the replica at a URL serves it."""
-    if not is_url(cluster):
+    url = url_of(cluster)
+    if url is None:
         return read_document(Path(cluster))
     try:
-        return from_json(get(cluster, "/v1/cluster", read_token())["document"])
+        return from_json(get(url, "/v1/cluster", read_token())["document"])
     except (NoAnswer, KeyError, TypeError) as error:
         raise Failure(
-            f"{cluster} does not tell its cluster document: {error}. Is a replica running there?"
+            f"{url} does not tell its cluster document: {error}. Is a replica running there?"
         ) from None
 
 
@@ -104,16 +121,17 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
             id,
             document.urls[id],
             is_up=True,
-            is_ready=not told["reasons"],
+            is_ready=not trouble,
             incarnation=told["incarnation"],
             objects=told["objects"],
             file_bytes=None if told["file_bytes"] is None else sum(told["file_bytes"].values()),
             clock_offset_s=(told["now_us"] - here_us) / 1e6,
+            tombstones=convert(told["tombstones"], Tombstones | None),
             document_agrees=agrees,
             trouble=trouble,
             fix=fix,
         )
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, ValidationError):
         raise NoAnswer("it answers, but not as a replica does") from None
 
 
@@ -127,6 +145,12 @@ def _show(found: list[Found]) -> None:
         if each.trouble:
             fix = f": {each.fix}" if each.fix else ""
             out.print(f"{each.id}: {escape(each.trouble + fix)}.")
+    for each in found:
+        if each.tombstones is not None and each.tombstones.waiting:
+            by = ", ".join(each.tombstones.held_up_by)
+            out.print(
+                f"{each.id} waits to forget {each.tombstones.told}{f'; held up by {by}' if by else ''}."
+            )
 
 
 def _table(found: list[Found], leave_out: tuple[str, ...] = ()) -> Table:

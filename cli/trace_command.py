@@ -11,7 +11,7 @@ from rich.table import Table
 from quorate.adts.catalogue import SPECIFICATIONS, check_name
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.cli.document import DEFAULT_NAME
-from quorate.cli.failure import EXIT_FAILED, Usage
+from quorate.cli.failure import Failure, Usage
 from quorate.cli.object_commands import ClusterOption
 from quorate.cli.output import AsJson, answer, console, reported
 from quorate.cli.probe import scan_all
@@ -36,13 +36,15 @@ def trace(
     """
     wanted = checked_object(object_name)
     traces = read_traces(cluster_document(cluster), wanted)
+    troubles = {id: column.trouble for id, column in traces[0].columns.items()}
+    if all(troubles.values()):
+        told = "; ".join(f"{id}: {trouble}" for id, trouble in troubles.items())
+        raise Failure(f"No replica shows its logs ({told}). `quorate status` says more.")
     if as_json:
         answer(True, {"traces": [each.as_json() for each in traces]})
     else:
         for each in traces:
             show(each, console(), full=full)
-    if all(column.trouble for column in traces[0].columns.values()):
-        raise typer.Exit(EXIT_FAILED)
 
 
 def read_traces(document: ClusterDocument, wanted: str) -> list[Trace]:

@@ -203,11 +203,7 @@ class Queue:
 
         Waits up to `wait_s` seconds for a first value. A repeat with the same key gets what the first took.
         """
-        call: Call[Any] = (
-            calls.dequeue_one(self.name, wait_s, idempotency_key, self._limits)
-            if max_items is None
-            else calls.dequeue_batch(self.name, max_items, wait_s, idempotency_key, self._limits)
-        )
+        call = calls.dequeue(self.name, max_items, wait_s, idempotency_key, self._limits)
         return self._client.perform(call, deadline_s)
 
     def peek(self, *, deadline_s: float | None = None) -> Any:

@@ -70,40 +70,25 @@ def enqueue(name: str, values: Sequence[Any], key: str | None, limits: Limits) -
     return Call(Enqueue(full, texts, _key(key)), told, _nothing, lambda _: [NULL] * len(texts))
 
 
-def dequeue_one(name: str, wait_s: float, key: str | None, limits: Limits) -> Call[Any]:
-    """Take one value; None when there is none."""
-    return _dequeue(name, 1, wait_s, key, limits, lambda values: from_value(values[0]) if values else None)
-
-
-def dequeue_batch(
-    name: str, items_max: int, wait_s: float, key: str | None, limits: Limits
-) -> Call[list[Any]]:
-    """Take up to `items_max` values."""
-    return _dequeue(
-        name, items_max, wait_s, key, limits, lambda values: [from_value(each) for each in values]
-    )
-
-
-def _dequeue(
-    name: str,
-    items_max: int,
-    wait_s: float,
-    key: str | None,
-    limits: Limits,
-    result: Callable[[Any], Result],
-) -> Call[Result]:
-    if not 1 <= items_max <= limits.batch_items_max:
-        raise BadInput(f"max_items is {items_max}: use 1 to {limits.batch_items_max} (batch_items_max)")
+def dequeue(name: str, items_max: int | None, wait_s: float, key: str | None, limits: Limits) -> Call[Any]:
+    """Take up to `items_max` values, as a list; without it one value, or None when there is none."""
+    most = 1 if items_max is None else items_max
+    if not 1 <= most <= limits.batch_items_max:
+        raise BadInput(f"max_items is {most}: use 1 to {limits.batch_items_max} (batch_items_max)")
     if not 0 <= wait_s <= limits.wait_s_max:
         raise BadInput(f"wait_s is {wait_s}: use 0 to {limits.wait_s_max} seconds (wait_s_max)")
     full = _object("queue", name)
     return Call(
-        Dequeue(full, items_max, wait_s, _key(key)),
-        (Told("dequeue", full),) * items_max,
-        result,
+        Dequeue(full, most, wait_s, _key(key)),
+        (Told("dequeue", full),) * most,
+        _first if items_max is None else lambda values: [from_value(each) for each in values],
         lambda values: values or [NULL],
         wait_s,
     )
+
+
+def _first(values: Sequence[Value]) -> Any:
+    return from_value(values[0]) if values else None
 
 
 def peek(name: str) -> Call[Any]:
@@ -112,7 +97,7 @@ def peek(name: str) -> Call[Any]:
     return Call(
         Peek(full),
         (Told("peek", full),),
-        lambda values: from_value(values[0]) if values else None,
+        _first,
         lambda values: values or [NULL],
     )
 

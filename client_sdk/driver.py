@@ -5,13 +5,14 @@ belongs to one event loop and one process; any number of tasks may run operation
 """
 
 import asyncio
+import logging
 import secrets
 import string
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.client_sdk.effects import Answer, Effects, Now, Operation, Outcome
+from quorate.client_sdk.effects import Answer, Effects, Failed, Now, Operation, Outcome
 from quorate.client_sdk.errors import Closed
 from quorate.client_sdk.link import Link
 from quorate.client_sdk.machine import FrontEnd
@@ -21,6 +22,8 @@ CLOSE_TIMEOUT_S: Final = 0.5
 """What `aclose` gives lazy messages to leave: each of them may be lost."""
 
 SITE_CHARS: Final = 13
+
+_log = logging.getLogger(__name__)
 
 
 class Machine(Protocol):
@@ -37,6 +40,9 @@ class Machine(Protocol):
 
     def cancel(self, number: int, now: Now) -> Effects:
         """Stop driving an operation whose caller went away."""
+
+    def start_over(self) -> None:
+        """Forget all operations and all that was learnt, after a call has raised."""
 
 
 def new_site() -> str:
@@ -77,7 +83,10 @@ class Driver:
         """
         if self._is_closed:
             raise Closed("the client is closed: connect again", definite=True)
-        number, effects = self._machine.start(operation, self._clock.now(), deadline_s)
+        try:
+            number, effects = self._machine.start(operation, self._clock.now(), deadline_s)
+        except Exception:  # noqa: BLE001 - as in _step
+            return self._broken()
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
         self._apply(effects)
@@ -107,13 +116,31 @@ class Driver:
         self._step(lambda: self._machine.tick(self._clock.now()))
 
     def _step(self, call: Callable[[], Effects]) -> None:
-        """One call of the machine. If an invariant breaks there, nobody waits for ever: all hear of it."""
+        """One call of the machine.
+
+        What it raises is a mistake of ours, of any class, and may concern any operation under way; nobody must wait for
+        ever for an outcome that will not come.
+        """
         try:
             effects = call()
-        except Exception as error:
-            self._fail_all(error)
-            raise
-        self._apply(effects)
+        except Exception:  # noqa: BLE001 - see above
+            self._broken()
+        else:
+            self._apply(effects)
+
+    def _broken(self) -> Failed:
+        """Log the error at hand, go on with an empty machine, and tell all who wait what is true: their operation may or
+        may not take effect."""
+        _log.exception("the front end met an error of its own")
+        self._machine.start_over()
+        failed = Failed(
+            "unknown", "the front end met an error of its own, which its log shows", definite=False
+        )
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_result(failed)
+        self._waiting.clear()
+        return failed
 
     def _apply(self, effects: Effects) -> None:
         for send in effects.sends:

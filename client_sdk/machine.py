@@ -118,6 +118,17 @@ class FrontEnd:
                 decider.asked = [asked for asked in decider.asked if asked.task is not task]
         return self._effects()
 
+    def start_over(self) -> None:
+        """Forget all operations under way and all that was learnt, as a crash would; timestamps and numbers go on.
+
+        For when a call has raised: what was then half changed must not be trusted, and a decider that was stopped must
+        never use its turn again (two accepts of one ballot).
+        """
+        for forgotten in (self._tasks, self._tokens, self._deciders, self._mirrors, self._held):
+            forgotten.clear()
+        for dropped in (self._ready, self._wakes, self._sends, self._finished):
+            dropped.clear()
+
     # What operations and deciders ask for (their Machine protocols).
 
     def send_for(self, task: Task, replica: str, request: Request) -> int:

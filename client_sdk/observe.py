@@ -274,7 +274,7 @@ def bury(operation: Bury, task: Task, machine: Machine) -> OutcomeSteps:
     ):  # What it overtook may still be on its way, and would come back.
         return Done(False, "Bury/Kept", everyone)
     lacking = {replica for replica, reply in looks.replies.items() if not _has_deletion(reply, timestamp)}
-    if not (yield from _confirm_deletion(name, mirror, source, lacking, task)):
+    if not (yield from _confirm_deletion(name, mirror, source, lacking, everyone, task)):
         return Done(False, "Bury/Kept", everyone)
     buried = Gathering(task, lambda _: Commit(name, complete=(timestamp,), buried=timestamp), choice.votes)
     yield from buried.wait(lambda: buried.replies.keys() == everyone)
@@ -290,7 +290,7 @@ def _has_deletion(reply: Reply, timestamp: Timestamp) -> bool:
 
 
 def _confirm_deletion(
-    name: str, mirror: Mirror, source: Seen | None, lacking: set[str], task: Task
+    name: str, mirror: Mirror, source: Seen | None, lacking: set[str], everyone: frozenset[str], task: Task
 ) -> Generator[float, Event, bool]:
     """Bring the deletion to the replicas that lack it; whether all of them have it then."""
     request: Append | Commit
@@ -299,7 +299,11 @@ def _confirm_deletion(
     else:
         request = Append(name, (source.entry,), "repair")
     told = Gathering(task, lambda _: request, sorted(lacking))
-    yield from told.wait(lambda: told.replies.keys() == lacking)
+    try:
+        yield from told.wait(lambda: told.replies.keys() == lacking)
+    except Expired as error:  # The others were not asked, for they have it: only these hold it up.
+        answered = error.answered | (everyone - lacking)
+        raise Expired(error.detail, answered, is_refused=error.is_refused) from None
     return all(
         all(reply.stored)
         if isinstance(reply, Appended)

@@ -114,8 +114,20 @@ class Health(BaseModel):
     status: str = Field(examples=["ready"])
 
 
+class WaitingTombstones(BaseModel):
+    """Deleted dictionary keys, older than the retry window, that go once every replica has confirmed the deletion."""
+
+    waiting: int = Field(description="How many this replica holds, as of its last look at each")
+    oldest_s: float | None = Field(
+        description="Seconds since the oldest of these deletions; null without any"
+    )
+    held_up_by: list[str] = Field(
+        description="The replicas that did not confirm when this one last asked them; empty when none waits"
+    )
+
+
 class ReplicaStatus(BaseModel):
-    """A replica about itself. `objects`, `clock` and `file_bytes` are null when it has lost its store."""
+    """A replica about itself. What the store tells (`objects` to `tombstones`) is null when the replica cannot vote."""
 
     cluster: str
     hash: str
@@ -126,6 +138,7 @@ class ReplicaStatus(BaseModel):
     objects: int | None
     clock: str | None = Field(description="At or above every timestamp in the store")
     file_bytes: dict[str, int] | None
+    tombstones: WaitingTombstones | None
     reasons: list[str] = Field(description="Why it cannot vote now; empty when it can")
 
 

@@ -27,7 +27,9 @@ from quorate.replica.gate import Gate
 from quorate.replica.janitor import Janitor
 from quorate.replica.member import Member
 from quorate.replica.responses import Refusal, problem_of, problem_response
+from quorate.replica.tombstones import Waiting
 from quorate.replica.watch import Watch
+from quorate.timestamps.timestamp import wall_us
 
 API_VERSION: Final = "1.0"
 _ERRORS_SHOWN: Final = 5
@@ -134,8 +136,14 @@ async def _status(member: Member) -> dict[str, Any]:
         "objects": None if vitals is None else vitals.objects,
         "clock": None if vitals is None else vitals.clock,
         "file_bytes": None if vitals is None else vitals.file_bytes,
+        "tombstones": None if vitals is None else _tombstones(vitals.tombstones, member.wall_us()),
         "reasons": reasons,
     }
+
+
+def _tombstones(waiting: Waiting, now_us: int) -> dict[str, Any]:
+    oldest_s = None if waiting.oldest is None else max(0.0, (now_us - wall_us(waiting.oldest)) / 1e6)
+    return {"waiting": waiting.keys, "oldest_s": oldest_s, "held_up_by": waiting.held_up_by}
 
 
 def _handle_errors(app: FastAPI) -> None:

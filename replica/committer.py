@@ -89,7 +89,9 @@ class Committer:
         while group := self._next_group():
             try:
                 self._commit(group)
-            except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
+            except Exception as error:  # noqa: BLE001
+                # `_commit` hands on all that work and store raise, so this is a mistake in undoing or in here: of any
+                # class. Without the thread nobody would ever be answered; with it, all hear that the store is in doubt.
                 _log.exception("the writer met an error of its own")
                 self.problem, self.in_doubt = f"the writer failed: {error}", True
                 for job in group:
@@ -132,7 +134,8 @@ class Committer:
             self._store.commit()
             if self._store.commits > commits:
                 self.problem = None
-        except Exception as error:  # noqa: BLE001 - handed to whoever submitted the work
+        except Exception as error:  # noqa: BLE001
+            # Work may raise what it likes, which is its submitter's business; here it must only be undone.
             self._undo(error)
             return error
         return None

@@ -49,9 +49,11 @@ class Gate:
         except _Gone:
             return
         except Exception as error:
+            # The outer border: whatever goes wrong inside, known or not, leaves as a problem document (which says
+            # that nothing is certain, where the error is unknown; `problem_of` logs that one).
             document = problem_of(error)
             if started:
-                raise
+                raise  # Half an answer has gone: the server can only cut the connection.
             await problem_response(document)(scope, receive, send)
         finally:
             self._under_way -= 1

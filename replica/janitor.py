@@ -11,7 +11,7 @@ import zlib
 from functools import partial
 from typing import Final, Protocol
 
-from quorate.client_sdk.effects import Bury, Outcome
+from quorate.client_sdk.effects import Bury, Failed, Outcome
 from quorate.replica.committer import Overloaded
 from quorate.replica.member import Member, StoreLost
 from quorate.replica.pruning import Pruning
@@ -38,7 +38,7 @@ class Janitor:
     def __init__(self, member: Member, front_end: FrontEnd) -> None:
         self._member: Final = member
         self._front_end: Final = front_end
-        self._pruning: Final = Pruning(member.document)
+        self._pruning: Final = Pruning(member.document, member.tombstones)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -59,10 +59,14 @@ class Janitor:
                 await self._bury()
             except (Overloaded, StorageFailed) as error:
                 _log.warning("the janitor waits: %s", error)
+                self._pruning.walk_again()
             except StoreLost:
                 return
-            except Exception:  # noqa: BLE001 - the next round may go well, and without it the store grows
+            except Exception:  # noqa: BLE001
+                # Any mistake in pruning or burying. Nobody waits for the janitor, so nobody else would hear of it; and
+                # without further rounds, of which the next may go well, the store would grow for ever.
                 _log.exception("the janitor met an error of its own")
+                self._pruning.walk_again()
             await asyncio.sleep(ROUND_S)
 
     async def _try_to_write(self) -> None:
@@ -80,15 +84,23 @@ class Janitor:
 
     async def _bury(self) -> None:
         due = await self._member.run(lambda store: self._pruning.deleted(store, time.monotonic(), BURIED_MAX))
+        silent: frozenset[str] | None = None
         for name in due:
-            if self._is_mine(name):
-                await self._front_end.run(Bury(name), BURY_DEADLINE_S)
+            if self._is_mine(name) and not silent:  # Who kept one waiting would keep the others waiting too.
+                silent = await self._silent_about(name)
             # Whether it was buried shows when it is looked at again.
-            await self._member.run(partial(self._again, name))
+            await self._member.run(partial(self._again, name, silent))
 
-    def _again(self, name: str, store: Store) -> None:
-        del store
-        self._pruning.again(name, time.monotonic())
+    async def _silent_about(self, name: str) -> frozenset[str]:
+        """The replicas that did not answer when the deletion was to be buried."""
+        outcome = await self._front_end.run(Bury(name), BURY_DEADLINE_S)
+        everyone = frozenset(self._member.document.votes)
+        return everyone - outcome.answered if isinstance(outcome, Failed) else frozenset()
+
+    def _again(self, name: str, silent: frozenset[str] | None, store: Store) -> None:
+        self._pruning.again(store, name, time.monotonic())
+        if silent is not None:
+            self._member.tombstones.tried(silent)
 
     def _is_mine(self, name: str) -> bool:
         """One replica buries an object, else they would all try at the same time (highest random weight). The turn

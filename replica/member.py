@@ -15,6 +15,7 @@ from quorate.replica.committer import Committer
 from quorate.replica.identity import Folder
 from quorate.replica.machine import Bounds, handle
 from quorate.replica.store import Store
+from quorate.replica.tombstones import Tombstones, Waiting
 from quorate.replica.witness import contradiction, seen
 from quorate.timestamps.timestamp import Timestamp
 
@@ -37,6 +38,7 @@ class Vitals(NamedTuple):
     objects: int
     clock: Timestamp
     file_bytes: dict[str, int]
+    tombstones: Waiting
 
 
 class Member:
@@ -54,6 +56,7 @@ class Member:
         self.id: Final = replica_id
         self.folder: Final = folder
         self.wall_us: Final = wall_us
+        self.tombstones: Final = Tombstones()
         self._bounds: Final = Bounds.of(document)
         self._keeps_events: Final = lru_cache(NAMES_CACHED)(lambda name: not document.rule_of(name).collect)
         self.lost: str | None = folder.lost
@@ -123,7 +126,9 @@ class Member:
         """Figures of the store; None without one."""
         if self._committer is None:
             return None
-        return await self.run(lambda store: Vitals(store.count(), store.clock, store.sizes()))
+        return await self.run(
+            lambda store: Vitals(store.count(), store.clock, store.sizes(), self.tombstones.waiting())
+        )
 
     def why_not_ready(self) -> list[str]:
         """The reasons why this replica cannot vote now; empty when it can."""

@@ -83,7 +83,7 @@ class _Served:
     def __init__(self, member: Member, server: uvicorn.Server) -> None:
         self.member: Final = member
         self.server: Final = server
-        self.pruning: Final = Pruning(member.document)
+        self.pruning: Final = Pruning(member.document, member.tombstones)
 
 
 class InProcessCluster:

@@ -1,13 +1,17 @@
 """How Quorate is started: the Makefile, the script for a clean checkout, the image and the compose file."""
 
+import fnmatch
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from quorate.cli.document import read_document
 
 ROOT = Path(__file__).parent.parent
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
@@ -47,6 +51,36 @@ def test_init_makes_a_store_for_each_replica_and_no_other() -> None:
     assert set(COMPOSE["volumes"]) == {"config", *REPLICAS}
 
 
+def test_init_gives_away_its_volumes_and_nothing_of_the_read_only_root() -> None:
+    """A chown of anything else fails there, and with it the service that every replica waits for."""
+    init = COMPOSE["services"]["init"]
+    assert init["read_only"]
+    given = re.search(r"^ *chown -R quorate:quorate ([^#\n]*)", init["command"][-1], re.MULTILINE)
+    assert given is not None
+    folders = [volume.partition(":")[2] for volume in init["volumes"]]
+    paths = given[1].split()
+    assert [path for path in paths if not fnmatch.filter(folders, path)] == []
+    assert [folder for folder in folders if not any(fnmatch.fnmatch(folder, path) for path in paths)] == []
+
+
+def test_init_writes_document_and_stores_once(tmp_path: Path) -> None:
+    """The script itself, on folders in place of the volumes, run twice: a second `up` must leave everything as it is."""
+    init = COMPOSE["services"]["init"]
+    for volume in init["volumes"]:
+        (tmp_path / volume.partition(":/")[2]).mkdir(parents=True)
+    script = init["command"][-1].replace("quorate:quorate", f"{os.getuid()}:{os.getgid()}")
+    for path in ("/config", "/stores"):
+        script = script.replace(path, f"{tmp_path}{path}")
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for _ in range(2):
+        subprocess.run([*init["command"][:-1], script], env=environment, check=True, capture_output=True)
+    document = read_document(tmp_path / "config" / "cluster.toml")
+    for replica in document.replicas:
+        identity = (tmp_path / "stores" / replica.id / "identity.json").read_text()
+        assert replica.store
+        assert replica.store in identity
+
+
 def test_image_runs_as_a_user_and_asks_itself_for_its_health() -> None:
     last_stage = DOCKERFILE.rpartition("\nFROM ")[2]
     assert "\nUSER quorate\n" in last_stage
@@ -54,3 +88,10 @@ def test_image_runs_as_a_user_and_asks_itself_for_its_health() -> None:
     assert health is not None
     compile(health[1], "HEALTHCHECK", "exec")
     assert "/v1/health/ready" in health[1]
+
+
+def test_token_beside_the_compose_file_stays_out_of_image_and_repository() -> None:
+    """`COPY . .` would leave it in a layer of the build stage."""
+    token = Path(COMPOSE["secrets"]["token"]["file"]).name
+    assert token in (ROOT / ".dockerignore").read_text().split()
+    assert f"/{token}" in (ROOT / ".gitignore").read_text().split()

@@ -1,6 +1,7 @@
 """The operations on objects, from the words of a command line to a live cluster and back."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -50,7 +51,9 @@ def test_dictionary_keeps_keys(run: Run) -> None:
 
 def test_url_of_one_replica_is_enough(cluster: LocalCluster) -> None:
     url = cluster.urls["r2"]
-    assert quorate("queue", "by-url", "size", "--cluster", url).stdout == "0\n"
+    for named in (url, url.removeprefix("http://")):
+        assert quorate("queue", "by-url", "size", "--cluster", named).stdout == "0\n"
+        assert quorate("status", "--cluster", named).returncode == 0
 
 
 def test_words_that_are_wrong_are_told_in_one_sentence(run: Run) -> None:
@@ -87,6 +90,37 @@ def test_nobody_at_home_is_a_definite_failure() -> None:
     done = quorate("queue", "q", "size", "--cluster", "http://127.0.0.1:9", "--deadline", "1")
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
+
+
+def test_trace_of_a_cluster_that_is_down_is_an_error(tmp_path: Path) -> None:
+    assert quorate("init", "--ports", "9,10,11", cwd=tmp_path).returncode == 0
+    done = quorate("trace", "queue/q", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "No replica shows its logs (r1: All connection attempts failed; r2" in done.stderr
+    assert (
+        "No replica shows its logs"
+        in json.loads(quorate("trace", "queue/q", "--json", cwd=tmp_path).stdout)["error"]
+    )
+
+
+def test_replica_that_holds_another_document_is_not_ready(cluster: LocalCluster, tmp_path: Path) -> None:
+    other = tmp_path / "cluster.toml"
+    other.write_text(cluster.document_path.read_text().replace("name = ", 'name = "other" # ', 1))
+    done = quorate("status", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.count("not ready") == 3
+    assert "r2: it holds another cluster document: give all the same one" in done.stdout
+    told = json.loads(quorate("status", "--json", cwd=tmp_path).stdout)["replicas"]
+    assert [(each["is_up"], each["is_ready"], each["document_agrees"]) for each in told] == [
+        (True, False, False)
+    ] * 3
+
+
+def test_help_names_no_type_beside_a_flag() -> None:
+    for words in (("trace",), ("queue", "q", "dequeue"), ("serve",), ()):
+        shown = quorate(*words, "--help").stdout
+        assert "--help" in shown
+        assert "bool" not in shown
 
 
 def test_trace_shows_what_each_replica_holds(run: Run) -> None:

@@ -62,6 +62,7 @@ class ScriptedMachine:
         self.wake_at_s: float | None = None
         self.lazies: list[Send] = []
         self.breaks = False
+        self.started_over = 0
         self._token = 0
         self._open: dict[int, set[int]] = {}
 
@@ -96,6 +97,11 @@ class ScriptedMachine:
         self.cancelled.append(number)
         self._open[number] = {-1}
         return Effects((), (), None)
+
+    def start_over(self) -> None:
+        """See Machine."""
+        self.started_over += 1
+        self._open = {number: {-1} for number in self._open}
 
     def _finished(self) -> Effects:
         done = [number for number, waited in self._open.items() if not waited]

@@ -11,7 +11,7 @@ from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Batch, BatchReply, Commit
 from quorate.client_sdk import link
 from quorate.client_sdk.driver import Driver, SystemClock, new_site
-from quorate.client_sdk.effects import Done, Unanswered
+from quorate.client_sdk.effects import Done, Failed, Unanswered
 from quorate.client_sdk.errors import Closed
 from quorate.timestamps.timestamp import make, site
 from tests.client_sdk.scripted import (
@@ -303,13 +303,32 @@ async def test_the_machine_is_woken_at_the_latest_time_it_named() -> None:
     await driver.aclose()
 
 
-async def test_a_broken_invariant_reaches_every_caller(rig: Rig) -> None:
+async def test_a_broken_invariant_is_an_unknown_outcome_for_every_caller(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
     rig.machine.breaks = True
-    unhandled: list[object] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, context: unhandled.append(context))
-    runs = [asyncio.create_task(rig.driver.run(asking("r1"), 5)) for _ in range(3)]
-    results = await asyncio.gather(*runs, return_exceptions=True)
-    assert [str(result) for result in results] == ["an invariant broke"] * 3
+    async with asyncio.timeout(30):
+        outcomes = await asyncio.gather(*(rig.driver.run(asking("r1"), 5) for _ in range(3)))
+    assert [(each.reason, each.definite) for each in outcomes if isinstance(each, Failed)] == [
+        ("unknown", False)
+    ] * 3
+    assert "an invariant broke" in caplog.text
+    assert "Traceback" in caplog.text
+    assert rig.machine.started_over == 1
+    rig.machine.breaks = False
+    await rig.run("r1")
+
+
+async def test_an_invariant_that_breaks_at_the_start_is_told_likewise(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rig.machine, "start", lambda *_: 1 / 0)
+        outcome = await rig.driver.run(asking("r1"), 5)
+    assert isinstance(outcome, Failed)
+    assert (outcome.reason, outcome.definite) == ("unknown", False)
+    assert "ZeroDivisionError" in caplog.text
+    await rig.run("r1")
 
 
 async def test_a_replica_that_stands_below_what_was_seen_of_it_is_not_believed(rig: Rig) -> None:

@@ -158,7 +158,10 @@ async def test_replica_that_lost_its_store_serves_but_never_votes(serving: Servi
 
 
 async def test_unforeseen_error_is_a_problem_without_a_traceback(
-    tmp_path: Path, document: ClusterDocument, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    document: ClusterDocument,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     member = Member(document, "r1", open_folder(tmp_path, document, "r1"))
     app = create_app(member, lambda each: embedded_front_end(each, None))
@@ -172,6 +175,8 @@ async def test_unforeseen_error_is_a_problem_without_a_traceback(
         httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://r1") as client,
     ):
         response = await client.get("/v1/status")
+        assert (await client.get("/v1/cluster")).status_code == 200
+    assert "ZeroDivisionError: secret" in caplog.text, "the log has what the client does not get"
     assert response.status_code == 500
     assert response.json()["type"] == "/problems/internal"
     assert response.json()["definite"] is False

@@ -131,3 +131,25 @@ async def test_error_that_time_does_not_heal_ends_all_work(opened: tuple[Store, 
     assert "restart" in str(committer.problem)
     with pytest.raises(StorageFailed, match="restart"):
         await committer.submit(lambda log: write(log, 1))
+
+
+async def test_error_in_undoing_leaves_the_replica_alive_and_not_ready(
+    opened: tuple[Store, Committer], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one thing that the writer does not foresee: whoever waits is answered, and the thread lives on."""
+    store, committer = opened
+
+    def broken(_: Store) -> None:
+        raise LookupError("broken")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "rollback", lambda: 1 / 0)
+        with pytest.raises(StorageFailed, match="the writer failed: division by zero"):
+            async with asyncio.timeout(30):
+                await committer.submit(broken)
+    assert committer.in_doubt
+    assert committer.problem is not None
+    assert "ZeroDivisionError" in caplog.text
+    assert committer._thread.is_alive()
+    with pytest.raises(StorageFailed):
+        await committer.submit(lambda log: write(log, 1))

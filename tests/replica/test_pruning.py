@@ -8,9 +8,10 @@ from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import Limits
 from quorate.replica import pruning as pruning_module
-from quorate.replica.ports import ObjectState, PutRow, PutState
+from quorate.replica.ports import Forget, ObjectState, PutRow, PutState
 from quorate.replica.pruning import Pruning
 from quorate.replica.store import Store
+from quorate.replica.tombstones import Tombstones, Waiting
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 
 # Rows are remembered for 30 s: the window, and twice what an accepted clock may be off.
@@ -54,7 +55,7 @@ def times(store: Store, name: str = "queue/q") -> list[Timestamp]:
 def test_rows_stay_for_the_lag_and_for_the_retry_window(
     store: Store, run: Callable[[Pruning, float], bool]
 ) -> None:
-    pruning = Pruning(DOCUMENT)
+    pruning = Pruning(DOCUMENT, Tombstones())
     run(pruning, 0)
     put(store, 0)
     put(store, 25)
@@ -75,7 +76,7 @@ def test_history_of_an_earlier_run_is_found_again(
     put(store, 0)
     collect(store, 0)
     store.collected = {}  # As after a restart.
-    pruning = Pruning(DOCUMENT)
+    pruning = Pruning(DOCUMENT, Tombstones())
     run(pruning, 100)
     run(pruning, 111)
     assert times(store) == []
@@ -85,7 +86,7 @@ def test_round_is_bounded_and_says_that_more_is_due(
     store: Store, run: Callable[[Pruning, float], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pruning_module, "ROWS_MAX", 10)
-    pruning = Pruning(DOCUMENT)
+    pruning = Pruning(DOCUMENT, Tombstones())
     run(pruning, 0)
     for number in range(25):
         put(store, number / 100)
@@ -104,7 +105,7 @@ def test_round_without_history_asks_the_database_nothing(
     for number in range(50):
         put(store, number)
     store.commit()
-    pruning = Pruning(DOCUMENT)
+    pruning = Pruning(DOCUMENT, Tombstones())
     run(pruning, 0)
 
     def asked(*_: object) -> None:
@@ -118,7 +119,7 @@ def test_round_without_history_asks_the_database_nothing(
 def test_list_that_overflows_is_filled_again_by_walking(
     store: Store, run: Callable[[Pruning, float], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pruning = Pruning(DOCUMENT)
+    pruning = Pruning(DOCUMENT, Tombstones())
     run(pruning, 0)
     monkeypatch.setattr(pruning_module, "WAITING_MAX", 4)
     for number in range(10):
@@ -132,38 +133,102 @@ def test_list_that_overflows_is_filled_again_by_walking(
 def test_deletions_are_given_out_after_the_retry_window_unless_overwritten(
     store: Store, run: Callable[[Pruning, float], bool]
 ) -> None:
-    pruning = Pruning(DOCUMENT)
+    pruning = Pruning(DOCUMENT, Tombstones())
     run(pruning, 0)
     put(store, 0, "dictionary/d/gone", None)
     put(store, 0, "dictionary/d/back", None)
     put(store, 1, "dictionary/d/back")
     store.commit()
     run(pruning, 2)
+    run(pruning, 31)
     assert pruning.deleted(store, 31, 10) == []
-    for _ in range(2):  # Whoever got it may have failed before doing anything about it.
-        assert pruning.deleted(store, 33, 10) == ["dictionary/d/gone"]
-    pruning.again("dictionary/d/gone", 33)
-    assert pruning.deleted(store, 62, 10) == []
-    assert pruning.deleted(store, 64, 10) == ["dictionary/d/gone"]
+    run(pruning, 33)
+    assert pruning.deleted(store, 33, 10) == ["dictionary/d/gone"]
+    assert pruning.deleted(store, 99, 10) == []
+
+
+def test_tombstones_count_from_the_end_of_the_retry_window_until_they_are_gone(
+    store: Store, run: Callable[[Pruning, float], bool]
+) -> None:
+    tombstones = Tombstones()
+    pruning = Pruning(DOCUMENT, tombstones)
+    run(pruning, 0)
+    for second, key in enumerate(("forgotten", "revived", "kept")):
+        put(store, second, f"dictionary/d/{key}", None)
+    store.commit()
+    run(pruning, 2)
+    run(pruning, 31)
+    assert tombstones.waiting() == Waiting(0, None, ())
+    run(pruning, 33)
+    tombstones.tried({"r3"})
+    assert tombstones.waiting() == Waiting(3, at(0), ("r3",))
+    store.apply([Forget("dictionary/d/forgotten", at(0))])
+    put(store, 34, "dictionary/d/revived")
+    store.commit()
+    assert pruning.deleted(store, 34, 10) == ["dictionary/d/kept"]
+    assert tombstones.waiting() == Waiting(1, at(2), ("r3",))
+    pruning.again(store, "dictionary/d/kept", 34)
+    assert pruning.deleted(store, 63, 10) == []
+    assert pruning.deleted(store, 64, 10) == ["dictionary/d/kept"], "it is tried again a window later"
+    store.apply([Forget("dictionary/d/kept", at(2))])
+    pruning.again(store, "dictionary/d/kept", 64)
+    assert tombstones.waiting() == Waiting(0, None, ()), "nothing waits, so nobody holds anything up"
+
+
+def test_tombstones_of_an_earlier_run_count_too(store: Store, run: Callable[[Pruning, float], bool]) -> None:
+    put(store, 0, "dictionary/d/old", None)
+    store.commit()
+    store.deleted = {}  # As after a restart.
+    tombstones = Tombstones()
+    pruning = Pruning(DOCUMENT, tombstones)
+    run(pruning, 100)
+    run(pruning, 131)
+    assert tombstones.waiting() == Waiting(1, at(0), ())
+
+
+def test_round_looks_at_a_bounded_number_of_tombstones(
+    store: Store, run: Callable[[Pruning, float], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning_module, "OBJECTS_MAX", 10)
+    monkeypatch.setattr(pruning_module, "LOOKS_MAX", 4)
+    tombstones = Tombstones()
+    pruning = Pruning(DOCUMENT, tombstones)
+    while run(pruning, 0):
+        pass
+    for number in range(25):
+        put(store, 0, f"dictionary/d/{number}", None)
+    store.commit()
+    run(pruning, 1)
+    assert run(pruning, 40)
+    assert tombstones.waiting().keys == 10
+    assert run(pruning, 40)
+    assert not run(pruning, 40)
+    assert tombstones.waiting().keys == 25
+    for number in range(25):
+        store.apply([Forget(f"dictionary/d/{number}", at(0))])
+    store.commit()
+    assert pruning.deleted(store, 40, 0) == []
+    assert tombstones.waiting().keys == 21
 
 
 def test_what_a_lost_transaction_deleted_is_deleted_again(
     store: Store, run: Callable[[Pruning, float], bool]
 ) -> None:
-    pruning = Pruning(DOCUMENT)
+    """As when the disk is full, or other work of the same transaction fails: the writer undoes it."""
+    pruning = Pruning(DOCUMENT, Tombstones())
     run(pruning, 0)
     put(store, 0)
     collect(store, 0)
     run(pruning, 1)
-    for _ in range(3):  # As when the disk is full: the writer undoes the transaction.
+    for _ in range(3):
         pruning.round(store, 100, START_US + 100_000_000)
         assert times(store) == []
         store.rollback()
         assert times(store) == [at(0)]
-    assert len(pruning._history) + len(pruning._taken) == 1, "however often it fails, it waits once"
-    run(pruning, 100)
-    assert times(store) == []
+        while pruning.round(store, 101, START_US + 101_000_000):
+            pass
     store.rollback()
-    run(pruning, 100)
-    run(pruning, 101)
-    assert pruning._history == []
+    for second in (102, 200):
+        while run(pruning, second):
+            pass
+    assert times(store) == []

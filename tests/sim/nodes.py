@@ -14,6 +14,7 @@ from quorate.api_specs.messages import Batch, BatchReply
 from quorate.client_sdk.effects import Bury, Done, Effects, Now, Operation, Outcome, Send, Unanswered
 from quorate.client_sdk.machine import FrontEnd
 from quorate.replica.pruning import Pruning
+from quorate.replica.tombstones import Tombstones
 from tests.sim.network import Link, Network
 from tests.sim.showing import shown, shown_answer
 from tests.sim.store import InMemoryReplica
@@ -214,7 +215,7 @@ class Janitor:
 
     def __init__(self, node: ReplicaNode) -> None:
         self._node = node
-        self._pruning = Pruning(node.world.document)
+        self._pruning = Pruning(node.world.document, Tombstones())
 
     def round(self) -> None:
         """Delete what is due; the embedded front end, where there is one, buries old deletions."""
@@ -226,7 +227,7 @@ class Janitor:
         if node.front is not None:
             for name in self._pruning.deleted(store, mono_s, BURIED_MAX):
                 node.front.start(Bury(name), BURY_DEADLINE_S, node.front.count_janitor)
-                self._pruning.again(name, mono_s)
+                self._pruning.again(store, name, mono_s)
 
 
 class FrontNode(Stoppable):

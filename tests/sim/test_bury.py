@@ -7,6 +7,7 @@ from quorate.api_specs.messages import Accept, Batch, Commit
 from quorate.client_sdk.effects import (
     Bury,
     CompareAndSet,
+    Failed,
     Items,
     PutIfAbsent,
     Read,
@@ -94,3 +95,21 @@ def test_a_young_deletion_is_not_buried() -> None:
     hand.ask("f1", Write(KEY, None))
     assert hand.ask("janitor", Bury(KEY)) is False
     bury(hand)
+
+
+def test_burying_that_fails_names_the_replica_that_did_not_confirm() -> None:
+    """r3 lacks the deletion, answers the look, and falls silent when it is brought; the others were not asked again."""
+    hand = Hand(MAJORITIES)
+    hand.start("f1", Write(KEY, None), "delete")
+    hand.carry_until("delete", "f1", "r1", "r2")
+    hand.drop("f1")
+    pass_time(hand, hand.document.memory_s + 1)
+    hand.start("janitor", Bury(KEY), "bury")
+    hand.carry("janitor", "r1", "r2", "r3")
+    assert {packet.send.replica for packet in hand.packets} == {"r3"}
+    while "bury" not in hand.outcomes:
+        hand.drop("janitor")
+        hand.sleep()
+    outcome = hand.outcomes["bury"]
+    assert isinstance(outcome, Failed)
+    assert outcome.answered == {"r1", "r2"}

@@ -14,6 +14,7 @@ from quorate.api_specs.messages import Accept, Collect
 from quorate.client_sdk import machine, operations
 from quorate.client_sdk.asking import Machine, OutcomeSteps
 from quorate.client_sdk.blind import Blind
+from quorate.client_sdk.decider import Decider
 from quorate.client_sdk.effects import Dequeue, Done, Enqueue, Failed, Operation, Outcome, Peek, Read, Write
 from quorate.client_sdk.tasks import Event, Gathering, Task
 from quorate.timestamps.timestamp import ZERO
@@ -392,3 +393,27 @@ def test_a_recovery_races_a_takeover() -> None:
         places.add([item for call in taken for item in call.results].index(X))
     assert deposed == {"f1", "f2", "f3"}
     assert len(places) > 1, "x always came out at the same place"
+
+
+@pytest.mark.parametrize("moment", ["_plan", "_next_collect"], ids=["before the accept", "while it is made"])
+def test_front_end_that_met_an_error_goes_on_as_after_a_crash(
+    moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step of a decider raises. Its front end starts over: it takes a new turn, and x comes out once."""
+    hand = Hand(MAJORITIES)
+    hand.ask("f1", enqueue(X))
+    hand.start("f1", Dequeue(QUEUE), "broken")
+    with monkeypatch.context() as patch:
+        patch.setattr(Decider, moment, lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            hand.settle()
+    before = {name: replica.store.state(QUEUE) for name, replica in hand.replicas.items()}
+    turns = [state.promised for state in before.values() if state is not None]
+    assert turns, "the broken one had a turn"
+    hand._fronts["f1"].start_over()
+    hand.packets.clear()
+    hand.outcomes["broken"] = Failed("unknown", "as the driver says", definite=False)
+    assert hand.ask("f1", Dequeue(QUEUE)) == (X,)
+    after = [replica.store.state(QUEUE) for replica in hand.replicas.values()]
+    assert min(state.promised for state in after if state is not None) > max(turns)
+    assert hand.ask("f2", Dequeue(QUEUE)) == ()

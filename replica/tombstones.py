@@ -1,0 +1,48 @@
+"""Deleted dictionary keys that only wait for other replicas: how many, since when, and who holds them up.
+
+Owns these figures. A tombstone goes once *every* replica has confirmed the deletion (DESIGN, "Forgetting"), so that a
+dead replica makes them pile up; the operator must be able to see that. Must not know the store, nor how keys are buried.
+"""
+
+from collections.abc import Collection
+from typing import Final, NamedTuple
+
+from quorate.timestamps.timestamp import Timestamp
+
+
+class Waiting(NamedTuple):
+    """The figures. `held_up_by` are the replicas that did not confirm when this one last asked; empty when none waits."""
+
+    keys: int
+    oldest: Timestamp | None
+    held_up_by: tuple[str, ...]
+
+
+class Tombstones:
+    """The tombstones of one store that are older than the retry window. Used in the writer thread only.
+
+    It holds what the janitor came across, and is as right as the janitor's last look at each key.
+    """
+
+    def __init__(self) -> None:
+        self._deleted: Final[dict[str, Timestamp]] = {}
+        self._silent: tuple[str, ...] = ()
+
+    def note(self, name: str, deleted: Timestamp | None) -> None:
+        """The key was deleted at that timestamp and still is; None: it has a value, or is forgotten."""
+        self._deleted.pop(name, None)  # So that the key looked at last is the last one.
+        if deleted is not None:
+            self._deleted[name] = deleted
+
+    def tried(self, silent: Collection[str]) -> None:
+        """A deletion was offered to all replicas; these did not confirm it."""
+        self._silent = tuple(sorted(silent))
+
+    def longest_unseen(self, limit: int) -> list[str]:
+        """At most `limit` keys, those first that were looked at longest ago."""
+        return [name for name, _ in zip(self._deleted, range(limit), strict=False)]
+
+    def waiting(self) -> Waiting:
+        """The figures now; a walk over what the janitor holds in memory, no question to the store."""
+        oldest = min(self._deleted.values(), default=None)
+        return Waiting(len(self._deleted), oldest, self._silent if self._deleted else ())

@@ -1,0 +1,103 @@
+"""The janitor outlives every error, known or not, and comes back to what it had in hand."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from quorate.adts.log import Entry
+from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo
+from quorate.api_specs.limits import Limits
+from quorate.api_specs.messages import Append
+from quorate.client_sdk.effects import Bury, Done, Failed, Outcome
+from quorate.replica import janitor as janitor_module
+from quorate.replica.embedded import embedded_front_end
+from quorate.replica.identity import open_folder
+from quorate.replica.janitor import Janitor
+from quorate.replica.member import Member
+from quorate.timestamps.timestamp import make
+
+# Deletions are remembered for a fifth of a second, so that they are soon due.
+DOCUMENT = ClusterDocument(
+    "test",
+    (ReplicaInfo("r1", "http://127.0.0.1:7001"),),
+    clock=ClockSettings(offset_max_s=0.05),
+    limits=Limits(retry_window_s=0.1, deadline_s_max=0.09, wait_s_max=0.05, consumed_lag_s=0.05),
+)
+WAIT_S = 30
+
+
+class FaultyOnce:
+    """The embedded front end, with an error of its own at the first deletion that it is to bury."""
+
+    def __init__(self, member: Member) -> None:
+        self.inner = embedded_front_end(member, None)
+        self.asked: list[str] = []
+        self.buried = asyncio.Event()
+
+    async def run(self, operation: Bury, deadline_s: float) -> Outcome:
+        """See FrontEnd."""
+        self.asked.append(operation.object)
+        if len(self.asked) == 1:
+            raise ZeroDivisionError("nobody foresaw it")
+        outcome = await self.inner.run(operation, deadline_s)
+        if isinstance(outcome, Done) and outcome.result:
+            self.buried.set()
+        return outcome
+
+
+@pytest.fixture
+async def member(tmp_path: Path) -> AsyncIterator[Member]:
+    opened = Member(DOCUMENT, "r1", open_folder(tmp_path / "data", DOCUMENT, "r1"))
+    yield opened
+    await asyncio.to_thread(opened.close)
+
+
+async def test_unforeseen_error_is_logged_and_the_next_round_goes_on(
+    member: Member, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(janitor_module, "ROUND_S", 0.01)
+    t = make(member.wall_us(), 0, "a")
+    await member.answer([Append("dictionary/d/gone", (Entry("e", t, None),))])
+    front_end = FaultyOnce(member)
+    janitor = Janitor(member, front_end)
+    janitor.start()
+    try:
+        async with asyncio.timeout(WAIT_S):
+            await front_end.buried.wait()
+    finally:
+        await janitor.stop()
+        await front_end.inner.aclose()
+    assert set(front_end.asked) == {"dictionary/d/gone"}
+    assert "the janitor met an error of its own" in caplog.text
+    assert "ZeroDivisionError: nobody foresaw it" in caplog.text
+    assert await member.run(lambda store: store.count()) == 0
+
+
+async def test_front_end_without_an_answer_is_no_error(
+    member: Member, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(janitor_module, "ROUND_S", 0.01)
+    asked = asyncio.Event()
+
+    class Silent:
+        """As if another replica were down."""
+
+        async def run(self, operation: Bury, deadline_s: float) -> Outcome:
+            """See FrontEnd."""
+            asked.set()
+            return Failed("unavailable", "too few", definite=True, answered=frozenset())
+
+    await member.answer([Append("dictionary/d/gone", (Entry("e", make(member.wall_us(), 0, "a"), None),))])
+    janitor = Janitor(member, Silent())
+    janitor.start()
+    try:
+        async with asyncio.timeout(WAIT_S):
+            await asked.wait()
+            while (vitals := await member.vitals()) is None or not vitals.tombstones.held_up_by:
+                await asyncio.sleep(0.01)
+    finally:
+        await janitor.stop()
+    assert vitals.tombstones.held_up_by == ("r1",)
+    assert "error" not in caplog.text
