@@ -46,6 +46,8 @@ class Watch:
         for request, answer in zip(batch.requests, reply.replies, strict=True):
             if isinstance(request, Scan):
                 continue
+            if isinstance(request, Append) and isinstance(answer, Appended):
+                self._check_appended(replica.id, request, answer)
             self._note(replica.id, request, answer)
             status: Status | None = getattr(answer, "status", None)
             if status is not None:
@@ -69,6 +71,17 @@ class Watch:
         if getattr(answer, "refused", False):
             self.seen["refused ballots"] += 1
 
+    def _check_appended(self, replica: str, request: Append, answer: Appended) -> None:
+        """What is said to be stored was stored above the fence, now or earlier; one timestamp means one entry."""
+        name = request.object
+        fence = self._last.get((replica, name), Status()).fence
+        for entry, is_stored in zip(request.entries, answer.stored, strict=True):
+            if self._ids.get((name, entry.t), entry.id) != entry.id:
+                raise Violation(f"{name}: two entries under the timestamp {entry.t}")
+            if is_stored and entry.t <= fence and replica not in self._stored[name, entry.t]:
+                raise Violation(f"{replica} {name}: {entry.t} was acknowledged below the fence {fence}")
+            self._ids[name, entry.t] = entry.id
+
     def _check_same(self, name: str, ballot: Ballot, summary: Summary) -> None:
         if self._summaries.setdefault((name, ballot), summary) != summary:
             raise Violation(f"{name}: two summaries under the ballot {ballot}")
@@ -83,10 +96,10 @@ class Watch:
     def _check_decided(self, replica: InMemoryReplica, request: Commit) -> None:
         """Decided is only what a final quorum accepted; complete only what one stored, or a decision took over."""
         state = replica.store.state(request.object)
-        is_marked = state is not None and state.committed == request.ballot != NO_BALLOT
-        if is_marked and not self._is_decided(request.object, request.ballot):
-            holders = sorted(self._accepted[request.object, request.ballot])
-            raise Violation(f"{request.object}: {request.ballot} counts as decided at {holders}")
+        committed = NO_BALLOT if state is None else state.committed
+        if committed != NO_BALLOT and not self._is_decided(request.object, committed):
+            holders = sorted(self._accepted[request.object, committed])
+            raise Violation(f"{request.object}: {committed} counts as decided at {holders}")
         for t in request.complete:
             if not self._is_in_force(request.object, t):
                 holders = sorted(self._stored[request.object, t])

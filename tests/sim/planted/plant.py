@@ -1,0 +1,140 @@
+"""What a planted mistake is: the rule that it drops, how it gets in and out again, where and how soon it is caught.
+
+Owns the patching and the hunt over seeds. It must not know any single mistake.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ReplicaInfo, checked
+from tests.sim.checkers import Violation
+from tests.sim.run import run
+from tests.sim.scenario import Scenario, scenario
+from tests.sim.world import Stuck
+
+Planting = AbstractContextManager[None]
+
+CHECKS: Final = {
+    "linearizable": "is not linearizable",
+    "taken twice": "taken twice",
+    "invented": "nobody enqueued",
+    "lost": ": lost [",
+    "size": ": not in ",
+    "promises rise": "fell from",
+    "decided": "counts as decided",
+    "complete": "counts as complete",
+    "one summary a ballot": "two summaries under the ballot",
+    "fences hold": "was acknowledged below the fence",
+    "one entry a timestamp": "two entries under the timestamp",
+    "answers": "on a healthy cluster",
+}
+"""Each check by its short name, and words of its Violation that no other has."""
+
+
+class Hint(Struct, frozen=True):
+    """What of a seed's scenario is fixed, so that a mistake shows sooner. What is not named stays as the seed has it.
+
+    With `rules` (quorum choices) there are `replicas` of one vote each.
+    """
+
+    objects: tuple[str, ...] = ()
+    rules: tuple[ChoiceRule, ...] = ()
+    replicas: int = 3
+    clock: ClockSettings | None = None
+    faults: Mapping[str, float] = {}
+    fields: Mapping[str, Any] = {}
+
+    def apply(self, what: Scenario) -> Scenario:
+        """The scenario, as far as the hint wants it otherwise."""
+        document = what.document
+        if self.rules:
+            ids = (f"r{number}" for number in range(1, self.replicas + 1))
+            replicas = tuple(ReplicaInfo(name, f"http://{name}:1") for name in ids)
+            document = replace(document, replicas=replicas, choices=self.rules)
+        return replace(
+            what,
+            document=checked(replace(document, clock=self.clock or document.clock)),
+            objects=self.objects or what.objects,
+            faults=replace(what.faults, **self.faults),
+            **self.fields,
+        )
+
+
+class Plant(Struct, frozen=True):
+    """One mistake. `origin`: the sentence of DESIGN section 6 that tells of it, or "own".
+
+    Caught by one of `checks` (names in `CHECKS`) within `seeds` seeds from 1 on, or by `schedule`: a schedule played by
+    hand that raises Violation with the mistake, and ends in peace without. `setting` surrounds the runs without the mistake, too.
+    """
+
+    name: str
+    rule: str
+    plant: Callable[[], Planting]
+    checks: tuple[str, ...]
+    seeds: int = 0
+    origin: str = "own"
+    hint: Hint = Hint()
+    schedule: Callable[[], None] | None = None
+    setting: Callable[[], Planting] | None = None
+
+    def scenario(self, seed: int) -> Scenario:
+        """The scenario in which the mistake is looked for."""
+        return self.hint.apply(scenario(seed))
+
+    def run(self, seed: int, *, planted: bool, trace: Callable[[str], None] | None = None) -> None:
+        """Run one seed, with the mistake or as shipped; Violation or Stuck where a checker notices something."""
+        with self._surrounded(planted):
+            run(self.scenario(seed), trace)
+
+    def play(self, *, planted: bool) -> None:
+        """Play the schedule, with the mistake or as shipped; Violation where a checker notices something."""
+        assert self.schedule is not None
+        with self._surrounded(planted):
+            self.schedule()
+
+    @contextmanager
+    def _surrounded(self, planted: bool) -> Iterator[None]:
+        setting = self.setting() if self.setting else nullcontext()
+        with setting, self.plant() if planted else nullcontext():
+            yield
+
+
+class Caught(Struct, frozen=True):
+    """Which check noticed the mistake, at which seed (0: in the schedule), and what it said."""
+
+    seed: int
+    check: str
+    said: str
+
+
+def hunt(plant: Plant, seeds: range) -> Caught | None:
+    """Run seeds with the mistake until one is caught."""
+    for seed in seeds:
+        try:
+            plant.run(seed, planted=True)
+        except (Violation, Stuck) as found:
+            return Caught(seed, check_of(found), str(found))
+    return None
+
+
+def check_of(found: Exception) -> str:
+    """The name of the check that raised it."""
+    said = str(found)
+    return next((name for name, words in CHECKS.items() if words in said), f"another check: {said[:80]}")
+
+
+@contextmanager
+def patched(owner: Any, **replacements: Any) -> Iterator[None]:
+    """The attributes of a module or class are these for a while."""
+    before = {name: vars(owner)[name] for name in replacements}
+    for name, new in replacements.items():
+        setattr(owner, name, new)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            setattr(owner, name, old)
