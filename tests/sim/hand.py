@@ -8,13 +8,14 @@ from typing import Any
 from msgspec import Struct
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
-from quorate.api_specs.messages import Batch
+from quorate.api_specs.messages import Batch, BatchReply
 from quorate.client_sdk.effects import Done, Effects, Now, Operation, Outcome, Send
 from quorate.client_sdk.machine import FrontEnd
 from tests.sim.nodes import WALL_US_START
 from tests.sim.store import InMemoryReplica
 
 STEPS_MAX = 2_000
+EXACT = ClockSettings(front_end_error_s=0.0)
 
 
 class Packet(Struct):
@@ -31,13 +32,15 @@ class Hand:
     `lazies` are the lazy messages, which travel only by `carry_commits`: nothing may depend on them.
     """
 
-    def __init__(self, queue_choice: dict[str, tuple[int, int]], *, collect: bool = True) -> None:
+    def __init__(
+        self, queue_choice: dict[str, tuple[int, int]], *, collect: bool = True, clock: ClockSettings = EXACT
+    ) -> None:
         self.document = checked(
             ClusterDocument(
                 "hand",
                 tuple(ReplicaInfo(name, f"http://{name}:1") for name in ("r1", "r2", "r3")),
                 (ChoiceRule("queue/*", queue_choice, collect=collect),),
-                ClockSettings(front_end_error_s=0.0),
+                clock,
             )
         )
         self.replicas = {name: InMemoryReplica(self.document, name) for name in self.document.votes}
@@ -124,6 +127,9 @@ class Hand:
     def ended(self, name: str, outcome: Outcome) -> None:
         """Told of every operation that ends."""
 
+    def exchanged(self, replica: str, batch: Batch, reply: BatchReply) -> None:
+        """Told of every batch that a replica has committed."""
+
     def _now(self) -> Now:
         self._now_us += 1
         return Now(self._now_us / 1e6, WALL_US_START + self._now_us)
@@ -143,6 +149,7 @@ class Hand:
     def _exchange(self, packet: Packet) -> None:
         batch = Batch(self.document.hash, (packet.send.request,))
         reply = self.replicas[packet.send.replica].exchange(batch, self._now().wall_us)
+        self.exchanged(packet.send.replica, batch, reply)
         machine = self._fronts[packet.front]
         tokens = [packet.send.token]
         self._obey(

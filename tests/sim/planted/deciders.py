@@ -1,13 +1,13 @@
 """Mistakes of decisions: ballots, steps, fences, ambiguous entries, Empty, and what is known to be decided."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator
 from typing import Any
 
 from msgspec.structs import replace
 
+from quorate.adts import queue
 from quorate.adts.log import Seen, Summary
-from quorate.adts.queue import view
-from quorate.client_sdk import decider, decisions
+from quorate.client_sdk import decisions
 from quorate.client_sdk.decider import Decider
 from quorate.client_sdk.decisions import Front, Plan, Take, Wish
 from quorate.client_sdk.mirror import Mirror
@@ -80,7 +80,11 @@ def empty_from_the_cache() -> Planting:
         found = right(self, wishes, is_fresh, decided_before)
         mirror = self._mirror
         is_taking = all(isinstance(wish, Take | Front) for wish in wishes)
-        if found is not None or not (self._is_queue and is_taking) or view(mirror.summary, mirror.by_id()):
+        if (
+            found is not None
+            or not (self._is_queue and is_taking)
+            or queue.view(mirror.summary, mirror.by_id())
+        ):
             return found
         return Plan(mirror.summary, dict.fromkeys(range(len(wishes)), ()), [])
 
@@ -152,8 +156,7 @@ def accept_at_one() -> Planting:
 
 def bound_of_one() -> Planting:
     """An owner takes up to the highest fence that any replica reports, not up to what a quorum froze."""
-    right = Turn.bound.fget
-    assert right is not None
+    right: Callable[[Turn], Timestamp] = vars(Turn)["bound"].fget
 
     def bound(self: Turn) -> Timestamp:
         return max([right(self), *self._frozen.values()]) if self.has_promises else ZERO
@@ -169,7 +172,7 @@ def swap_below_a_write() -> Planting:
         if self._is_queue or not self._held.has_promises or not self._stamp > self._mirror.summary.horizon:
             return right(self, wishes, is_fresh, decided_before)
         mirror = self._mirror
-        return decider.plan_cell(mirror.summary, mirror.by_id(), self._stamp, wishes, self._context())
+        return decisions.plan_cell(mirror.summary, mirror.by_id(), self._stamp, wishes, self._context())
 
     return patched(Decider, _plan=plan)
 
@@ -195,7 +198,7 @@ def recovered_is_not_adopted() -> Planting:
 
 def adopted_shown_twice() -> Planting:
     """An adopted entry and the copy of it in a log are two items."""
-    right = view
+    right = queue.view
 
     def shown(summary: Summary, seen: dict[str, Seen]) -> list[Seen]:
         adopted = {entry.id for entry in summary.adopted}
@@ -205,9 +208,4 @@ def adopted_shown_twice() -> Planting:
         bare = replace(summary, adopted=())
         return sorted(right(summary, {}) + right(bare, {**seen}), key=lambda found: found.entry.t)
 
-    return patched(decisions.queue, view=shown)
-
-
-def sequence_of(wishes: Sequence[Wish]) -> list[Wish]:
-    """The wishes as a list."""
-    return list(wishes)
+    return patched(queue, view=shown)

@@ -1,6 +1,6 @@
 """Mistakes of the front end outside decisions: blind operations, observations, clocks, and what it counts."""
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -8,10 +8,8 @@ from msgspec.structs import replace
 
 from quorate.adts import cell, queue
 from quorate.adts.log import Entry
-from quorate.adts.specification import Kind
 from quorate.client_sdk import blind, machine, observe, operations
-from quorate.client_sdk.asking import Machine, OutcomeSteps, tell_complete
-from quorate.client_sdk.asking import OperationFailed
+from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps
 from quorate.client_sdk.effects import Done, Items, Peek, QueueInfo, QueueSize
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.tasks import Event, Task
@@ -20,9 +18,10 @@ from quorate.quorums.tally import votes_of
 from quorate.timestamps.clock import HybridClock
 from quorate.timestamps.timestamp import Timestamp, make, wall_us
 from tests.sim.history import Call
+from tests.sim.nodes import FrontNode
 from tests.sim.planted.plant import Planting, patched
 from tests.sim.test_directed import plain_peek
-from tests.sim.world import Process
+from tests.sim.world import Process, World
 
 Blind = blind.Blind
 Steps = Generator[float, Event, None]
@@ -113,7 +112,9 @@ def count_one_replica_twice() -> Planting:
 def read_the_newest_seen() -> Planting:
     """A read answers the newest value it saw, and writes nothing back."""
 
-    def settled(mirror: Mirror, task: Task, machine: Machine) -> Generator[float, Event, observe.Version | None]:
+    def settled(
+        mirror: Mirror, task: Task, machine: Machine
+    ) -> Generator[float, Event, observe.Version | None]:
         del task, machine
         yield from ()
         return cell.current(mirror.summary, mirror.by_id())[:2]
@@ -237,17 +238,35 @@ def clock_witnesses_nothing() -> Planting:
     return patched(machine, HybridClock=_Deaf)
 
 
-class _OneSite(HybridClock):
-    """A clock that every front end takes for its own: none has a site id of its own."""
+class _Recalled(HybridClock):
+    """Keeps what it gave, and gives `again` first."""
 
-    def __init__(self, site: str) -> None:
-        del site
-        super().__init__("f")
+    def __init__(self, site: str, again: Sequence[Timestamp] = ()) -> None:
+        super().__init__(site)
+        self.given: list[Timestamp] = []
+        self._again = list(again)
+
+    def next(self, now_us: int) -> Timestamp:
+        self.given.append(self._again.pop(0) if self._again else super().next(now_us))
+        return self.given[-1]
 
 
 def restarted_clock_repeats() -> Planting:
-    """A front end that comes in another's place keeps its site id and starts its clock anew."""
-    return patched(machine, HybridClock=_OneSite)
+    """A front end restarts from a snapshot: it keeps its site id, and its clock gives the same timestamps again."""
+    right = World._crash_front
+
+    def crash(self: World, front: FrontNode) -> None:
+        clock = front.machine._clock
+        assert isinstance(clock, _Recalled)
+        with patched(machine, HybridClock=lambda _: _Recalled(clock.site, clock.given)):
+            right(self, front)
+
+    @contextmanager
+    def both() -> Iterator[None]:
+        with patched(World, _crash_front=crash), patched(machine, HybridClock=_Recalled):
+            yield
+
+    return both()
 
 
 def non_intersecting_choice() -> Planting:
@@ -258,7 +277,8 @@ def non_intersecting_choice() -> Planting:
         choice = right(self, name)
         smaller: QuorumChoice = object.__new__(QuorumChoice)
         classes = {
-            event: Sizes(min(initial, max(1, initial - 1)), final) for event, (initial, final) in choice.classes.items()
+            event: Sizes(min(initial, max(1, initial - 1)), final)
+            for event, (initial, final) in choice.classes.items()
         }
         vars(smaller).update(vars(choice), classes=classes)
         return smaller
@@ -293,13 +313,3 @@ def retry_under_a_new_key() -> Planting:
         right(self, operation, calls)
 
     return patched(Process, _start=start)
-
-
-def coarse_clocks() -> Planting:
-    """A setting, no mistake: wall clocks tick every 20 ms; timestamps within a tick differ in the counter."""
-    right = HybridClock.next
-
-    def coarse(self: HybridClock, now_us: int) -> Timestamp:
-        return right(self, now_us // 20_000 * 20_000)
-
-    return patched(HybridClock, next=coarse)

@@ -3,7 +3,7 @@
 Owns the patching and the hunt over seeds. It must not know any single mistake.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final
 
@@ -65,21 +65,25 @@ class Hint(Struct, frozen=True):
 
 
 class Plant(Struct, frozen=True):
-    """One mistake. `origin`: the sentence of DESIGN section 6 that tells of it, or "own".
+    """One mistake. `plant` makes it, and its docstring says what it is; `origin` is the item of DESIGN section 6 that tells
+    of it, or "own".
 
-    Caught by one of `checks` (names in `CHECKS`) within `seeds` seeds from 1 on, or by `schedule`: a schedule played by
-    hand that raises Violation with the mistake, and ends in peace without. `setting` surrounds the runs without the mistake, too.
+    One of `checks` (names in `CHECKS`) must catch it: within `seeds` seeds from 1 on, in worlds as `hint` has them; or
+    in `schedule`, which is played by hand.
     """
 
     name: str
-    rule: str
     plant: Callable[[], Planting]
     checks: tuple[str, ...]
     seeds: int = 0
-    origin: str = "own"
     hint: Hint = Hint()
     schedule: Callable[[], None] | None = None
-    setting: Callable[[], Planting] | None = None
+    origin: str = "own"
+
+    @property
+    def mistake(self) -> str:
+        """What is done wrong, in a sentence."""
+        return " ".join((self.plant.__doc__ or "").split())
 
     def scenario(self, seed: int) -> Scenario:
         """The scenario in which the mistake is looked for."""
@@ -87,20 +91,14 @@ class Plant(Struct, frozen=True):
 
     def run(self, seed: int, *, planted: bool, trace: Callable[[str], None] | None = None) -> None:
         """Run one seed, with the mistake or as shipped; Violation or Stuck where a checker notices something."""
-        with self._surrounded(planted):
+        with self.plant() if planted else nullcontext():
             run(self.scenario(seed), trace)
 
     def play(self, *, planted: bool) -> None:
         """Play the schedule, with the mistake or as shipped; Violation where a checker notices something."""
         assert self.schedule is not None
-        with self._surrounded(planted):
+        with self.plant() if planted else nullcontext():
             self.schedule()
-
-    @contextmanager
-    def _surrounded(self, planted: bool) -> Iterator[None]:
-        setting = self.setting() if self.setting else nullcontext()
-        with setting, self.plant() if planted else nullcontext():
-            yield
 
 
 class Caught(Struct, frozen=True):
@@ -125,6 +123,20 @@ def check_of(found: Exception) -> str:
     """The name of the check that raised it."""
     said = str(found)
     return next((name for name, words in CHECKS.items() if words in said), f"another check: {said[:80]}")
+
+
+def table(plants: Iterable[Plant]) -> str:
+    """The mistakes as a table of Markdown."""
+    lines = [
+        "| mistake | from | what is done wrong | caught by | within |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for plant in plants:
+        within = "its schedule" if plant.schedule else f"{plant.seeds} seeds"
+        lines.append(
+            f"| `{plant.name}` | {plant.origin} | {plant.mistake} | {', '.join(plant.checks)} | {within} |"
+        )
+    return "\n".join(lines)
 
 
 @contextmanager

@@ -1,16 +1,17 @@
 """Mistakes of a replica: what it stores, promises, refuses, forgets; and of the disk, the fence and the clock under it."""
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
 
-from quorate.api_specs.messages import Accept, Accepted, Append, Appended, Collect, Collected, Commit
+from quorate.adts.log import NOTHING
+from quorate.api_specs.messages import Accept, Accepted, Append, Appended, Collect, Commit
 from quorate.replica import machine
 from quorate.replica.machine import Bounds, Handled
 from quorate.replica.ports import Effect, Forget, Log, ObjectState, PutRow, PutState
 from quorate.timestamps.ballot import NO_BALLOT, turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
-from tests.sim import nodes, store
 from tests.sim.nodes import Exchange, ReplicaNode
 from tests.sim.planted.plant import Planting, patched
 from tests.sim.store import InMemoryReplica, MemoryStore
@@ -57,7 +58,9 @@ def merge_without_ballots() -> Planting:
     def accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps_events: bool) -> Handled:
         del log, bounds, keeps_events
         after = replace(
-            state, accepted=max(state.accepted, request.ballot), summary=max(state.summary, request.summary, key=lambda each: each.horizon)
+            state,
+            accepted=max(state.accepted, request.ballot),
+            summary=max(state.summary, request.summary, key=lambda each: each.horizon),
         )
         return Accepted(machine._status(after)), machine._changed(state, after)
 
@@ -153,12 +156,12 @@ def marks_decide_anything() -> Planting:
 
 
 def too_old_is_taken() -> Planting:
-    """The retry window is ignored: entries older than what the replicas remember are taken and answered."""
+    """The retry window is ignored: entries older than what the summaries remember are answered, and recover."""
     right = machine._refusal
 
     def refusal(request: Any, now_us: int, bounds: Bounds) -> Any:
         found = right(request, now_us, bounds)
-        return None if found is not None and found.reason == "too-old" else found
+        return None if found is not None and found.reason in ("too-old", "clock-behind") else found
 
     return patched(machine, _refusal=refusal)
 
@@ -216,32 +219,43 @@ def fence_not_persisted() -> Planting:
 
 def accepted_not_persisted() -> Planting:
     """What was accepted is kept in memory only."""
-    from quorate.adts.log import NOTHING
-
     return _forgetting(accepted=NO_BALLOT, summary=NOTHING)
 
 
-def objects_share_a_fence() -> Planting:
-    """All objects of a store share one fence: the latest that was written to any of them."""
+def _one_fence(chosen: Callable[[Timestamp, Timestamp], Timestamp]) -> Planting:
+    """One fence for all objects of a store, which `chosen` makes of the one so far and the one that is written."""
     right_apply, right_state = MemoryStore.apply, MemoryStore.state
 
     def apply(self: MemoryStore, effect: Effect) -> None:
         if isinstance(effect, PutState):
-            vars(self)["shared_fence"] = effect.state.fence
+            before = vars(self).get("one_fence", ZERO)
+            vars(self)["one_fence"] = chosen(before, effect.state.fence)
         right_apply(self, effect)
 
     def state(self: MemoryStore, name: str) -> ObjectState | None:
         found = right_state(self, name)
-        return None if found is None else replace(found, fence=vars(self).get("shared_fence", found.fence))
+        return None if found is None else replace(found, fence=vars(self).get("one_fence", found.fence))
 
     return patched(MemoryStore, apply=apply, state=state)
+
+
+def objects_share_a_fence() -> Planting:
+    """All objects of a store share one fence: the latest that was written to any of them."""
+    return _one_fence(lambda before, written: written)
+
+
+def objects_share_the_highest_fence() -> Planting:
+    """All objects of a store share one fence: the highest that was written to any of them."""
+    return _one_fence(max)
 
 
 def delta_skips_one() -> Planting:
     """The delta begins one arrival too late."""
     right = MemoryStore.arrivals
 
-    def arrivals(self: MemoryStore, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int) -> Any:
+    def arrivals(
+        self: MemoryStore, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int
+    ) -> Any:
         return right(self, name, after, upto, since + 1, limit)
 
     return patched(MemoryStore, arrivals=arrivals)
@@ -256,12 +270,15 @@ def log_of_an_earlier_moment() -> Planting:
         vars(self)["committed_arrival"] = self._arrival
 
     def is_committed(self: MemoryStore, name: str, t: Timestamp) -> bool:
-        return self._objects[name].rows[t][0] <= vars(self).get("committed_arrival", 0)
+        committed: int = vars(self).get("committed_arrival", 0)
+        return self._objects[name].rows[t][0] <= committed
 
     def rows(self: MemoryStore, name: str, after: Timestamp, limit: int) -> Any:
         return [row for row in right_rows(self, name, after, limit) if is_committed(self, name, row.entry.t)]
 
-    def arrivals(self: MemoryStore, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int) -> Any:
+    def arrivals(
+        self: MemoryStore, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int
+    ) -> Any:
         found = right_arrivals(self, name, after, upto, since, limit)
         return [(number, row) for number, row in found if is_committed(self, name, row.entry.t)]
 

@@ -1,0 +1,405 @@
+"""Schedules by hand in which a mistake shows for certain; played as shipped they end in peace.
+
+Each is told first and then played. The checkers judge the history, so nothing is asserted of single answers.
+"""
+
+from typing import Final
+
+from quorate.adts.catalogue import adt_of
+from quorate.adts.log import Value
+from quorate.api_specs.cluster import ClockSettings
+from quorate.api_specs.messages import Accept, Append, Batch, BatchReply
+from quorate.client_sdk.effects import (
+    Bury,
+    CompareAndSet,
+    Dequeue,
+    Enqueue,
+    Now,
+    Operation,
+    Outcome,
+    Peek,
+    PutIfAbsent,
+    QueueSize,
+    Read,
+    Write,
+)
+from tests.sim.checkers import check_drained, check_object
+from tests.sim.hand import EXACT, Hand, Packet
+from tests.sim.history import Call, History
+from tests.sim.watch import Watch
+
+MAJORITIES: Final = {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}
+QUEUE, REGISTER, KEY = "queue/q", "register/r", "dictionary/d/k"
+V, W, X, Y, Z = (Value(f'"{item}"') for item in "vwxyz")
+STEPS_MAX: Final = 2_000
+
+
+class Played(Hand):
+    """A world moved by hand whose history is judged."""
+
+    def __init__(
+        self,
+        choice: dict[str, tuple[int, int]] = MAJORITIES,
+        *,
+        clock: ClockSettings = EXACT,
+        is_watched: bool = False,
+    ) -> None:
+        super().__init__(choice, clock=clock)
+        self.history = History()
+        self.slept_us = 0
+        self._watch = Watch(self.document) if is_watched else None
+        self._open: dict[str, tuple[Operation, list[Call]]] = {}
+
+    def start(self, front: str, operation: Operation, name: str, *, is_noted: bool = True) -> None:
+        """Start an operation, or (with the name of one that has no outcome) another attempt of it; `is_noted` False: it
+        does not belong to the history, for it changes nothing."""
+        if is_noted and name not in self._open:
+            self._open[name] = operation, self.history.invoke(operation, name)
+        super().start(front, operation, name)
+
+    def ended(self, name: str, outcome: Outcome) -> None:
+        """Note it in the history."""
+        if name in self._open:
+            self.history.finish(*self._open.pop(name), outcome)
+
+    def exchanged(self, replica: str, batch: Batch, reply: BatchReply) -> None:
+        """Let the watch look."""
+        if self._watch is not None:
+            self._watch.committed(self.replicas[replica], batch, reply)
+
+    def reach(self, front: str, *replicas: str) -> None:
+        """What the front end has sent to these replicas arrives; the answers are lost."""
+        ready = [each for each in self.packets if each.front == front and each.send.replica in replicas]
+        self.packets = [packet for packet in self.packets if packet not in ready]
+        for packet in ready:
+            batch = Batch(self.document.hash, (packet.send.request,))
+            self.replicas[packet.send.replica].exchange(batch, self._now().wall_us)
+
+    def go_until(self, kind: type, front: str, *replicas: str) -> None:
+        """Packets between these travel, and time passes, until the front end has a request of this kind on its way."""
+        for _ in range(STEPS_MAX):
+            if any(isinstance(each.send.request, kind) for each in self.of(front)):
+                return
+            self.move(front, *replicas)
+        raise AssertionError(f"{front} sends no {kind.__name__}")
+
+    def move(self, front: str, *replicas: str) -> None:
+        """What is on its way to the next of these replicas arrives; when nothing is, time passes for this front end."""
+        ready = [each.send.replica for each in self.of(front) if each.send.replica in replicas]
+        if ready:
+            self.carry(front, ready[0])
+            return
+        wake_s = self._wakes[front]
+        assert wake_s is not None, f"{front} waits for nothing"
+        self._now_us = max(self._now_us, int(wake_s * 1e6))
+        self._obey(front, self._fronts[front].tick(self._now()))
+
+    def everywhere(self, front: str, operation: Operation) -> None:
+        """An operation whose first messages reach all replicas, and end it."""
+        self.start(front, operation, f"{front} {len(self._names)}")
+        self.carry(front, *self.replicas)
+
+    def fence(self, *replicas: str) -> None:
+        """A Deq begins, fences these replicas at their first entries, and its front end vanishes."""
+        front = f"gone{len(self._fronts)}"
+        self.start(front, Dequeue(QUEUE), front, is_noted=False)
+        self.reach(front, *replicas)
+        self.vanish(front)
+
+    def vanish(self, front: str) -> None:
+        """The front end crashes, and what it sent is lost; its operations have no outcome."""
+        self.drop(front)
+        self.lazies = [packet for packet in self.lazies if packet.front != front]
+        self._wakes[front] = None
+        for (owner, number), name in list(self._names.items()):
+            if owner == front and name not in self.outcomes:
+                del self._names[owner, number]
+
+    def of(self, front: str) -> list[Packet]:
+        """What the front end has on its way."""
+        return [packet for packet in self.packets if packet.front == front]
+
+    def at(self, front: str, operation: Operation, *replicas: str) -> None:
+        """An operation to its end, which reaches only these replicas; what others have on their way stays there."""
+        name = f"{front} {len(self._names)}"
+        self.start(front, operation, name)
+        for _ in range(STEPS_MAX):
+            if name in self.outcomes:
+                self.drop(front)
+                return
+            self.move(front, *replicas)
+        raise AssertionError(f"{name} has no outcome")
+
+    def judge(self) -> None:
+        """Empty the queue if there is one, and check every history; Violation when a promise was broken."""
+        while any(adt_of(name) == "queue" for name in self.history.calls) and self.ask("end", Dequeue(QUEUE)):
+            pass
+        for name, calls in self.history.calls.items():
+            check_object(name, calls, is_exact=True)
+            if adt_of(name) == "queue":
+                check_drained(name, calls)
+
+    def _now(self) -> Now:
+        now = super()._now()
+        return Now(now.mono_s, now.wall_us + self.slept_us)
+
+
+def undecided_horizon() -> None:
+    """Enq(x) has reached r2 only. f1 reads r2 and r3 and proposes to take x; r1 alone accepts, so that its horizon is at
+    x, undecided. Now Enq(x) arrives at r1: complete. f1 vanishes. f2 reserves a place for z under a key at r2 and r3,
+    over the horizon of old. Deqs at r1 and r3 must find x at r1, below the horizon that r1 had accepted."""
+    hand = Played()
+    hand.start("fx", Enqueue(QUEUE, (X,)), "x")
+    hand.carry("fx", "r2")
+    hand.start("f1", Dequeue(QUEUE), "f1")
+    hand.go_until(Accept, "f1", "r2", "r3")
+    hand.packets = [
+        each
+        for each in hand.packets
+        if each.front == "fx" or (each.send.replica == "r1" and isinstance(each.send.request, Accept))
+    ]
+    hand.carry("f1", "r1")
+    hand.carry("fx", "r1")
+    hand.packets.clear()
+    hand.start("f2", Enqueue(QUEUE, (Z,), key="k"), "z")
+    hand.carry_until("z", "f2", "r2", "r3")
+    hand.packets.clear()
+    hand.at("f3", Dequeue(QUEUE), "r1", "r3")
+    hand.at("f4", Dequeue(QUEUE), "r1", "r3")
+    hand.settle()
+    hand.judge()
+
+
+def item_comes_while_another_goes() -> None:
+    """w and x are at r1 and r2. f3 takes w there, and its turn still stands. f1's Deq, with a higher turn, reads the empty
+    log of r3. Then y is stored at r1 and r3; and only then f3 is asked again, and takes x, decided at r1 and r2. Now f1
+    reads r2: its summary says x is gone, its log has no y, and neither had r3's. But the queue was never empty."""
+    hand = Played()
+    hand.at("f0", Enqueue(QUEUE, (W,)), "r1", "r2")
+    hand.at("f0", Enqueue(QUEUE, (X,)), "r1", "r2")
+    hand.at("f3", Dequeue(QUEUE), "r1", "r2")
+    hand.start("f1", Dequeue(QUEUE), "empty?")
+    hand.carry("f1", "r3")
+    hand.at("f2", Enqueue(QUEUE, (Y,)), "r1", "r3")
+    hand.at("f3", Dequeue(QUEUE), "r1", "r2")
+    hand.carry("f1", "r2")
+    hand.settle()
+    hand.judge()
+
+
+def recovery_whose_answers_are_lost() -> None:
+    """y is everywhere, and somebody has fenced r2 and r3 at it. Enq(x), stamped before, is refused there and lost on its
+    way to r1. Its recovery is decided at r1 and r2, but no answer comes back; then r1 is fenced, too. Now x is fenced
+    at all three replicas: no log holds it, and yet a summary does. (With a new timestamp as well, who takes the adopted
+    x holds it for complete, for its copy is, and leaves no word for the copy.)"""
+    hand = Played()
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    hand.everywhere("f2", Enqueue(QUEUE, (Y,)))
+    hand.fence("r2", "r3")
+    hand.carry("f1", "r2", "r3")
+    hand.drop("f1")
+    hand.go_until(Accept, "f1", "r1", "r2")
+    hand.reach("f1", "r1", "r2")
+    hand.drop("f1")
+    hand.fence("r1")
+    hand.settle()
+    hand.judge()
+
+
+def newest_value_at_one_replica() -> None:
+    """v is everywhere; Write(w) has reached r1 only. A Read at r1 and r2, then one at r2 and r3."""
+    hand = Played()
+    hand.ask("f0", Write(REGISTER, V))
+    hand.start("f1", Write(REGISTER, W), "w")
+    hand.carry("f1", "r1")
+    hand.at("f2", Read(REGISTER), "r1", "r2")
+    hand.at("f3", Read(REGISTER), "r2", "r3")
+    hand.settle()
+    hand.judge()
+
+
+def decision_at_one_replica() -> None:
+    """v is everywhere; a compare-and-set to w was accepted by r1 only. A Read at r1 and r2, then one at r2 and r3."""
+    hand = Played()
+    hand.ask("f0", Write(REGISTER, V))
+    hand.start("f1", CompareAndSet(REGISTER, V, W), "w")
+    hand.go_until(Accept, "f1", "r1", "r2")
+    hand.carry("f1", "r1")
+    hand.drop("f1")
+    hand.at("f2", Read(REGISTER), "r1", "r2")
+    hand.at("f3", Read(REGISTER), "r2", "r3")
+    hand.settle()
+    hand.judge()
+
+
+def item_at_one_replica() -> None:
+    """x has reached r1 only. A Size at r1 and r2, then one at r2 and r3."""
+    hand = Played()
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    hand.carry("f1", "r1")
+    hand.drop("f1")
+    hand.at("f2", QueueSize(QUEUE), "r1", "r2")
+    hand.at("f3", QueueSize(QUEUE), "r2", "r3")
+    hand.settle()
+    hand.judge()
+
+
+def decision_that_seemed_out() -> None:
+    """x, y, z wait. f1's accept A (takes x) reaches r3 only; f2's accept B (takes x too), of a higher turn, r2 only. f1
+    turns to r1 and r2 and sees B, without A. f3, at r1 and r3, sees A and goes on from it: A is in force after all."""
+    hand = Played()
+    for value in (X, Y, Z):
+        hand.ask("f0", Enqueue(QUEUE, (value,)))
+    hand.packets.clear()
+    hand.start("f1", Dequeue(QUEUE), "one")
+    hand.carry("f1", "r1", "r2")
+    hand.packets = [each for each in hand.packets if isinstance(each.send.request, Accept)]
+    hand.carry("f1", "r3")
+    hand.start("f2", Dequeue(QUEUE), "two")
+    hand.carry("f2", "r1", "r2")
+    hand.carry("f2", "r2")
+    hand.carry("f1", "r1")
+    hand.drop("f1")
+    hand.wake("f1")
+    hand.carry("f1", "r1", "r2")
+    hand.start("f3", Dequeue(QUEUE), "three")
+    hand.carry("f3", "r1", "r3")
+    hand.carry_until("three", "f3", "r1", "r3")
+    hand.settle()
+    hand.judge()
+
+
+def adopted_below_a_horizon() -> None:
+    """Enq (0, 3), Deq (1, 3). f1 has reserved x under a key; y, stamped later, is everywhere, and r2 and r3 are fenced
+    at it. Enq(x) is refused there; its recovery A, which adopts x, reaches r2 and r3. f2 reads r1, and takes y: its
+    accept B reaches r3 only. Another caller repeats Enq(x): it reads r2, goes on from A, and its accept reaches r1. Now
+    all three have met x in some summary. f4 reads r3 and goes on from B, which covers x: decided everywhere."""
+    hand = Played({"Enq/Ok": (0, 3), "Deq/Ok": (1, 3)})
+    enqueue = Enqueue(QUEUE, (X,), key="k")
+    hand.start("f1", enqueue, "x")
+    hand.drop("f1")
+    hand.everywhere("f0", Enqueue(QUEUE, (Y,)))
+    hand.fence("r2", "r3")
+    hand.go_until(Append, "f1", "r1", "r2", "r3")
+    hand.carry("f1", "r2", "r3")
+    hand.drop("f1")
+    hand.go_until(Accept, "f1", "r2")
+    hand.reach("f1", "r2", "r3")
+    hand.vanish("f1")
+    hand.start("f2", Dequeue(QUEUE), "y")
+    hand.go_until(Accept, "f2", "r1")
+    hand.reach("f2", "r3")
+    hand.drop("f2")
+    hand.start("f5", enqueue, "x")
+    hand.go_until(Accept, "f5", "r2")
+    hand.carry("f5", "r1")
+    hand.drop("f5")
+    hand.start("f4", Dequeue(QUEUE), "f4")
+    hand.go_until(Accept, "f4", "r3")
+    hand.settle()
+    hand.judge()
+
+
+def deletion_that_one_replica_slept_through() -> None:
+    """A key is put everywhere and deleted at r1 and r2. When the deletion is buried, r3 still has the value."""
+    hand = Played()
+    hand.ask("f1", Write(KEY, V))
+    hand.at("f2", Write(KEY, None), "r1", "r2")
+    hand.packets.clear()
+    hand.slept_us = int((hand.document.memory_s + 1) * 1e6)
+    hand.ask("janitor", Bury(KEY))
+    hand.at("f3", Read(KEY), "r2", "r3")
+    hand.judge()
+
+
+def deletion_that_is_young() -> None:
+    """Put(v) has reached r1 only; a Read saw it there and wrote it back to r2. Then the key is deleted, and a janitor comes
+    at once. The rest of Put(v) arrives now, is refused, and recovers: v must not come back."""
+    hand = Played()
+    hand.start("f1", Write(KEY, V), "put")
+    hand.carry("f1", "r1")
+    hand.at("f2", Read(KEY), "r1", "r2")
+    hand.at("f3", Write(KEY, None), *hand.replicas)
+    hand.at("janitor", Bury(KEY), *hand.replicas)
+    hand.settle()
+    hand.ask("f4", Read(KEY))
+    hand.judge()
+
+
+def message_of_a_buried_life() -> None:
+    """A key is set by a decision, deleted and buried. Then a copy of the decision's accept arrives everywhere."""
+    hand = Played()
+    hand.start("f1", PutIfAbsent(KEY, V), "set")
+    hand.go_until(Accept, "f1", "r1", "r2", "r3")
+    late = next(each.send.request for each in hand.packets if isinstance(each.send.request, Accept))
+    hand.settle()
+    hand.ask("f2", Write(KEY, None))
+    hand.slept_us = int((hand.document.memory_s + 1) * 1e6)
+    hand.ask("janitor", Bury(KEY))
+    for replica in hand.replicas.values():
+        replica.exchange(Batch(hand.document.hash, (late,)), hand._now().wall_us)
+    hand.ask("f3", Read(KEY))
+    hand.judge()
+
+
+def front_end_that_was_suspended() -> None:
+    """Enq(x) has reached r1 only when its machine is suspended; its monotonic clock stands still. x is taken, noted as
+    ambiguous, and forgotten when the retry window has passed and y was taken at r2 and r3. Then the machine wakes."""
+    hand = Played()
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    hand.carry("f1", "r1")
+    hand.drop("f1")
+    hand.at("f2", Dequeue(QUEUE), "r1", "r2")
+    hand.slept_us = int((hand.document.memory_s + 1) * 1e6)
+    hand.at("f2", Enqueue(QUEUE, (Y,)), "r2", "r3")
+    hand.at("f3", Dequeue(QUEUE), "r2", "r3")
+    hand.settle()
+    hand.judge()
+
+
+def value_from_the_future() -> None:
+    """f1 has measured its clock on a slow link only, and stamps w well ahead of time, stored at r1 and r2. A Read sees w;
+    then v is written by a front end with a better clock, at r1 and r3."""
+    hand = Played(clock=ClockSettings())
+    hand.start("f1", Write(REGISTER, W), "w")
+    hand.sleep(100_000)
+    hand.carry("f1", "r3")
+    hand.carry("f1", "r1", "r2")
+    hand.at("f2", Read(REGISTER), "r1", "r2")
+    hand.start("f3", Write(REGISTER, V), "v")
+    hand.carry("f3", "r3")
+    hand.carry("f3", "r3", "r1")
+    hand.settle()
+    hand.ask("f4", Read(REGISTER))
+    hand.judge()
+
+
+def peek_while_an_older_entry_travels() -> None:
+    """Enq(x) reaches r1 only. Enq(y), later, reaches r2 and r3. A Peek at r2 and r3 answers y. Now the rest of Enq(x)
+    arrives; where it is fenced it is recovered. Then all is dequeued."""
+    hand = Played()
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    hand.carry("f1", "r1")
+    hand.at("f2", Enqueue(QUEUE, (Y,)), "r2", "r3")
+    hand.at("f3", Peek(QUEUE), "r2", "r3")
+    hand.settle()
+    hand.judge()
+
+
+def key_at_two_front_ends() -> None:
+    """x is reserved under a key; y, stamped later, is everywhere, and all replicas are fenced at it. Enq(x) is refused by
+    all. What f1 does next reaches all replicas, but it crashes before it hears of it. All that waits is taken; then the
+    caller repeats Enq(x) at f2."""
+    hand = Played()
+    enqueue = Enqueue(QUEUE, (X,), key="k")
+    hand.start("f1", enqueue, "x")
+    hand.go_until(Append, "f1", *hand.replicas)
+    hand.everywhere("f0", Enqueue(QUEUE, (Y,)))
+    hand.fence(*hand.replicas)
+    hand.carry("f1", *hand.replicas)
+    hand.reach("f1", *hand.replicas)
+    hand.vanish("f1")
+    hand.at("f3", Dequeue(QUEUE, 9), *hand.replicas)
+    hand.start("f2", enqueue, "x")
+    hand.settle()
+    hand.judge()
