@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
-from quorate.api_specs.messages import Batch, BatchReply
+from quorate.api_specs.messages import Batch
 from quorate.client_sdk.effects import Done, Effects, Now, Operation, Outcome, Send
 from quorate.client_sdk.machine import FrontEnd
 from tests.sim.nodes import WALL_US_START
@@ -127,9 +127,6 @@ class Hand:
     def ended(self, name: str, outcome: Outcome) -> None:
         """Told of every operation that ends."""
 
-    def exchanged(self, replica: str, batch: Batch, reply: BatchReply) -> None:
-        """Told of every batch that a replica has committed."""
-
     def _now(self) -> Now:
         self._now_us += 1
         return Now(self._now_us / 1e6, WALL_US_START + self._now_us)
@@ -149,7 +146,6 @@ class Hand:
     def _exchange(self, packet: Packet) -> None:
         batch = Batch(self.document.hash, (packet.send.request,))
         reply = self.replicas[packet.send.replica].exchange(batch, self._now().wall_us)
-        self.exchanged(packet.send.replica, batch, reply)
         machine = self._fronts[packet.front]
         tokens = [packet.send.token]
         self._obey(
