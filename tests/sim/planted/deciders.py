@@ -13,9 +13,10 @@ from quorate.client_sdk.decisions import Front, Plan, Take, Wish
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.tasks import Event, Task
 from quorate.client_sdk.turn import Turn, TurnLost
+from quorate.quorums.tally import Quorum
 from quorate.timestamps.ballot import Ballot, make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
-from tests.sim.planted.plant import Planting, patched
+from tests.sim.planted.plant import AnyOne, Planting, patched
 
 Draft = decisions._Draft
 Steps = Generator[float, Event, None]
@@ -137,8 +138,8 @@ def decided_by_one() -> Planting:
     """A summary counts as decided when one replica has accepted it."""
     right = Mirror.check_decided
 
-    def check_decided(self: Mirror, final: int) -> None:
-        right(self, min(1, final))
+    def check_decided(self: Mirror, final: Quorum) -> None:
+        right(self, AnyOne(final))
 
     return patched(Mirror, check_decided=check_decided)
 
@@ -149,7 +150,7 @@ def accept_at_one() -> Planting:
 
     def init(self: Decider, *args: Any) -> None:
         right(self, *args)
-        vars(self)["_final"] = 1
+        vars(self)["_final"] = AnyOne(self._final)
 
     return patched(Decider, __init__=init)
 
@@ -182,7 +183,7 @@ def void_though_it_may_complete() -> Planting:
     right = decisions._recover
 
     def recover(draft: Draft, wish: decisions.Recover, events: Any) -> Any:
-        return right(draft, replace(wish, possible_votes=0), events)
+        return right(draft, replace(wish, may_be_complete=False), events)
 
     return patched(decisions, _recover=recover)
 

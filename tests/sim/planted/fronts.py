@@ -1,6 +1,6 @@
 """Mistakes of the front end outside decisions: blind operations, observations, clocks, and what it counts."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,12 +14,12 @@ from quorate.client_sdk.effects import Done, Items, Peek, QueueInfo, QueueSize
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.tasks import Event, Task
 from quorate.quorums.choice import QuorumChoice, Sizes
-from quorate.quorums.tally import votes_of
+from quorate.quorums.tally import Quorum
 from quorate.timestamps.clock import HybridClock
 from quorate.timestamps.timestamp import Timestamp, make, wall_us
 from tests.sim.history import Call
 from tests.sim.nodes import FrontNode
-from tests.sim.planted.plant import Planting, patched
+from tests.sim.planted.plant import AnyOne, OneTwice, Planting, patched
 from tests.sim.test_directed import plain_peek
 from tests.sim.world import Process, World
 
@@ -83,7 +83,7 @@ def write_back_to_one() -> Planting:
     right = Blind.write_back
 
     def write_back(self: Blind, entry: Entry) -> Generator[float, Event, bool]:
-        vars(self)["_final"] = 1
+        vars(self)["_final"] = AnyOne(self._final)
         return right(self, entry)
 
     return patched(Blind, write_back=write_back)
@@ -95,18 +95,20 @@ def acknowledge_at_first_word() -> Planting:
 
     def init(self: Blind, *args: Any) -> None:
         right(self, *args)
-        vars(self)["_final"] = 1
+        vars(self)["_final"] = AnyOne(self._final)
 
     return patched(Blind, __init__=init)
 
 
 def count_one_replica_twice() -> Planting:
     """A replica that answers an append twice (as when it was sent again) counts twice."""
+    right = Blind.__init__
 
-    def votes(votes: Mapping[str, int], replicas: set[str] | frozenset[str]) -> int:
-        return votes_of(votes, replicas) + max((votes[replica] for replica in replicas), default=0)
+    def init(self: Blind, *args: Any) -> None:
+        right(self, *args)
+        vars(self)["_final"] = OneTwice(self._final)
 
-    return patched(blind, votes_of=votes)
+    return patched(Blind, __init__=init)
 
 
 def read_the_newest_seen() -> Planting:
@@ -135,8 +137,8 @@ def read_at_one() -> Planting:
     """A read looks at one replica, whatever its initial quorum."""
     right = observe._collect
 
-    def collect(name: str, task: Task, machine: Machine, needed: int, **how: Any) -> Any:
-        return right(name, task, machine, min(1, needed), **how)
+    def collect(name: str, task: Task, machine: Machine, needed: Quorum, **how: Any) -> Any:
+        return right(name, task, machine, AnyOne(needed), **how)
 
     return patched(observe, _collect=collect)
 

@@ -3,7 +3,7 @@
 Owns the patching and the hunt over seeds. It must not know any single mistake.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ReplicaInfo, checked
+from quorate.quorums.tally import Quorum, VoteCount
 from tests.sim.checkers import Violation
 from tests.sim.run import run
 from tests.sim.scenario import Scenario, scenario
@@ -150,3 +151,25 @@ def patched(owner: Any, **replacements: Any) -> Iterator[None]:
     finally:
         for name, old in before.items():
             setattr(owner, name, old)
+
+
+class AnyOne:
+    """A quorum that should be `right`, and is met by any one replica."""
+
+    def __init__(self, right: Quorum) -> None:
+        self._right = right
+
+    def is_met_by(self, replicas: Collection[str]) -> bool:
+        """See Quorum."""
+        return bool(replicas) or self._right.is_met_by(())
+
+
+class OneTwice:
+    """A quorum that should be `right`, and counts one of the replicas twice."""
+
+    def __init__(self, right: VoteCount) -> None:
+        self._right = right
+
+    def is_met_by(self, replicas: Collection[str]) -> bool:
+        """See Quorum."""
+        return bool(replicas) and any(self._right.is_met_by([*replicas, again]) for again in replicas)
