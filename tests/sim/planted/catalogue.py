@@ -159,7 +159,7 @@ PLANTS: Final = (
     Plant(
         "clock-repeats",
         fronts.clock_repeats,
-        ("one entry a timestamp", *HISTORY),
+        ("one entry a timestamp", "one use a timestamp", *HISTORY),
         10,
         replace(ROUGH_QUEUE, fields={**BUSY, **only(Enq=3, Deq=3, Size=1)}),
         origin="DESIGN 6.11",
@@ -178,7 +178,7 @@ PLANTS: Final = (
     Plant(
         "restarted-clock-repeats",
         fronts.restarted_clock_repeats,
-        ("one entry a timestamp", *HISTORY),
+        ("one entry a timestamp", "one use a timestamp", *HISTORY),
         10,
         RESTARTED,
     ),
@@ -220,7 +220,7 @@ PLANTS: Final = (
     Plant(
         "accept-below-the-promise",
         replicas.accept_below_the_promise,
-        HISTORY,
+        ("promises bind", *HISTORY),
         30,
         ROUGH_QUEUE,
     ),

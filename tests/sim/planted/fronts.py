@@ -21,7 +21,7 @@ from tests.sim.history import Call
 from tests.sim.nodes import FrontNode
 from tests.sim.planted.plant import AnyOne, OneTwice, Planting, patched
 from tests.sim.test_directed import plain_peek
-from tests.sim.world import Process, World
+from tests.sim.world import Process
 
 Blind = blind.Blind
 Steps = Generator[float, Event, None]
@@ -255,17 +255,25 @@ class _Recalled(HybridClock):
 
 def restarted_clock_repeats() -> Planting:
     """A front end restarts from a snapshot: it keeps its site id, and its clock gives the same timestamps again."""
-    right = World._crash_front
+    right = FrontNode.crash
+    crashed: list[_Recalled] = []
 
-    def crash(self: World, front: FrontNode) -> None:
-        clock = front.machine._clock
+    def crash(self: FrontNode) -> None:
+        right(self)
+        clock = self.machine._clock
         assert isinstance(clock, _Recalled)
-        with patched(machine, HybridClock=lambda _: _Recalled(clock.site, clock.given)):
-            right(self, front)
+        crashed.append(clock)
+
+    def clock_of(site: str) -> _Recalled:
+        """The clock of the next front end to come: that of the one that crashed last."""
+        if not crashed:
+            return _Recalled(site)
+        before = crashed.pop()
+        return _Recalled(before.site, before.given)
 
     @contextmanager
     def both() -> Iterator[None]:
-        with patched(World, _crash_front=crash), patched(machine, HybridClock=_Recalled):
+        with patched(FrontNode, crash=crash), patched(machine, HybridClock=clock_of):
             yield
 
     return both()

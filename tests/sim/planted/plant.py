@@ -31,6 +31,8 @@ CHECKS: Final = {
     "one summary a ballot": "two summaries under the ballot",
     "fences hold": "was acknowledged below the fence",
     "one entry a timestamp": "two entries under the timestamp",
+    "one use a timestamp": "was used twice: for",
+    "promises bind": "was accepted below the promise",
     "answers": "on a healthy cluster",
 }
 """Each check by its short name, and words of its Violation that no other has."""
