@@ -130,7 +130,8 @@ class Replicas:
         for replica in self.document.votes:
             with self.steps.opening(replica):
                 opened = open_folder(self._folder / replica, self.document, replica)
-            self.members[replica] = Member(self.document, replica, opened)
+            self.members[replica] = member = Member(self.document, replica, opened)
+            member.is_vouched_for = True  # Nobody asks the others here.
 
     def stop(self) -> None:
         """Close every folder."""

@@ -14,6 +14,7 @@ from tests.sim.history import Call
 from tests.sim.linearizability import (
     Bag,
     Cell,
+    Count,
     Inconclusive,
     Model,
     Serial,
@@ -35,7 +36,8 @@ def check_object(name: str, calls: Sequence[Call], *, is_exact: bool) -> int:
             check_items(name, calls)
             check_sizes(name, [call for call in calls if call.operation == "Size"], calls)
             order = settled([call for call in calls if call.operation != "Size"])
-            return _search(name, Serial("queue", order) if is_exact else Bag(order), order)
+            given_up = _check_counts(name, calls)
+            return given_up | _search(name, Serial("queue", order) if is_exact else Bag(order), order)
         case "register":
             return _search(
                 name, *((Serial("register", calls), calls) if is_exact else (Cell(), widened(calls)))
@@ -123,6 +125,15 @@ def check_sizes(name: str, sizes: Sequence[Call], calls: Sequence[Call]) -> None
         most = _enqueued(calls, invoked_before=size.returned) - _dequeued(calls, returned_before=size.invoked)
         if not max(0, least) <= count <= most:
             raise Violation(f"{name}: {size}: not in {max(0, least)}..{most}\n{shown(calls)}")
+
+
+def _check_counts(name: str, calls: Sequence[Call]) -> int:
+    """The sizes are those of one counter: bounds alone would let a second Size forget what the first one counted."""
+    if not any(call.operation == "Size" for call in calls):
+        return 0
+    # To a counter all enqueues are alike; the search then need not try which unknown one took effect.
+    counted = [replace(call, args=(), after=None) for call in calls if call.operation != "Peek"]
+    return _search(name, Count(), counted)
 
 
 def _enqueued(calls: Sequence[Call], **when: int) -> int:

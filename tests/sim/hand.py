@@ -15,6 +15,7 @@ from tests.sim.nodes import WALL_US_START
 from tests.sim.store import InMemoryReplica
 
 STEPS_MAX = 2_000
+EXACT = ClockSettings(front_end_error_s=0.0)
 
 
 class Packet(Struct):
@@ -28,19 +29,19 @@ class Packet(Struct):
 class Hand:
     """Three replicas r1, r2, r3 with a given choice for queues; front ends come to be when they are first named.
 
-    `measured`: front ends measure their clocks, whose wall time is off by `wall_errors_us`.
+    `clock`: as the document declares; with ClockSettings() front ends measure theirs, which is off by `wall_errors_us`.
     `lazies` are the lazy messages, which travel only by `carry_commits`: nothing may depend on them.
     """
 
     def __init__(
-        self, queue_choice: dict[str, tuple[int, int]], *, collect: bool = True, measured: bool = False
+        self, queue_choice: dict[str, tuple[int, int]], *, collect: bool = True, clock: ClockSettings = EXACT
     ) -> None:
         self.document = checked(
             ClusterDocument(
                 "hand",
                 tuple(ReplicaInfo(name, f"http://{name}:1") for name in ("r1", "r2", "r3")),
                 (ChoiceRule("queue/*", queue_choice, collect=collect),),
-                ClockSettings(front_end_error_s=None if measured else 0.0),
+                clock,
             )
         )
         self.replicas = {name: InMemoryReplica(self.document, name) for name in self.document.votes}

@@ -115,6 +115,27 @@ class Bag:
         return [state if call.operation == "Peek" else state.difference(call.results)]
 
 
+class Count:
+    """The queue as a mere counter of items: what Size promises beside the other operations."""
+
+    def initial(self) -> Hashable:
+        """See Model."""
+        return 0
+
+    def after(self, state: Any, call: Call) -> Iterable[Hashable]:
+        """See Model. An unknown dequeue takes what no other call returned; which, a count cannot tell."""
+        match call.operation:
+            case "Enq":
+                return [state + 1]
+            case "Size":
+                return [state] if call.results == (state,) else []
+            case "Peek":
+                return [state] if len(call.results) <= state else []
+        if not call.is_known:
+            return [state - taken for taken in range(1, min(state, call.count) + 1)]
+        return [state - len(call.results)] if len(call.results) <= state else []
+
+
 class Cell:
     """One register or key where clocks may be wrong: a blind change may turn out older than another one.
 

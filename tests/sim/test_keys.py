@@ -1,6 +1,7 @@
 """Idempotency keys by hand: what is gone, what was asked differently, and clocks that are wrong by an hour."""
 
 from quorate.adts.log import NOTHING, Entry, Value
+from quorate.api_specs.cluster import ClockSettings
 from quorate.client_sdk.decisions import Fate, Recover, plan_queue
 from quorate.client_sdk.effects import CompareAndSet, Dequeue, Enqueue, Failed, PutIfAbsent, Write
 from quorate.timestamps.timestamp import INFINITY, ZERO
@@ -63,7 +64,7 @@ def test_a_repeat_whose_items_are_gone_fails_alone() -> None:
 def test_a_wall_clock_that_is_an_hour_ahead_forgets_no_keys() -> None:
     """Such a front end measures its clock, stamps rightly, and is accepted; so it must not judge by the wall clock what
     nobody will repeat any more."""
-    hand = Hand(MAJORITIES, measured=True)
+    hand = Hand(MAJORITIES, clock=ClockSettings())
     hand.ask("f2", Write(REGISTER, X))  # f2 was right once, and knows the clocks.
     assert hand.ask("f1", CompareAndSet(REGISTER, X, Y, "k")) is True
     hand.wall_errors_us["f2"] = HOUR_US
@@ -73,7 +74,7 @@ def test_a_wall_clock_that_is_an_hour_ahead_forgets_no_keys() -> None:
 
 
 def test_a_new_front_end_whose_clock_is_an_hour_ahead_may_begin_with_a_decision() -> None:
-    hand = Hand(MAJORITIES, measured=True)
+    hand = Hand(MAJORITIES, clock=ClockSettings())
     hand.wall_errors_us["f1"] = HOUR_US
     assert hand.ask("f1", CompareAndSet(REGISTER, None, X)) is True
 

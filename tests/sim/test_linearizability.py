@@ -12,7 +12,7 @@ from quorate.adts.catalogue import SPECIFICATIONS
 from quorate.adts.specification import Invocation
 from tests.sim.checkers import Violation, check_drained, check_object, check_sizes
 from tests.sim.history import NEVER, Call
-from tests.sim.linearizability import Serial, linearization, settled
+from tests.sim.linearizability import Count, Serial, linearization, settled
 
 HISTORIES = 1500
 
@@ -165,3 +165,20 @@ def test_sixty_overlapping_calls_are_checked_quickly() -> None:
     dequeues[29] = deq(295, 345)
     with pytest.raises(Violation):
         check_object("queue/q", [*enqueues, *dequeues, deq(400, 410)], is_exact=True)
+
+
+def test_sizes_are_those_of_one_counter() -> None:
+    """An item that a first Size counted is there for the second, acknowledged or not, unless somebody may have taken it."""
+    enq, first, second = Call("Enq", (), 1), Call("Size", (), 2, 3, (1,)), Call("Size", (), 4, 5, (0,))
+    assert linearization(Count(), [enq, first]) is not None
+    assert linearization(Count(), [enq, first, second]) is None
+    taken, unknown = Call("Deq", (), 3, 6, ("x",)), Call("Deq", (), 3)
+    assert linearization(Count(), [enq, first, second, taken]) is not None
+    assert linearization(Count(), [enq, first, second, unknown]) is not None
+    assert linearization(Count(), [enq, first, Call("Size", (), 4, 5, (2,))]) is None
+
+
+def test_a_size_that_forgets_an_item_is_a_violation() -> None:
+    calls = [Call("Enq", ("x",), 1), Call("Size", (), 2, 3, (1,)), Call("Size", (), 4, 5, (0,))]
+    with pytest.raises(Violation, match="Count"):
+        check_object("queue/q", calls, is_exact=True)

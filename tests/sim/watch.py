@@ -170,10 +170,10 @@ class Watch:
     def _check_decided(self, replica: InMemoryReplica, request: Commit) -> None:
         """Decided is only what a final quorum accepted; complete only what one stored, or a decision took over."""
         state = replica.store.state(request.object)
-        is_marked = state is not None and state.committed == request.ballot != NO_BALLOT
-        if is_marked and not self._is_decided(request.object, request.ballot):
-            holders = sorted(self._accepted[request.object, request.ballot])
-            raise Violation(f"{request.object}: {request.ballot} counts as decided at {holders}")
+        committed = NO_BALLOT if state is None else state.committed
+        if committed != NO_BALLOT and not self._is_decided(request.object, committed):
+            holders = sorted(self._accepted[request.object, committed])
+            raise Violation(f"{request.object}: {committed} counts as decided at {holders}")
         for t in request.complete:
             if not self._is_in_force(request.object, t):
                 holders = sorted(self._stored[request.object, t])

@@ -1,0 +1,358 @@
+"""The planted mistakes by name: where each is looked for, which check must catch it, and within how many seeds.
+
+Where chance meets a mistake too seldom there is a schedule. The numbers of seeds leave room: at the rate at which seeds
+caught the mistake when it was entered, fewer than one reshuffle of all seeds in a thousand would miss it.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from quorate.api_specs.cluster import ChoiceRule, ClockSettings
+from quorate.quorums.choice import Ordering
+from tests.sim.planted import deciders, fronts, replicas, schedules
+from tests.sim.planted.plant import Hint, Plant
+from tests.sim.scenario import BLIND, DECIDE
+
+QUEUE: Final = ("queue/q",)
+REGISTER: Final = ("register/r",)
+DICTIONARY: Final = ("dictionary/d",)
+WORDS: Final = ("Enq", "Deq", "Peek", "Size", "Read", "Write", "Cas", "PutIfAbsent", "Delete", "Items")
+
+
+def only(**weights: int) -> Mapping[str, Any]:
+    """Only these operations."""
+    return {"weights": dict.fromkeys(WORDS, 0) | weights}
+
+
+def chosen(
+    adt: str, blind: tuple[int, int], decide: tuple[int, int], ordering: Ordering = "clock"
+) -> tuple[ChoiceRule, ...]:
+    """The rule with these quorums for blind and for deciding events."""
+    classes = dict.fromkeys(BLIND[adt], blind) | dict.fromkeys(DECIDE[adt], decide)
+    return (ChoiceRule(f"{adt}/*", classes, ordering),)
+
+
+BUSY: Final = {
+    "fronts": 4,
+    "processes": 1,
+    "operations": 10,
+    "think_us": 1_000,
+    "deadline_s": 1.0,
+    "keyed": 0.0,
+    "is_exact": True,
+}
+GOOD_CLOCKS: Final = {"client_skew_us": 0, "replica_skew_us": 0, "clock_steps": 0}
+ROUGH: Final = GOOD_CLOCKS | {"loss": 0.1, "tail": 0.3, "tail_us_max": 20_000, "cuts": 4, "lazy_loss": 1.0}
+"""Replies come late or not at all, and nothing is learned from lazy messages."""
+ROUGHER: Final = ROUGH | {"loss": 0.2, "tail": 0.5, "cuts": 10}
+HISTORY: Final = ("linearizable", "taken twice", "lost", "size")
+"""Which check of a history is the first to notice is chance."""
+CRASHES: Final = {"crashes": 4}
+
+ROUGH_QUEUE: Final = Hint(
+    QUEUE, chosen("queue", (0, 2), (2, 2)), faults=ROUGH, fields={**BUSY, **only(Enq=3, Deq=3)}
+)
+KEYED_QUEUE: Final = replace(ROUGH_QUEUE, fields={**ROUGH_QUEUE.fields, "keyed": 1.0})
+CAS: Final = Hint(
+    REGISTER,
+    chosen("register", (0, 2), (2, 2)),
+    faults=ROUGH,
+    fields={**BUSY, **only(Read=2, Write=3, Cas=3)},
+)
+RESTARTED: Final = replace(ROUGH_QUEUE, faults=ROUGH | {"client_crashes": 6})
+ALL_STORE: Final = replace(KEYED_QUEUE, rules=chosen("queue", (0, 3), (1, 3)))
+FIVE: Final = replace(ROUGH_QUEUE, rules=chosen("queue", (0, 3), (3, 3)), replicas=5)
+READ_ONE: Final = (0, 1), (3, 1)
+SKEWED: Final = Hint(
+    QUEUE,
+    chosen("queue", *READ_ONE),
+    clock=ClockSettings(0.0),
+    faults=GOOD_CLOCKS | {"client_skew_us": 1_000_000, "crashes": 0},
+    fields={**BUSY, **only(Enq=3, Deq=3)},
+)
+"""Wall clocks are up to a second wrong, but bounded by what is measured; blind quorums need not meet."""
+BY_QUORUM: Final = replace(
+    SKEWED,
+    rules=chosen("queue", (2, 2), (2, 2), "quorum"),
+    clock=ClockSettings(0.0, front_end_error_s=0.0),
+)
+
+PLANTS: Final = (
+    # DESIGN section 6, in its order.
+    Plant(
+        "discard-at-accept",
+        replicas.discard_at_accept,
+        ("linearizable",),
+        schedule=schedules.undecided_horizon,
+        origin="DESIGN 6.1",
+    ),
+    Plant(
+        "late-entry-dropped",
+        replicas.drop_late_entries,
+        ("fences hold",),
+        10,
+        ROUGH_QUEUE,
+        origin="DESIGN 6.2",
+    ),
+    Plant(
+        "fenced-so-stamped-anew",
+        fronts.stamp_anew_when_fenced,
+        HISTORY,
+        40,
+        ROUGH_QUEUE,
+        origin="DESIGN 6.3",
+    ),
+    Plant(
+        "incomplete-taken-unnoted",
+        deciders.take_incomplete_unnoted,
+        HISTORY,
+        70,
+        ROUGH_QUEUE,
+        origin="DESIGN 6.4",
+    ),
+    Plant(
+        "dequeues-merge",
+        replicas.merge_without_ballots,
+        HISTORY,
+        10,
+        ROUGH_QUEUE,
+        origin="DESIGN 6.5",
+    ),
+    Plant(
+        "newest-seen-is-read",
+        fronts.read_the_newest_seen,
+        ("linearizable",),
+        schedule=schedules.newest_value_at_one_replica,
+        origin="DESIGN 6.6",
+    ),
+    Plant(
+        "empty-at-first-look",
+        deciders.empty_at_first_look,
+        ("linearizable",),
+        schedule=schedules.item_comes_while_another_goes,
+        origin="DESIGN 6.7",
+    ),
+    Plant(
+        "recovery-forgotten",
+        fronts.forget_the_recovery,
+        ("taken twice",),
+        schedule=schedules.recovery_whose_answers_are_lost,
+        origin="DESIGN 6.8",
+    ),
+    Plant(
+        "adopted-into-the-log",
+        replicas.adopted_into_the_log,
+        ("linearizable",),
+        schedule=schedules.adopted_below_a_horizon,
+        origin="DESIGN 6.9",
+    ),
+    Plant(
+        "one-ballot-for-all-accepts",
+        deciders.one_ballot_for_all_accepts,
+        ("one summary a ballot",),
+        10,
+        ROUGH_QUEUE,
+        origin="DESIGN 6.10",
+    ),
+    Plant(
+        "clock-repeats",
+        fronts.clock_repeats,
+        ("one entry a timestamp", "one use a timestamp", *HISTORY),
+        10,
+        replace(ROUGH_QUEUE, fields={**BUSY, **only(Enq=3, Deq=3, Size=1)}),
+        origin="DESIGN 6.11",
+    ),
+    # Those that the issue names.
+    Plant(
+        "acknowledged-before-commit",
+        replicas.acknowledge_before_the_commit,
+        ("decided", "complete"),
+        10,
+        Hint(faults=CRASHES | {"commit_us_max": 5_000}),
+    ),
+    Plant(
+        "ballot-not-persisted", replicas.ballot_not_persisted, ("promises rise",), 10, Hint(faults=CRASHES)
+    ),
+    Plant(
+        "restarted-clock-repeats",
+        fronts.restarted_clock_repeats,
+        ("one entry a timestamp", "one use a timestamp", *HISTORY),
+        10,
+        RESTARTED,
+    ),
+    Plant("choice-does-not-intersect", fronts.non_intersecting_choice, HISTORY, 10, ROUGH_QUEUE),
+    Plant("retry-under-a-new-key", fronts.retry_under_a_new_key, HISTORY, 40, KEYED_QUEUE),
+    Plant("stale-owner-goes-on", deciders.go_on_after_the_turn_is_lost, HISTORY, 10, ROUGH_QUEUE),
+    Plant(
+        "objects-share-a-fence",
+        replicas.objects_share_a_fence,
+        ("promises rise",),
+        10,
+        Hint((*QUEUE, *REGISTER, *DICTIONARY)),
+    ),
+    Plant("delta-skips-one", replicas.delta_skips_one, HISTORY, 10),
+    Plant(
+        "log-of-an-earlier-moment",
+        replicas.log_of_an_earlier_moment,
+        HISTORY,
+        120,
+        Hint(
+            QUEUE,
+            chosen("queue", *READ_ONE),
+            faults=GOOD_CLOCKS | {"commit_us_max": 5_000},
+            fields={**BUSY, **only(Enq=3, Deq=3)},
+        ),
+    ),
+    Plant("replica-counted-twice", fronts.count_one_replica_twice, ("complete",), 20),
+    # Further ones: promises of a replica.
+    Plant("fence-not-persisted", replicas.fence_not_persisted, ("promises rise",), 10, Hint(faults=CRASHES)),
+    Plant(
+        "accepted-not-persisted",
+        replicas.accepted_not_persisted,
+        ("promises rise",),
+        10,
+        Hint(faults=CRASHES),
+    ),
+    Plant("fence-not-raised", replicas.fence_not_raised, ("promises rise",), 10),
+    Plant("lower-step-replaces", replicas.lower_step_replaces, ("promises rise",), 10, ROUGH_QUEUE),
+    Plant(
+        "accept-below-the-promise",
+        replicas.accept_below_the_promise,
+        ("promises bind", *HISTORY),
+        30,
+        ROUGH_QUEUE,
+    ),
+    Plant("commit-forgets-all", replicas.commit_forgets_all, HISTORY, 10),
+    Plant("mark-decides-another", replicas.marks_decide_anything, ("decided",), 80),
+    Plant(
+        "retry-window-ignored",
+        replicas.too_old_is_taken,
+        ("taken twice",),
+        schedule=schedules.front_end_that_was_suspended,
+    ),
+    Plant(
+        "buried-without-a-floor",
+        replicas.bury_without_floor,
+        ("linearizable",),
+        schedule=schedules.message_of_a_buried_life,
+    ),
+    # Blind operations and observations.
+    Plant(
+        "keyed-stamped-anew-alone",
+        fronts.stamp_keyed_anew_alone,
+        ("taken twice",),
+        schedule=schedules.key_at_two_front_ends,
+    ),
+    Plant("acknowledged-at-first-word", fronts.acknowledge_at_first_word, ("complete", "linearizable"), 20),
+    Plant(
+        "written-back-to-one",
+        fronts.write_back_to_one,
+        ("linearizable",),
+        schedule=schedules.newest_value_at_one_replica,
+    ),
+    Plant("read-at-one", fronts.read_at_one, ("linearizable",), 50, Hint(REGISTER)),
+    Plant(
+        "read-before-the-time",
+        fronts.read_before_the_time,
+        ("linearizable",),
+        schedule=schedules.value_from_the_future,
+    ),
+    Plant(
+        "items-of-two-moments",
+        fronts.items_of_two_moments,
+        ("linearizable",),
+        20,
+        Hint(DICTIONARY, faults=GOOD_CLOCKS, fields={**BUSY, **only(Write=4, Delete=1, Items=3)}),
+    ),
+    Plant(
+        "size-at-first-look",
+        fronts.size_at_first_look,
+        ("linearizable",),
+        schedule=schedules.item_at_one_replica,
+    ),
+    Plant(
+        "peek-only-reads",
+        fronts.peek_only_reads,
+        ("linearizable",),
+        schedule=schedules.peek_while_an_older_entry_travels,
+    ),
+    Plant("no-commit-wait", fronts.no_commit_wait, ("linearizable",), 50, SKEWED),
+    Plant("clock-bound-ignored", fronts.clock_without_bound, ("linearizable",), 30, SKEWED),
+    Plant("clock-witnesses-nothing", fronts.clock_witnesses_nothing, ("linearizable",), 10, BY_QUORUM),
+    Plant(
+        "buried-before-all-confirm",
+        fronts.bury_where_it_was_not_confirmed,
+        ("linearizable",),
+        schedule=schedules.deletion_that_one_replica_slept_through,
+    ),
+    Plant(
+        "buried-while-young",
+        fronts.bury_at_once,
+        ("linearizable",),
+        schedule=schedules.deletion_that_is_young,
+    ),
+    # Decisions.
+    Plant("ambiguous-forgotten-at-once", deciders.forget_ambiguous_at_once, HISTORY, 240, FIVE),
+    Plant(
+        "one-key-remembered",
+        deciders.remember_one_key,
+        HISTORY,
+        30,
+        KEYED_QUEUE,
+    ),
+    Plant("no-turns-remembered", deciders.remember_no_turns, HISTORY, 40, ROUGH_QUEUE),
+    Plant("empty-from-the-cache", deciders.empty_from_the_cache, HISTORY, 10, ROUGH_QUEUE),
+    Plant("proposed-forgotten", deciders.forget_what_was_proposed, HISTORY, 20, ROUGH_QUEUE),
+    Plant(
+        "doubtful-held-for-lost",
+        deciders.take_doubtful_for_lost,
+        ("linearizable",),
+        schedule=schedules.decision_that_seemed_out,
+    ),
+    Plant(
+        "all-held-for-decided",
+        deciders.believe_all_decided,
+        ("linearizable",),
+        schedule=schedules.decision_at_one_replica,
+    ),
+    Plant(
+        "decided-by-one",
+        deciders.decided_by_one,
+        ("linearizable",),
+        schedule=schedules.decision_at_one_replica,
+    ),
+    Plant("accepted-by-one", deciders.accept_at_one, ("decided", *HISTORY), 40),
+    Plant("bound-of-one", deciders.bound_of_one, HISTORY, 60, ROUGH_QUEUE),
+    Plant("swap-below-a-write", deciders.swap_below_a_write, ("linearizable",), 120, CAS),
+    Plant("void-though-it-may-complete", deciders.void_though_it_may_complete, HISTORY, 70, ROUGH_QUEUE),
+    Plant("recovered-not-adopted", deciders.recovered_is_not_adopted, ("answers", *HISTORY), 40, ALL_STORE),
+    Plant(
+        "adopted-shown-twice",
+        deciders.adopted_shown_twice,
+        HISTORY,
+        80,
+        replace(ROUGH_QUEUE, faults=ROUGHER),
+    ),
+)
+
+NEEDLESS: Final = (
+    # The recovery's verdict says what the note would: after "unknown" no summary holds the entry, nor can one that is
+    # superseded, for the decider settles its own doubtful accepts before it answers; and a verdict that does not come
+    # ends the operation. So an entry that all replicas then refuse is nowhere.
+    Plant("restamped-after-recovery", fronts.forget_that_it_recovered, (), hint=ROUGH_QUEUE),
+    # A replica that has promised more refuses every accept of the lower turn, which is what a promise is for; that it
+    # refuses the collect as well only tells the owner sooner.
+    Plant("late-collect-answered", replicas.promise_without_refusing, (), hint=ROUGH_QUEUE),
+    # A fence that is higher than need be only refuses more.
+    Plant(
+        "objects-share-the-highest-fence",
+        replicas.objects_share_the_highest_fence,
+        (),
+        hint=Hint((*QUEUE, *REGISTER, *DICTIONARY)),
+    ),
+)
+"""Rules of the shipped code that may be dropped without harm to any promise, each with the argument."""
+
+BY_NAME: Final = {plant.name: plant for plant in (*PLANTS, *NEEDLESS)}

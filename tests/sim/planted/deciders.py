@@ -1,0 +1,212 @@
+"""Mistakes of decisions: ballots, steps, fences, ambiguous entries, Empty, and what is known to be decided."""
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from msgspec.structs import replace
+
+from quorate.adts import queue
+from quorate.adts.log import Seen, Summary
+from quorate.client_sdk import decisions
+from quorate.client_sdk.decider import Decider
+from quorate.client_sdk.decisions import Front, Plan, Take, Wish
+from quorate.client_sdk.mirror import Mirror
+from quorate.client_sdk.tasks import Event, Task
+from quorate.client_sdk.turn import Turn, TurnLost
+from quorate.quorums.tally import Quorum
+from quorate.timestamps.ballot import Ballot, make_ballot
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+from tests.sim.planted.plant import AnyOne, Planting, patched
+
+Draft = decisions._Draft
+Steps = Generator[float, Event, None]
+
+
+def take_incomplete_unnoted() -> Planting:
+    """An entry that may be incomplete is consumed without being noted as ambiguous."""
+
+    def note_taken(self: Draft, found: Seen) -> None:
+        del self, found
+
+    return patched(Draft, note_taken=note_taken)
+
+
+def forget_ambiguous_at_once() -> Planting:
+    """Ambiguous ids and keyed decisions are forgotten with the next decision, not after the retry window."""
+    right = Decider._context
+
+    def context(self: Decider) -> decisions.Context:
+        return replace(right(self), forget_before=INFINITY)
+
+    return patched(Decider, _context=context)
+
+
+def remember_one_key() -> Planting:
+    """The summary keeps the latest keyed decision only, and takes new ones in regardless."""
+    right = Draft.finish
+
+    def finish(self: Draft, keep: set[str]) -> Summary:
+        self.recent = self.recent[-1:]
+        return right(self, keep)
+
+    return patched(Draft, finish=finish, has_room_for=lambda *_: True)
+
+
+def remember_no_turns() -> Planting:
+    """The summary keeps only its own turn: an owner cannot tell that an earlier accept of its is part of it."""
+    right = Draft.finish
+
+    def finish(self: Draft, keep: set[str]) -> Summary:
+        return replace(right(self, keep), turns=(self.context.ballot,))
+
+    return patched(Draft, finish=finish)
+
+
+def empty_at_first_look() -> Planting:
+    """Empty is answered over a summary that was not known to be decided before the collect began."""
+    right = Decider._plan
+
+    def plan(self: Decider, wishes: list[Wish], is_fresh: bool, decided_before: Ballot) -> Plan | None:
+        del decided_before
+        return right(self, wishes, is_fresh, self._mirror.ballot)
+
+    return patched(Decider, _plan=plan)
+
+
+def empty_from_the_cache() -> Planting:
+    """Empty is answered from what the front end has in mind, without a collect."""
+    right = Decider._plan
+
+    def plan(self: Decider, wishes: list[Wish], is_fresh: bool, decided_before: Ballot) -> Plan | None:
+        found = right(self, wishes, is_fresh, decided_before)
+        mirror = self._mirror
+        is_taking = all(isinstance(wish, Take | Front) for wish in wishes)
+        if (
+            found is not None
+            or not (self._is_queue and is_taking)
+            or queue.view(mirror.summary, mirror.by_id())
+        ):
+            return found
+        return Plan(mirror.summary, dict.fromkeys(range(len(wishes)), ()), [])
+
+    return patched(Decider, _plan=plan)
+
+
+def one_ballot_for_all_accepts() -> Planting:
+    """All accepts of a turn go under one ballot."""
+
+    def ballot(self: Turn, step: int | None = None) -> Ballot:
+        return make_ballot(self.stamp, min(1, self.step if step is None else step))
+
+    return patched(Turn, ballot=ballot)
+
+
+def go_on_after_the_turn_is_lost() -> Planting:
+    """An owner whose accept was refused hands out the items all the same."""
+    right = Decider._accept
+
+    def accept(self: Decider, task: Task, plan: Plan, wanted: int) -> Steps:
+        try:
+            yield from right(self, task, plan, wanted)
+        except TurnLost:
+            self._machine.count("turns lost")
+
+    return patched(Decider, _accept=accept)
+
+
+def forget_what_was_proposed() -> Planting:
+    """An owner that lost its turn does not ask whether its last accept came into force, and decides anew."""
+
+    def check(self: Decider) -> bool:
+        self._proposed = None
+        return False
+
+    return patched(Decider, _check_proposed=check)
+
+
+def take_doubtful_for_lost() -> Planting:
+    """An accept is held for superseded because an undecided summary lacks it."""
+    return patched(Decider, _is_proposed_in_doubt=property(lambda self: False))
+
+
+def believe_all_decided() -> Planting:
+    """Every summary that is seen counts as decided."""
+    return patched(Mirror, is_decided=property(lambda self: True))
+
+
+def decided_by_one() -> Planting:
+    """A summary counts as decided when one replica has accepted it."""
+    right = Mirror.check_decided
+
+    def check_decided(self: Mirror, final: Quorum) -> None:
+        right(self, AnyOne(final))
+
+    return patched(Mirror, check_decided=check_decided)
+
+
+def accept_at_one() -> Planting:
+    """An owner counts its accept as decided when one replica has accepted it."""
+    right = Decider.__init__
+
+    def init(self: Decider, *args: Any) -> None:
+        right(self, *args)
+        vars(self)["_final"] = AnyOne(self._final)
+
+    return patched(Decider, __init__=init)
+
+
+def bound_of_one() -> Planting:
+    """An owner takes up to the highest fence that any replica reports, not up to what a quorum froze."""
+    right: Callable[[Turn], Timestamp] = vars(Turn)["bound"].fget
+
+    def bound(self: Turn) -> Timestamp:
+        return max([right(self), *self._frozen.values()]) if self.has_promises else ZERO
+
+    return patched(Turn, bound=property(bound))
+
+
+def swap_below_a_write() -> Planting:
+    """A compare-and-set gives its value a timestamp that a write it has seen is above."""
+    right = Decider._plan
+
+    def plan(self: Decider, wishes: list[Wish], is_fresh: bool, decided_before: Ballot) -> Plan | None:
+        if self._is_queue or not self._held.has_promises or not self._stamp > self._mirror.summary.horizon:
+            return right(self, wishes, is_fresh, decided_before)
+        mirror = self._mirror
+        return decisions.plan_cell(mirror.summary, mirror.by_id(), self._stamp, wishes, self._context())
+
+    return patched(Decider, _plan=plan)
+
+
+def void_though_it_may_complete() -> Planting:
+    """An entry below the horizon counts as void although a final quorum may store it."""
+    right = decisions._recover
+
+    def recover(draft: Draft, wish: decisions.Recover, events: Any) -> Any:
+        return right(draft, replace(wish, may_be_complete=False), events)
+
+    return patched(decisions, _recover=recover)
+
+
+def recovered_is_not_adopted() -> Planting:
+    """A recovery that finds the entry above the horizon says that it is in force, and adopts nothing."""
+
+    def adopt(*_: Any) -> None:
+        return None
+
+    return patched(decisions, _adopt=adopt)
+
+
+def adopted_shown_twice() -> Planting:
+    """An adopted entry and the copy of it in a log are two items."""
+    right = queue.view
+
+    def shown(summary: Summary, seen: dict[str, Seen]) -> list[Seen]:
+        adopted = {entry.id for entry in summary.adopted}
+        above = {f"{key} again": found for key, found in seen.items() if key in adopted}
+        if not above:
+            return right(summary, seen)
+        bare = replace(summary, adopted=())
+        return sorted(right(summary, {}) + right(bare, {**seen}), key=lambda found: found.entry.t)
+
+    return patched(queue, view=shown)

@@ -1,0 +1,325 @@
+"""Mistakes of the front end outside decisions: blind operations, observations, clocks, and what it counts."""
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec.structs import replace
+
+from quorate.adts import cell, queue
+from quorate.adts.log import Entry
+from quorate.client_sdk import blind, machine, observe, operations
+from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps
+from quorate.client_sdk.effects import Done, Items, Peek, QueueInfo, QueueSize
+from quorate.client_sdk.mirror import Mirror
+from quorate.client_sdk.tasks import Event, Task
+from quorate.quorums.choice import QuorumChoice, Sizes
+from quorate.quorums.tally import Quorum
+from quorate.timestamps.clock import HybridClock
+from quorate.timestamps.timestamp import Timestamp, make, wall_us
+from tests.sim.history import Call
+from tests.sim.nodes import FrontNode
+from tests.sim.planted.plant import AnyOne, OneTwice, Planting, patched
+from tests.sim.test_directed import plain_peek
+from tests.sim.world import Process
+
+Blind = blind.Blind
+Steps = Generator[float, Event, None]
+
+
+def stamp_anew_when_fenced() -> Planting:
+    """Fenced somewhere? A new timestamp, and again, though some replica may hold the old one."""
+
+    def recover(self: Blind, attempt: Any) -> Steps:
+        self._stamp_anew(attempt)
+        yield from ()
+
+    return patched(Blind, _recover=recover)
+
+
+def forget_the_recovery() -> Planting:
+    """A recovery that got no answer in time is forgotten; when all replicas answer fenced, a new timestamp."""
+    right = Blind._recover
+
+    def recover(self: Blind, attempt: Any) -> Steps:
+        deadline_s, self._task.deadline_s = self._task.deadline_s, self._task.now.mono_s + blind.HEDGE_S
+        try:
+            yield from right(self, attempt)
+        except OperationFailed:
+            if self._task.now.mono_s >= deadline_s:
+                raise
+        finally:
+            self._task.deadline_s = deadline_s
+        attempt.is_recovered = False
+
+    return patched(Blind, _recover=recover)
+
+
+def forget_that_it_recovered() -> Planting:
+    """As above, but recoveries are waited for: only the note that there was one is dropped."""
+    right = Blind._recover
+
+    def recover(self: Blind, attempt: Any) -> Steps:
+        yield from right(self, attempt)
+        attempt.is_recovered = False
+
+    return patched(Blind, _recover=recover)
+
+
+def stamp_keyed_anew_alone() -> Planting:
+    """A keyed entry that all replicas fenced gets a new timestamp without a decision: another caller has another."""
+    right = Blind._append
+
+    def append(self: Blind, attempts: list[Any], kind: blind.AttemptKind) -> Steps:
+        for attempt in attempts:
+            attempt.is_recovered = False
+        return right(self, attempts, kind)
+
+    return patched(Blind, _append=append)
+
+
+def write_back_to_one() -> Planting:
+    """A reader's write-back counts as done when one replica holds the entry."""
+    right = Blind.write_back
+
+    def write_back(self: Blind, entry: Entry) -> Generator[float, Event, bool]:
+        vars(self)["_final"] = AnyOne(self._final)
+        return right(self, entry)
+
+    return patched(Blind, write_back=write_back)
+
+
+def acknowledge_at_first_word() -> Planting:
+    """A blind operation is done when the first replica says that it stores the entry."""
+    right = Blind.__init__
+
+    def init(self: Blind, *args: Any) -> None:
+        right(self, *args)
+        vars(self)["_final"] = AnyOne(self._final)
+
+    return patched(Blind, __init__=init)
+
+
+def count_one_replica_twice() -> Planting:
+    """A replica that answers an append twice (as when it was sent again) counts twice."""
+    right = Blind.__init__
+
+    def init(self: Blind, *args: Any) -> None:
+        right(self, *args)
+        vars(self)["_final"] = OneTwice(self._final)
+
+    return patched(Blind, __init__=init)
+
+
+def read_the_newest_seen() -> Planting:
+    """A read answers the newest value it saw, and writes nothing back."""
+
+    def settled(
+        mirror: Mirror, task: Task, machine: Machine
+    ) -> Generator[float, Event, observe.Version | None]:
+        del task, machine
+        yield from ()
+        return cell.current(mirror.summary, mirror.by_id())[:2]
+
+    return patched(observe, _settled=settled)
+
+
+def read_before_the_time() -> Planting:
+    """A read answers a value whose timestamp is still ahead of time."""
+
+    def wait(*_: Any) -> Generator[float, Event, None]:
+        yield from ()
+
+    return patched(observe, _wait_until_passed=wait)
+
+
+def read_at_one() -> Planting:
+    """A read looks at one replica, whatever its initial quorum."""
+    right = observe._collect
+
+    def collect(name: str, task: Task, machine: Machine, needed: Quorum, **how: Any) -> Any:
+        return right(name, task, machine, AnyOne(needed), **how)
+
+    return patched(observe, _collect=collect)
+
+
+def items_of_two_moments() -> Planting:
+    """All keys of a dictionary, each as it was when it was settled: one collect, no second look."""
+
+    def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
+        prefix = operation.object + "/"
+        found, answered = yield from observe._scan(prefix, machine.choice_of(prefix + "any"), task, machine)
+        values = {}
+        for name in sorted(found):
+            outcome = yield from observe.read(name, task, machine)
+            if isinstance(outcome, Done) and outcome.result is not None:
+                values[name[len(prefix) :]] = outcome.result
+        return Done(values, "Items/Ok", answered)
+
+    return _instead(Items, items)
+
+
+def size_at_first_look() -> Planting:
+    """Size counts what one look at an initial quorum shows."""
+
+    def size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSteps:
+        mirror = machine.mirror_of(operation.object)
+        mirror.pins += 1
+        needed = machine.choice_of(operation.object).initial_of("Size")
+        answered = yield from observe._collect(operation.object, task, machine, needed)
+        mirror.pins -= 1
+        waiting = queue.view(mirror.summary, mirror.by_id())
+        return Done(QueueInfo(len(waiting), mirror.summary.horizon), "Size/Ok", answered)
+
+    return _instead(QueueSize, size)
+
+
+def peek_only_reads() -> Planting:
+    """A Peek reads, writes back and answers, but does not settle the front by a decision."""
+    right, plain = operations._RUNS[Peek], plain_peek(1)
+
+    def peek(operation: Peek, task: Task, machine: Machine) -> OutcomeSteps:
+        """Where nothing is to be seen, the shipped one."""
+        mirror = machine.mirror_of(operation.object)
+        needed = machine.choice_of(operation.object).initial_of("Peek")
+        yield from observe._collect(operation.object, task, machine, needed)
+        is_empty = not queue.view(mirror.summary, mirror.by_id())
+        return (yield from (right if is_empty else plain)(operation, task, machine))
+
+    return _instead(Peek, peek)
+
+
+@contextmanager
+def _instead(kind: type, run: Any) -> Iterator[None]:
+    with patched(operations, _RUNS={**operations._RUNS, kind: run}):
+        yield
+
+
+def no_commit_wait() -> Planting:
+    """A blind operation returns though its timestamp may still be ahead of true time."""
+
+    def passed_s(self: machine.FrontEnd, stamp: Timestamp) -> float:
+        del stamp
+        return self._now.mono_s
+
+    return patched(machine.FrontEnd, passed_s=passed_s)
+
+
+def clock_without_bound() -> Planting:
+    """A front end stamps with its own wall clock, whatever error was declared or measured."""
+
+    def stamp(self: machine.FrontEnd) -> Timestamp:
+        return self._clock.next(self._now.wall_us)
+
+    return patched(machine.FrontEnd, stamp=stamp)
+
+
+class _Repeating(HybridClock):
+    """Gives the same timestamp again when a witnessed one has forced it ahead of the wall clock."""
+
+    def next(self, now_us: int) -> Timestamp:
+        if now_us > wall_us(self._last):
+            return super().next(now_us)
+        return self._last
+
+
+def clock_repeats() -> Planting:
+    """A front end's clock repeats a timestamp after a new one was forced on it."""
+    return patched(machine, HybridClock=_Repeating)
+
+
+class _Deaf(HybridClock):
+    """Witnesses nothing."""
+
+    def witness(self, seen: Timestamp) -> None:
+        del seen
+
+
+def clock_witnesses_nothing() -> Planting:
+    """A front end's clock takes no notice of the timestamps it meets."""
+    return patched(machine, HybridClock=_Deaf)
+
+
+class _Recalled(HybridClock):
+    """Keeps what it gave, and gives `again` first."""
+
+    def __init__(self, site: str, again: Sequence[Timestamp] = ()) -> None:
+        super().__init__(site)
+        self.given: list[Timestamp] = []
+        self._again = list(again)
+
+    def next(self, now_us: int) -> Timestamp:
+        self.given.append(self._again.pop(0) if self._again else super().next(now_us))
+        return self.given[-1]
+
+
+def restarted_clock_repeats() -> Planting:
+    """A front end restarts from a snapshot: it keeps its site id, and its clock gives the same timestamps again."""
+    right = FrontNode.crash
+    crashed: list[_Recalled] = []
+
+    def crash(self: FrontNode) -> None:
+        right(self)
+        clock = self.machine._clock
+        assert isinstance(clock, _Recalled)
+        crashed.append(clock)
+
+    def clock_of(site: str) -> _Recalled:
+        """The clock of the next front end to come: that of the one that crashed last."""
+        if not crashed:
+            return _Recalled(site)
+        before = crashed.pop()
+        return _Recalled(before.site, before.given)
+
+    @contextmanager
+    def both() -> Iterator[None]:
+        with patched(FrontNode, crash=crash), patched(machine, HybridClock=clock_of):
+            yield
+
+    return both()
+
+
+def non_intersecting_choice() -> Planting:
+    """Front ends work with quorums one vote smaller than the choice says: dependent ones need not meet."""
+    right = machine.FrontEnd.choice_of
+
+    def choice_of(self: machine.FrontEnd, name: str) -> QuorumChoice:
+        choice = right(self, name)
+        smaller: QuorumChoice = object.__new__(QuorumChoice)
+        classes = {
+            event: Sizes(min(initial, max(1, initial - 1)), final)
+            for event, (initial, final) in choice.classes.items()
+        }
+        vars(smaller).update(vars(choice), classes=classes)
+        return smaller
+
+    return patched(machine.FrontEnd, choice_of=choice_of)
+
+
+def bury_where_it_was_not_confirmed() -> Planting:
+    """A deletion is forgotten although a replica that slept has only the older value."""
+
+    def confirm(*_: Any) -> Generator[float, Event, bool]:
+        yield from ()
+        return True
+
+    return patched(observe, _confirm_deletion=confirm)
+
+
+def bury_at_once() -> Planting:
+    """A deletion is forgotten before its retry window has passed."""
+    return patched(
+        machine.FrontEnd, oldest_remembered=lambda self: make(self._now.wall_us + 1_000_000, 0, "0")
+    )
+
+
+def retry_under_a_new_key() -> Planting:
+    """A caller repeats an operation without an answer under a new key."""
+    right = Process._start
+
+    def start(self: Process, operation: Any, calls: list[Call]) -> None:
+        if self._is_repeat:
+            operation = replace(operation, key=operation.key + "r")
+        right(self, operation, calls)
+
+    return patched(Process, _start=start)

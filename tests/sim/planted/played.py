@@ -1,0 +1,121 @@
+"""A world moved by hand whose history the checkers judge: what the schedules of planted mistakes are played in.
+
+Owns more ways to move packets than `tests.sim.hand`, and the judging. It must not know any schedule.
+"""
+
+from typing import Final
+
+from quorate.adts.catalogue import adt_of
+from quorate.api_specs.cluster import ClockSettings
+from quorate.api_specs.messages import Batch
+from quorate.client_sdk.effects import Dequeue, Now, Operation, Outcome
+from tests.sim.checkers import check_drained, check_object
+from tests.sim.hand import EXACT, Hand, Packet
+from tests.sim.history import Call, History
+
+MAJORITIES: Final = {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}
+QUEUE: Final = "queue/q"
+STEPS_MAX: Final = 2_000
+
+
+class Played(Hand):
+    """A world moved by hand whose history is judged."""
+
+    def __init__(
+        self,
+        choice: dict[str, tuple[int, int]] = MAJORITIES,
+        *,
+        clock: ClockSettings = EXACT,
+    ) -> None:
+        super().__init__(choice, clock=clock)
+        self.history = History()
+        self.slept_us = 0
+        self._open: dict[str, tuple[Operation, list[Call]]] = {}
+
+    def start(self, front: str, operation: Operation, name: str, *, is_noted: bool = True) -> None:
+        """Start an operation, or (with the name of one that has no outcome) another attempt of it; `is_noted` False: it
+        does not belong to the history, for it changes nothing."""
+        if is_noted and name not in self._open:
+            self._open[name] = operation, self.history.invoke(operation, name)
+        super().start(front, operation, name)
+
+    def ended(self, name: str, outcome: Outcome) -> None:
+        """Note it in the history."""
+        if name in self._open:
+            self.history.finish(*self._open.pop(name), outcome)
+
+    def reach(self, front: str, *replicas: str) -> None:
+        """What the front end has sent to these replicas arrives; the answers are lost."""
+        ready = [each for each in self.packets if each.front == front and each.send.replica in replicas]
+        self.packets = [packet for packet in self.packets if packet not in ready]
+        for packet in ready:
+            batch = Batch(self.document.hash, (packet.send.request,))
+            self.replicas[packet.send.replica].exchange(batch, self._now().wall_us)
+
+    def go_until(self, kind: type, front: str, *replicas: str) -> None:
+        """Packets between these travel, and time passes, until the front end has a request of this kind on its way."""
+        for _ in range(STEPS_MAX):
+            if any(isinstance(each.send.request, kind) for each in self.of(front)):
+                return
+            self.move(front, *replicas)
+        raise AssertionError(f"{front} sends no {kind.__name__}")
+
+    def move(self, front: str, *replicas: str) -> None:
+        """What is on its way to the next of these replicas arrives; when nothing is, time passes for this front end."""
+        ready = [each.send.replica for each in self.of(front) if each.send.replica in replicas]
+        if ready:
+            self.carry(front, ready[0])
+            return
+        wake_s = self._wakes[front]
+        assert wake_s is not None, f"{front} waits for nothing"
+        self._now_us = max(self._now_us, int(wake_s * 1e6))
+        self._obey(front, self._fronts[front].tick(self._now()))
+
+    def everywhere(self, front: str, operation: Operation) -> None:
+        """An operation whose first messages reach all replicas, and end it."""
+        self.start(front, operation, f"{front} {len(self._names)}")
+        self.carry(front, *self.replicas)
+
+    def fence(self, *replicas: str) -> None:
+        """A Deq begins, fences these replicas at their first entries, and its front end vanishes."""
+        front = f"gone{len(self._fronts)}"
+        self.start(front, Dequeue(QUEUE), front, is_noted=False)
+        self.reach(front, *replicas)
+        self.vanish(front)
+
+    def vanish(self, front: str) -> None:
+        """The front end crashes, and what it sent is lost; its operations have no outcome."""
+        self.drop(front)
+        self.lazies = [packet for packet in self.lazies if packet.front != front]
+        self._wakes[front] = None
+        for (owner, number), name in list(self._names.items()):
+            if owner == front and name not in self.outcomes:
+                del self._names[owner, number]
+
+    def of(self, front: str) -> list[Packet]:
+        """What the front end has on its way."""
+        return [packet for packet in self.packets if packet.front == front]
+
+    def at(self, front: str, operation: Operation, *replicas: str) -> None:
+        """An operation to its end, which reaches only these replicas; what others have on their way stays there."""
+        name = f"{front} {len(self._names)}"
+        self.start(front, operation, name)
+        for _ in range(STEPS_MAX):
+            if name in self.outcomes:
+                self.drop(front)
+                return
+            self.move(front, *replicas)
+        raise AssertionError(f"{name} has no outcome")
+
+    def judge(self) -> None:
+        """Empty the queue if there is one, and check every history; Violation when a promise was broken."""
+        while any(adt_of(name) == "queue" for name in self.history.calls) and self.ask("end", Dequeue(QUEUE)):
+            pass
+        for name, calls in self.history.calls.items():
+            check_object(name, calls, is_exact=True)
+            if adt_of(name) == "queue":
+                check_drained(name, calls)
+
+    def _now(self, front: str = "") -> Now:
+        now = super()._now(front)
+        return Now(now.mono_s, now.wall_us + self.slept_us)
