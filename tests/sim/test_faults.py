@@ -82,9 +82,12 @@ def test_a_stopped_replica_keeps_what_comes_and_its_clock_goes_on() -> None:
     replica = world.replicas["r1"]
     world.later(0, replica.stop)
     world.later(400_000, replica.go_on)
+    stored: list[int] = []
+    world.later(399_999, lambda: stored.append(replica.replica.store.arrival()))
     before_us = replica.wall_us
     world.run()
     assert replica.wall_us - before_us == world.now_us
+    assert stored == [0]
     assert replica.replica.store.arrival() > 0
 
 
