@@ -298,7 +298,7 @@ def _confirm_deletion(
         request = Commit(name, mirror.ballot, mirror.summary.horizon, mirror.summary)
     else:
         request = Append(name, (source.entry,), "repair")
-    told = Gathering(task, lambda _: request, sorted(lacking))
+    told = Gathering(task, lambda _: request, lacking)
     yield from told.wait(lambda: told.replies.keys() == lacking)
     return all(
         all(reply.stored)
