@@ -392,13 +392,11 @@ class Decider:
         """Leave the new owner time to finish, then wait a random, growing time, lest two owners depose each other.
 
         The unit is what a round takes here and now: on a busy machine that is many times what it takes on an idle one.
-        The longest wait is a share of the time that the most urgent caller has left: who has lost for long comes sooner
-        than who begins, or it would lose to ever new ones until its deadline.
+        At most a share of what the most urgent caller has left: else who lost often loses on to ever new ones.
         """
         self._losses = min(self._losses + 1, LOSSES_MAX)
         delay_s = max(self._round_s, BACKOFF_S_FIRST) * (1 + self._machine.random() * 2**self._losses)
-        deadline_s = min((asked.task.deadline_s for asked in self.asked), default=task.deadline_s)
-        left_s = max(0.0, deadline_s - task.now.mono_s)
-        until_s = task.now.mono_s + min(delay_s, BACKOFF_S_MAX, left_s * BACKOFF_SHARE_MAX)
+        left_s = min((asked.task.deadline_s for asked in self.asked), default=0.0) - task.now.mono_s
+        until_s = task.now.mono_s + min(delay_s, BACKOFF_S_MAX, max(0.0, left_s) * BACKOFF_SHARE_MAX)
         while task.now.mono_s < until_s:
             yield until_s

@@ -298,7 +298,7 @@ def _confirm_deletion(
         request = Commit(name, mirror.ballot, mirror.summary.horizon, mirror.summary)
     else:
         request = Append(name, (source.entry,), "repair")
-    told = Gathering(task, lambda _: request, sorted(lacking))
+    told = Gathering(task, lambda _: request, lacking)
     try:
         yield from told.wait(lambda: told.replies.keys() == lacking)
     except Expired as error:  # The others were not asked, for they have it: only these hold it up.

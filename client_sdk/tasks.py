@@ -101,7 +101,9 @@ class Gathering:
         """Until when to wait for a replica before it is asked again, and how long that is."""
         self._tokens: dict[str, list[int]] = {}
         """Sends that the replica may still answer: the first answer will do, or a slow replica would never count."""
-        for replica in replicas:
+        for replica in sorted(
+            replicas
+        ):  # A set has another order in every process, and a seed would be another run.
             self._send(replica, RESEND_S_FIRST)
 
     def _send(self, replica: str, delay_s: float) -> None:

@@ -14,7 +14,7 @@ from quorate.adts.catalogue import SPECIFICATIONS
 from quorate.adts.specification import Invocation
 from tests.sim.history import NEVER, Call
 
-NODES_MAX: Final = 100_000
+NODES_MAX: Final = 30_000
 
 
 class Inconclusive(Exception):
@@ -55,7 +55,8 @@ class Serial:
         """See Model."""
         if call.operation == "Deq":
             return self._after_dequeue(state, call)
-        if call.operation == "Enq" and any(self._leaves_before(call.args[0], item) for item in state):
+        is_taken = call.operation == "Enq" and call.args[0] in self._left
+        if is_taken and any(self._leaves_before(call.args[0], item) for item in state):
             return []  # First in, first out: behind that item it could never come out when it did.
         new, response = self._specification.step(state, Invocation(call.operation, call.args))
         if not call.is_known:
@@ -67,7 +68,7 @@ class Serial:
 
     def _leaves_before(self, item: Any, other: Any) -> bool:
         """Whether `item` was surely taken before `other`."""
-        if item not in self._left or other not in self._left:
+        if other not in self._left:
             return False
         (mine, place), (theirs, behind) = self._left[item], self._left[other]
         return mine.returned < theirs.invoked or (mine is theirs and place < behind)

@@ -5,19 +5,18 @@ know what the messages mean.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import msgpack
 
-from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Batch, BatchReply
 from quorate.client_sdk.effects import Bury, Done, Effects, Now, Operation, Outcome, Send, Unanswered
 from quorate.client_sdk.machine import FrontEnd
 from quorate.replica.pruning import Pruning
 from quorate.replica.tombstones import Tombstones
-from tests.sim.network import Link, Network
 from tests.sim.showing import shown, shown_answer
 from tests.sim.store import InMemoryReplica
+from tests.sim.surroundings import Stoppable, Surroundings
 from tests.sim.watch import Watch
 
 WALL_US_START = 1_700_000_000_000_000
@@ -28,32 +27,6 @@ BURY_DEADLINE_S = 0.2
 
 _decode_batch = msgpack.Decoder(Batch).decode
 _decode_reply = msgpack.Decoder(BatchReply).decode
-
-
-class Surroundings(Protocol):
-    """What nodes ask of the world they live in."""
-
-    network: Network
-    document: ClusterDocument
-    has_codec: bool
-    exchange_timeout_us: int
-    is_traced: bool
-    now_us: int
-
-    def later(self, delay_us: int, action: Callable[..., None], *args: Any) -> None:
-        """Do it after a while."""
-
-    def carry(self, link: Link, delay_us: int, action: Callable[..., None], *args: Any) -> None:
-        """Do it when the packet arrives that starts now."""
-
-    def crash_front(self, front: "FrontNode") -> None:
-        """The front end vanishes."""
-
-    def chance(self) -> float:
-        """A random number in 0..1."""
-
-    def trace(self, who: str, what: Callable[[], str]) -> None:
-        """Note what happens; `what` is called only when someone listens."""
 
 
 class Exchange:
@@ -70,34 +43,6 @@ class Exchange:
         self.sent_us = sent_us
         self.is_done = False
         self.is_doubled = False
-
-
-class Stoppable:
-    """A process that may be stopped for a while (SIGSTOP): what comes meanwhile waits until it goes on."""
-
-    def __init__(self) -> None:
-        self._held: list[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether it is stopped now."""
-        return self._held is not None
-
-    def stop(self) -> None:
-        """Do nothing any more until `go_on`."""
-        if self._held is None:
-            self._held = []
-
-    def hold(self, action: Callable[..., None], *args: Any) -> None:
-        """Do it when the process goes on."""
-        assert self._held is not None
-        self._held.append((action, args))
-
-    def go_on(self) -> None:
-        """Go on, with what has come meanwhile first."""
-        held, self._held = self._held, None
-        for action, args in held or ():
-            action(*args)
 
 
 class ReplicaNode(Stoppable):

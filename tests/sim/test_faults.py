@@ -82,9 +82,12 @@ def test_a_stopped_replica_keeps_what_comes_and_its_clock_goes_on() -> None:
     replica = world.replicas["r1"]
     world.later(0, replica.stop)
     world.later(400_000, replica.go_on)
+    stored: list[int] = []
+    world.later(399_999, lambda: stored.append(replica.replica.store.arrival()))
     before_us = replica.wall_us
     world.run()
     assert replica.wall_us - before_us == world.now_us
+    assert stored == [0]
     assert replica.replica.store.arrival() > 0
 
 
@@ -188,13 +191,11 @@ def test_the_scenarios_draw_every_kind_of_choice() -> None:
         mixes[len(what.objects), what.embedded > 0, what.embedded < what.fronts] += 1
         for name in what.objects:
             choice = what.document.choice_of(f"{name}/a" if name.startswith("dictionary/") else name)
-            blind = choice.final_of_kind(Kind.BLIND)
             initial, final = choice.initial_of_kind(Kind.DECIDE), choice.final_of_kind(Kind.DECIDE)
-            sizes = blind.needed, initial.needed, final.needed
+            sizes = choice.final_of_kind(Kind.BLIND).needed, initial.needed, final.needed
             met[name.partition("/")[0], len(given) if set(given) == {1} else 0, sizes] += 1
     for (adt, replicas), wanted in CHOICES.items():
-        for numbers in wanted:
-            near = [key for key in met if key[:2] == (adt, replicas) and key[2] == numbers]
-            assert near, (adt, replicas, numbers)
+        for sizes in wanted:
+            assert met[adt, replicas, sizes], (adt, replicas, sizes)
     assert {(2, 1, 1), (1, 1, 1, 0), (3, 1, 1, 1), (1,), (1, 1), (1, 1, 1, 1, 1)} <= votes.keys()
     assert all(mixes[objects, True, True] for objects in (1, 3)), mixes

@@ -200,3 +200,17 @@ def register_plays(order: Sequence[Call]) -> bool:
 
 def test_the_cell_agrees_with_trying_every_order_of_writes() -> None:
     agree(random_cell, cell_has_order, lambda calls: linearization(Cell(), widened(calls)))
+
+
+def test_a_read_that_missed_a_newer_write_may_meet_an_older_one_that_came_later() -> None:
+    """The read begins; v is written; w is written by a clock behind; the read answers w; from then on it is v."""
+    early = Call("Read", (), 1, 10, ("w",))
+    writes = [Call("Write", ("v",), 2, 3), Call("Write", ("w",), 4, 5)]
+    late = Call("Read", (), 11, 12, ("v",))
+    for calls in ([early, *writes, late], [replace(early, returned=3), *writes, late]):
+        is_right = calls[0].returned > 4
+        assert cell_has_order(calls) == is_right
+        assert (linearization(Cell(), widened(calls)) is not None) == is_right
+    after = [replace(early, invoked=6), *writes, late]
+    assert not cell_has_order(after)
+    assert linearization(Cell(), widened(after)) is None
