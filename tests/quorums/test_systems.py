@@ -101,6 +101,23 @@ def test_the_cheapest_quorum_has_the_least_price_of_all(system: System, amounts:
 
 
 @UNTIMED
+@given(
+    listing.VOTES, st.integers(1, 18), st.lists(st.sampled_from([1.0, 2.0, 5.0, 9.0]), min_size=6, max_size=6)
+)
+def test_the_cheapest_quorum_of_votes_has_the_least_price_of_all(
+    votes_of: dict[str, int], needed: int, amounts: list[float]
+) -> None:
+    prices = dict(zip(NAMES, amounts, strict=True))
+    system = votes(votes_of, min(needed, sum(votes_of.values())))
+    found = cheapest(system, prices)
+    assert found is not None
+    assert found in listing.minimal(quorums_of(system))
+    assert sum(prices[name] for name in found) == min(
+        sum(prices[name] for name in each) for each in quorums_of(system)
+    )
+
+
+@UNTIMED
 @given(SYSTEMS, SYSTEMS)
 def test_two_systems_miss_each_other_exactly_when_two_of_their_quorums_do(one: System, other: System) -> None:
     pairs = [(a, b) for a in quorums_of(one) for b in quorums_of(other) if not a & b]
