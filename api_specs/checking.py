@@ -4,7 +4,7 @@ Owns every rule that a message's types cannot say, so that nothing behind the re
 timestamp that does not sort or a value that is no JSON. Must not know any replica's state or clock.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from msgspec import UNSET
@@ -12,7 +12,17 @@ from msgspec import UNSET
 from quorate.adts.catalogue import is_object_name
 from quorate.adts.log import Entry, Summary
 from quorate.api_specs.limits import NAME_CHARS_MAX, Limits
-from quorate.api_specs.messages import Accept, Append, Batch, Collect, Commit, Request, Scan, Window
+from quorate.api_specs.messages import (
+    Accept,
+    Announcement,
+    Append,
+    Batch,
+    Collect,
+    Commit,
+    Request,
+    Scan,
+    Window,
+)
 from quorate.api_specs.values import check_value
 from quorate.timestamps.ballot import Ballot, parse_ballot
 from quorate.timestamps.timestamp import INFINITY, Timestamp, parse
@@ -39,6 +49,17 @@ def check_batch(batch: Batch, limits: Limits) -> None:
             _check_request(request, limits)
         except ValueError as error:
             raise BadBatch(f"requests[{number}]: {error}") from None
+
+
+def check_announcement(announcement: Announcement, senders: Collection[str]) -> None:
+    """Raises BadBatch unless `announcement` is in form and comes from one of `senders`, the other replicas."""
+    if announcement.replica not in senders:
+        raise BadBatch(f"replica: must be one of {', '.join(sorted(senders)) or 'none'}")
+    try:
+        _check_id(announcement.store)
+        _check_timestamps((announcement.clock,))
+    except ValueError as error:
+        raise BadBatch(f"announcement: {error}") from None
 
 
 def _check_request(request: Request, limits: Limits) -> None:

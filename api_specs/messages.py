@@ -196,3 +196,25 @@ class BatchReply(Struct, frozen=True):
     clock: Timestamp
     now_us: int
     replies: tuple[Reply, ...]
+
+
+class Announcement(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a replica tells each other one, so that they can bear witness if its store is ever replaced by an older state of
+    itself, or by another store (DESIGN section 4: rolled back, swapped). Front ends neither send nor see it.
+
+    `cluster` is the hash of the sender's cluster document; `clock` is at or above every timestamp in its store, and never
+    falls. `named`: the cluster document names `store`, so that one known before was replaced on purpose.
+    """
+
+    cluster: str
+    replica: str
+    store: str
+    clock: Timestamp
+    named: bool = False
+
+
+class Testimony(Struct, frozen=True):
+    """The answer: the sender's store as it was known before, and how far it had come; empty when there was none."""
+
+    store: str = ""
+    clock: Timestamp = ZERO

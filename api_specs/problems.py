@@ -90,6 +90,12 @@ KINDS: Final[Mapping[str, Kind]] = {
         "Use another replica; give this one its own data folder back, or make it a new store with `quorate replace`.",
         True,
     ),
+    "starting": Kind(
+        503,
+        "The replica has only just started",
+        "Wait as long as Retry-After says, then try again; the other replicas serve meanwhile.",
+        True,
+    ),
     "overloaded": Kind(
         503, "The replica has too much to do", "Wait as long as Retry-After says, then try again.", True
     ),

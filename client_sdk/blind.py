@@ -21,7 +21,7 @@ from quorate.client_sdk.asking import (
 from quorate.client_sdk.decisions import Fate, Recover, Reserve
 from quorate.client_sdk.effects import Done, Failed
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
-from quorate.quorums.tally import votes_of
+from quorate.quorums.tally import VoteCount
 from quorate.timestamps.timestamp import Timestamp
 
 HEDGE_S: Final = 0.05
@@ -92,10 +92,12 @@ class Blind:
         is_by_quorum = self._choice.ordering == "quorum"
         if not is_by_quorum and self._machine.is_time_known():
             return
-        needed = self._choice.initial_of_kind(Kind.BLIND) if is_by_quorum else 1
+        needed = (
+            self._choice.initial_of_kind(Kind.BLIND) if is_by_quorum else VoteCount(self._choice.votes, 1)
+        )
         known = self._machine.mirror_of(self._name).ballot
         round_ = Gathering(self._task, lambda _: Collect(self._name, known=known), self._choice.votes)
-        yield from round_.wait(lambda: votes_of(self._choice.votes, set(round_.replies)) >= needed)
+        yield from round_.wait(lambda: needed.is_met_by(round_.replies))
 
     def _entry(self, stamp: Timestamp, value: Value | None) -> Entry:
         """Under a key the id also says what is added, so that a repeat with something else is told from a true one."""
@@ -130,9 +132,7 @@ class Blind:
                 else:
                     yield from self._recover(attempt)
             attempt_kind = "again"
-        stored = (
-            attempt.entry.t for attempt in attempts if self._votes(self._stored, attempt) >= self._final
-        )
+        stored = (attempt.entry.t for attempt in attempts if self._is_stored(attempt))
         tell_complete(self._name, tuple(stored), self._machine)
 
     def _append(self, attempts: list[_Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
@@ -147,7 +147,7 @@ class Blind:
                 for entry, stored in zip(request.entries, reply.stored, strict=True):
                     (self._stored if stored else self._fenced).setdefault(entry.t, set()).add(replica)
             for attempt in attempts:
-                attempt.is_done = self._votes(self._stored, attempt) >= self._final
+                attempt.is_done = self._is_stored(attempt)
             open_ones = [attempt for attempt in attempts if not attempt.is_done]
             return all(self._is_stuck(attempt, hedge_s) for attempt in open_ones)
 
@@ -159,17 +159,20 @@ class Blind:
 
     def _is_stuck(self, attempt: _Attempt, hedge_s: float) -> bool:
         """Whether fences keep the entry from its final quorum, or may, and the silent replicas have had their time."""
-        fenced = self._votes(self._fenced, attempt)
-        if self._choice.total - fenced < self._final:
+        if not self._may_be_complete(attempt):
             return attempt.is_recovered or self._has_all_spoken(attempt) or self._task.now.mono_s >= hedge_s
-        return fenced > 0 and self._task.now.mono_s >= hedge_s
+        return attempt.entry.t in self._fenced and self._task.now.mono_s >= hedge_s
 
     def _has_all_spoken(self, attempt: _Attempt) -> bool:
         t = attempt.entry.t
         return self._fenced.get(t, set()) | self._stored.get(t, set()) == self._everyone
 
-    def _votes(self, by_entry: dict[Timestamp, set[str]], attempt: _Attempt) -> int:
-        return votes_of(self._choice.votes, by_entry.get(attempt.entry.t, set()))
+    def _is_stored(self, attempt: _Attempt) -> bool:
+        return self._final.is_met_by(self._stored.get(attempt.entry.t, ()))
+
+    def _may_be_complete(self, attempt: _Attempt) -> bool:
+        """Whether a final quorum may store the entry: no fence keeps any of its replicas from it."""
+        return self._final.is_met_by(self._everyone - self._fenced.get(attempt.entry.t, set()))
 
     def _stamp_anew(self, attempt: _Attempt) -> None:
         """Every replica refused it and no recovery was ever sent: nobody holds it, so it may have a new timestamp."""
@@ -180,9 +183,8 @@ class Blind:
         """Have a decision settle the fate of an entry that some replicas may hold and others refuse."""
         self._machine.count("recoveries")
         attempt.is_recovered = True
-        possible = self._choice.total - self._votes(self._fenced, attempt)
         instead = self._machine.stamp()
-        wish = Recover(attempt.entry, possible, self._key, instead)
+        wish = Recover(attempt.entry, self._may_be_complete(attempt), self._key, instead)
         verdict = yield from decide(self._name, wish, self._task, self._machine)
         fate, reserved = verdict.result
         if fate is Fate.IN_FORCE:

@@ -35,7 +35,6 @@ from quorate.client_sdk.payloads import Withheld, fetch_payloads
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Steps, Task
 from quorate.client_sdk.turn import Turn, TurnLost
 from quorate.quorums.choice import QuorumChoice
-from quorate.quorums.tally import votes_of
 from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.timestamp import ZERO, Timestamp
 
@@ -147,7 +146,7 @@ class Decider:
         decided_before = NO_BALLOT
         while True:
             if self._turn is None:
-                self._turn = Turn(self._machine.stamp(), self._mirror, self._choice, self._initial)
+                self._turn = Turn(self._machine.stamp(), self._mirror, self._initial)
                 is_fresh = False
             elif is_fresh or (self._is_queue and self._proposed is None):
                 if is_fresh and self._is_proposed_in_doubt:
@@ -192,8 +191,7 @@ class Decider:
     def _context(self) -> Context:
         return Context(
             ballot=self._held.ballot(self._held.step + 1),
-            blind_final=self._blind_final,
-            is_complete=self._mirror.is_complete,
+            is_complete=lambda found: self._mirror.is_complete(found, self._blind_final),
             take_bytes_max=self._machine.limits.page_bytes_max,
             recent_max=self._machine.limits.recent_decisions_max,
             forget_before=self._machine.oldest_remembered(),
@@ -223,7 +221,7 @@ class Decider:
                 else:
                     self._held.grant(replica, reply)
                     fresh.add(replica)
-            return votes_of(self._choice.votes, fresh) >= self._initial
+            return self._initial.is_met_by(fresh)
 
         lives = self._mirror.lives
         yield from self._timed(task, round_, has_quorum)
@@ -303,7 +301,7 @@ class Decider:
                 accepted.add(replica)
                 if reply.then is not None and not reply.then.more:
                     self._held.grant(replica, reply.then)
-            return votes_of(self._choice.votes, accepted) >= self._final
+            return self._final.is_met_by(accepted)
 
         yield from self._timed(task, round_, is_decided)
         self._mirror.learn_decided(ballot)

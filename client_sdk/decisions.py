@@ -54,11 +54,11 @@ class Front(Struct, frozen=True):
 
 
 class Recover(Struct, frozen=True):
-    """Decide the fate of an entry. `possible_votes`: of the replicas that may store it. Result: a Fate, and with a key
+    """Decide the fate of an entry. `may_be_complete`: a final quorum may store it. Result: a Fate, and with a key
     the timestamp reserved for the next attempt."""
 
     entry: Entry
-    possible_votes: int
+    may_be_complete: bool
     key: str = ""
     instead: Timestamp | None = None
 
@@ -90,9 +90,8 @@ class Context(Struct, frozen=True):
     """What a plan needs to know besides summary and view."""
 
     ballot: Ballot
-    blind_final: int
     take_bytes_max: int
-    is_complete: Callable[[Seen, int], bool]
+    is_complete: Callable[[Seen], bool]
     recent_max: int
     forget_before: Timestamp
     """Ambiguous entries and keyed decisions older than this are beyond all retries: nobody asks for them any more.
@@ -125,7 +124,7 @@ class _Draft:
 
     def note_taken(self, found: Seen) -> None:
         """The entry is about to leave every view; if its own operation may still ask, leave word."""
-        if not self.context.is_complete(found, self.context.blind_final):
+        if not self.context.is_complete(found):
             self.ambiguous[found.entry.id] = found.entry.t
 
     def keyed(self, key: str) -> Decision | None:
@@ -273,7 +272,7 @@ def _recover(draft: _Draft, wish: Recover, events: list[str | Entry]) -> tuple[F
         return Fate.IN_FORCE, ()
     if entry.t > draft.horizon:
         return Fate.IN_FORCE, ()
-    if wish.possible_votes >= draft.context.blind_final:
+    if wish.may_be_complete:
         return Fate.UNKNOWN, ()
     if not wish.key:
         return Fate.VOID, ()
@@ -334,7 +333,7 @@ def plan_cell(
                 is_changed = is_changed or swapped
             case Settle():
                 results[place] = value
-    rests_on_unknown = source is not None and not context.is_complete(source, context.blind_final)
+    rests_on_unknown = source is not None and not context.is_complete(source)
     if is_changed:
         timestamp = stamp
     if source is not None and (is_changed or rests_on_unknown):

@@ -14,13 +14,14 @@ from msgspec import Struct
 
 from quorate.api_specs.cluster import BadCluster as BadDocument
 from quorate.api_specs.cluster import ClusterDocument, from_json
-from quorate.api_specs.messages import Batch, BatchReply
+from quorate.api_specs.messages import Announcement, Batch, BatchReply, Testimony
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.errors import BadCluster, RefusedByReplicas, Unavailable
 
 MSGPACK: Final = "application/msgpack"
 JSON: Final = "application/json"
 BATCH_PATH: Final = "/replica/v1/batch"
+ANNOUNCEMENT_PATH: Final = "/replica/v1/announcement"
 CLUSTER_PATH: Final = "/v1/cluster"
 
 CONNECT_TIMEOUT_S: Final = 1.0
@@ -28,6 +29,7 @@ KEEPALIVE_S: Final = 4.0
 """Below uvicorn's 5 s, so that a connection is seldom used just when the replica closes it."""
 REPLY_BODIES_MAX: Final = 8
 """A reply may be so many times as long as a request body may be; it holds pages of whole values."""
+TESTIMONY_BYTES_MAX: Final = 1024
 CLUSTER_BYTES_MAX: Final = 8 * 1024 * 1024
 DETAIL_CHARS_MAX: Final = 300
 
@@ -41,7 +43,7 @@ NEVER_SENT: Final = (
 )
 """These mean that the replica never got the whole request. After any other, it may have acted on it."""
 
-NOTHING_DONE: Final = frozenset({"store-lost", "overloaded"})
+NOTHING_DONE: Final = frozenset({"store-lost", "starting", "overloaded"})
 """Problems that a replica answers with before it does anything, though their status (503) does not say so."""
 
 
@@ -78,7 +80,8 @@ class HttpTransport:
         encoding: Literal["msgpack", "json"] = "msgpack",
         body_bytes_max: int,
     ) -> None:
-        self._urls: Final = {replica: url.rstrip("/") + BATCH_PATH for replica, url in urls.items()}
+        self._base_urls: Final = {replica: url.rstrip("/") for replica, url in urls.items()}
+        self._urls: Final = {replica: url + BATCH_PATH for replica, url in self._base_urls.items()}
         self._content_type: Final = MSGPACK if encoding == "msgpack" else JSON
         self._reply_bytes_max: Final = REPLY_BODIES_MAX * body_bytes_max
         self._client: Final = _client(token)
@@ -99,6 +102,29 @@ class HttpTransport:
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
             return unanswered(replica, error)
         return _answer(replica, response, body)
+
+    async def announce(
+        self, replica: str, announcement: Announcement, timeout_s: float
+    ) -> Testimony | Unanswered:
+        """What the replica knows of the sender's store; for replicas among themselves."""
+        request = self._client.build_request(
+            "POST",
+            self._base_urls[replica] + ANNOUNCEMENT_PATH,
+            content=msgspec.json.encode(announcement),
+            headers={"Content-Type": JSON},
+            timeout=_timeout(timeout_s),
+        )
+        try:
+            async with asyncio.timeout(timeout_s):
+                response, body = await _sent(self._client, request, TESTIMONY_BYTES_MAX)
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
+            return unanswered(replica, error)
+        if response.status_code != httpx.codes.OK:
+            return _refusal(replica, response, body)
+        try:
+            return msgspec.json.decode(body, type=Testimony)
+        except msgspec.MsgspecError as error:
+            return Unanswered(f"{replica}: its answer is malformed: {error}"[:DETAIL_CHARS_MAX])
 
     async def aclose(self) -> None:
         """See Transport."""

@@ -17,6 +17,7 @@ from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Batch, BatchReply
 from quorate.client_sdk.effects import Answer, Now, Send, Unanswered
 from quorate.client_sdk.ports import Clock, Transport
+from quorate.timestamps.timestamp import ZERO
 
 IN_FLIGHT_MAX: Final = 2
 """Batches under way to one replica: with one alone, a send that just missed a batch would wait for its whole reply."""
@@ -88,6 +89,9 @@ class Link:
         self._flush_soon: asyncio.Handle | None = None
         self._declined: list[int] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self._incarnation = ""
+        self._highest = ZERO
+        self._rolled_back = ""
         self._failures = 0
         self._retry_at_s = 0.0
         self._last_failure = ""
@@ -209,7 +213,24 @@ class Link:
                 return Unanswered(
                     f"{self.replica}: {len(answer.replies)} replies to {len(batch.requests)} requests"
                 )
+            if self._is_older(answer):
+                detail = (
+                    f"{self.replica}: its store is older than it was: restart it, and it will say what to do"
+                )
+                return Unanswered(detail, refused=True)
         return answer
+
+    def _is_older(self, reply: BatchReply) -> bool:
+        """Whether a restarted replica stands below what this front end saw of it: its store was rolled back, and it has
+        forgotten promises (DESIGN section 4). Replies of one incarnation may overtake each other, so only the first
+        of a new one is held against those before; none of a rolled-back one becomes known."""
+        if reply.incarnation != self._incarnation:
+            if reply.clock < self._highest or reply.incarnation == self._rolled_back:
+                self._rolled_back = reply.incarnation
+                return True
+            self._incarnation = reply.incarnation
+        self._highest = max(self._highest, reply.clock)
+        return False
 
     def _note(self, answer: Answer) -> None:
         """Back off after a failure, with what waits answered at once; be patient again after an answer."""

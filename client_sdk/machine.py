@@ -133,7 +133,7 @@ class FrontEnd:
         """What is known of the object."""
         mirror = self._held.get(name)
         if mirror is None:
-            mirror = self._held[name] = Mirror(name, self.choice_of(name).votes)
+            mirror = self._held[name] = Mirror(name, self.document.votes)
         self._mirrors[name] = mirror
         self._mirrors.move_to_end(name)
         self._forget_idle()

@@ -5,14 +5,14 @@ inside the window that the mirror knows of that replica's log. Knowledge of deci
 lower end of all windows.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import UNSET, Struct
 
 from quorate.adts.log import NOTHING, Entry, Seen, Summary
 from quorate.api_specs.messages import Accepted, Appended, Collected, Reply, Request, Row, Status, Window
-from quorate.quorums.tally import votes_of
+from quorate.quorums.tally import Quorum
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, turn_of
 from quorate.timestamps.timestamp import ZERO, Timestamp
 
@@ -31,9 +31,9 @@ NOTHING_KNOWN: Final = Known()
 class Mirror:
     """One object as one front end knows it."""
 
-    def __init__(self, name: str, votes: Mapping[str, int]) -> None:
+    def __init__(self, name: str, replicas: Iterable[str]) -> None:
         self.name: Final = name
-        self.votes: Final = votes
+        self.replicas: Final = frozenset(replicas)
         self.summary: Summary = NOTHING
         self.ballot: Ballot = NO_BALLOT
         self.decided: Ballot = NO_BALLOT
@@ -81,9 +81,9 @@ class Mirror:
         horizon = self.summary.horizon
         return {found.entry.id: found for found in self.seen.values() if found.entry.t > horizon}
 
-    def is_complete(self, found: Seen, final: int) -> bool:
-        """Whether a final quorum of `final` votes is known to store the entry."""
-        return found.complete or votes_of(self.votes, found.holders) >= final
+    def is_complete(self, found: Seen, final: Quorum) -> bool:
+        """Whether a quorum of `final` is known to store the entry."""
+        return found.complete or final.is_met_by(found.holders)
 
     def absorb(self, replica: str, incarnation: str, request: Request, reply: Reply) -> None:
         """Note what a reply shows. `request` is the one it answers."""
@@ -113,10 +113,10 @@ class Mirror:
             if ballot == self.ballot:
                 self._raise_after(self.summary.horizon)
 
-    def check_decided(self, final: int) -> None:
+    def check_decided(self, final: Quorum) -> None:
         """Learn that the summary at hand is decided when a final quorum was seen to have accepted it."""
         holders = {replica for replica, ballot in self.accepted_by.items() if ballot == self.ballot}
-        if votes_of(self.votes, holders) >= final:
+        if final.is_met_by(holders):
             self.learn_decided(self.ballot)
 
     def trim(self, entries_max: int) -> None:

@@ -33,7 +33,7 @@ from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.payloads import Withheld, fetch_payloads
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
 from quorate.quorums.choice import QuorumChoice
-from quorate.quorums.tally import votes_of
+from quorate.quorums.tally import Quorum
 from quorate.timestamps.ballot import Ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
@@ -44,9 +44,9 @@ PAGE_OBJECTS: Final = 200
 
 
 def _collect(
-    name: str, task: Task, machine: Machine, needed: int, *, limit: int = CELL_ROWS, payload: bool = True
+    name: str, task: Task, machine: Machine, needed: Quorum, *, limit: int = CELL_ROWS, payload: bool = True
 ) -> Generator[float, Event, frozenset[str]]:
-    """A fresh look at whole logs by `needed` votes; nothing is promised. Returns who answered."""
+    """A fresh look at whole logs by a quorum of `needed`; nothing is promised. Returns who answered."""
     mirror, choice = machine.mirror_of(name), machine.choice_of(name)
 
     def request(replica: str) -> Collect:
@@ -63,7 +63,7 @@ def _collect(
                 round_.again(replica)
             else:
                 whole.add(replica)
-        return votes_of(choice.votes, whole) >= needed
+        return needed.is_met_by(whole)
 
     lives = mirror.lives
     yield from round_.wait(is_enough)
@@ -170,7 +170,7 @@ def _settle_all(
         if entry.value is UNSET:  # Not taken in by the mirror when a decision has passed it meanwhile.
             entry = Entry(entry.id, entry.t, payloads[entry.t])
         if not (yield from Blind(name, task, machine).write_back(entry)):
-            yield from decide(name, Recover(entry, choice.total), task, machine)
+            yield from decide(name, Recover(entry, may_be_complete=True), task, machine)
             return False
     if doubtful:
         tell_complete(name, tuple(found.entry.t for found in doubtful), machine)
@@ -217,6 +217,7 @@ def _scan(
     prefix: str, choice: QuorumChoice, task: Task, machine: Machine
 ) -> Generator[float, Event, tuple[Cells, frozenset[str]]]:
     """The newest version and whether it is settled, of every object under the prefix, as an initial quorum shows them."""
+    needed = choice.initial_of("Items")
     pages: dict[str, list[tuple[str, Collected]]] = {replica: [] for replica in choice.votes}
 
     def request(replica: str) -> Scan:
@@ -235,7 +236,7 @@ def _scan(
                 round_.again(replica)
             else:
                 whole.add(replica)
-        return votes_of(choice.votes, whole) >= choice.initial_of("Items")
+        return needed.is_met_by(whole)
 
     yield from round_.wait(is_enough)
     mirrors: dict[str, Mirror] = {}

@@ -36,7 +36,7 @@ def _one_round(
     task: Task, mirror: Mirror, request: Collect, found: dict[Timestamp, Value]
 ) -> Generator[float, Event, None]:
     before = len(found)
-    round_ = Gathering(task, lambda _: request, mirror.votes)
+    round_ = Gathering(task, lambda _: request, mirror.replicas)
 
     def has_more() -> bool:
         for reply in round_.replies.values():
@@ -47,8 +47,6 @@ def _one_round(
 
     if (yield from round_.wait(has_more, task.now.mono_s + PATIENCE_S)):
         return
-    if round_.replies and mirror.drop_shown_by(
-        frozenset(mirror.votes) - round_.replies.keys(), request.wanted
-    ):
+    if round_.replies and mirror.drop_shown_by(mirror.replicas - round_.replies.keys(), request.wanted):
         raise Withheld
     yield from round_.wait(has_more)

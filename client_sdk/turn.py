@@ -8,8 +8,7 @@ from typing import Final
 
 from quorate.api_specs.messages import Collected
 from quorate.client_sdk.mirror import Mirror
-from quorate.quorums.choice import QuorumChoice
-from quorate.quorums.tally import votes_of
+from quorate.quorums.tally import Quorum
 from quorate.timestamps.ballot import Ballot, make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
@@ -21,12 +20,11 @@ class TurnLost(Exception):
 class Turn:
     """A turn named by `stamp`. `initial` is the quorum whose promises it needs."""
 
-    def __init__(self, stamp: Timestamp, mirror: Mirror, choice: QuorumChoice, initial: int) -> None:
+    def __init__(self, stamp: Timestamp, mirror: Mirror, initial: Quorum) -> None:
         self.stamp: Final = stamp
         self.step = 0
         """Of the latest accept; 0 is the promise itself."""
         self._mirror: Final = mirror
-        self._votes: Final = choice.votes
         self._initial: Final = initial
         self._frozen: dict[str, Timestamp] = {}
         self._whole: set[str] = set()
@@ -43,7 +41,7 @@ class Turn:
     @property
     def has_promises(self) -> bool:
         """Whether an initial quorum promised this turn."""
-        return votes_of(self._votes, self.granted_by) >= self._initial
+        return self._initial.is_met_by(self.granted_by)
 
     def begin_look(self) -> None:
         """A new collect begins: which logs are seen whole is to be found out anew."""
@@ -61,13 +59,13 @@ class Turn:
     @property
     def bound(self) -> Timestamp:
         """Up to here, the logs of an initial quorum can grow no more and are mirrored whole."""
-        votes = 0
+        reached: set[str] = set()
         reach = [
             (min(bound, self._mirror.known_upto(replica)), replica) for replica, bound in self._frozen.items()
         ]
         for bound, replica in sorted(reach, reverse=True):
-            votes += self._votes[replica]
-            if votes >= self._initial:
+            reached.add(replica)
+            if self._initial.is_met_by(reached):
                 return bound
         return ZERO
 
@@ -75,4 +73,4 @@ class Turn:
     def is_whole(self) -> bool:
         """Whether the latest collect showed a quorum's logs to their ends, and the mirror still has them."""
         whole = {replica for replica in self._whole if self._mirror.known_upto(replica) == INFINITY}
-        return votes_of(self._votes, whole) >= self._initial
+        return self._initial.is_met_by(whole)

@@ -5,10 +5,11 @@ votes out of N always meet when i + f > N (Gifford 1979), and only then when eac
 must meet says the data type's dependency relation (Herlihy 1986).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from quorate.adts.specification import EventClass, Kind, Specification, operation_of
+from quorate.quorums.tally import VoteCount
 
 Ordering = Literal["clock", "quorum"]
 """How blind operations of different front ends get their order: by clocks, or by reading an initial quorum first."""
@@ -53,21 +54,22 @@ class QuorumChoice:
         """The quorum sizes of an event class."""
         return self.classes[event_class]
 
-    def final_of_kind(self, kind: Kind) -> int:
+    def final_of_kind(self, kind: Kind) -> VoteCount:
         """The largest final quorum among classes of `kind` (blind events of one type share their final quorum)."""
-        return max(
-            (sizes.final for name, sizes in self.classes.items() if self._kind(name) is kind), default=0
-        )
+        return self._most(sizes.final for name, sizes in self.classes.items() if self._kind(name) is kind)
 
-    def initial_of_kind(self, kind: Kind) -> int:
+    def initial_of_kind(self, kind: Kind) -> VoteCount:
         """The largest initial quorum among classes of `kind`."""
-        return max(
-            (sizes.initial for name, sizes in self.classes.items() if self._kind(name) is kind), default=0
+        return self._most(sizes.initial for name, sizes in self.classes.items() if self._kind(name) is kind)
+
+    def initial_of(self, operation: str) -> VoteCount:
+        """The initial quorum of an operation: its outcomes share it, for nobody knows the outcome before reading."""
+        return self._most(
+            sizes.initial for name, sizes in self.classes.items() if operation_of(name) == operation
         )
 
-    def initial_of(self, operation: str) -> int:
-        """The initial quorum of an operation: its outcomes share it, for nobody knows the outcome before reading."""
-        return max(sizes.initial for name, sizes in self.classes.items() if operation_of(name) == operation)
+    def _most(self, sizes: Iterable[int]) -> VoteCount:
+        return VoteCount(self.votes, max(sizes, default=0))
 
     def _kind(self, event_class: EventClass) -> Kind:
         return self.specification.kinds[operation_of(event_class)]

@@ -1,14 +1,40 @@
-"""Counting votes towards a quorum. Pure.
+"""Counting replicas towards a quorum. Pure.
 
-A tally is three-valued: while replies are missing, "not reached" may still mean "reached soon" or "never".
+A `Quorum` says which sets of replicas are enough. A tally is three-valued: while replies are missing, "not reached" may
+still mean "reached soon" or "never".
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import Enum
+from typing import Final, Protocol
+
+
+class Quorum(Protocol):
+    """Which sets of replicas are enough. Monotone: what holds a quorum is one."""
+
+    def is_met_by(self, replicas: Collection[str]) -> bool:
+        """Whether these replicas are a quorum, or hold one."""
+
+
+class VoteCount:
+    """The sets of replicas with at least `needed` of the votes (Gifford 1979)."""
+
+    __slots__ = ("needed", "votes")
+
+    def __init__(self, votes: Mapping[str, int], needed: int) -> None:
+        self.votes: Final = votes
+        self.needed: Final = needed
+
+    def __repr__(self) -> str:
+        return f"VoteCount({dict(self.votes)}, {self.needed})"
+
+    def is_met_by(self, replicas: Collection[str]) -> bool:
+        """See Quorum."""
+        return sum(self.votes[replica] for replica in replicas) >= self.needed
 
 
 class Verdict(Enum):
-    """Whether the votes cast so far make a quorum."""
+    """Whether the replicas that agree so far make a quorum."""
 
     PENDING = "pending"
     REACHED = "reached"
@@ -16,11 +42,11 @@ class Verdict(Enum):
 
 
 class Tally:
-    """Votes for and against among replicas of known weights; a replica's later word replaces its earlier one."""
+    """Who of `replicas` is for and who against; a replica's later word replaces its earlier one."""
 
-    def __init__(self, votes: Mapping[str, int], needed: int) -> None:
-        self._votes = votes
-        self._needed = needed
+    def __init__(self, replicas: Collection[str], quorum: Quorum) -> None:
+        self._replicas: Final = frozenset(replicas)
+        self._quorum: Final = quorum
         self.yes: set[str] = set()
         self.no: set[str] = set()
 
@@ -32,14 +58,9 @@ class Tally:
 
     @property
     def verdict(self) -> Verdict:
-        """REACHED with enough votes for; IMPOSSIBLE when all still silent would not be enough."""
-        if votes_of(self._votes, self.yes) >= self._needed:
+        """REACHED with a quorum for; IMPOSSIBLE when all still silent would not complete one."""
+        if self._quorum.is_met_by(self.yes):
             return Verdict.REACHED
-        if votes_of(self._votes, self._votes.keys() - self.no) < self._needed:
+        if not self._quorum.is_met_by(self._replicas - self.no):
             return Verdict.IMPOSSIBLE
         return Verdict.PENDING
-
-
-def votes_of(votes: Mapping[str, int], replicas: set[str] | frozenset[str]) -> int:
-    """The votes of `replicas` together."""
-    return sum(votes[replica] for replica in replicas)

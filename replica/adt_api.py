@@ -5,7 +5,7 @@ canonical text that they are stored in: answers are put together from it, not pa
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Final, Protocol
 
 import msgspec
@@ -75,15 +75,15 @@ class FrontEnd(Protocol):
 class Operations:
     """Runs the operations of one application, whose front end lives as long as its event loop."""
 
-    def __init__(self, limits: Limits, lost: str | None) -> None:
+    def __init__(self, limits: Limits, lost: Callable[[], str | None]) -> None:
         self.limits: Final = limits
         self._lost: Final = lost
         self.front_end: FrontEnd | None = None
 
     async def run(self, operation: Operation, deadline_s: float | None, wait_s: float = 0.0) -> Any:
         """The result of `operation`. Raises Refusal when it has none."""
-        if self._lost is not None:
-            raise Refusal("store-lost", self._lost)
+        if (lost := self._lost()) is not None:
+            raise Refusal("store-lost", lost)
         if self.front_end is None:
             raise Refusal("unavailable", "the replica is starting", definite=True)
         deadline_s = self._deadline(deadline_s, wait_s)

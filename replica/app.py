@@ -22,10 +22,12 @@ from quorate.api_specs.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX, Problem, 
 from quorate.replica import adt_models as models
 from quorate.replica import protocol_api
 from quorate.replica.adt_api import FrontEnd, Operations, add_adt_endpoints
+from quorate.replica.embedded import to_others
 from quorate.replica.gate import Gate
 from quorate.replica.janitor import Janitor
 from quorate.replica.member import Member
 from quorate.replica.responses import Refusal, problem_of, problem_response
+from quorate.replica.watch import Watch
 
 API_VERSION: Final = "1.0"
 _ERRORS_SHOWN: Final = 5
@@ -38,17 +40,20 @@ Connect = Callable[[Member], FrontEnd]
 def create_app(member: Member, connect: Connect, token: str | None = None) -> FastAPI:
     """The application that answers for `member`; its lifespan runs the front end and the janitor, and closes both and
     the member."""
-    operations = Operations(member.document.limits, member.folder.lost)
+    operations = Operations(member.document.limits, lambda: member.lost)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         operations.front_end = front_end = connect(member)
+        watch = Watch(member, to_others(member, token))
+        watch.start()
         janitor = Janitor(member, front_end)
         janitor.start()
         try:
             yield
         finally:
             await janitor.stop()
+            await watch.stop()
             await front_end.aclose()
             await asyncio.to_thread(member.close)
 
@@ -66,6 +71,10 @@ def create_app(member: Member, connect: Connect, token: str | None = None) -> Fa
         Route(
             protocol_api.PATH, protocol_api.batch_endpoint(member), methods=["POST"], include_in_schema=False
         )
+    )
+    endpoint = protocol_api.announcement_endpoint(member)
+    app.router.routes.append(
+        Route(protocol_api.ANNOUNCEMENT_PATH, endpoint, methods=["POST"], include_in_schema=False)
     )
     add_adt_endpoints(app.router, operations)
     _add_service_endpoints(app.router, member)
@@ -91,8 +100,10 @@ def _add_service_endpoints(router: APIRouter, member: Member) -> None:
     @router.get("/v1/health/ready", response_model=models.Health, operation_id="ready", tags=["service"])
     async def ready() -> dict[str, str]:
         """Answers 200 when the replica can vote, else 503 with the reasons."""
-        if member.folder.lost is not None:
-            raise Refusal("store-lost", member.folder.lost)
+        if member.lost is not None:
+            raise Refusal("store-lost", member.lost)
+        if not member.is_vouched_for:
+            raise Refusal("starting", "; ".join(member.why_not_ready()))
         if reasons := member.why_not_ready():
             raise Refusal("storage-failed", "; ".join(reasons))
         return {"status": "ready"}

@@ -1,8 +1,6 @@
-"""One SQLite file, its tables and its statements, through SQLAlchemy Core.
+"""One open SQLite file, through SQLAlchemy Core: transactions, pragmas, errors.
 
-Owns everything SQL: no other module knows tables, pragmas or the errors of a driver. Must not know what a row means.
-Statements are built with Core and compiled once, at import; running one costs little more than the driver itself,
-which matters because every request of every client passes here.
+Owns the connection: no other module knows pragmas or the errors of a driver. Must not know what a row means.
 """
 
 import contextlib
@@ -12,33 +10,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import (
-    BindParameter,
-    Column,
-    Connection,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    bindparam,
-    create_engine,
-    delete,
-    event,
-    func,
-    insert,
-    literal_column,
-    select,
-    update,
-)
-from sqlalchemy.dialects import sqlite
+from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.schema import CreateIndex, CreateTable
-from sqlalchemy.sql import Executable
 
-SCHEMA_VERSION: Final = 1
+from quorate.replica.statements import METADATA, ROWS_BY_ARRIVAL
+
 BUSY_TIMEOUT_S: Final = 5
 WAL_BYTES_MAX: Final = 16 * 1024 * 1024
 """What a write-ahead log is cut back to after a checkpoint."""
@@ -60,211 +38,6 @@ class StorageFailed(Exception):
     def __init__(self, detail: str, *, passing: bool = False) -> None:
         super().__init__(detail)
         self.passing: Final = passing
-
-
-_METADATA = MetaData()
-
-# SQLite compares TEXT byte by byte (BINARY) unless told otherwise, which is how timestamps sort.
-OBJECTS = Table(
-    "objects",
-    _METADATA,
-    Column("id", Integer, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
-    Column("state", LargeBinary, nullable=False),
-)
-ROWS = Table(
-    "rows",
-    _METADATA,
-    Column("object", Integer, primary_key=True),
-    Column("t", Text, primary_key=True),
-    Column("arrival", Integer, nullable=False),
-    Column("id", Text, nullable=False),
-    Column("value", Text),
-    Column("complete", Integer, nullable=False, server_default="0"),
-    sqlite_with_rowid=False,
-)
-_ROWS_BY_ARRIVAL = Index("rows_by_arrival", ROWS.c.object, ROWS.c.arrival)
-EVENTS = Table(
-    "events",
-    _METADATA,
-    Column("object", Integer, primary_key=True),
-    Column("t", Text, primary_key=True),
-    Column("event", Text, nullable=False),
-    sqlite_with_rowid=False,
-)
-# One row: what changes with nearly every transaction.
-COUNTERS = Table(
-    "counters",
-    _METADATA,
-    Column("id", Integer, primary_key=True),
-    Column("arrival", Integer, nullable=False),
-    Column("clock", Text, nullable=False),
-    Column("floor", Text, nullable=False),
-)
-META = Table(
-    "meta",
-    _METADATA,
-    Column("name", Text, primary_key=True),
-    Column("value", Text, nullable=False),
-)
-
-
-def _sql(statement: Executable, *names: str) -> str:
-    """`statement` as SQL text whose question marks take parameters in the order of `names`."""
-    compiled = statement.compile(dialect=sqlite.dialect(paramstyle="qmark"))  # type: ignore[attr-defined]
-    assert tuple(compiled.positiontup) == names, f"{compiled}: {compiled.positiontup}"
-    return str(compiled)
-
-
-def _integer(name: str) -> BindParameter[int]:
-    return bindparam(name, type_=Integer)
-
-
-def _text(name: str) -> BindParameter[str]:
-    return bindparam(name, type_=Text)
-
-
-_ZERO = literal_column("0", Integer)
-_ONE = literal_column("1", Integer)
-_row = (ROWS.c.t, ROWS.c.id, ROWS.c.value, ROWS.c.complete)
-_is_object = ROWS.c.object == _integer("object")
-_is_listed = ROWS.c.t.in_(select(func.json_each(_text("list")).table_valued("value").c.value))
-_upsert = sqlite.insert(OBJECTS)
-
-GET_COUNTERS: Final = _sql(select(COUNTERS.c.arrival, COUNTERS.c.clock, COUNTERS.c.floor))
-PUT_COUNTERS: Final = _sql(
-    update(COUNTERS).values(arrival=_integer("rows"), clock=_text("highest"), floor=_text("least")),
-    "rows",
-    "highest",
-    "least",
-)
-NEW_COUNTERS: Final = _sql(insert(COUNTERS), "id", "arrival", "clock", "floor")
-GET_META: Final = _sql(select(META.c.name, META.c.value))
-PUT_META: Final = _sql(insert(META), "name", "value")
-COUNT_OBJECTS: Final = _sql(select(func.count()).select_from(OBJECTS))
-LAST_OBJECT: Final = _sql(select(func.coalesce(func.max(OBJECTS.c.id), _ZERO)))
-GET_OBJECT: Final = _sql(
-    select(
-        OBJECTS.c.id,
-        OBJECTS.c.state,
-        select(func.max(ROWS.c.t)).where(ROWS.c.object == OBJECTS.c.id).scalar_subquery(),
-    ).where(OBJECTS.c.name == _text("name")),
-    "name",
-)
-PUT_OBJECT: Final = _sql(
-    _upsert.on_conflict_do_update(index_elements=["id"], set_={"state": _upsert.excluded.state}),
-    "id",
-    "name",
-    "state",
-)
-DELETE_OBJECT: Final = _sql(delete(OBJECTS).where(OBJECTS.c.id == _integer("object")), "object")
-DELETE_LOG: Final = _sql(delete(ROWS).where(_is_object), "object")
-DELETE_EVENTS: Final = _sql(delete(EVENTS).where(EVENTS.c.object == _integer("object")), "object")
-NAMES: Final = _sql(
-    select(OBJECTS.c.name)
-    .where(OBJECTS.c.name > _text("after"), OBJECTS.c.name >= _text("prefix"), OBJECTS.c.name < _text("end"))
-    .order_by(OBJECTS.c.name)
-    .limit(_integer("limit"))
-    .offset(_ZERO),
-    "after",
-    "prefix",
-    "end",
-    "limit",
-)
-STATES: Final = _sql(
-    select(OBJECTS.c.id, OBJECTS.c.name, OBJECTS.c.state)
-    .where(OBJECTS.c.id > _integer("after"))
-    .order_by(OBJECTS.c.id)
-    .limit(_integer("limit"))
-    .offset(_ZERO),
-    "after",
-    "limit",
-)
-PUT_ROW: Final = _sql(
-    insert(ROWS).values(
-        {name: bindparam(f"new_{name}") for name in ("object", "t", "arrival", "id", "value")}
-    ),
-    *(f"new_{name}" for name in ("object", "t", "arrival", "id", "value")),
-)
-MARK_COMPLETE: Final = _sql(
-    update(ROWS).values(complete=_ONE).where(_is_object, ROWS.c.t == _text("at"), ROWS.c.complete == _ZERO),
-    "object",
-    "at",
-)
-STORED: Final = _sql(select(ROWS.c.t).where(_is_object, _is_listed), "object", "list")
-WANTED: Final = _sql(select(*_row).where(_is_object, _is_listed), "object", "list")
-ARRIVALS: Final = _sql(
-    select(ROWS.c.arrival, *_row)
-    .where(_is_object, ROWS.c.arrival > _integer("since"))
-    # The plus keeps SQLite from walking the range of timestamps, which may be the whole log.
-    .where(literal_column("+rows.t", Text) > _text("after"), literal_column("+rows.t", Text) <= _text("upto"))
-    .order_by(ROWS.c.arrival)
-    .limit(_integer("limit"))
-    .offset(_ZERO),
-    "object",
-    "since",
-    "after",
-    "upto",
-    "limit",
-)
-ABOVE: Final = _sql(
-    select(*_row)
-    .where(_is_object, ROWS.c.t > _text("after"))
-    .order_by(ROWS.c.t)
-    .limit(_integer("limit"))
-    .offset(_ZERO),
-    "object",
-    "after",
-    "limit",
-)
-NTH: Final = _sql(
-    select(ROWS.c.t)
-    .where(_is_object, ROWS.c.t > _text("after"))
-    .order_by(ROWS.c.t)
-    .limit(_ONE)
-    .offset(_integer("skipped")),
-    "object",
-    "after",
-    "skipped",
-)
-NEWEST: Final = _sql(
-    select(*_row)
-    .where(_is_object, ROWS.c.t > _text("after"))
-    .order_by(ROWS.c.t.desc())
-    .limit(_integer("limit"))
-    .offset(_ZERO),
-    "object",
-    "after",
-    "limit",
-)
-LAST_ABOVE: Final = _sql(
-    select(func.max(ROWS.c.t)).where(_is_object, ROWS.c.t > _text("after")), "object", "after"
-)
-BELOW: Final = _sql(select(func.max(ROWS.c.t)).where(_is_object, ROWS.c.t < _text("upto")), "object", "upto")
-# What is deleted at a time: the oldest rows up to a limit.
-NTH_UPTO: Final = _sql(
-    select(ROWS.c.t)
-    .where(_is_object, ROWS.c.t <= _text("upto"))
-    .order_by(ROWS.c.t)
-    .limit(_ONE)
-    .offset(_integer("skipped")),
-    "object",
-    "upto",
-    "skipped",
-)
-DELETE_UPTO: Final = _sql(delete(ROWS).where(_is_object, ROWS.c.t <= _text("upto")), "object", "upto")
-PUT_EVENT: Final = _sql(
-    insert(EVENTS)
-    .prefix_with("OR REPLACE")
-    .values({name: bindparam(f"new_{name}") for name in ("object", "t", "event")}),
-    "new_object",
-    "new_t",
-    "new_event",
-)
-GET_EVENTS: Final = _sql(
-    select(EVENTS.c.t, EVENTS.c.event).where(EVENTS.c.object == _integer("object")).order_by(EVENTS.c.t),
-    "object",
-)
 
 
 @contextlib.contextmanager
@@ -304,9 +77,16 @@ class Database:
     def create_tables(self) -> None:
         """Make the tables of an empty file; part of the transaction at hand."""
         with _mapped():
-            for table in _METADATA.sorted_tables:
+            for table in METADATA.sorted_tables:
                 self._connection.execute(CreateTable(table))
-            self._connection.execute(CreateIndex(_ROWS_BY_ARRIVAL))
+            self._connection.execute(CreateIndex(ROWS_BY_ARRIVAL))
+        self._wrote = True
+
+    def add_missing_tables(self) -> None:
+        """Add the tables that an older schema lacks; part of the transaction at hand."""
+        with _mapped():
+            for table in METADATA.sorted_tables:
+                self._connection.execute(CreateTable(table, if_not_exists=True))
         self._wrote = True
 
     def all(self, sql: str, parameters: tuple[Any, ...] = ()) -> Sequence[Any]:

@@ -13,7 +13,7 @@ from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.http_transport import HttpTransport
 from quorate.client_sdk.ports import Transport
 from quorate.replica.committer import Overloaded
-from quorate.replica.member import Member, StoreLost
+from quorate.replica.member import Member, Starting, StoreLost
 from quorate.replica.store import StorageFailed
 
 
@@ -33,7 +33,7 @@ class EmbeddedTransport:
                 return await self._member.answer(batch.requests)
         except TimeoutError:
             return Unanswered(f"{replica}: no answer in time")
-        except (StoreLost, Overloaded) as error:
+        except (StoreLost, Starting, Overloaded) as error:
             return Unanswered(f"{replica}: {error}", definite=True)
         except StorageFailed as error:
             return Unanswered(f"{replica}: {error}")
@@ -46,11 +46,16 @@ class EmbeddedTransport:
 def embedded_front_end(member: Member, token: str | None) -> Driver:
     """A front end for `member`, on the running event loop. The replicas of a cluster share one token."""
     document = member.document
-    others = HttpTransport(document.urls, token=token, body_bytes_max=document.limits.body_bytes_max)
     return Driver(
         document,
-        transport=EmbeddedTransport(member, others),
+        transport=EmbeddedTransport(member, to_others(member, token)),
         site=new_site(),
         seed=secrets.randbits(63),
         own=member.id,
     )
+
+
+def to_others(member: Member, token: str | None) -> HttpTransport:
+    """HTTP to the other replicas, from the running event loop."""
+    document = member.document
+    return HttpTransport(document.urls, token=token, body_bytes_max=document.limits.body_bytes_max)

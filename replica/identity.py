@@ -16,8 +16,9 @@ import msgspec
 from msgspec import Struct
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.replica import database
-from quorate.replica.database import SCHEMA_VERSION, Database, StorageFailed, make_private
+from quorate.replica import statements
+from quorate.replica.database import Database, StorageFailed, make_private
+from quorate.replica.statements import SCHEMA_VERSION
 from quorate.timestamps.timestamp import ZERO
 
 DATABASE_FILE: Final = "replica.sqlite3"
@@ -144,6 +145,8 @@ def _opened(path: Path, lock: int, document: ClusterDocument, replica: ReplicaIn
     try:
         identity = _identity_in(opened, path)
         _check(path, identity, document, replica)
+        if identity.schema < SCHEMA_VERSION:
+            identity = _upgraded(opened, identity)
         if written != identity:
             if written is not None and written.store != identity.store:
                 raise FolderRefused(f"{path}: {IDENTITY_FILE} and {DATABASE_FILE} are of different stores")
@@ -193,8 +196,8 @@ def _create(path: Path, identity: Identity) -> Database:
 def _create_tables(opened: Database, identity: Identity) -> None:
     opened.create_tables()
     names = identity.__struct_fields__
-    opened.write(database.PUT_META, *((name, str(getattr(identity, name))) for name in names))
-    opened.write(database.NEW_COUNTERS, (1, 0, ZERO, ZERO))
+    opened.write(statements.PUT_META, *((name, str(getattr(identity, name))) for name in names))
+    opened.write(statements.NEW_COUNTERS, (1, 0, ZERO, ZERO))
     opened.commit()
 
 
@@ -221,9 +224,17 @@ def _open_database(file: Path) -> Database | None:
 _DAMAGED: Final = "Do not delete it: this replica's promises are in it. Repair the disk, or stop all replicas and use `quorate replace`"
 
 
+def _upgraded(opened: Database, identity: Identity) -> Identity:
+    """Bring the tables to this release's schema, all or nothing."""
+    opened.add_missing_tables()
+    opened.write(statements.SET_META, (str(SCHEMA_VERSION), "schema"))
+    opened.commit()
+    return msgspec.structs.replace(identity, schema=SCHEMA_VERSION)
+
+
 def _identity_in(opened: Database, path: Path) -> Identity:
     try:
-        meta = dict(opened.all(database.GET_META))
+        meta = dict(opened.all(statements.GET_META))
         opened.commit()
         return msgspec.convert(meta, Identity, strict=False)
     except (StorageFailed, msgspec.ValidationError):

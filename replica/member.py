@@ -10,11 +10,12 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.messages import BatchReply, Reply, Request, Scan
+from quorate.api_specs.messages import Announcement, BatchReply, Reply, Request, Scan, Testimony
 from quorate.replica.committer import Committer
 from quorate.replica.identity import Folder
 from quorate.replica.machine import Bounds, handle
 from quorate.replica.store import Store
+from quorate.replica.witness import contradiction, seen
 from quorate.timestamps.timestamp import Timestamp
 
 _log = logging.getLogger(__name__)
@@ -24,6 +25,10 @@ NAMES_CACHED: Final = 10_000
 
 class StoreLost(Exception):
     """The replica has voted before from a store that it no longer has; it must not vote."""
+
+
+class Starting(Exception):
+    """The replica has not yet asked the others whether its store is the newest that they saw; nothing was done."""
 
 
 class Vitals(NamedTuple):
@@ -51,6 +56,10 @@ class Member:
         self.wall_us: Final = wall_us
         self._bounds: Final = Bounds.of(document)
         self._keeps_events: Final = lru_cache(NAMES_CACHED)(lambda name: not document.rule_of(name).collect)
+        self.lost: str | None = folder.lost
+        """Why this replica must not vote; None when nothing speaks against it."""
+        self.is_vouched_for = len(document.replicas) == 1
+        """Whether the other replicas, if any, were asked about its store; before, it does not vote."""
         self._committer: Committer | None = None
         if folder.database is not None:
             self._committer = Committer(Store(folder.database))
@@ -59,14 +68,16 @@ class Member:
     async def answer(self, requests: Sequence[Request]) -> BatchReply:
         """The reply to checked requests, once all it promises is on disk.
 
-        Raises StoreLost, Overloaded (nothing was done) or StorageFailed (not known).
+        Raises StoreLost, Starting, Overloaded (nothing was done) or StorageFailed (not known).
         """
+        if not self.is_vouched_for and self.lost is None:
+            raise Starting("the replica asks the others how far they saw its store; it votes in a moment")
         return await self.run(lambda store: self._handle(store, requests), weight=len(requests))
 
     async def run(self, work: Callable[[Store], _Result], weight: int = 1) -> _Result:
         """What `work` returns, in a transaction on the store. Raises as `answer` does."""
-        if self._committer is None:
-            raise StoreLost(self.folder.lost)
+        if self._committer is None or self.lost is not None:
+            raise StoreLost(self.lost)
         return await self._committer.submit(work, weight)
 
     def _handle(self, store: Store, requests: Sequence[Request]) -> BatchReply:
@@ -80,6 +91,34 @@ class Member:
             replies.append(reply)
         return BatchReply(self.id, self.folder.incarnation, store.clock, self.wall_us(), tuple(replies))
 
+    async def testify(self, announcement: Announcement) -> Testimony:
+        """What was known of the sender's store; from now on, what it says as well. A replica that does not vote may
+        still testify, if it has a store at all. Raises as `run` does."""
+        if self._committer is None:
+            raise StoreLost(self.lost)
+
+        def work(store: Store) -> Testimony:
+            known = store.witness(announcement.replica)
+            if (now := seen(known, announcement)) != known:
+                store.put_witness(announcement.replica, now)
+            return Testimony() if known is None else Testimony(known.store, known.clock)
+
+        return await self._committer.submit(work)
+
+    async def announcement(self) -> Announcement:
+        """How far this replica's store has come, as is on disk."""
+        clock = await self.run(lambda store: store.clock)
+        store = self.folder.identity.store
+        is_named = any(each.id == self.id and each.store for each in self.document.replicas)
+        return Announcement(self.document.hash, self.id, store, clock, is_named)
+
+    async def hear(self, witness: str, testimony: Testimony) -> None:
+        """Take what replica `witness` answered to an announcement: this one stops voting when it contradicts its store."""
+        now = await self.announcement()
+        if (sentence := contradiction(now, witness, testimony)) is not None:
+            self.lost = sentence
+            _log.error("%s", sentence)
+
     async def vitals(self) -> Vitals | None:
         """Figures of the store; None without one."""
         if self._committer is None:
@@ -88,7 +127,10 @@ class Member:
 
     def why_not_ready(self) -> list[str]:
         """The reasons why this replica cannot vote now; empty when it can."""
-        reasons = [self.folder.lost, None if self._committer is None else self._committer.problem]
+        asking = (
+            None if self.is_vouched_for else "it still asks the other replicas how far they saw its store"
+        )
+        reasons = [self.lost or asking, None if self._committer is None else self._committer.problem]
         return [reason for reason in reasons if reason is not None]
 
     def close(self) -> None:

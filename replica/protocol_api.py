@@ -11,12 +11,13 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from quorate.api_specs.checking import check_batch
-from quorate.api_specs.messages import Batch, BatchReply, Refused
+from quorate.api_specs.checking import check_announcement, check_batch
+from quorate.api_specs.messages import Announcement, Batch, BatchReply, Refused, Testimony
 from quorate.replica.member import Member
 from quorate.replica.responses import Refusal
 
 PATH: Final = "/replica/v1/batch"
+ANNOUNCEMENT_PATH: Final = "/replica/v1/announcement"
 JSON: Final = "application/json"
 MSGPACK: Final = "application/msgpack"
 
@@ -36,12 +37,7 @@ def batch_endpoint(member: Member) -> Callable[[Request], Awaitable[Response]]:
     async def answer_batch(request: Request) -> Response:
         media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
         batch = _decoded(await request.body(), media_type)
-        expected = member.document.hash
-        if batch.cluster != expected:
-            raise Refusal(
-                "wrong-cluster",
-                f"the sender's cluster document has hash {_shown(batch.cluster)}, this replica's has {expected}",
-            )
+        _check_cluster(batch.cluster, member)
         check_batch(batch, member.document.limits)
         reply = await member.answer(batch.requests)
         _raise_if_all_refused(reply)
@@ -49,6 +45,29 @@ def batch_endpoint(member: Member) -> Callable[[Request], Awaitable[Response]]:
         return Response(_ENCODE[answer_type](reply), media_type=answer_type)
 
     return answer_batch
+
+
+def announcement_endpoint(member: Member) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint at which other replicas announce themselves to `member`."""
+
+    async def answer_announcement(request: Request) -> Response:
+        try:
+            announcement = msgspec.json.decode(await request.body(), type=Announcement)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise Refusal("malformed", str(error)) from None
+        _check_cluster(announcement.cluster, member)
+        check_announcement(announcement, [each for each in member.document.urls if each != member.id])
+        return Response(msgspec.json.encode(await member.testify(announcement)), media_type=JSON)
+
+    return answer_announcement
+
+
+def _check_cluster(given: str, member: Member) -> None:
+    if given != (expected := member.document.hash):
+        raise Refusal(
+            "wrong-cluster",
+            f"the sender's cluster document has hash {_shown(given)}, this replica's has {expected}",
+        )
 
 
 def _raise_if_all_refused(reply: BatchReply) -> None:
@@ -81,8 +100,8 @@ def _answer_type(accept: str, given: str) -> str:
 
 def describe(document: dict[str, Any], errors: dict[str, Any]) -> None:
     """Add the protocol to an OpenAPI document."""
-    (batch, reply), components = msgspec.json.schema_components(
-        (Batch, BatchReply), ref_template="#/components/schemas/{name}"
+    (batch, reply, announcement, testimony), components = msgspec.json.schema_components(
+        (Batch, BatchReply, Announcement, Testimony), ref_template="#/components/schemas/{name}"
     )
     document["components"].setdefault("schemas", {}).update(components)
     document["paths"][PATH] = {
@@ -100,6 +119,23 @@ def describe(document: dict[str, Any], errors: dict[str, Any]) -> None:
                 "200": {
                     "description": "One reply per request, in order; if all were refused, a problem instead",
                     "content": {media_type: {"schema": reply} for media_type in (JSON, MSGPACK)},
+                },
+                **errors,
+            },
+        }
+    }
+    document["paths"][ANNOUNCEMENT_PATH] = {
+        "post": {
+            "tags": ["replica protocol"],
+            "summary": "Bear witness to another replica's store",
+            "description": "For replicas among themselves: the sender learns how far its store was seen to come, so that "
+            "one that was rolled back or swapped does not vote.",
+            "operationId": "announce",
+            "requestBody": {"required": True, "content": {JSON: {"schema": announcement}}},
+            "responses": {
+                "200": {
+                    "description": "What was known before; empty when nothing was",
+                    "content": {JSON: {"schema": testimony}},
                 },
                 **errors,
             },

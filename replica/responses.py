@@ -17,7 +17,7 @@ from quorate.api_specs.values import BadValue
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.errors import Closed
 from quorate.replica.committer import Overloaded
-from quorate.replica.member import StoreLost
+from quorate.replica.member import Starting, StoreLost
 from quorate.replica.store import StorageFailed
 
 RETRY_AFTER_S: Final = 1
@@ -30,6 +30,7 @@ _NAMES: Final[Mapping[type[Exception], str]] = {
     Overloaded: "overloaded",
     StorageFailed: "storage-failed",
     StoreLost: "store-lost",
+    Starting: "starting",
 }
 _REASONS: Final[Mapping[str, str]] = {
     "unavailable": "unavailable",
@@ -51,7 +52,7 @@ def problem_response(document: Problem, headers: Mapping[str, str] | None = None
     all_headers = dict(headers or {})
     if document.status == 401:
         all_headers["WWW-Authenticate"] = "Bearer"
-    if document.name == "overloaded":
+    if document.name in ("overloaded", "starting"):
         all_headers["Retry-After"] = str(RETRY_AFTER_S)
     return Response(
         msgspec.json.encode(document), document.status, headers=all_headers, media_type=MEDIA_TYPE

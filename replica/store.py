@@ -13,9 +13,10 @@ import msgspec
 from quorate.adts.catalogue import adt_of
 from quorate.adts.log import Entry
 from quorate.api_specs.messages import Row
-from quorate.replica import database
+from quorate.replica import statements
 from quorate.replica.database import Database, StorageFailed
 from quorate.replica.ports import Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.witness import Witness
 from quorate.timestamps.ballot import turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
@@ -79,8 +80,8 @@ class Store:
         self._load_counters()
 
     def _load_counters(self) -> None:
-        self._arrival, self._clock, self._floor = self._database.one(database.GET_COUNTERS)
-        (self._last_number,) = self._database.one(database.LAST_OBJECT)
+        self._arrival, self._clock, self._floor = self._database.one(statements.GET_COUNTERS)
+        (self._last_number,) = self._database.one(statements.LAST_OBJECT)
         self._counters = (self._arrival, self._clock, self._floor)
         self._database.commit()
 
@@ -88,6 +89,19 @@ class Store:
     def clock(self) -> Timestamp:
         """At or above every timestamp in the store."""
         return Timestamp(self._clock)
+
+    # What was seen of other replicas' stores; at most as many as the cluster document has replicas.
+
+    def witness(self, replica: str) -> Witness | None:
+        """The other replica's store as it was last seen."""
+        found = {
+            name: Witness(store, clock) for name, store, clock in self._database.all(statements.GET_WITNESSES)
+        }
+        return found.get(replica)
+
+    def put_witness(self, replica: str, seen: Witness) -> None:
+        """Remember what was seen of another replica's store, as part of the transaction."""
+        self._database.write(statements.PUT_WITNESS, (replica, seen.store, seen.clock))
 
     # Reads (`Log`)
 
@@ -105,7 +119,7 @@ class Store:
         found = here.recent.intersection(timestamps)
         old = [timestamp for timestamp in timestamps if timestamp <= here.recent_above]
         if old:
-            found.update(row[0] for row in self._ask(database.STORED, here, _listed(old)))
+            found.update(row[0] for row in self._ask(statements.STORED, here, _listed(old)))
         return found
 
     def arrivals(
@@ -114,7 +128,7 @@ class Store:
         """See `Log`."""
         if since >= self._arrival:
             return []
-        found = self._ask(database.ARRIVALS, self._object(name), since, after, upto, limit)
+        found = self._ask(statements.ARRIVALS, self._object(name), since, after, upto, limit)
         return [(arrival, _row(*row)) for arrival, *row in found]
 
     def rows(self, name: str, after: Timestamp, limit: int) -> list[Row]:
@@ -122,11 +136,11 @@ class Store:
         here = self._object(name)
         if after >= here.recent_above and not any(timestamp > after for timestamp in here.recent):
             return []
-        return [_row(*row) for row in self._ask(database.ABOVE, here, after, limit)]
+        return [_row(*row) for row in self._ask(statements.ABOVE, here, after, limit)]
 
     def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
         """See `Log`."""
-        found = self._ask(database.NEWEST, self._object(name), after, limit)
+        found = self._ask(statements.NEWEST, self._object(name), after, limit)
         return [_row(*row) for row in reversed(found)]
 
     def nth(self, name: str, after: Timestamp, n: int) -> Timestamp | None:
@@ -135,7 +149,7 @@ class Store:
         if after >= here.recent_above:
             above = sorted(timestamp for timestamp in here.recent if timestamp > after)
             return above[min(n, len(above)) - 1] if above else None
-        found = self._ask(database.NTH, here, after, n - 1) or self._ask(database.LAST_ABOVE, here, after)
+        found = self._ask(statements.NTH, here, after, n - 1) or self._ask(statements.LAST_ABOVE, here, after)
         return None if found[0][0] is None else Timestamp(found[0][0])
 
     def below(self, name: str, timestamp: Timestamp) -> Timestamp | None:
@@ -144,12 +158,12 @@ class Store:
         recent = max((known for known in here.recent if known < timestamp), default=None)
         if recent is not None or here.recent_above == ZERO:
             return recent
-        found = self._ask(database.BELOW, here, timestamp)[0][0]
+        found = self._ask(statements.BELOW, here, timestamp)[0][0]
         return None if found is None else Timestamp(found)
 
     def wanted(self, name: str, timestamps: Sequence[Timestamp]) -> list[Row]:
         """See `Log`."""
-        found = self._ask(database.WANTED, self._object(name), _listed(timestamps))
+        found = self._ask(statements.WANTED, self._object(name), _listed(timestamps))
         return [_row(*row) for row in found]
 
     def arrival(self) -> int:
@@ -158,23 +172,23 @@ class Store:
 
     def events(self, name: str) -> list[tuple[Timestamp, str]]:
         """See `Log`."""
-        return [(Timestamp(t), event) for t, event in self._ask(database.GET_EVENTS, self._object(name))]
+        return [(Timestamp(t), event) for t, event in self._ask(statements.GET_EVENTS, self._object(name))]
 
     def names(self, prefix: str, after: str, limit: int) -> list[str]:
         """See `Log`."""
         self._flush()
         end = prefix + "\U0010ffff"
-        return [name for (name,) in self._database.all(database.NAMES, (after, prefix, end, limit))]
+        return [name for (name,) in self._database.all(statements.NAMES, (after, prefix, end, limit))]
 
     def count(self) -> int:
         """The number of objects."""
         self._flush()
-        return int(self._database.one(database.COUNT_OBJECTS)[0])
+        return int(self._database.one(statements.COUNT_OBJECTS)[0])
 
     def states(self, after: int, limit: int) -> list[tuple[int, ObjectState]]:
         """Objects numbered above `after`, in that order; the numbers mean nothing else."""
         self._flush()
-        found = self._database.all(database.STATES, (after, limit))
+        found = self._database.all(statements.STATES, (after, limit))
         return [(number, _decode(blob)) for number, _, blob in found]
 
     def _object(self, name: str) -> _Object:
@@ -182,7 +196,7 @@ class Store:
         if here is not None:
             self._objects.move_to_end(name)
             return here
-        found = self._database.one(database.GET_OBJECT, (name,))
+        found = self._database.one(statements.GET_OBJECT, (name,))
         here = (
             _Object(0, None, ZERO)
             if found is None
@@ -229,7 +243,7 @@ class Store:
                 case PutEvent():
                     here = self._numbered(effect.name)
                     self._note(effect.t)
-                    self._database.write(database.PUT_EVENT, (here.number, effect.t, effect.event))
+                    self._database.write(statements.PUT_EVENT, (here.number, effect.t, effect.event))
                 case Forget():
                     self._forget(effect)
 
@@ -273,7 +287,7 @@ class Store:
     def _forget(self, effect: Forget) -> None:
         self._flush()
         number = self._object(effect.name).number
-        for sql in (database.DELETE_OBJECT, database.DELETE_LOG, database.DELETE_EVENTS):
+        for sql in (statements.DELETE_OBJECT, statements.DELETE_LOG, statements.DELETE_EVENTS):
             self._database.write(sql, (number,))
         self._recent_cached -= len(self._objects.pop(effect.name).recent)
         self.raise_floor(effect.floor)
@@ -285,17 +299,17 @@ class Store:
 
     def _flush_rows(self) -> None:
         if self._rows:
-            self._database.write(database.PUT_ROW, *self._rows)
+            self._database.write(statements.PUT_ROW, *self._rows)
             self._rows = []
         if self._marks:
-            self._database.write(database.MARK_COMPLETE, *self._marks)
+            self._database.write(statements.MARK_COMPLETE, *self._marks)
             self._marks = {}
 
     def _flush(self) -> None:
         self._flush_rows()
         if self._states:
             changed = [(here.number, name, _encode(here.state)) for name, here in self._states.items()]
-            self._database.write(database.PUT_OBJECT, *changed)
+            self._database.write(statements.PUT_OBJECT, *changed)
             self._states = {}
 
     def delete_upto(self, name: str, upto: Timestamp, limit: int) -> tuple[int, bool]:
@@ -303,9 +317,9 @@ class Store:
         here = self._object(name)
         if here.number == 0:
             return 0, False
-        cut = self._ask(database.NTH_UPTO, here, upto, limit - 1)
+        cut = self._ask(statements.NTH_UPTO, here, upto, limit - 1)
         last = Timestamp(cut[0][0]) if cut else upto
-        deleted = self._database.write(database.DELETE_UPTO, (here.number, last))
+        deleted = self._database.write(statements.DELETE_UPTO, (here.number, last))
         before = len(here.recent)
         here.drop(last)
         self._recent_cached += len(here.recent) - before
@@ -318,7 +332,7 @@ class Store:
         self._flush()
         counters = (self._arrival, self._clock, self._floor)
         if counters != self._counters:
-            self._database.write(database.PUT_COUNTERS, counters)
+            self._database.write(statements.PUT_COUNTERS, counters)
         self._database.commit()
         self._counters = counters
         for noted, passed_on in ((self._collected, self.collected), (self._deleted, self.deleted)):
@@ -354,7 +368,7 @@ class Store:
         self._database.close()
 
 
-_NO_ROWS: Final = {database.LAST_ABOVE: ((None,),), database.BELOW: ((None,),)}
+_NO_ROWS: Final = {statements.LAST_ABOVE: ((None,),), statements.BELOW: ((None,),)}
 """The answers about an object without a log, where they are not simply empty."""
 
 

@@ -30,9 +30,8 @@ from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 TURN = make(1000, 0, "f")
 CONTEXT = Context(
     ballot=make_ballot(TURN, 1),
-    blind_final=2,
     take_bytes_max=1000,
-    is_complete=lambda found, final: found.complete or len(found.holders) >= final,
+    is_complete=lambda found: found.complete or len(found.holders) >= 2,
     recent_max=2,
     forget_before=ZERO,
 )
@@ -137,35 +136,35 @@ def test_ambiguous_ids_go_when_old_unless_a_log_still_shows_the_entry() -> None:
     assert plan.summary.ambiguous == ((at(2), at(2)),)
 
 
-def fate(summary: Summary, *, votes: int, us: int = 5) -> tuple[Fate, Summary]:
-    plan = queue_plan(summary, {}, Recover(entry(us), votes))
+def fate(summary: Summary, *, may_be_complete: bool, us: int = 5) -> tuple[Fate, Summary]:
+    plan = queue_plan(summary, {}, Recover(entry(us), may_be_complete))
     return plan.results[0][0], plan.summary
 
 
 def test_an_entry_above_the_horizon_is_adopted() -> None:
-    assert fate(NOTHING, votes=1) == (Fate.IN_FORCE, replace(NOTHING, adopted=(entry(5),)))
+    assert fate(NOTHING, may_be_complete=False) == (Fate.IN_FORCE, replace(NOTHING, adopted=(entry(5),)))
 
 
 def test_an_entry_that_was_taken_took_effect() -> None:
     summary = Summary(horizon=at(9), ambiguous=((at(5), at(5)),))
-    assert fate(summary, votes=0) == (Fate.IN_FORCE, summary)
+    assert fate(summary, may_be_complete=False) == (Fate.IN_FORCE, summary)
     adopted = Summary(horizon=at(9), adopted=(entry(5),))
-    assert fate(adopted, votes=0) == (Fate.IN_FORCE, adopted)
+    assert fate(adopted, may_be_complete=False) == (Fate.IN_FORCE, adopted)
 
 
 def test_a_passed_entry_is_void_only_when_too_few_replicas_can_hold_it() -> None:
-    """With a final quorum of two: one possible holder proves it was never complete, two prove nothing."""
+    """Holders that are no final quorum prove that it was never complete; a quorum of possible ones proves nothing."""
     summary = Summary(horizon=at(9))
-    assert fate(summary, votes=1) == (Fate.VOID, summary)
-    assert fate(summary, votes=2) == (Fate.UNKNOWN, summary)
+    assert fate(summary, may_be_complete=False) == (Fate.VOID, summary)
+    assert fate(summary, may_be_complete=True) == (Fate.UNKNOWN, summary)
 
 
 def test_a_reserved_entry_that_is_void_gets_one_new_time_however_often_it_is_recovered() -> None:
     reserved = queue_plan(NOTHING, {}, Reserve("k", (Entry(at(5), at(5)),))).summary
     passed = replace(reserved, horizon=at(9))
-    first = queue_plan(passed, {}, Recover(entry(5), 0, "k", at(20)))
+    first = queue_plan(passed, {}, Recover(entry(5), False, "k", at(20)))
     assert first.results[0] == (Fate.VOID, (Entry(at(5), at(20)),))
-    second = queue_plan(first.summary, {}, Recover(entry(5), 0, "k", at(30)))
+    second = queue_plan(first.summary, {}, Recover(entry(5), False, "k", at(30)))
     assert second.results[0] == (Fate.VOID, (Entry(at(5), at(20)),))
 
 
@@ -233,7 +232,7 @@ def test_a_swap_under_a_key_is_done_once() -> None:
 
 
 def test_a_recovered_value_counts_for_the_swap_that_follows() -> None:
-    plan = cell_plan(NOTHING, {}, Recover(entry(5), 1), Swap(Value("5"), Value("6")))
+    plan = cell_plan(NOTHING, {}, Recover(entry(5), False), Swap(Value("5"), Value("6")))
     assert plan.results[0][0] is Fate.IN_FORCE
     assert plan.results[1] is True
     assert plan.summary.is_ambiguous(at(5))

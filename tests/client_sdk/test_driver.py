@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Batch, BatchReply, Commit
@@ -309,3 +310,32 @@ async def test_a_broken_invariant_reaches_every_caller(rig: Rig) -> None:
     runs = [asyncio.create_task(rig.driver.run(asking("r1"), 5)) for _ in range(3)]
     results = await asyncio.gather(*runs, return_exceptions=True)
     assert [str(result) for result in results] == ["an invariant broke"] * 3
+
+
+async def test_a_replica_that_stands_below_what_was_seen_of_it_is_not_believed(rig: Rig) -> None:
+    """Its store was rolled back; the words of its former life may still arrive late, and count for no more than lost."""
+
+    def stands(incarnation: str, wall_us: int) -> None:
+        clock = make(wall_us, 0, "site")
+        rig.transport.behaviour = lambda replica, batch: replace(
+            reply_to(replica, batch), incarnation=incarnation, clock=clock
+        )
+
+    async def believed() -> bool:
+        await rig.run("r1")
+        return isinstance(rig.machine.answers[-1][2], BatchReply)
+
+    for incarnation, wall_us, is_believed in (
+        ("first", 5, True),
+        ("first", 3, True),  # overtaken by the reply before
+        ("second", 5, True),
+        ("third", 4, False),
+        ("third", 9, False),  # others have made it rise since
+        ("first", 4, False),
+        ("second", 6, True),
+        ("fourth", 6, True),
+    ):
+        stands(incarnation, wall_us)
+        assert await believed() == is_believed, (incarnation, wall_us)
+    refused = [each for _, _, each in rig.machine.answers if isinstance(each, Unanswered)]
+    assert all(each.refused and not each.definite for each in refused)

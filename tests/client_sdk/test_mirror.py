@@ -9,11 +9,13 @@ from quorate.adts import queue
 from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.messages import Append, Appended, Collect, Collected, Row, Status, Window
 from quorate.client_sdk.mirror import Mirror
+from quorate.quorums.tally import VoteCount
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 
 NAME = "queue/q"
 VOTES = {"r1": 1, "r2": 1, "r3": 1}
+TWO = VoteCount(VOTES, 2)
 
 
 def at(us: int) -> Timestamp:
@@ -110,19 +112,19 @@ def test_a_payload_that_comes_later_fills_the_entry() -> None:
 
 def test_complete_is_what_a_final_quorum_holds_or_one_replica_knows() -> None:
     mirror = mirror_of([("r1", collected(0, 0, [row(1), row(2, complete=True)]))])
-    assert not mirror.is_complete(mirror.seen[at(1)], 2)
-    assert mirror.is_complete(mirror.seen[at(2)], 2)
+    assert not mirror.is_complete(mirror.seen[at(1)], TWO)
+    assert mirror.is_complete(mirror.seen[at(2)], TWO)
     mirror.absorb("r2", "i", Append(NAME, (row(1).entry,)), Appended(Status(), (True,)))
-    assert mirror.is_complete(mirror.seen[at(1)], 2)
+    assert mirror.is_complete(mirror.seen[at(1)], TWO)
 
 
 def test_a_summary_is_decided_when_a_final_quorum_accepted_it() -> None:
     mirror = mirror_of([("r1", collected(3, 0, []))])
-    mirror.check_decided(2)
+    mirror.check_decided(VoteCount(VOTES, 2))
     assert not mirror.is_decided
     mirror.absorb("r2", "i", Collect(NAME), collected(3, 0, []))
     assert not mirror.is_decided
-    mirror.check_decided(2)
+    mirror.check_decided(VoteCount(VOTES, 2))
     assert mirror.is_decided
     assert mirror.after == at(3)
 

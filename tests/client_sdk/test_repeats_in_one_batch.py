@@ -10,9 +10,8 @@ ENTRIES = [Entry(stamp, stamp, Value(str(number))) for number, stamp in enumerat
 SEEN = {entry.id: Seen(entry, {"r1", "r2", "r3"}, complete=True) for entry in ENTRIES}
 CONTEXT = Context(
     ballot=make_ballot(make(2000, 0, "a"), 1),
-    blind_final=2,
     take_bytes_max=1000,
-    is_complete=lambda found, _: found.complete,
+    is_complete=lambda found: found.complete,
     recent_max=100,
     forget_before=ZERO,
 )

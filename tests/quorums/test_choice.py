@@ -11,7 +11,7 @@ from quorate.adts.queue import Queue
 from quorate.adts.register import Register
 from quorate.adts.specification import Kind, Specification
 from quorate.quorums.choice import BadChoice, Ordering, QuorumChoice, Sizes
-from quorate.quorums.tally import votes_of
+from quorate.quorums.tally import VoteCount
 
 Classes = dict[str, tuple[int, int]]
 Row = tuple[Specification, int, Ordering, Classes]
@@ -97,12 +97,12 @@ def test_initials_left_out_follow_the_finals_given() -> None:
 
 def test_a_dequeue_reads_for_its_most_demanding_outcome() -> None:
     choice = QuorumChoice(Queue(), equal(3), {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)})
-    assert choice.initial_of("Deq") == 3
+    assert choice.initial_of("Deq").needed == 3
     smaller = QuorumChoice(Queue(), equal(3), {"Enq/Ok": (0, 3), "Deq/Ok": (2, 2), "Deq/Empty": (1, 0)})
-    assert smaller.initial_of("Deq") == 2
-    assert smaller.initial_of_kind(Kind.DECIDE) == 2
-    assert smaller.final_of_kind(Kind.BLIND) == 3
-    assert smaller.final_of_kind(Kind.DECIDE) == 2
+    assert smaller.initial_of("Deq").needed == 2
+    assert smaller.initial_of_kind(Kind.DECIDE).needed == 2
+    assert smaller.final_of_kind(Kind.BLIND).needed == 3
+    assert smaller.final_of_kind(Kind.DECIDE).needed == 2
 
 
 def test_order_by_quorum_needs_blind_operations_that_meet() -> None:
@@ -135,7 +135,7 @@ def sets_of(votes: dict[str, int], least: int) -> list[frozenset[str]]:
     """All sets of replicas with at least so many votes."""
     everyone = sorted(votes)
     sets = (frozenset(some) for size in range(len(everyone) + 1) for some in combinations(everyone, size))
-    return [some for some in sets if votes_of(votes, some) >= least]
+    return [some for some in sets if VoteCount(votes, least).is_met_by(some)]
 
 
 @given(

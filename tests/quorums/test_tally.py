@@ -5,7 +5,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.quorums.tally import Tally, Verdict, votes_of
+from quorate.quorums.tally import Tally, Verdict, VoteCount
 
 REPLICAS = ["r1", "r2", "r3", "r4"]
 WORDS = st.lists(st.tuples(st.sampled_from(REPLICAS), st.booleans()), max_size=8)
@@ -16,7 +16,7 @@ def test_the_verdict_is_what_all_completions_say(
     weights: list[int], needed: int, words: list[tuple[str, bool]]
 ) -> None:
     votes = dict(zip(REPLICAS, weights, strict=True))
-    tally = Tally(votes, needed)
+    tally = Tally(votes, VoteCount(votes, needed))
     said: dict[str, bool] = {}
     for replica, agrees in words:
         tally.say(replica, agrees)
@@ -35,11 +35,11 @@ def test_the_verdict_is_what_all_completions_say(
 
 
 def test_an_empty_quorum_is_reached_before_anyone_speaks() -> None:
-    assert Tally({"r1": 1}, 0).verdict is Verdict.REACHED
+    assert Tally({"r1"}, VoteCount({"r1": 1}, 0)).verdict is Verdict.REACHED
 
 
 def test_a_later_word_replaces_the_earlier_one() -> None:
-    tally = Tally({"r1": 1, "r2": 1}, 2)
+    tally = Tally({"r1", "r2"}, VoteCount({"r1": 1, "r2": 1}, 2))
     verdicts = []
     for replica, agrees in [("r1", False), ("r1", True), ("r2", True)]:
         tally.say(replica, agrees)
@@ -48,7 +48,8 @@ def test_a_later_word_replaces_the_earlier_one() -> None:
 
 
 def test_a_replica_without_votes_brings_none() -> None:
-    assert votes_of({"r1": 2, "r2": 0}, {"r1", "r2"}) == 2
-    tally = Tally({"r1": 1, "r2": 0}, 1)
+    one_vote = VoteCount({"r1": 1, "r2": 0}, 1)
+    assert one_vote.is_met_by({"r1", "r2"})
+    tally = Tally({"r1", "r2"}, one_vote)
     tally.say("r2", True)
     assert tally.verdict is Verdict.PENDING

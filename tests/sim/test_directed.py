@@ -8,6 +8,7 @@ import pytest
 
 from quorate.adts import queue
 from quorate.adts.log import Value
+from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Accept, Collect
 from quorate.client_sdk import machine, operations
 from quorate.client_sdk.asking import Machine, OutcomeSteps
@@ -105,9 +106,9 @@ def plain_peek(fence_next: int) -> Callable[[Peek, Task, Machine], OutcomeSteps]
             return Collect(name, window=mirror.window(replica, 9, payload=True), fence_next=fence_next)
 
         looks = Gathering(task, request, choice.votes)
-        yield from looks.wait(lambda: len(looks.replies) >= choice.initial_of("Peek"))
+        yield from looks.wait(lambda: choice.initial_of("Peek").is_met_by(looks.replies))
         (front, *_) = queue.view(mirror.summary, mirror.by_id())
-        if not mirror.is_complete(front, 2):
+        if not mirror.is_complete(front, choice.final_of_kind(Kind.BLIND)):
             yield from Blind(name, task, machine).write_back(front.entry)
         return Done((front.entry.value,), "Peek/Ok", frozenset(looks.replies))
 

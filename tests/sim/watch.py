@@ -22,7 +22,6 @@ from quorate.api_specs.messages import (
     Scan,
     Status,
 )
-from quorate.quorums.tally import votes_of
 from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.timestamp import Timestamp
 from tests.sim.checkers import Violation
@@ -95,11 +94,11 @@ class Watch:
 
     def _is_decided(self, name: str, ballot: Ballot) -> bool:
         choice = self._document.choice_of(name)
-        return votes_of(choice.votes, self._accepted[name, ballot]) >= choice.final_of_kind(Kind.DECIDE)
+        return choice.final_of_kind(Kind.DECIDE).is_met_by(self._accepted[name, ballot])
 
     def _is_complete(self, name: str, t: Timestamp) -> bool:
         choice = self._document.choice_of(name)
-        return votes_of(choice.votes, self._stored[name, t]) >= choice.final_of_kind(Kind.BLIND)
+        return choice.final_of_kind(Kind.BLIND).is_met_by(self._stored[name, t])
 
     def _is_in_force(self, name: str, t: Timestamp) -> bool:
         """Whether the entry is complete, or a decision took it over; of a cell, also whether a newer value covers it."""

@@ -1,0 +1,254 @@
+"""The tables of a replica's file and the statements on them, as SQL text.
+
+Owns what is asked and written, not when. Statements are built with SQLAlchemy Core and compiled once, at import; running
+one costs little more than the driver itself, which matters because every request of every client passes here.
+"""
+
+from typing import Final
+
+from sqlalchemy import (
+    BindParameter,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.sql import Executable
+
+SCHEMA_VERSION: Final = 2
+"""2 added the table of witnesses; a file of 1 gets it when it is opened."""
+
+METADATA = MetaData()
+
+# SQLite compares TEXT byte by byte (BINARY) unless told otherwise, which is how timestamps sort.
+OBJECTS = Table(
+    "objects",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("state", LargeBinary, nullable=False),
+)
+ROWS = Table(
+    "rows",
+    METADATA,
+    Column("object", Integer, primary_key=True),
+    Column("t", Text, primary_key=True),
+    Column("arrival", Integer, nullable=False),
+    Column("id", Text, nullable=False),
+    Column("value", Text),
+    Column("complete", Integer, nullable=False, server_default="0"),
+    sqlite_with_rowid=False,
+)
+ROWS_BY_ARRIVAL = Index("rows_by_arrival", ROWS.c.object, ROWS.c.arrival)
+EVENTS = Table(
+    "events",
+    METADATA,
+    Column("object", Integer, primary_key=True),
+    Column("t", Text, primary_key=True),
+    Column("event", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+# One row: what changes with nearly every transaction.
+COUNTERS = Table(
+    "counters",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("arrival", Integer, nullable=False),
+    Column("clock", Text, nullable=False),
+    Column("floor", Text, nullable=False),
+)
+# What this replica has seen of the others' stores.
+WITNESSES = Table(
+    "witnesses",
+    METADATA,
+    Column("replica", Text, primary_key=True),
+    Column("store", Text, nullable=False),
+    Column("clock", Text, nullable=False),
+)
+META = Table(
+    "meta",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+
+def _sql(statement: Executable, *names: str) -> str:
+    """`statement` as SQL text whose question marks take parameters in the order of `names`."""
+    compiled = statement.compile(dialect=sqlite.dialect(paramstyle="qmark"))  # type: ignore[attr-defined]
+    assert tuple(compiled.positiontup) == names, f"{compiled}: {compiled.positiontup}"
+    return str(compiled)
+
+
+def _integer(name: str) -> BindParameter[int]:
+    return bindparam(name, type_=Integer)
+
+
+def _text(name: str) -> BindParameter[str]:
+    return bindparam(name, type_=Text)
+
+
+_ZERO = literal_column("0", Integer)
+_ONE = literal_column("1", Integer)
+_row = (ROWS.c.t, ROWS.c.id, ROWS.c.value, ROWS.c.complete)
+_is_object = ROWS.c.object == _integer("object")
+_is_listed = ROWS.c.t.in_(select(func.json_each(_text("list")).table_valued("value").c.value))
+_upsert = sqlite.insert(OBJECTS)
+
+GET_COUNTERS: Final = _sql(select(COUNTERS.c.arrival, COUNTERS.c.clock, COUNTERS.c.floor))
+PUT_COUNTERS: Final = _sql(
+    update(COUNTERS).values(arrival=_integer("rows"), clock=_text("highest"), floor=_text("least")),
+    "rows",
+    "highest",
+    "least",
+)
+NEW_COUNTERS: Final = _sql(insert(COUNTERS), "id", "arrival", "clock", "floor")
+GET_META: Final = _sql(select(META.c.name, META.c.value))
+PUT_META: Final = _sql(insert(META), "name", "value")
+SET_META: Final = _sql(
+    update(META).values(value=_text("new")).where(META.c.name == _text("key")), "new", "key"
+)
+GET_WITNESSES: Final = _sql(select(WITNESSES.c.replica, WITNESSES.c.store, WITNESSES.c.clock))
+PUT_WITNESS: Final = _sql(
+    insert(WITNESSES)
+    .prefix_with("OR REPLACE")
+    .values({name: bindparam(f"new_{name}") for name in ("replica", "store", "clock")}),
+    "new_replica",
+    "new_store",
+    "new_clock",
+)
+COUNT_OBJECTS: Final = _sql(select(func.count()).select_from(OBJECTS))
+LAST_OBJECT: Final = _sql(select(func.coalesce(func.max(OBJECTS.c.id), _ZERO)))
+GET_OBJECT: Final = _sql(
+    select(
+        OBJECTS.c.id,
+        OBJECTS.c.state,
+        select(func.max(ROWS.c.t)).where(ROWS.c.object == OBJECTS.c.id).scalar_subquery(),
+    ).where(OBJECTS.c.name == _text("name")),
+    "name",
+)
+PUT_OBJECT: Final = _sql(
+    _upsert.on_conflict_do_update(index_elements=["id"], set_={"state": _upsert.excluded.state}),
+    "id",
+    "name",
+    "state",
+)
+DELETE_OBJECT: Final = _sql(delete(OBJECTS).where(OBJECTS.c.id == _integer("object")), "object")
+DELETE_LOG: Final = _sql(delete(ROWS).where(_is_object), "object")
+DELETE_EVENTS: Final = _sql(delete(EVENTS).where(EVENTS.c.object == _integer("object")), "object")
+NAMES: Final = _sql(
+    select(OBJECTS.c.name)
+    .where(OBJECTS.c.name > _text("after"), OBJECTS.c.name >= _text("prefix"), OBJECTS.c.name < _text("end"))
+    .order_by(OBJECTS.c.name)
+    .limit(_integer("limit"))
+    .offset(_ZERO),
+    "after",
+    "prefix",
+    "end",
+    "limit",
+)
+STATES: Final = _sql(
+    select(OBJECTS.c.id, OBJECTS.c.name, OBJECTS.c.state)
+    .where(OBJECTS.c.id > _integer("after"))
+    .order_by(OBJECTS.c.id)
+    .limit(_integer("limit"))
+    .offset(_ZERO),
+    "after",
+    "limit",
+)
+PUT_ROW: Final = _sql(
+    insert(ROWS).values(
+        {name: bindparam(f"new_{name}") for name in ("object", "t", "arrival", "id", "value")}
+    ),
+    *(f"new_{name}" for name in ("object", "t", "arrival", "id", "value")),
+)
+MARK_COMPLETE: Final = _sql(
+    update(ROWS).values(complete=_ONE).where(_is_object, ROWS.c.t == _text("at"), ROWS.c.complete == _ZERO),
+    "object",
+    "at",
+)
+STORED: Final = _sql(select(ROWS.c.t).where(_is_object, _is_listed), "object", "list")
+WANTED: Final = _sql(select(*_row).where(_is_object, _is_listed), "object", "list")
+ARRIVALS: Final = _sql(
+    select(ROWS.c.arrival, *_row)
+    .where(_is_object, ROWS.c.arrival > _integer("since"))
+    # The plus keeps SQLite from walking the range of timestamps, which may be the whole log.
+    .where(literal_column("+rows.t", Text) > _text("after"), literal_column("+rows.t", Text) <= _text("upto"))
+    .order_by(ROWS.c.arrival)
+    .limit(_integer("limit"))
+    .offset(_ZERO),
+    "object",
+    "since",
+    "after",
+    "upto",
+    "limit",
+)
+ABOVE: Final = _sql(
+    select(*_row)
+    .where(_is_object, ROWS.c.t > _text("after"))
+    .order_by(ROWS.c.t)
+    .limit(_integer("limit"))
+    .offset(_ZERO),
+    "object",
+    "after",
+    "limit",
+)
+NTH: Final = _sql(
+    select(ROWS.c.t)
+    .where(_is_object, ROWS.c.t > _text("after"))
+    .order_by(ROWS.c.t)
+    .limit(_ONE)
+    .offset(_integer("skipped")),
+    "object",
+    "after",
+    "skipped",
+)
+NEWEST: Final = _sql(
+    select(*_row)
+    .where(_is_object, ROWS.c.t > _text("after"))
+    .order_by(ROWS.c.t.desc())
+    .limit(_integer("limit"))
+    .offset(_ZERO),
+    "object",
+    "after",
+    "limit",
+)
+LAST_ABOVE: Final = _sql(
+    select(func.max(ROWS.c.t)).where(_is_object, ROWS.c.t > _text("after")), "object", "after"
+)
+BELOW: Final = _sql(select(func.max(ROWS.c.t)).where(_is_object, ROWS.c.t < _text("upto")), "object", "upto")
+# What is deleted at a time: the oldest rows up to a limit.
+NTH_UPTO: Final = _sql(
+    select(ROWS.c.t)
+    .where(_is_object, ROWS.c.t <= _text("upto"))
+    .order_by(ROWS.c.t)
+    .limit(_ONE)
+    .offset(_integer("skipped")),
+    "object",
+    "upto",
+    "skipped",
+)
+DELETE_UPTO: Final = _sql(delete(ROWS).where(_is_object, ROWS.c.t <= _text("upto")), "object", "upto")
+PUT_EVENT: Final = _sql(
+    insert(EVENTS)
+    .prefix_with("OR REPLACE")
+    .values({name: bindparam(f"new_{name}") for name in ("object", "t", "event")}),
+    "new_object",
+    "new_t",
+    "new_event",
+)
+GET_EVENTS: Final = _sql(
+    select(EVENTS.c.t, EVENTS.c.event).where(EVENTS.c.object == _integer("object")).order_by(EVENTS.c.t),
+    "object",
+)

@@ -1,0 +1,106 @@
+"""Asks the other replicas about this one's store before it votes, and keeps telling them how far it has come.
+
+Owns the rhythm only; what an answer proves is `witness`'s business. It must not hold the start up for dead replicas: who
+does not answer within ASK_S is asked again later, and a contradiction heard then still ends the voting at once.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+from quorate.api_specs.messages import Announcement, Testimony
+from quorate.client_sdk.effects import Unanswered
+from quorate.replica.committer import Overloaded
+from quorate.replica.member import Member, StoreLost
+from quorate.replica.store import StorageFailed
+
+ASK_S: Final = 1.0
+"""How long a starting replica waits for the others' word. All that run answer at once, even before they vote."""
+RETRY_S: Final = 0.05
+TELL_S: Final = 2.0
+"""Between announcements: what was promised for so long may be rolled back unseen."""
+
+_log = logging.getLogger(__name__)
+
+
+class Others(Protocol):
+    """The way to the other replicas."""
+
+    async def announce(
+        self, replica: str, announcement: Announcement, timeout_s: float
+    ) -> Testimony | Unanswered:
+        """What `replica` knew of the sender's store."""
+
+    async def aclose(self) -> None:
+        """Give up all connections."""
+
+
+class Watch:
+    """Works for one member until `stop`, or until it must not vote."""
+
+    def __init__(self, member: Member, others: Others) -> None:
+        self._member: Final = member
+        self._others: Final = others
+        self._names: Final = [name for name in member.document.urls if name != member.id]
+        self._told: Announcement | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, on the running event loop."""
+        self._task = asyncio.create_task(self._work(), name="quorate-watch")
+
+    async def stop(self) -> None:
+        """End at once."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._others.aclose()
+
+    async def _work(self) -> None:
+        try:
+            await self._ask()
+            while True:
+                await asyncio.sleep(TELL_S)
+                await self._tell()
+        except StoreLost:
+            return
+
+    async def _ask(self) -> None:
+        """Ask until all have answered, for at most ASK_S; then vote, unless one has contradicted."""
+        waiting, late_s = set(self._names), time.monotonic() + ASK_S
+        while waiting and time.monotonic() < late_s:
+            waiting -= await self._heard(waiting, late_s - time.monotonic())
+            if waiting:
+                await asyncio.sleep(RETRY_S)
+        if waiting:
+            _log.warning("votes without the word of %s on its store", ", ".join(sorted(waiting)))
+        self._member.is_vouched_for = True
+
+    async def _tell(self) -> None:
+        """Tell the others how far the store has come, if it has."""
+        await self._heard(self._names, TELL_S)
+
+    async def _heard(self, names: Iterable[str], timeout_s: float) -> set[str]:
+        """As `_round`; a store that cannot be read just now is announced later."""
+        try:
+            return await self._round(names, timeout_s)
+        except (Overloaded, StorageFailed) as error:
+            _log.warning("the others were not told of the store: %s", error)
+            return set()
+
+    async def _round(self, names: Iterable[str], timeout_s: float) -> set[str]:
+        """Announce to each; who answered. Raises StoreLost once one has contradicted."""
+        now = await self._member.announcement()
+        names = [] if now == self._told else list(names)
+        answers = await asyncio.gather(*(self._others.announce(name, now, timeout_s) for name in names))
+        answered = set()
+        for name, answer in zip(names, answers, strict=True):
+            if isinstance(answer, Testimony):
+                answered.add(name)
+                await self._member.hear(name, answer)
+        if self._member.lost is not None:
+            raise StoreLost(self._member.lost)
+        self._told = now if len(answered) == len(self._names) else None
+        return answered

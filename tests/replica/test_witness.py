@@ -1,0 +1,208 @@
+"""A store that was rolled back or swapped is found out by what the other replicas saw of it."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.adts.log import Entry, Value
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.messages import Announcement, Append, Testimony
+from quorate.client_sdk.effects import Unanswered
+from quorate.replica import statements
+from quorate.replica import watch as watch_module
+from quorate.replica.database import Database
+from quorate.replica.identity import DATABASE_FILE, Folder, open_folder
+from quorate.replica.member import Member, Starting, StoreLost
+from quorate.replica.statements import SCHEMA_VERSION
+from quorate.replica.watch import Watch
+from quorate.replica.witness import Witness, contradiction, seen
+from quorate.timestamps.timestamp import Timestamp, make
+
+DOCUMENT: Final = ClusterDocument(
+    "test", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}") for n in (1, 2, 3))
+)
+EARLY, LATE = (make(wall_us, 0, "site") for wall_us in (1_000_000, 2_000_000))
+
+
+def announcement(store: str = "a", clock: Timestamp = LATE, *, named: bool = False) -> Announcement:
+    return Announcement("hash", "r1", store, clock, named)
+
+
+@pytest.mark.parametrize(
+    ("known", "told", "remembered"),
+    [
+        (None, announcement(), Witness("a", LATE)),
+        (Witness("a", EARLY), announcement(), Witness("a", LATE)),
+        (Witness("a", LATE), announcement(clock=EARLY), Witness("a", LATE)),
+        (Witness("a", EARLY), announcement("b"), Witness("a", EARLY)),
+        (Witness("a", LATE), announcement("b", EARLY, named=True), Witness("b", EARLY)),
+    ],
+)
+def test_what_a_witness_remembers(known: Witness | None, told: Announcement, remembered: Witness) -> None:
+    assert seen(known, told) == remembered
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 9))))
+def test_a_witness_never_takes_back_what_it_saw(told: list[tuple[str, int]]) -> None:
+    known: Witness | None = None
+    for store, wall_us in told:
+        now = seen(known, announcement(store, make(wall_us, 0, "site")))
+        assert known is None or (now.store == known.store and now.clock >= known.clock)
+        known = now
+
+
+@pytest.mark.parametrize(
+    ("mine", "testimony", "words"),
+    [
+        (announcement(), Testimony(), None),
+        (announcement(), Testimony("a", EARLY), None),
+        (announcement(), Testimony("a", LATE), None),
+        (announcement(clock=EARLY), Testimony("a", LATE), "an older copy was put in its place"),
+        (announcement("b"), Testimony("a", EARLY), "knows replica r1 with store a, and this is store b"),
+        (announcement("b", named=True), Testimony("a", LATE), None),
+        (announcement(clock=EARLY, named=True), Testimony("a", LATE), "an older copy was put in its place"),
+    ],
+)
+def test_what_a_testimony_proves(mine: Announcement, testimony: Testimony, words: str | None) -> None:
+    sentence = contradiction(mine, "r2", testimony)
+    if words is None:
+        assert sentence is None
+    else:
+        assert sentence is not None
+        assert words in sentence
+        assert "`quorate replace`" in sentence, "it says what to do"
+
+
+@pytest.fixture(autouse=True)
+def _short_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replicas that are down are not waited for as long as a real start does."""
+    monkeypatch.setattr(watch_module, "ASK_S", 0.02)
+
+
+def member(folder: Folder, replica: str) -> Member:
+    return Member(DOCUMENT, replica, folder)
+
+
+class Direct:
+    """The way to members in this process; None in place of one stands for a dead replica."""
+
+    def __init__(self, members: dict[str, Member | None]) -> None:
+        self.members = members
+        self.asked: list[str] = []
+
+    async def announce(self, replica: str, told: Announcement, timeout_s: float) -> Testimony | Unanswered:
+        del timeout_s
+        self.asked.append(replica)
+        other = self.members[replica]
+        return Unanswered("down") if other is None else await other.testify(told)
+
+    async def aclose(self) -> None:
+        """Nothing to give up."""
+
+
+async def started(own: Member, others: Direct) -> Watch:
+    """A watch whose first question is over."""
+    watch = Watch(own, others)
+    await watch._ask()
+    return watch
+
+
+def append(wall_us: int) -> Append:
+    return Append("queue/q", (Entry(f"e{wall_us}", make(wall_us, 0, "site"), Value("1")),), "repair")
+
+
+async def test_a_rolled_back_store_does_not_vote_once_any_witness_is_heard(tmp_path: Path) -> None:
+    """r1 is rolled back to a copy of its file; r3 alone saw how far it had come, and answers only later."""
+    r1, r2, r3 = (member(open_folder(tmp_path / each, DOCUMENT, each), each) for each in ("r1", "r2", "r3"))
+    with pytest.raises(Starting):
+        await r1.answer([append(1_000_000)])
+    watch = await started(r1, Direct({"r2": r2, "r3": r3}))
+    await r1.answer([append(1_000_000)])
+    r1.close()
+    old = (tmp_path / "r1" / DATABASE_FILE).read_bytes()
+
+    r1 = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
+    watch = await started(r1, Direct({"r2": r2, "r3": r3}))
+    await r1.answer([append(2_000_000)])
+    others = Direct({"r2": None, "r3": r3})
+    watch = Watch(r1, others)
+    await watch._tell()
+    r1.close()
+
+    (tmp_path / "r1" / DATABASE_FILE).write_bytes(old)
+    r1 = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
+    others = Direct({"r2": r2, "r3": None})
+    watch = await started(r1, others)
+    await r1.answer([append(1_500_000)])  # r2 knows nothing that speaks against it
+    others.members["r3"] = r3
+    with pytest.raises(StoreLost, match="older copy"):
+        await watch._tell()
+    with pytest.raises(StoreLost, match="older copy"):
+        await r1.answer([append(1_600_000)])
+    assert r1.why_not_ready() == [r1.lost]
+    await r1.testify(Announcement("h", "r2", "s", EARLY))
+    assert (await r1.testify(Announcement("h", "r2", "t", EARLY))).store == "s", (
+        "it still bears witness itself"
+    )
+    for each in (r1, r2, r3):
+        each.close()
+
+
+async def test_a_swapped_store_does_not_vote(tmp_path: Path) -> None:
+    r1, r2 = (member(open_folder(tmp_path / each, DOCUMENT, each), each) for each in ("r1", "r2"))
+    await started(r1, Direct({"r2": r2, "r3": None}))
+    r1.close()
+    new = member(open_folder(tmp_path / "other", DOCUMENT, "r1"), "r1")
+    with pytest.raises(StoreLost, match="knows replica r1 with store"):
+        await started(new, Direct({"r2": r2, "r3": None}))
+    for each in (new, r2):
+        each.close()
+
+
+async def test_an_honest_store_votes_after_any_number_of_restarts(tmp_path: Path) -> None:
+    """Also with nobody to ask, and with what was told cut off between two announcements."""
+    r2 = member(open_folder(tmp_path / "r2", DOCUMENT, "r2"), "r2")
+    for number in range(1, 4):
+        r1 = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
+        await started(r1, Direct({"r2": r2 if number != 2 else None, "r3": None}))
+        await r1.answer([append(number * 1_000_000)])
+        assert r1.why_not_ready() == []
+        r1.close()
+    r2.close()
+
+
+async def test_nothing_is_told_twice(tmp_path: Path) -> None:
+    r1, r2, r3 = (member(open_folder(tmp_path / each, DOCUMENT, each), each) for each in ("r1", "r2", "r3"))
+    others = Direct({"r2": r2, "r3": r3})
+    watch = await started(r1, others)
+    others.asked.clear()
+    await watch._tell()
+    assert others.asked == []
+    await r1.answer([append(1_000_000)])
+    await watch._tell()
+    assert sorted(others.asked) == ["r2", "r3"]
+    for each in (r1, r2, r3):
+        each.close()
+
+
+def test_a_file_of_the_schema_before_gets_the_table(tmp_path: Path) -> None:
+    open_folder(tmp_path, DOCUMENT, "r1").abandon()
+    old = Database(tmp_path / DATABASE_FILE)
+    old.write("DROP TABLE witnesses")
+    old.write(statements.SET_META, ("1", "schema"))
+    old.commit()
+    old.close()
+    identity = (tmp_path / "identity.json").read_text()
+    (tmp_path / "identity.json").write_text(identity.replace(f'"schema": {SCHEMA_VERSION}', '"schema": 1'))
+
+    upgraded = open_folder(tmp_path, DOCUMENT, "r1")
+    assert upgraded.identity.schema == SCHEMA_VERSION
+    assert upgraded.database is not None
+    assert list(upgraded.database.all(statements.GET_WITNESSES)) == []
+    upgraded.abandon()
+    again = open_folder(tmp_path, DOCUMENT, "r1")
+    assert again.identity == upgraded.identity
+    again.abandon()
