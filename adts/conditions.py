@@ -2,10 +2,11 @@
 
 Owns the recognition of "the same key" and its like from instances that a search has found. Must not search itself.
 
-Example: over the items a and b, Deq/Ok is made illegal by Enq/Ok in the instances (Ok(a), Enq(b)) and (Ok(b), Enq(a)), but
-in none with equal items. So the condition is `item ≠ item'`: a Deq depends on the Enqs of *other* items. Get(k) depends on
-Put(k', x) in instances of equal keys alone: `key = key'`. Names with a prime are those of the event depended on. Where all operations that change anything name a key, and
-depend on one another only for equal keys, each key is an object of its own.
+Example: over the items a and b, Deq/Ok is made illegal by Enq/Ok in the instances (Ok(a), Enq(b)) and (Ok(b), Enq(a)),
+but in none with equal items. So the condition is `item ≠ item'`: a Deq depends on the Enqs of *other* items. Get(k)
+depends on Put(k', x) in instances of equal keys alone: `key = key'`. Names with a prime are those of the event depended
+on. Where all operations that change anything name a key, and depend on one another only for equal keys, each key is an
+object of its own.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,7 +46,7 @@ class Condition(NamedTuple):
 
 
 def conditions_of(
-    specification: SerialSpecification, instances: Iterable[tuple[Event, Event]], seen: Iterable[Event]
+    specification: SerialSpecification, instances: Iterable[tuple[Event, Event]], seen: Sequence[Event]
 ) -> tuple[Condition, ...]:
     """The comparisons that hold in every instance, without those that hold for any two events of these classes.
 
@@ -53,11 +54,9 @@ def conditions_of(
     """
     found = [_values(specification, p, q) for p, q in instances]
     p, q = next(iter(instances))
-    possible = [
-        _values(specification, one, other)
-        for one, other in product(seen, seen)
-        if (one.event_class, other.event_class) == (p.event_class, q.event_class)
-    ]
+    of_p = [event for event in seen if event.event_class == p.event_class]
+    of_q = [event for event in seen if event.event_class == q.event_class]
+    possible = [_values(specification, one, other) for one, other in product(of_p, of_q)]
     conditions = []
     for left, right in _comparable(found):
         comparison = next((name for name in _COMPARISONS if _always(found, left, name, right)), None)
@@ -107,7 +106,7 @@ def splitting_operations(
     """
     arguments = specification.arguments
     changing = [arguments[operation_of(name)] for name in changes]
-    for argument in changing[0] if changing else ():
+    for argument in dict.fromkeys(name for names in arguments.values() for name in names):
         split = tuple(operation for operation, names in arguments.items() if argument in names)
         among = [
             found for (p, q), found in conditions.items() if {operation_of(p), operation_of(q)} <= set(split)

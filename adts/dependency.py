@@ -5,8 +5,8 @@ Owns the definition and the search. Must not know replicas or quorums: what foll
 
 **Definition** (DESIGN section 8; Herlihy 1986). Event class P depends on event class Q when there are events p of P and
 q of Q and histories h1, h2 such that h1·h2·p and h1·q·h2 are legal and h1·q·h2·p is not: somebody who has not seen q
-would answer p, and be wrong. (h1, q, h2, p) is the *witness*. Example: [Enq(b); Ok()] after nothing, seen or not, decides
-whether [Deq(); Ok(a)] is right after [Enq(a); Ok()]; so Deq/Ok depends on Enq/Ok.
+would answer p, and be wrong. (h1, q, h2, p) is the *witness*. Example: [Deq(); Ok(a)] is right after [Enq(a); Ok()]
+alone, and wrong when [Enq(b); Ok()] came before that; so Deq/Ok depends on Enq/Ok.
 
 **Why these constraints are enough.** Let h be legal, and let g be what a front end saw of it: a part of h that holds
 every event on which p depends and, with each of its events, every one on which that depends. If g·p is legal, so is
@@ -18,7 +18,7 @@ it on all short histories.
 
 **What it is not.** A dependency relation need not be unique: for a type there may be other relations with the same
 property that neither contain this one nor are contained in it. For a queue whose Deq waits for an item, one has Enq
-depend on Enq in place of Deq on Enq (Herlihy and Weihl 1991). This one lets blind operations be blind.
+depend on Enq in place of Deq on Enq (a test shows it). This one lets blind operations be blind.
 
 **What a bounded search guarantees.** Each pair found is real; its witness proves it, and none is shorter over the sample
 arguments. A pair that is not found has no witness with at most `events_max` events before p over these arguments; if
@@ -34,9 +34,10 @@ from quorate.adts.conditions import Condition, Instances, Pair, conditions_of, s
 from quorate.adts.legality import START, Legality
 from quorate.adts.specification import Event, EventClass, Kind, SerialSpecification, operation_of
 
-EVENTS_MAX: Final = 6
+EVENTS_MAX: Final = 8
 """How long histories are tried when nothing else is said: no pair of a shipped type needs more than 3."""
-NODES_MAX: Final = 2_000_000
+NODES_MAX: Final = 200_000
+"""A few seconds; a shipped type needs less than a fiftieth of it."""
 
 
 class TooLarge(ValueError):

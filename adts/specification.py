@@ -100,7 +100,8 @@ class Nondeterministic(Protocol):
     """A serial specification whose objects may answer in several ways. `step` gives one of them."""
 
     def outcomes(self, state: Any, invocation: Invocation) -> Iterable[tuple[Any, Response]]:
-        """Every (state after it, response) that is right for `invocation` in `state`, in a fixed order."""
+        """Every (state after it, response) that is right for `invocation` in `state`, in a fixed order; none where it has
+        to wait."""
 
 
 def outcomes_of(

@@ -31,7 +31,8 @@ class QuorumChoice:
 
     `votes` maps replica ids to votes; `classes` maps event classes to (initial, final). Classes left out are filled in:
     finals with a majority where the event changes the state (zero otherwise), initials with the least that meets all
-    that any outcome of their operation depends on. Raises BadChoice, which names the pair that fails to intersect and the sizes.
+    that any outcome of their operation depends on. Raises BadChoice, which names the pair that fails to intersect and the
+    sizes.
     """
 
     def __init__(

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["ARCHITECTURE.md", "docs/verification.md", "docs/limits.md", "docs/quorums.md"]
+PAGES = [
+    "ARCHITECTURE.md",
+    "docs/verification.md",
+    "docs/limits.md",
+    "docs/quorums.md",
+    "docs/types.md",
+]
 FILE = re.compile(r"`((?:tests|docs|adts|api_specs|client_sdk|gc|quorums|replica|timestamps)/[\w/.]+)`")
 SYMBOL = re.compile(r"`((?:client_sdk|replica)\.\w+|decisions|observe)\.(\w+)`")
 

@@ -138,5 +138,6 @@ def test_reader_can_follow_from_top_to_bottom(reader: Reader) -> None:
         "  (0, 1)     (5, 0)   \n  (0, 2)     (4, 0)   \n  (0, 3)     (3, 0)   \n  (0, 4)     (2, 0)   \n  (0, 5)     (1, 0)",
         "  (3, 3)   (3, 3)   (3, 0)",
         "equal votes; Enq/Ok (0, 1)  Deq/Ok (3, 1)  Deq/Empty (3, 0)",
+        "item = item'",
     ):
         assert expected in printed, printed

@@ -3,6 +3,7 @@
 p depends on q when inserting q can make p illegal: h1·h2·p and h1·q·h2 are legal, h1·q·h2·p is not (DESIGN section 8).
 """
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -12,13 +13,22 @@ from quorate.adts.bounded_counter import BoundedCounter
 from quorate.adts.catalogue import SPECIFICATIONS, known_types
 from quorate.adts.dependency import Bound, Relation, TooLarge, dependencies
 from quorate.adts.own import Computed
-from quorate.adts.specification import Event, Invocation, Response, SerialSpecification, Specification
+from quorate.adts.queue import Queue
+from quorate.adts.specification import (
+    Event,
+    Invocation,
+    Response,
+    SerialSpecification,
+    Specification,
+    outcomes_of,
+)
 from tests.adts.brute_force import (
     Narrowed,
     instances,
     is_legal,
     least_lengths,
     legal_histories,
+    next_events,
     short_lists,
     wrong_answer,
 )
@@ -207,6 +217,59 @@ def test_a_witness_is_a_history_on_one_line() -> None:
     assert str(items) == "[Put(j, a); Ok()] +[Delete(j); Ok()] ![Items(); Ok({(j, a)})]"
 
 
+MORE = {
+    "item": ("a", "b", "c"),
+    "value": ("a", "b", "c"),
+    "key": ("j", "k", "l"),
+    "element": ("a", "b", "c"),
+    "old": (None, "a", "b", "c"),
+    "new": (None, "a", "b", "c"),
+    "amount": (1, 2, 3, 5),
+}
+
+
+@pytest.mark.parametrize("adt", known_types())
+def test_more_arguments_change_nothing(adt: str) -> None:
+    """The samples are enough: three of each find the same pairs and conditions as two."""
+    specification, relation = known_types()[adt], relation_of(adt)
+    more = MORE | {"item": (1, 2, 3, 4, 5)} if adt == "priority-queue" else MORE
+    wide = dependencies(Narrowed(specification, None, **more), Bound(5))
+    assert (wide.table, wide.conditions) == (relation.table, relation.conditions)
+    assert (wide.split_by, wide.split) == (relation.split_by, relation.split)
+
+
+class WaitingQueue:
+    """A queue whose Deq waits for an item: with none it has no outcome."""
+
+    name = "waiting-queue"
+    arguments = Queue.arguments
+    results = Queue.results
+
+    def initial(self) -> tuple[Any, ...]:
+        return ()
+
+    def step(self, state: tuple[Any, ...], invocation: Invocation) -> tuple[tuple[Any, ...], Response]:
+        return Queue().step(state, invocation)
+
+    def outcomes(
+        self, state: tuple[Any, ...], invocation: Invocation
+    ) -> list[tuple[tuple[Any, ...], Response]]:
+        after, response = self.step(state, invocation)
+        return [(after, response)] if response.term == "Ok" else []
+
+
+def test_a_relation_that_is_enough_need_not_be_the_only_one() -> None:
+    """For a queue that waits, Enq may depend on Enq in place of Deq on Enq: neither relation contains the other."""
+    waiting = Narrowed(WaitingQueue(), ("Enq", "Deq"))
+    computed = dependencies(waiting).table
+    assert computed == {"Enq/Ok": frozenset(), "Deq/Ok": {"Enq/Ok", "Deq/Ok"}}
+    other = {"Enq/Ok": frozenset({"Enq/Ok"}), "Deq/Ok": frozenset({"Deq/Ok"})}
+    neither = {"Enq/Ok": frozenset[str](), "Deq/Ok": frozenset({"Deq/Ok"})}
+    assert wrong_answer(waiting, computed, 5) is None
+    assert wrong_answer(waiting, other, 5) is None
+    assert wrong_answer(waiting, neither, 5) is not None
+
+
 class Coin:
     """A coin that is thrown unseen, and looked at: after Throw it lies on either side, and only Look tells on which.
 
@@ -254,6 +317,73 @@ def test_a_type_of_ones_own_is_completed_by_the_search(adt: str) -> None:
     own: Specification = Computed(Narrowed(declared))
     assert (own.name, own.kinds, own.changes) == (adt, declared.kinds, declared.changes)
     assert own.depends == declared.depends
-    operation, samples = next(iter(declared.arguments.items()))
-    invocation = Invocation(operation, tuple(values[0] for values in samples.values()))
-    assert own.step(own.initial(), invocation) == declared.step(declared.initial(), invocation)
+    for history in legal_histories(declared, 1):
+        assert next_events(own, history) == next_events(declared, history)
+
+
+def test_a_type_of_ones_own_may_answer_in_several_ways() -> None:
+    own = Computed(Narrowed(known_types()["semiqueue"]))
+    assert list(outcomes_of(own, ("a", "b"), Invocation("Deq"))) == [
+        (("b",), Response("Ok", ("a",))),
+        (("a",), Response("Ok", ("b",))),
+    ]
+
+
+class Drawn:
+    """A type drawn as its answers: `answers[state, operation]` is the state after it, and the term. No answer: it waits."""
+
+    name = "drawn"
+    results: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - a test's constant
+
+    def __init__(self, start: str, arguments: Mapping[str, tuple[str, ...]], answers: dict[Any, Any]) -> None:
+        self.arguments = {name: {"x": values} if values else {} for name, values in arguments.items()}
+        self._start = start
+        self._answers = answers
+
+    def initial(self) -> str:
+        return self._start
+
+    def step(self, state: str, invocation: Invocation) -> tuple[str, Response]:
+        return self.outcomes(state, invocation)[0]
+
+    def outcomes(self, state: str, invocation: Invocation) -> list[tuple[str, Response]]:
+        found = self._answers.get((state, invocation.operation, *invocation.args))
+        return [] if found is None else [(found[0], Response(found[1]))]
+
+
+def test_a_long_way_to_a_witness_is_told_in_order_and_a_search_that_ends_before_it_is_not_complete() -> None:
+    """Stairs that say where one stands: no event of h2 is legal with and without another step."""
+    stairs = Drawn(
+        "0",
+        {"Step": ()},
+        {("0", "Step"): ("1", "First"), ("1", "Step"): ("2", "Second"), ("2", "Step"): ("3", "Third")},
+    )
+    short, long = dependencies(stairs, Bound(2)), dependencies(stairs, Bound(4))
+    assert (short.complete, long.complete) == (False, True)
+    assert set(long.pairs) - set(short.pairs) == {("Step/Third", "Step/Third")}
+    assert str(long.pairs["Step/Third", "Step/Third"]) == (
+        "[Step(); First()] [Step(); Second()] +[Step(); Third()] ![Step(); Third()]"
+    )
+
+
+def test_objects_do_not_fall_apart_where_an_operation_changes_all_parts() -> None:
+    """Two lamps with one main switch."""
+    lit = {"": "", "a": "a", "b": "b", "ab": "ab"}
+    on = {(state, "On", x): ("".join(sorted({*state, x})), "Ok") for state in lit for x in "ab"}
+    look = {(state, "Look", x): (state, str(x in state)) for state in lit for x in "ab"}
+    off = {(state, "AllOff"): ("", "Ok") for state in lit}
+    lamps = {"On": ("a", "b"), "Look": ("a", "b")}
+    assert dependencies(Drawn("", lamps, on | look)).split == ("On", "Look")
+    whole = dependencies(Drawn("", lamps | {"AllOff": ()}, on | look | off))
+    assert (whole.split_by, whole.split) == (None, ())
+    assert list(map(str, whole.conditions["Look/False", "On/Ok"])) == ["x = x'"]
+
+
+def test_objects_do_not_fall_apart_where_one_part_takes_the_place_of_another() -> None:
+    """A locker for one thing: whether it is full depends on things of any name."""
+    put = {("", "Put", x): (x, "Ok") for x in "ab"} | {(y, "Put", x): (y, "Full") for x in "ab" for y in "ab"}
+    has = {(state, "Has", x): (state, str(x == state)) for state in ("", "a", "b") for x in "ab"}
+    locker = dependencies(Drawn("", {"Put": ("a", "b"), "Has": ("a", "b")}, put | has))
+    assert list(map(str, locker.conditions["Has/False", "Put/Ok"])) == ["x = x'"]
+    assert locker.conditions["Put/Ok", "Put/Ok"] == ()
+    assert (locker.split_by, locker.split) == (None, ())

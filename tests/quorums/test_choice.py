@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.adts.catalogue import SPECIFICATIONS
+from quorate.adts.catalogue import known_types
+from quorate.adts.dictionary import Dictionary
 from quorate.adts.queue import Queue
 from quorate.adts.register import Register
 from quorate.adts.specification import Kind, Specification
@@ -95,6 +96,16 @@ def test_initials_left_out_follow_the_finals_given() -> None:
     assert choice.sizes("Size/Ok") == (1, 0)
 
 
+def test_outcomes_left_out_read_what_any_outcome_of_their_operation_needs() -> None:
+    """Deq/Empty depends on Enq alone, PutIfAbsent/Present not even on Put; but nobody knows the outcome before reading."""
+    queue = QuorumChoice(Queue(), equal(3), {"Enq/Ok": (0, 3), "Deq/Ok": (2, 2)})
+    assert queue.sizes("Deq/Empty") == (2, 0)
+    dictionary = QuorumChoice(Dictionary(), equal(3), {"Put/Ok": (0, 1), "Delete/Ok": (0, 3)})
+    assert dictionary.sizes("PutIfAbsent/Ok") == (3, 2)
+    assert dictionary.sizes("PutIfAbsent/Present") == (3, 0)
+    assert dictionary.sizes("Get/Ok") == (3, 0)
+
+
 def test_a_dequeue_reads_for_its_most_demanding_outcome() -> None:
     choice = QuorumChoice(Queue(), equal(3), {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)})
     assert choice.initial_of("Deq").needed == 3
@@ -139,7 +150,7 @@ def sets_of(votes: dict[str, int], least: int) -> list[frozenset[str]]:
 
 
 @given(
-    st.sampled_from(list(SPECIFICATIONS.values())),
+    st.sampled_from(list(known_types().values())),
     st.lists(st.integers(0, 3), min_size=1, max_size=4),
     st.sampled_from(["clock", "quorum"]),
     st.data(),
