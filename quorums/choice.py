@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from quorate.adts.specification import EventClass, Kind, Specification, operation_of
-from quorate.quorums.tally import VoteCount
+from quorate.quorums.tally import Quorum, VoteCount
 
 Ordering = Literal["clock", "quorum"]
 """How blind operations of different front ends get their order: by clocks, or by reading an initial quorum first."""
@@ -48,22 +48,26 @@ class QuorumChoice:
         self.total: Final = sum(self.votes.values())
         self.ordering: Final = ordering
         _check_given(specification, self.total, classes or {})
-        self.classes: Final = _filled(specification, self.total, classes or {}, ordering)
+        self.classes: Mapping[EventClass, Sizes] = _filled(specification, self.total, classes or {}, ordering)
         _check_intersections(self)
 
     def sizes(self, event_class: EventClass) -> Sizes:
         """The quorum sizes of an event class."""
         return self.classes[event_class]
 
-    def final_of_kind(self, kind: Kind) -> VoteCount:
+    def final_of(self, event_class: EventClass) -> Quorum:
+        """The final quorum of an event class."""
+        return VoteCount(self.votes, self.classes[event_class].final)
+
+    def final_of_kind(self, kind: Kind) -> Quorum:
         """The largest final quorum among classes of `kind` (blind events of one type share their final quorum)."""
         return self._most(sizes.final for name, sizes in self.classes.items() if self._kind(name) is kind)
 
-    def initial_of_kind(self, kind: Kind) -> VoteCount:
+    def initial_of_kind(self, kind: Kind) -> Quorum:
         """The largest initial quorum among classes of `kind`."""
         return self._most(sizes.initial for name, sizes in self.classes.items() if self._kind(name) is kind)
 
-    def initial_of(self, operation: str) -> VoteCount:
+    def initial_of(self, operation: str) -> Quorum:
         """The initial quorum of an operation: its outcomes share it, for nobody knows the outcome before reading."""
         return self._most(
             sizes.initial for name, sizes in self.classes.items() if operation_of(name) == operation
