@@ -201,6 +201,12 @@ def test_a_replica_without_votes_is_in_no_minimal_quorum_and_blocks_nothing() ->
     assert replicas_of(weak) == ("a", "b", "c")
 
 
+def test_a_part_that_nobody_need_satisfy_is_there_anyway() -> None:
+    """Found by the listing: `a + choose(0; b)` has the empty quorum, so {a} is not minimal."""
+    assert minimal_quorums(any_of(["a", choose(0, "b")])) == (frozenset(),)
+    assert set(minimal_quorums(choose(2, ["a", "c", choose(0, "b")]))) == sets("a", "c")
+
+
 def test_nobody_is_needed_for_an_empty_quorum_and_nothing_blocks_it() -> None:
     assert minimal_quorums(NOBODY) == (frozenset(),)
     assert blocking_sets(NOBODY) == ()
