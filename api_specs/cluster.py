@@ -15,8 +15,10 @@ import msgspec
 from msgspec import Struct, field
 
 from quorate.adts.catalogue import SPECIFICATIONS, adt_of
+from quorate.adts.specification import Specification
 from quorate.api_specs.limits import REPLICAS_MAX, VOTES_MAX, Limits
 from quorate.quorums.choice import BadChoice, Ordering, QuorumChoice
+from quorate.quorums.system_choice import SystemChoice
 
 CHOICES_MAX: Final = 1000
 
@@ -45,6 +47,10 @@ class ChoiceRule(Struct, frozen=True, forbid_unknown_fields=True):
     ordering: Ordering = "clock"
     collect: bool = True
     """False keeps decided events in the logs (for teaching and tracing): such logs grow with history."""
+    reads: str = ""
+    """A quorum system instead of `classes`, as `r1*r2 + r3*r4`: who is read by operations that depend on something."""
+    writes: str = ""
+    """Who stores changes; absent: the dual of `reads`, the sets that meet every quorum of it."""
 
 
 class ClockSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -108,13 +114,31 @@ def _cached_choice(
     adt: str,
     votes: tuple[tuple[str, int], ...],
     classes: tuple[tuple[str, tuple[int, int]], ...],
+    systems: tuple[str, str],
     ordering: Ordering,
 ) -> QuorumChoice:
+    if any(systems):
+        return _system_choice(SPECIFICATIONS[adt], dict(votes), classes, systems, ordering)
     return QuorumChoice(SPECIFICATIONS[adt], dict(votes), dict(classes), ordering=ordering)
 
 
+def _system_choice(
+    specification: Specification,
+    votes: dict[str, int],
+    classes: tuple[object, ...],
+    systems: tuple[str, str],
+    ordering: Ordering,
+) -> QuorumChoice:
+    if classes:
+        raise BadChoice("give either reads and writes or classes, not both")
+    if not systems[0]:
+        raise BadChoice("writes without reads: give both, or reads alone")
+    return SystemChoice(specification, votes, *systems, ordering=ordering)
+
+
 def _choice(document: ClusterDocument, adt: str, rule: ChoiceRule) -> QuorumChoice:
-    return _cached_choice(adt, tuple(document.votes.items()), tuple(rule.classes.items()), rule.ordering)
+    votes, classes = tuple(document.votes.items()), tuple(rule.classes.items())
+    return _cached_choice(adt, votes, classes, (rule.reads, rule.writes), rule.ordering)
 
 
 def parse(text: str, source: str = "cluster.toml") -> ClusterDocument:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
@@ -140,7 +139,7 @@ def availability_of_choices(
     parsed = [_pair(text) for text in system or ()]
     named = list(dict.fromkeys(name for pair in parsed for each in pair for name in named_in(each)))
     given = dict.fromkeys(named, 1) if parsed else replicas_of(replicas, votes)
-    up_trace = trace_from(trace, list(given)) if isinstance(trace, Path) else None
+    up_trace = trace_from(trace, list(given)) if trace is not None else None
     model = model_of(up, group or (), up_trace, list(given))
     if model is None:
         raise Usage(

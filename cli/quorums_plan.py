@@ -120,41 +120,37 @@ def plan_command(
         specification, names_of(operations), ordering=ordering, replication=replication
     )
     shares = event_classes(specification, by_name(mix, "--mix", number), "--mix")
-    up_trace = trace_from(trace, known) if isinstance(trace, Path) else None
-    capacities = {
-        name: float(each) for name, each in for_each(capacity or "1", "--capacity", known, number).items()
-    }
     setting = Setting(
         constraints,
         tuple(known),
         shares,
-        _rounded(
-            model_of(up or ("1" if group else DEFAULT_UP), group or (), up_trace, known)
-            if up_trace is None
-            else up_trace.joint()
-        ),
-        Workload(
-            ((1.0, shares),),
-            capacities,
-            capacities,
-            for_each(latency, "--latency", known, time_of) if latency else {},
-        ),
+        _model(up, group or (), trace, known),
+        _workload(shares, capacity, latency, known),
         frozenset(_dead(dead, known)),
         has_loads=_has_solver(),
     )
     targets = [parse_target(text, setting.operations) for text in target or ()]
     _check_targets(targets, setting)
-    offers = plan(
-        setting,
-        candidates_of(
-            setting, votes_max=votes_max, rule=rule, systems=[parse_system(each) for each in system or ()]
-        ),
-        targets,
-    )
+    systems = [parse_system(each) for each in system or ()]
+    offers = plan(setting, candidates_of(setting, votes_max=votes_max, rule=rule, systems=systems), targets)
     if as_json:
         answer(True, _as_json(setting, offers[:rows], len(offers)))
     else:
         _show(setting, offers, rows)
+
+
+def _model(up: str, groups: Sequence[str], trace: Path | None, known: Sequence[str]) -> Model[float]:
+    up_trace = trace_from(trace, known) if trace is not None else None
+    if up_trace is None and not up:
+        up = "1" if groups else DEFAULT_UP
+    return _rounded(model_of(up, groups, up_trace, known))
+
+
+def _workload(shares: Mapping[str, Fraction], capacity: str, latency: str, known: Sequence[str]) -> Workload:
+    every = for_each(capacity or "1", "--capacity", known, number)
+    capacities = {name: float(each) for name, each in every.items()}
+    times = for_each(latency, "--latency", known, time_of) if latency else {}
+    return Workload(((1.0, shares),), capacities, capacities, times)
 
 
 def _rounded(model: Model[Fraction] | None) -> Model[float]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from quorate.adts.specification import EventClass, Kind, Specification, operation_of
-from quorate.quorums.tally import VoteCount
+from quorate.quorums.tally import Quorum, VoteCount
 
 Ordering = Literal["clock", "quorum"]
 """How blind operations of different front ends get their order: by clocks, or by reading an initial quorum first."""
@@ -48,14 +48,19 @@ class QuorumChoice:
         self.total: Final = sum(self.votes.values())
         self.ordering: Final = ordering
         _check_given(specification, self.total, classes or {})
-        self.classes: Final = _filled(specification, self.total, classes or {}, ordering)
+        self.classes: Mapping[EventClass, Sizes] = _filled(specification, self.total, classes or {}, ordering)
         _check_intersections(self)
-        self._initial_of: Final = {
+        self._note_quorums()
+
+    def _note_quorums(self) -> None:
+        """Find the quorums that are asked for, once: the protocol asks for them with every operation."""
+        kinds = self.specification.kinds
+        self._initial_of: Mapping[str, Quorum] = {
             operation: self._most(name for name in self.classes if operation_of(name) == operation)[0]
-            for operation in specification.kinds
+            for operation in kinds
         }
-        self._of_kind: Final = {
-            kind: self._most(name for name in self.classes if specification.kinds[operation_of(name)] is kind)
+        self._of_kind: Mapping[Kind, tuple[Quorum, Quorum]] = {
+            kind: self._most(name for name in self.classes if kinds[operation_of(name)] is kind)
             for kind in Kind
         }
 
@@ -63,20 +68,24 @@ class QuorumChoice:
         """The quorum sizes of an event class."""
         return self.classes[event_class]
 
-    def final_of_kind(self, kind: Kind) -> VoteCount:
+    def final_of(self, event_class: EventClass) -> Quorum:
+        """The final quorum of an event class."""
+        return VoteCount(self.votes, self.classes[event_class].final)
+
+    def final_of_kind(self, kind: Kind) -> Quorum:
         """The largest final quorum among classes of `kind` (blind events of one type share their final quorum)."""
         return self._of_kind[kind][1]
 
-    def initial_of_kind(self, kind: Kind) -> VoteCount:
+    def initial_of_kind(self, kind: Kind) -> Quorum:
         """The largest initial quorum among classes of `kind`."""
         return self._of_kind[kind][0]
 
-    def initial_of(self, operation: str) -> VoteCount:
+    def initial_of(self, operation: str) -> Quorum:
         """The initial quorum of an operation: its outcomes share it, for nobody knows the outcome before reading."""
         return self._initial_of[operation]
 
-    def _most(self, names: Iterable[EventClass]) -> tuple[VoteCount, VoteCount]:
-        """The largest initial and final quorum of these classes."""
+    def _most(self, names: Iterable[EventClass]) -> tuple[Quorum, Quorum]:
+        """The initial and final quorum that are enough for each of these classes."""
         all_sizes = [self.classes[name] for name in names]
         initial = max((sizes.initial for sizes in all_sizes), default=0)
         final = max((sizes.final for sizes in all_sizes), default=0)

@@ -164,7 +164,7 @@ def _least_that_meets(votes: Mapping[str, int]) -> dict[int, int]:
     """For each size that a set of replicas can have, the least such size whose quorums always meet it.
 
     Two sizes miss each other when some sum of votes reaches the one and leaves the other. So the least size that meets s
-    is the next sum above the largest one that leaves s. For one vote each: N + 1 - s. The floor keeps it at 1 or more.
+    is the next sum above V - s, of V votes in all. For one vote each: N + 1 - s. The floor keeps it at 1 or more.
     """
     sums = {0}
     for replica, weight in votes.items():
@@ -178,9 +178,7 @@ def _least_that_meets(votes: Mapping[str, int]) -> dict[int, int]:
     floor = ordered[1]
     least = {0: total}
     for size in ordered[1:]:
-        leaving = max(each for each in ordered if each <= total - size)
-        above = [each for each in ordered if each > leaving]
-        least[size] = max(floor, above[0])
+        least[size] = max(floor, min(each for each in ordered if each > total - size))
     return least
 
 

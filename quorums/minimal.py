@@ -104,12 +104,17 @@ def _listed(system: System) -> tuple[frozenset[str], ...]:
 
 
 def _minimal(system: System) -> Iterator[frozenset[str]]:
-    """Minimal sets of parts, and from each part one of its minimal quorums: parts share no replica here."""
+    """Minimal sets of parts, and from each part one of its minimal quorums: parts share no replica here.
+
+    A part that the empty set satisfies is there anyway: its weight is taken off what is needed.
+    """
     if isinstance(system, Replica):
         yield frozenset((system.name,))
         return
-    parts = sorted((part for part in system.parts if part[0] > 0), key=lambda part: -part[0])
-    for chosen in _minimal_parts([weight for weight, _ in parts], system.needed):
+    given = sum(weight for weight, part in system.parts if is_quorum(part, ()))
+    asked = [part for part in system.parts if part[0] > 0 and not is_quorum(part[1], ())]
+    parts = sorted(asked, key=lambda part: -part[0])
+    for chosen in _minimal_parts([weight for weight, _ in parts], max(0, system.needed - given)):
         for quorums in product(*(_listed(parts[index][1]) for index in chosen)):
             yield frozenset[str]().union(*quorums)
 

@@ -27,7 +27,6 @@ PAGE: Final = 1000
 
 def loses(document: ClusterDocument, replica_id: str) -> list[str]:
     """The event classes of which the lost replica alone may have been a final quorum, with their objects."""
-    votes = document.votes[replica_id]
     found = []
     for adt, specification in SPECIFICATIONS.items():
         patterns = [rule.objects for rule in document.choices if rule.objects.partition("/")[0] in (adt, "*")]
@@ -36,7 +35,7 @@ def loses(document: ClusterDocument, replica_id: str) -> list[str]:
             found += [
                 f"{name} of {pattern} (final quorum {choice.classes[name].final})"
                 for name in sorted(specification.changes)
-                if choice.classes[name].final <= votes
+                if choice.final_of(name).is_met_by({replica_id})
             ]
     return sorted(set(found))
 

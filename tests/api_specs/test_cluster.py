@@ -96,6 +96,20 @@ def test_memory_covers_a_clock_that_is_behind_and_one_that_is_ahead() -> None:
             GOOD + '[[choices]]\nobjects = "queue/*"\nclasses = { "Enq/Ok" = [0, 1], "Deq/Ok" = [3, 2] }',
             "Deq/Ok does not meet Enq/Ok",
         ),
+        (
+            GOOD + '[[choices]]\nobjects = "queue/*"\nreads = "r1"\nwrites = "r2"',
+            r"1 \(queue/\*\): Deq depends on Deq/Ok and can miss it: \{r1\} and \{r2\} share no replica",
+        ),
+        (
+            GOOD + '[[choices]]\nobjects = "queue/*"\nreads = "r1*"',
+            "character 4 of 'r1.': the end stands where",
+        ),
+        (GOOD + '[[choices]]\nobjects = "queue/*"\nreads = "r9"', "'r9' names the unknown replica 'r9'"),
+        (GOOD + '[[choices]]\nobjects = "queue/*"\nwrites = "r1"', "writes without reads: give both"),
+        (
+            GOOD + '[[choices]]\nobjects = "queue/*"\nreads = "r1"\nclasses = { "Enq/Ok" = [0, 1] }',
+            "give either reads and writes or classes, not both",
+        ),
         (GOOD + '[[choices]]\nobjects = "queue/*"\nordering = "luck"', "Invalid enum value 'luck'"),
     ],
 )

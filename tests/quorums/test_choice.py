@@ -12,7 +12,7 @@ from quorate.adts.queue import Queue
 from quorate.adts.register import Register
 from quorate.adts.specification import Kind, Specification
 from quorate.quorums.choice import BadChoice, Ordering, QuorumChoice, Sizes
-from quorate.quorums.tally import VoteCount
+from quorate.quorums.tally import Quorum, VoteCount
 
 Classes = dict[str, tuple[int, int]]
 Row = tuple[Specification, int, Ordering, Classes]
@@ -20,6 +20,11 @@ Row = tuple[Specification, int, Ordering, Classes]
 
 def equal(number: int) -> dict[str, int]:
     return {f"r{each}": 1 for each in range(1, number + 1)}
+
+
+def votes_needed(quorum: Quorum) -> int:
+    assert isinstance(quorum, VoteCount)
+    return quorum.needed
 
 
 def queue_row(enq: int, deq: tuple[int, int], empty: int) -> Classes:
@@ -108,12 +113,12 @@ def test_outcomes_left_out_read_what_any_outcome_of_their_operation_needs() -> N
 
 def test_a_dequeue_reads_for_its_most_demanding_outcome() -> None:
     choice = QuorumChoice(Queue(), equal(3), {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)})
-    assert choice.initial_of("Deq").needed == 3
+    assert votes_needed(choice.initial_of("Deq")) == 3
     smaller = QuorumChoice(Queue(), equal(3), {"Enq/Ok": (0, 3), "Deq/Ok": (2, 2), "Deq/Empty": (1, 0)})
-    assert smaller.initial_of("Deq").needed == 2
-    assert smaller.initial_of_kind(Kind.DECIDE).needed == 2
-    assert smaller.final_of_kind(Kind.BLIND).needed == 3
-    assert smaller.final_of_kind(Kind.DECIDE).needed == 2
+    assert votes_needed(smaller.initial_of("Deq")) == 2
+    assert votes_needed(smaller.initial_of_kind(Kind.DECIDE)) == 2
+    assert votes_needed(smaller.final_of_kind(Kind.BLIND)) == 3
+    assert votes_needed(smaller.final_of_kind(Kind.DECIDE)) == 2
 
 
 def test_order_by_quorum_needs_blind_operations_that_meet() -> None:

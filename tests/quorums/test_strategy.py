@@ -44,13 +44,15 @@ def reads_and_writes(read: float) -> Workload:
     return Workload(((1.0, {"Read/Ok": read, "Write/Ok": 1 - read}),))
 
 
-def least_load(reads: System, writes: System, read: float, capacity: dict[str, float]) -> float:
+def least_load(
+    reads: System, writes: System, read: float, capacities: tuple[dict[str, float], dict[str, float]]
+) -> float:
     """The textbook program: a column for each minimal quorum, listed dumbly; no price, no generation."""
     of_kind = [sorted(minimal(quorums_of(each)), key=sorted) for each in (reads, writes)]
     columns = [(kind, quorum) for kind in (0, 1) for quorum in of_kind[kind]]
     share = (read, 1 - read)
     rows = [
-        [share[kind] * (name in quorum) / capacity[name] for kind, quorum in columns] + [-1.0]
+        [share[kind] * (name in quorum) / capacities[kind][name] for kind, quorum in columns] + [-1.0]
         for name in NAMES
     ]
     sums = [[float(kind == which) for kind, _ in columns] + [0.0] for which in (0, 1)]
@@ -63,18 +65,18 @@ CAPACITIES = st.fixed_dictionaries(dict.fromkeys(NAMES, st.sampled_from([0.5, 1.
 
 
 @settings(deadline=None, max_examples=40)
-@given(SYSTEMS, st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0]), CAPACITIES, st.booleans())
+@given(SYSTEMS, st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0]), CAPACITIES, CAPACITIES, st.booleans())
 def test_no_strategy_over_all_quorums_has_less_load(
-    reads: System, read: float, capacity: dict[str, float], lists: bool
+    reads: System, read: float, for_reads: dict[str, float], for_writes: dict[str, float], lists: bool
 ) -> None:
     """Both ways: all columns at once, and columns generated from prices."""
     writes = dual(reads)
     assume(all(quorums_of(each) and frozenset() not in quorums_of(each) for each in (reads, writes)))
-    workload = Workload(((1.0, {"Read/Ok": read, "Write/Ok": 1 - read}),), capacity, capacity)
+    workload = Workload(((1.0, {"Read/Ok": read, "Write/Ok": 1 - read}),), for_reads, for_writes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(strategy_module, "_LISTED_UP_TO", 8 if lists else 0)
         found = best_strategy(of_pair(FILE, reads), workload)
-    assert found.load == pytest.approx(least_load(reads, writes, read, capacity), abs=CLOSE)
+    assert found.load == pytest.approx(least_load(reads, writes, read, (for_reads, for_writes)), abs=CLOSE)
     assert found.bound is not None
     assert found.bound <= found.load + 1e-12
     assert found.load - found.bound < CLOSE

@@ -101,6 +101,23 @@ def test_the_cheapest_quorum_has_the_least_price_of_all(system: System, amounts:
 
 
 @UNTIMED
+@given(
+    listing.VOTES, st.integers(1, 18), st.lists(st.sampled_from([1.0, 2.0, 5.0, 9.0]), min_size=6, max_size=6)
+)
+def test_the_cheapest_quorum_of_votes_has_the_least_price_of_all(
+    votes_of: dict[str, int], needed: int, amounts: list[float]
+) -> None:
+    prices = dict(zip(NAMES, amounts, strict=True))
+    system = votes(votes_of, min(needed, sum(votes_of.values())))
+    found = cheapest(system, prices)
+    assert found is not None
+    assert found in listing.minimal(quorums_of(system))
+    assert sum(prices[name] for name in found) == min(
+        sum(prices[name] for name in each) for each in quorums_of(system)
+    )
+
+
+@UNTIMED
 @given(SYSTEMS, SYSTEMS)
 def test_two_systems_miss_each_other_exactly_when_two_of_their_quorums_do(one: System, other: System) -> None:
     pairs = [(a, b) for a in quorums_of(one) for b in quorums_of(other) if not a & b]
@@ -182,6 +199,12 @@ def test_a_replica_without_votes_is_in_no_minimal_quorum_and_blocks_nothing() ->
     weak = votes({"a": 1, "b": 0, "c": 0}, 1)
     assert set(minimal_quorums(weak)) == set(blocking_sets(weak)) == sets("a")
     assert replicas_of(weak) == ("a", "b", "c")
+
+
+def test_a_part_that_nobody_need_satisfy_is_there_anyway() -> None:
+    """Found by the listing: `a + choose(0; b)` has the empty quorum, so {a} is not minimal."""
+    assert minimal_quorums(any_of(["a", choose(0, "b")])) == (frozenset(),)
+    assert set(minimal_quorums(choose(2, ["a", "c", choose(0, "b")]))) == sets("a", "c")
 
 
 def test_nobody_is_needed_for_an_empty_quorum_and_nothing_blocks_it() -> None:

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.adts.specification import Kind
+from quorate.quorums.tally import VoteCount
 from tests.sim import run as runner
 from tests.sim.checkers import Violation
 from tests.sim.faults import NO_FAULTS, Faults
@@ -191,8 +192,12 @@ def test_the_scenarios_draw_every_kind_of_choice() -> None:
         mixes[len(what.objects), what.embedded > 0, what.embedded < what.fronts] += 1
         for name in what.objects:
             choice = what.document.choice_of(f"{name}/a" if name.startswith("dictionary/") else name)
-            initial, final = choice.initial_of_kind(Kind.DECIDE), choice.final_of_kind(Kind.DECIDE)
-            sizes = choice.final_of_kind(Kind.BLIND).needed, initial.needed, final.needed
+            quorums = (
+                choice.final_of_kind(Kind.BLIND),
+                choice.initial_of_kind(Kind.DECIDE),
+                choice.final_of_kind(Kind.DECIDE),
+            )
+            sizes = tuple(quorum.needed for quorum in quorums if isinstance(quorum, VoteCount))
             met[name.partition("/")[0], len(given) if set(given) == {1} else 0, sizes] += 1
     for (adt, replicas), wanted in CHOICES.items():
         for sizes in wanted:

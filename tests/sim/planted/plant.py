@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ReplicaInfo, checked
-from quorate.quorums.tally import Quorum, VoteCount
+from quorate.quorums.tally import Quorum
 from tests.sim.checkers import Violation
 from tests.sim.run import run
 from tests.sim.scenario import Scenario, scenario
@@ -169,7 +169,7 @@ class AnyOne:
 class OneTwice:
     """A quorum that should be `right`, and counts one of the replicas twice."""
 
-    def __init__(self, right: VoteCount) -> None:
+    def __init__(self, right: Quorum) -> None:
         self._right = right
 
     def is_met_by(self, replicas: Collection[str]) -> bool:
