@@ -41,9 +41,7 @@ class Pruning:
 
     def round(self, store: Store, mono_s: float, now_us: int) -> bool:
         """Note what is new, delete what is due, within bounds. Whether more is due already."""
-        if (
-            store.rollbacks != self._rollbacks
-        ):  # One of the rounds before may have been undone with its transaction.
+        if store.rollbacks != self._rollbacks:  # A round before may have been undone with its transaction.
             self._rollbacks = store.rollbacks
             self.walk_again()
         self._walk(store, mono_s)
@@ -62,7 +60,7 @@ class Pruning:
             if is_more:
                 heapq.heappush(self._history, (mono_s, name, upto))
             elif upto > cutoff:
-                wait_s = (wall_us(upto) - oldest_us) / 1e6
+                wait_s = (wall_us(upto) + 1 - oldest_us) / 1e6  # Not due again before it is old enough.
                 heapq.heappush(self._history, (mono_s + wait_s, name, upto))
         is_more_history = bool(self._history and self._history[0][0] <= mono_s)
         return self._walked is not None or is_more_ripe or is_more_history
