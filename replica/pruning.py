@@ -48,7 +48,9 @@ class Pruning:
             if is_more:
                 heapq.heappush(self._history, (mono_s, name, upto))
             elif upto > cutoff:
-                wait_s = (wall_us(upto) - oldest_us) / 1e6
+                wait_s = (
+                    wall_us(upto) - oldest_us + 1
+                ) / 1e6  # Until the cutoff is above `upto`, counter and all.
                 heapq.heappush(self._history, (mono_s + wait_s, name, upto))
         return self._walked is not None or bool(self._history and self._history[0][0] <= mono_s)
 

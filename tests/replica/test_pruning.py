@@ -142,3 +142,17 @@ def test_deletions_are_given_out_after_the_retry_window_unless_overwritten(
     assert pruning.deleted(store, 31, 10) == []
     assert pruning.deleted(store, 33, 10) == ["dictionary/d/gone"]
     assert pruning.deleted(store, 99, 10) == []
+
+
+def test_a_row_exactly_at_the_cutoff_is_not_due_again_at_once(
+    store: Store, run: Callable[[Pruning, float], bool]
+) -> None:
+    """The cutoff is the first timestamp of its microsecond, and so not yet above the row."""
+    pruning = Pruning(DOCUMENT)
+    put(store, 1)
+    collect(store, 1)
+    run(pruning, 1)
+    assert run(pruning, 1 + DOCUMENT.memory_s) is False
+    assert times(store) == [at(1)]
+    assert run(pruning, 1 + DOCUMENT.memory_s + 0.001) is False
+    assert times(store) == []
