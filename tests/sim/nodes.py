@@ -172,10 +172,11 @@ class Janitor:
         else:
             raise AssertionError(f"the janitor of {node.id} finds no end")
         store.commit()
-        if node.front is not None:
-            for name in self._pruning.deleted(store, mono_s, BURIED_MAX):
+        due = [] if node.front is None else self._pruning.deleted(store, mono_s, BURIED_MAX)
+        for name in due:
+            if node.front is not None:  # It may crash over the one before.
                 node.front.start(Bury(name), BURY_DEADLINE_S, node.front.count_janitor)
-                self._pruning.again(name, mono_s)
+            self._pruning.again(name, mono_s)
 
 
 class FrontNode(Stoppable):
