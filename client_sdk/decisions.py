@@ -25,6 +25,8 @@ RECENT_ENTRIES_MAX: Final = 2000
 """Entries that the recent decisions of a summary name together: every accept carries them."""
 TURNS_MAX: Final = 64
 """Turns that a summary remembers: an owner that lost its turn looks again after as many others at most."""
+TURNS_KEPT: Final = 8
+"""Of these, so many however old: a steady owner's turn may have begun long before the accept it asks for."""
 
 
 class Fate(Enum):
@@ -163,7 +165,8 @@ class _Draft:
         if after == self._before and not is_noted:
             return self._before
         old = self.context.forget_before
-        turns = tuple(known for known in self._turns[-TURNS_MAX:] if known >= old)
+        latest = enumerate(self._turns[-TURNS_MAX:], TURNS_KEPT - min(len(self._turns), TURNS_MAX))
+        turns = tuple(known for place, known in latest if place >= 0 or known >= old)
         dropped = self._turns[: len(self._turns) - len(turns)]
         return replace(
             after,

@@ -4,7 +4,7 @@ An answer must rest on what is known to be stored by a final quorum, or a later 
 to be is written back first (DESIGN, "Observe").
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Final
 
 from msgspec import UNSET
@@ -239,12 +239,24 @@ def _scan(
         return needed.is_met_by(whole)
 
     yield from round_.wait(is_enough)
-    mirrors: dict[str, Mirror] = {}
+    replies: dict[str, dict[str, Reply]] = {}
     for replica in sorted(whole):
         for name, collected in pages[replica]:
-            mirror = mirrors.setdefault(name, Mirror(name, choice.votes))
-            mirror.absorb(replica, "", Scan(prefix), collected)
+            replies.setdefault(name, {})[replica] = collected
+    mirrors = {name: _mirror_of(name, choice, shown) for name, shown in replies.items()}
     return {name: _settled_cell(mirror, choice) for name, mirror in mirrors.items()}, frozenset(whole)
+
+
+def _mirror_of(name: str, choice: QuorumChoice, replies: Mapping[str, Reply]) -> Mirror:
+    """What these replies show together.
+
+    They are taken in twice: one replica's floor makes the mirror drop what others showed before. That is right for what
+    was known before these replies, which the floor may have ended; not for the replies themselves.
+    """
+    mirror = Mirror(name, choice.votes)
+    for replica, reply in [*replies.items(), *replies.items()]:
+        mirror.absorb(replica, "", Collect(name), reply)
+    return mirror
 
 
 def _settled_cell(mirror: Mirror, choice: QuorumChoice) -> tuple[Version, bool]:
@@ -262,9 +274,7 @@ def bury(operation: Bury, task: Task, machine: Machine) -> OutcomeSteps:
     everyone = frozenset(choice.votes)
     looks = Gathering(task, lambda _: Collect(name, window=Window(limit=CELL_ROWS)), choice.votes)
     yield from looks.wait(lambda: looks.replies.keys() == everyone)
-    mirror = Mirror(name, choice.votes)
-    for replica, reply in looks.replies.items():
-        mirror.absorb(replica, "", Collect(name), reply)
+    mirror = _mirror_of(name, choice, looks.replies)
     mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
     timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
     if value is not None or timestamp == ZERO or (source is None and not mirror.is_decided):

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from quorate.adts import queue
 from quorate.adts.log import NOTHING, Decision, Entry, Seen, Summary, Value
 from quorate.client_sdk.decisions import (
+    TURNS_KEPT,
     TURNS_MAX,
     Context,
     Fate,
@@ -246,3 +247,13 @@ def test_a_summary_remembers_whose_decisions_led_to_it_as_long_as_it_can() -> No
     assert [is_included(summary, ballot) for ballot in ballots] == [None, None] + [True] * TURNS_MAX
     assert is_included(summary, make_ballot(make(TURNS_MAX, 5, "g"), 1)) is False
     assert is_included(summary, make_ballot(make(TURNS_MAX, 0, "f"), 2)) is False
+
+
+def test_the_latest_turns_are_remembered_however_long_ago_they_began() -> None:
+    """A steady owner keeps its turn for hours; deposed right after an accept, it must learn whether that one counts."""
+    summary = NOTHING
+    ballots = [make_ballot(make(turn, 0, "f"), 1) for turn in range(1, TURNS_KEPT + 3)]
+    for number, ballot in enumerate(ballots, 1):
+        context = replace(CONTEXT, ballot=ballot, forget_before=at(1_000_000))
+        summary = queue_plan(summary, complete(number), Take(1), context=context).summary
+    assert [is_included(summary, ballot) for ballot in ballots] == [None, None] + [True] * TURNS_KEPT

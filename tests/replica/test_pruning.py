@@ -220,15 +220,28 @@ def test_what_a_lost_transaction_deleted_is_deleted_again(
     put(store, 0)
     collect(store, 0)
     run(pruning, 1)
-    for _ in range(3):
-        pruning.round(store, 100, START_US + 100_000_000)
+    for second in (100, 200, 300):
+        pruning.round(store, second, START_US + second * 1_000_000)
         assert times(store) == []
         store.rollback()
         assert times(store) == [at(0)]
-        while pruning.round(store, 101, START_US + 101_000_000):
-            pass
-    store.rollback()
-    for second in (102, 200):
         while run(pruning, second):
             pass
+        assert times(store) == [at(0)], "met again, and due a little later"
+    while run(pruning, 400):
+        pass
+    assert times(store) == []
+
+
+def test_a_row_exactly_at_the_cutoff_is_not_due_again_at_once(
+    store: Store, run: Callable[[Pruning, float], bool]
+) -> None:
+    """The cutoff is the first timestamp of its microsecond, and so not yet above the row."""
+    pruning = Pruning(DOCUMENT, Tombstones())
+    put(store, 1)
+    collect(store, 1)
+    run(pruning, 1)
+    assert run(pruning, 1 + DOCUMENT.memory_s) is False
+    assert times(store) == [at(1)]
+    assert run(pruning, 1 + DOCUMENT.memory_s + 0.001) is False
     assert times(store) == []

@@ -23,6 +23,7 @@ WALL_US_START = 1_700_000_000_000_000
 LAZY_US_MAX = 20_000
 JOIN_US_MAX = 500
 BURIED_MAX = 50
+ROUNDS_MAX = 1_000
 BURY_DEADLINE_S = 0.2
 
 _decode_batch = msgpack.Decoder(Batch).decode
@@ -166,13 +167,17 @@ class Janitor:
         """Delete what is due; the embedded front end, where there is one, buries old deletions."""
         node, mono_s = self._node, self._node.world.now_us / 1e6
         store: Any = node.replica.store
-        while self._pruning.round(store, mono_s, node.wall_us):
-            pass
+        for _ in range(ROUNDS_MAX):
+            if not self._pruning.round(store, mono_s, node.wall_us):
+                break
+        else:
+            raise AssertionError(f"the janitor of {node.id} finds no end")
         store.commit()
-        if node.front is not None:
-            for name in self._pruning.deleted(store, mono_s, BURIED_MAX):
+        due = [] if node.front is None else self._pruning.deleted(store, mono_s, BURIED_MAX)
+        for name in due:
+            if node.front is not None:  # It may crash over the one before.
                 node.front.start(Bury(name), BURY_DEADLINE_S, node.front.count_janitor)
-                self._pruning.again(store, name, mono_s)
+            self._pruning.again(store, name, mono_s)
 
 
 class FrontNode(Stoppable):

@@ -113,3 +113,24 @@ def test_burying_that_fails_names_the_replica_that_did_not_confirm() -> None:
     outcome = hand.outcomes["bury"]
     assert isinstance(outcome, Failed)
     assert outcome.answered == {"r1", "r2"}
+
+
+def test_burying_one_key_does_not_hide_another_from_a_whole_read() -> None:
+    """k is at r1 and r2. Another key is buried, which raises the floor of every replica above k; then r3 comes to know k,
+    under that floor, by a decision that changes nothing. A reader of r1 and r3 must not take the floor for k's end."""
+    hand = Hand(MAJORITIES)
+    hand.start("f1", Write(KEY, OLD), "put")
+    hand.carry("f1", "r1", "r2")
+    hand.carry_commits("f1", "r1", "r2")
+    hand.drop("f1")
+    hand.ask("f2", Write("dictionary/d/other", NEW))
+    hand.ask("f2", Write("dictionary/d/other", None))
+    pass_time(hand, hand.document.memory_s + 1)
+    assert hand.ask("janitor", Bury("dictionary/d/other")) is True
+    hand.start("f3", PutIfAbsent(KEY, NEW), "present")
+    hand.carry_until("present", "f3", "r1", "r3")
+    assert hand.result("present") is False
+    hand.drop("f3")
+    hand.start("f4", Items("dictionary/d"), "items")
+    hand.carry_until("items", "f4", "r1", "r3")
+    assert hand.result("items") == {"k": OLD}
