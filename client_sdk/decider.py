@@ -42,12 +42,10 @@ MIRRORED_MAX: Final = 128
 """Entries of a queue kept in mind, at least."""
 CELL_ROWS: Final = 1000
 """Entries of a cell asked for at once; older than the current value, they go as soon as it is complete."""
-WISHES_MAX: Final = 256
-"""Wishes decided in one batch."""
+WISHES_MAX: Final = 256  # decided in one batch
 BACKOFF_S_FIRST: Final = 0.002
 BACKOFF_S_MAX: Final = 1.0
-BACKOFF_SHARE_MAX: Final = 0.1
-"""Of the time left."""
+BACKOFF_SHARE_MAX: Final = 0.1  # of the time left
 LOSSES_MAX: Final = 6
 
 DecideSteps = Generator[float, Event, None]

@@ -193,8 +193,9 @@ class FrontEnd:
         return self._bound.is_known
 
     def passed_s(self, stamp: Timestamp) -> float:
-        """The monotonic time from which true time is certainly after the stamp (commit wait)."""
-        return self._now.mono_s + max(0, wall_us(stamp) - self._bound.lower_us(self._now)) / 1e6
+        """The monotonic time from which true time is certainly after the stamp (commit wait): a microsecond later, for
+        another front end may stamp lower in the very microsecond (its counter begins anew)."""
+        return self._now.mono_s + max(0, wall_us(stamp) + 1 - self._bound.lower_us(self._now)) / 1e6
 
     def oldest_remembered(self) -> Timestamp:
         """What has a lower timestamp is beyond all retries, and may be forgotten."""

@@ -79,15 +79,25 @@ def read(name: str, task: Task, machine: Machine) -> OutcomeSteps:
     And once its timestamp has passed: a write that begins after this read must get a higher one. Its own writer waits
     for that before it returns, but a reader may see the value earlier.
     """
-    mirror = machine.mirror_of(name)  # Held: the front end forgets what is idle and nobody holds.
     operation = "Read" if name.startswith("register/") else "Get"
+    (timestamp, value), answered = yield from _read_settled(name, operation, task, machine)
+    yield from _wait_until_passed(timestamp, task, machine, answered)
+    return Done(value, f"{operation}/Ok", answered)
+
+
+def _read_settled(
+    name: str, operation: str, task: Task, machine: Machine
+) -> Generator[float, Event, tuple[Version, frozenset[str]]]:
+    """The newest version that an initial quorum shows, once it is known to be stored by a final quorum; who answered.
+
+    That version and no other: the mirror, which all operations share, may know of a newer one by then.
+    """
+    mirror = machine.mirror_of(name)  # Held: the front end forgets what is idle and nobody holds.
     while True:
         answered = yield from _collect(name, task, machine, machine.choice_of(name).initial_of(operation))
         settled = yield from _settled(mirror, task, machine)
         if settled is not None:
-            timestamp, value = settled
-            yield from _wait_until_passed(timestamp, task, machine, answered)
-            return Done(value, f"{operation}/Ok", answered)
+            return settled, answered
         yield from decide(name, Settle(), task, machine)
 
 
@@ -205,9 +215,7 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
             machine.count("collected again")
         before = None if doubtful else now
         for name in doubtful:
-            yield from read(name, task, machine)
-            mirror = machine.mirror_of(name)
-            settled[name] = cell.current(mirror.summary, mirror.by_id())[:2]
+            settled[name], _ = yield from _read_settled(name, "Get", task, machine)
 
 
 Cells = dict[str, tuple[Version, bool]]

@@ -17,7 +17,7 @@ from typing import Final
 from quorate.adts.specification import EventClass, operation_of
 from quorate.quorums.assignment import Assignment, is_empty
 from quorate.quorums.failures import Independent, Model, availability
-from quorate.quorums.systems import BadQuorums, System, replicas_of
+from quorate.quorums.systems import BadQuorums, System, is_quorum, replicas_of
 
 POINTS_MAX: Final = 1000
 _ROUNDING: Final = 1e-12
@@ -85,7 +85,7 @@ def of_quorum(
     Derivation on `choose(2; a, b, c)`, each answering in 1 ms or 10 ms with 1/2: within 1 ms each is there with 1/2, so two
     are with 3/8 + 1/8 = 1/2; within 10 ms all are. Replicas without a time here answer at once.
     """
-    if is_empty(system):
+    if is_quorum(system, ()):
         return AT_ONCE
     known = {name: times.get(name, AT_ONCE) for name in replicas_of(system)}
     up = Independent(dict.fromkeys(known, 1.0)) if model is None else model

@@ -85,8 +85,8 @@ async def _cut(proxy: Proxy, _: random.Random) -> None:
 
 
 async def _refuse(proxy: Proxy, rng: random.Random) -> None:
+    await _cut(proxy, rng)  # First: once it refuses, there may never be a connection to cut.
     proxy.refuse()
-    await _cut(proxy, rng)
     await asyncio.sleep(LONGER_S * rng.random())
     await proxy.listen()
 

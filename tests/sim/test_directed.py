@@ -1,9 +1,8 @@
 """Schedules by hand: the narrow races that DESIGN section 6 tells of, each told first and then played."""
 
-import random
 from collections.abc import Callable, Generator
 from itertools import cycle
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import pytest
 
@@ -18,7 +17,6 @@ from quorate.client_sdk.decider import Decider
 from quorate.client_sdk.effects import Dequeue, Done, Enqueue, Failed, Operation, Outcome, Peek, Read, Write
 from quorate.client_sdk.tasks import Event, Gathering, Task
 from quorate.timestamps.timestamp import ZERO
-from tests.sim.checkers import check_drained, check_items, shown
 from tests.sim.hand import Hand
 from tests.sim.history import Call, History
 from tests.sim.linearizability import Serial, linearization, settled
@@ -340,59 +338,6 @@ def test_an_entry_that_is_sent_again_for_long_is_not_taken_for_one_of_a_wrong_cl
     hand.sleep(us=int(hand.document.clock.offset_max_s * 1e6))
     hand.carry_until("enqueue", "a", "r1", "r2")
     hand.result("enqueue")
-
-
-RACES: Final = 150
-
-
-def recovery_races_takeover(order: int) -> tuple[Recorded, set[str]]:
-    """Enq(x), the oldest, has reached r1 only; y and z wait at r2 and r3, where f2, the owner, takes y and so fences both
-    above x: Enq(x) is refused there and must recover. Meanwhile f3 takes over from f2, which has another dequeue under
-    way. From here on chance says whose message travels next, and some are lost. Also returned: who was deposed.
-    """
-    rng = random.Random(f"race {order}")
-    hand = Recorded()
-    hand.start("f1", enqueue(X), "x")
-    hand.carry("f1", "r1")
-    for item in (Y, Z):
-        hand.start("f0", enqueue(item), item)
-        hand.carry("f0", "r2", "r3")
-    hand.drop("f0")
-    hand.lazies.clear()
-    assert dequeue_at(hand, "f2", "r2", "r3") == (Y,)
-    hand.carry("f1", "r2", "r3")
-    hand.start("f3", Dequeue(QUEUE), "takes over")
-    hand.start("f2", Dequeue(QUEUE), "goes on")
-    for _ in range(60):
-        if not hand.packets:
-            break
-        packet = rng.choice(hand.packets)
-        if rng.random() < 0.1:
-            hand.packets.remove(packet)
-        else:
-            hand.carry(packet.front, packet.send.replica)
-    hand.settle()
-    hand.carry_commits("f1", *hand.replicas)
-    while hand.ask("f4", Dequeue(QUEUE, 9)):
-        pass
-    return hand, {front for front in ("f1", "f2", "f3") if hand.counters(front).get("turns lost")}
-
-
-def test_a_recovery_races_a_takeover() -> None:
-    """Whoever wins: x comes out once, in an order that a serial queue has; and each of the three loses now and then."""
-    deposed: set[str] = set()
-    places = set()
-    for order in range(RACES):
-        hand, losers = recovery_races_takeover(order)
-        deposed |= losers
-        calls = hand.history.calls[QUEUE]
-        check_items(QUEUE, calls)
-        check_drained(QUEUE, calls)
-        assert hand.has_order(), f"order {order}:\n{shown(calls)}"
-        taken = sorted((call for call in calls if call.results), key=lambda call: call.returned)
-        places.add([item for call in taken for item in call.results].index(X))
-    assert deposed == {"f1", "f2", "f3"}
-    assert len(places) > 1, "x always came out at the same place"
 
 
 @pytest.mark.parametrize("moment", ["_plan", "_next_collect"], ids=["before the accept", "while it is made"])

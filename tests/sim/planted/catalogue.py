@@ -278,7 +278,12 @@ PLANTS: Final = (
         ("linearizable",),
         schedule=schedules.peek_while_an_older_entry_travels,
     ),
-    Plant("no-commit-wait", fronts.no_commit_wait, ("linearizable",), 50, SKEWED),
+    Plant(
+        "no-commit-wait",
+        fronts.no_commit_wait,
+        ("linearizable",),
+        schedule=schedules.write_from_the_future,
+    ),
     Plant("clock-bound-ignored", fronts.clock_without_bound, ("linearizable",), 30, SKEWED),
     Plant("clock-witnesses-nothing", fronts.clock_witnesses_nothing, ("linearizable",), 10, BY_QUORUM),
     Plant(

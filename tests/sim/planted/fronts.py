@@ -291,6 +291,7 @@ def non_intersecting_choice() -> Planting:
             for event, (initial, final) in choice.classes.items()
         }
         vars(smaller).update(vars(choice), classes=classes)
+        smaller._note_quorums()
         return smaller
 
     return patched(machine.FrontEnd, choice_of=choice_of)

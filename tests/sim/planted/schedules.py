@@ -253,6 +253,24 @@ def value_from_the_future() -> None:
     hand.judge()
 
 
+def write_from_the_future() -> None:
+    """f1 has measured its clock on a slow link only, and stamps w well ahead of time, stored at r1 and r2. When it has
+    returned, v is written by a front end with a better clock, which meets r3 first, then r1; then somebody reads."""
+    hand = Played(clock=ClockSettings())
+    hand.start("f1", Write(REGISTER, W), "w")
+    hand.sleep(100_000)
+    hand.carry("f1", "r3")
+    hand.carry("f1", "r1", "r2")
+    while "w" not in hand.outcomes:
+        hand.sleep()
+    hand.start("f3", Write(REGISTER, V), "v")
+    hand.carry("f3", "r3")
+    hand.carry("f3", "r3", "r1")
+    hand.settle()
+    hand.ask("f4", Read(REGISTER))
+    hand.judge()
+
+
 def peek_while_an_older_entry_travels() -> None:
     """Enq(x) reaches r1 only. Enq(y), later, reaches r2 and r3. A Peek at r2 and r3 answers y. Now the rest of Enq(x)
     arrives; where it is fenced it is recovered. Then all is dequeued."""
