@@ -63,7 +63,7 @@ class Pruning:
                 wait_s = (wall_us(upto) + 1 - oldest_us) / 1e6  # Not due again before it is old enough.
                 heapq.heappush(self._history, (mono_s + wait_s, name, upto))
         is_more_history = bool(self._history and self._history[0][0] <= mono_s)
-        return self._walked is not None or is_more_ripe or is_more_history
+        return self._can_walk() or is_more_ripe or is_more_history
 
     def walk_again(self) -> None:
         """Meet everything again that was taken off the lists by a round that came to nothing."""
@@ -114,8 +114,12 @@ class Pruning:
         for name in deleted:
             heapq.heappush(self._young, (mono_s + self._window_s, name))
 
+    def _can_walk(self) -> bool:
+        """A walk that the lists have no room for waits until some were buried or deleted, which is done between rounds."""
+        return self._walked is not None and not self._is_longer_than(WAITING_MAX // 2)
+
     def _walk(self, store: Store, mono_s: float) -> None:
-        if self._walked is None or self._is_longer_than(WAITING_MAX // 2):
+        if self._walked is None or not self._can_walk():
             return
         found = store.states(self._walked, OBJECTS_MAX)
         for _, state in found:
