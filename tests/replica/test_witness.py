@@ -112,7 +112,10 @@ def append(wall_us: int) -> Append:
     return Append("queue/q", (Entry(f"e{wall_us}", make(wall_us, 0, "site"), Value("1")),), "repair")
 
 
-async def test_a_rolled_back_store_does_not_vote_once_any_witness_is_heard(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wall_us", [1_500_000, 3_000_000], ids=["below what was seen", "above"])
+async def test_a_rolled_back_store_does_not_vote_once_any_witness_is_heard(
+    tmp_path: Path, wall_us: int
+) -> None:
     """r1 is rolled back to a copy of its folder; r3 alone saw how far it had come, and answers only later."""
     r1, r2, r3 = (member(open_folder(tmp_path / each, DOCUMENT, each), each) for each in ("r1", "r2", "r3"))
     with pytest.raises(Starting):
@@ -127,6 +130,7 @@ async def test_a_rolled_back_store_does_not_vote_once_any_witness_is_heard(tmp_p
     await r1.answer([append(2_000_000)])
     others = Direct({"r2": None, "r3": r3})
     watch = Watch(r1, others)
+    await watch._tell()  # where it stood when it was opened
     await watch._tell()
     r1.close()
 
@@ -135,7 +139,7 @@ async def test_a_rolled_back_store_does_not_vote_once_any_witness_is_heard(tmp_p
     r1 = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
     others = Direct({"r2": r2, "r3": None})
     watch = await started(r1, others)
-    await r1.answer([append(1_500_000)])  # r2 knows nothing that speaks against it
+    await r1.answer([append(wall_us)])  # r2 knows nothing that speaks against it
     others.members["r3"] = r3
     with pytest.raises(StoreLost, match="older copy"):
         await watch._tell()
