@@ -96,7 +96,8 @@ class Member:
             if effects:
                 store.apply(effects)
             replies.append(reply)
-        return BatchReply(self.id, self.folder.incarnation, store.clock, self.wall_us(), tuple(replies))
+        incarnation = self.folder.incarnation
+        return BatchReply(self.id, incarnation, store.clock, self.wall_us(), tuple(replies), self.began)
 
     async def testify(self, announcement: Announcement) -> Testimony:
         """What was known of the sender's store; from now on, what it says as well. A replica that does not vote may

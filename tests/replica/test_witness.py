@@ -17,7 +17,7 @@ from quorate.replica.identity import Folder, open_folder
 from quorate.replica.member import Member, Starting, StoreLost
 from quorate.replica.watch import Watch
 from quorate.replica.witness import Witness, contradiction, seen
-from quorate.timestamps.timestamp import Timestamp, make
+from quorate.timestamps.timestamp import ZERO, Timestamp, make
 
 DOCUMENT: Final = ClusterDocument(
     "test", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}") for n in (1, 2, 3))
@@ -152,6 +152,18 @@ async def test_a_rolled_back_store_does_not_vote_once_any_witness_is_heard(
     )
     for each in (r1, r2, r3):
         each.close()
+
+
+async def test_a_front_end_hears_where_a_store_began_whatever_its_first_message_writes(tmp_path: Path) -> None:
+    for number in (1, 2):
+        r1 = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
+        await started(r1, Direct({"r2": None, "r3": None}))
+        reply = await r1.answer([append(number * 1_000_000)])
+        assert (reply.began, reply.clock) == (
+            make((number - 1) * 1_000_000, 0, "site") if number > 1 else ZERO,
+            make(number * 1_000_000, 0, "site"),
+        )
+        r1.close()
 
 
 async def test_a_swapped_store_does_not_vote(tmp_path: Path) -> None:
