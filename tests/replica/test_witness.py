@@ -154,7 +154,9 @@ async def test_a_rolled_back_store_does_not_vote_once_any_witness_is_heard(
         each.close()
 
 
-async def test_a_front_end_hears_where_a_store_began_whatever_its_first_message_writes(tmp_path: Path) -> None:
+async def test_a_front_end_hears_where_a_store_began_whatever_its_first_message_writes(
+    tmp_path: Path,
+) -> None:
     for number in (1, 2):
         r1 = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
         await started(r1, Direct({"r2": None, "r3": None}))
