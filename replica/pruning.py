@@ -37,6 +37,8 @@ class Pruning:
         self._deleted: list[tuple[float, str]] = []
         """Deletions to bury, each with the time of the next try."""
         self._walked: int | None = 0
+        self._has_left_out = False
+        """Whether deletions were met that there was no room for."""
         self._rollbacks = 0
 
     def round(self, store: Store, mono_s: float, now_us: int) -> bool:
@@ -100,25 +102,34 @@ class Pruning:
                 heapq.heappush(self._deleted, (mono_s, name))
         return True
 
-    def _is_longer_than(self, most: int, more: int = 0) -> bool:
-        return len(self._history) + len(self._young) + len(self._deleted) + more > most
+    def _has_room(self, more: int = 1) -> bool:
+        """For deletions. A dead replica may fill their lists for long, which must not hold up the history's."""
+        return len(self._young) + len(self._deleted) + more <= WAITING_MAX
 
     def _note(self, store: Store, mono_s: float) -> None:
         collected, store.collected = store.collected, {}
         deleted, store.deleted = store.deleted, {}
-        if self._is_longer_than(WAITING_MAX, len(collected) + len(deleted)):
+        if len(self._history) + len(collected) > WAITING_MAX:
             self._walked = 0  # Those left out are met again on the walk.
-            return
-        for name, upto in collected.items():
-            heapq.heappush(self._history, (mono_s + self._lag_s, name, upto))
+        else:
+            for name, upto in collected.items():
+                heapq.heappush(self._history, (mono_s + self._lag_s, name, upto))
         for name in deleted:
+            self._note_deleted(name, mono_s)
+
+    def _note_deleted(self, name: str, mono_s: float) -> None:
+        if self._has_room():
             heapq.heappush(self._young, (mono_s + self._window_s, name))
+        else:
+            self._has_left_out = True
 
     def _can_walk(self) -> bool:
-        """A walk that the lists have no room for waits until some were buried or deleted, which is done between rounds."""
-        return self._walked is not None and not self._is_longer_than(WAITING_MAX // 2)
+        """Whether a walk is under way, and the history has room for what it meets: some more once it was deleted."""
+        return self._walked is not None and len(self._history) <= WAITING_MAX // 2
 
     def _walk(self, store: Store, mono_s: float) -> None:
+        if self._has_left_out and self._has_room(WAITING_MAX // 2):
+            self._walked, self._has_left_out = 0, False
         if self._walked is None or not self._can_walk():
             return
         found = store.states(self._walked, OBJECTS_MAX)
@@ -126,7 +137,7 @@ class Pruning:
             if state.collected > ZERO:
                 heapq.heappush(self._history, (mono_s + self._lag_s, state.name, state.collected))
             if adt_of(state.name) == "dictionary" and deleted_at(store, state.name) is not None:
-                heapq.heappush(self._young, (mono_s + self._window_s, state.name))
+                self._note_deleted(state.name, mono_s)
         self._walked = found[-1][0] if len(found) == OBJECTS_MAX else None
 
 
