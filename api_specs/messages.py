@@ -192,7 +192,8 @@ class Batch(Struct, frozen=True, forbid_unknown_fields=True):
 class BatchReply(Struct, frozen=True):
     """One reply per request.
 
-    `clock` is at or above every timestamp that the replica stores; `now_us` is its physical clock when it answered.
+    `clock` is at or above every timestamp that the replica stores; `now_us` is its physical clock when it answered;
+    `began` is where `clock` stood when this incarnation opened its store: below what was seen before, if it was rolled back.
     """
 
     replica: str
@@ -200,6 +201,7 @@ class BatchReply(Struct, frozen=True):
     clock: Timestamp
     now_us: int
     replies: tuple[Reply, ...]
+    began: Timestamp = ZERO
 
 
 class Announcement(Struct, frozen=True, forbid_unknown_fields=True):

@@ -91,7 +91,6 @@ class Link:
         self._tasks: set[asyncio.Task[None]] = set()
         self._incarnation = ""
         self._highest = ZERO
-        self._rolled_back = ""
         self._failures = 0
         self._retry_at_s = 0.0
         self._last_failure = ""
@@ -221,12 +220,11 @@ class Link:
         return answer
 
     def _is_older(self, reply: BatchReply) -> bool:
-        """Whether a restarted replica stands below what this front end saw of it: its store was rolled back, and it has
-        forgotten promises (DESIGN section 4). Replies of one incarnation may overtake each other, so only the first
-        of a new one is held against those before; none of a rolled-back one becomes known."""
+        """Whether a restarted replica began below what this front end saw of it: its store was rolled back, and it has
+        forgotten promises (DESIGN section 4). Where it stands now proves nothing: it rises with the first message that it
+        takes. None of a rolled-back one becomes known; late words of a former incarnation count for no more than lost."""
         if reply.incarnation != self._incarnation:
-            if reply.clock < self._highest or reply.incarnation == self._rolled_back:
-                self._rolled_back = reply.incarnation
+            if reply.began < self._highest:
                 return True
             self._incarnation = reply.incarnation
         self._highest = max(self._highest, reply.clock)

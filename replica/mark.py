@@ -42,9 +42,23 @@ class Mark:
             return
         with contextlib.suppress(OSError):
             if self._file < 0:
-                self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                self._file = self._opened(commits)
             os.pwrite(self._file, _line(commits), 0)
             self._written = commits
+
+    def _opened(self, commits: int) -> int:
+        """The file, made whole before it has its name: one that a kill, a full disk or a power failure left empty would be
+        taken for a damaged one at the next start."""
+        if not self.path.exists():
+            temporary = self.path.with_name(self.path.name + ".new")
+            new = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(new, _line(commits))
+                os.fsync(new)
+            finally:
+                os.close(new)
+            temporary.rename(self.path)
+        return os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
 
     def close(self) -> None:
         """Close the file."""

@@ -17,7 +17,7 @@ from quorate.replica.machine import Bounds, handle
 from quorate.replica.store import Store
 from quorate.replica.tombstones import Tombstones, Waiting
 from quorate.replica.witness import contradiction, seen
-from quorate.timestamps.timestamp import Timestamp
+from quorate.timestamps.timestamp import ZERO, Timestamp
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
@@ -64,8 +64,12 @@ class Member:
         self.is_vouched_for = len(document.replicas) == 1
         """Whether the other replicas, if any, were asked about its store; before, it does not vote."""
         self._committer: Committer | None = None
+        self.began = ZERO
+        """Where the clock of the store stood when it was opened, before this process wrote to it."""
         if folder.database is not None:
-            self._committer = Committer(Store(folder.database))
+            store = Store(folder.database)
+            self.began = store.clock
+            self._committer = Committer(store)
             self._committer.start()
 
     async def answer(self, requests: Sequence[Request]) -> BatchReply:
@@ -92,7 +96,8 @@ class Member:
             if effects:
                 store.apply(effects)
             replies.append(reply)
-        return BatchReply(self.id, self.folder.incarnation, store.clock, self.wall_us(), tuple(replies))
+        incarnation = self.folder.incarnation
+        return BatchReply(self.id, incarnation, store.clock, self.wall_us(), tuple(replies), self.began)
 
     async def testify(self, announcement: Announcement) -> Testimony:
         """What was known of the sender's store; from now on, what it says as well. A replica that does not vote may
@@ -108,17 +113,16 @@ class Member:
 
         return await self._committer.submit(work)
 
-    async def announcement(self) -> Announcement:
-        """How far this replica's store has come, as is on disk."""
-        clock = await self.run(lambda store: store.clock)
+    async def announcement(self, *, is_first: bool = False) -> Announcement:
+        """How far this replica's store has come, as is on disk; `is_first`: how far it had come when it was opened."""
+        clock = await self.run(lambda store: self.began if is_first else store.clock)
         store = self.folder.identity.store
         is_named = any(each.id == self.id and each.store for each in self.document.replicas)
         return Announcement(self.document.hash, self.id, store, clock, is_named)
 
-    async def hear(self, witness: str, testimony: Testimony) -> None:
-        """Take what replica `witness` answered to an announcement: this one stops voting when it contradicts its store."""
-        now = await self.announcement()
-        if (sentence := contradiction(now, witness, testimony)) is not None:
+    def hear(self, witness: str, told: Announcement, testimony: Testimony) -> None:
+        """Take what replica `witness` answered to `told`: this one stops voting when it contradicts its store."""
+        if (sentence := contradiction(told, witness, testimony)) is not None:
             self.lost = sentence
             _log.error("%s", sentence)
 

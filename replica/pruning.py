@@ -37,6 +37,8 @@ class Pruning:
         self._deleted: list[tuple[float, str]] = []
         """Deletions to bury, each with the time of the next try."""
         self._walked: int | None = 0
+        self._has_left_out = False
+        """Whether deletions were met that there was no room for."""
         self._rollbacks = 0
 
     def round(self, store: Store, mono_s: float, now_us: int) -> bool:
@@ -63,7 +65,7 @@ class Pruning:
                 wait_s = (wall_us(upto) + 1 - oldest_us) / 1e6  # Not due again before it is old enough.
                 heapq.heappush(self._history, (mono_s + wait_s, name, upto))
         is_more_history = bool(self._history and self._history[0][0] <= mono_s)
-        return self._walked is not None or is_more_ripe or is_more_history
+        return self._can_walk() or is_more_ripe or is_more_history
 
     def walk_again(self) -> None:
         """Meet everything again that was taken off the lists by a round that came to nothing."""
@@ -100,29 +102,42 @@ class Pruning:
                 heapq.heappush(self._deleted, (mono_s, name))
         return True
 
-    def _is_longer_than(self, most: int, more: int = 0) -> bool:
-        return len(self._history) + len(self._young) + len(self._deleted) + more > most
+    def _has_room(self, more: int = 1) -> bool:
+        """For deletions. A dead replica may fill their lists for long, which must not hold up the history's."""
+        return len(self._young) + len(self._deleted) + more <= WAITING_MAX
 
     def _note(self, store: Store, mono_s: float) -> None:
         collected, store.collected = store.collected, {}
         deleted, store.deleted = store.deleted, {}
-        if self._is_longer_than(WAITING_MAX, len(collected) + len(deleted)):
+        if len(self._history) + len(collected) > WAITING_MAX:
             self._walked = 0  # Those left out are met again on the walk.
-            return
-        for name, upto in collected.items():
-            heapq.heappush(self._history, (mono_s + self._lag_s, name, upto))
+        else:
+            for name, upto in collected.items():
+                heapq.heappush(self._history, (mono_s + self._lag_s, name, upto))
         for name in deleted:
+            self._note_deleted(name, mono_s)
+
+    def _note_deleted(self, name: str, mono_s: float) -> None:
+        if self._has_room():
             heapq.heappush(self._young, (mono_s + self._window_s, name))
+        else:
+            self._has_left_out = True
+
+    def _can_walk(self) -> bool:
+        """Whether a walk is under way, and the history has room for what it meets: some more once it was deleted."""
+        return self._walked is not None and len(self._history) <= WAITING_MAX // 2
 
     def _walk(self, store: Store, mono_s: float) -> None:
-        if self._walked is None or self._is_longer_than(WAITING_MAX // 2):
+        if self._has_left_out and self._has_room(WAITING_MAX // 2):
+            self._walked, self._has_left_out = 0, False
+        if self._walked is None or not self._can_walk():
             return
         found = store.states(self._walked, OBJECTS_MAX)
         for _, state in found:
             if state.collected > ZERO:
                 heapq.heappush(self._history, (mono_s + self._lag_s, state.name, state.collected))
             if adt_of(state.name) == "dictionary" and deleted_at(store, state.name) is not None:
-                heapq.heappush(self._young, (mono_s + self._window_s, state.name))
+                self._note_deleted(state.name, mono_s)
         self._walked = found[-1][0] if len(found) == OBJECTS_MAX else None
 
 

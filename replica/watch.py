@@ -44,7 +44,8 @@ class Watch:
         self._member: Final = member
         self._others: Final = others
         self._names: Final = [name for name in member.document.urls if name != member.id]
-        self._told: Announcement | None = None
+        self._told: Final[dict[str, Announcement]] = {}
+        """What each was told last, of those that have answered since this process began."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -91,16 +92,22 @@ class Watch:
             return set()
 
     async def _round(self, names: Iterable[str], timeout_s: float) -> set[str]:
-        """Announce to each; who answered. Raises StoreLost once one has contradicted."""
-        now = await self._member.announcement()
-        names = [] if now == self._told else list(names)
-        answers = await asyncio.gather(*(self._others.announce(name, now, timeout_s) for name in names))
+        """Announce to each that does not know yet; who answered. Raises StoreLost once one has contradicted.
+
+        Whoever has not answered yet is told where the store stood when it was opened: what was written since stands above
+        all that was ever seen of it, and would hide that it was rolled back.
+        """
+        first, now = await self._member.announcement(is_first=True), await self._member.announcement()
+        due = {name: now if name in self._told else first for name in names if self._told.get(name) != now}
+        answers = await asyncio.gather(
+            *(self._others.announce(name, told, timeout_s) for name, told in due.items())
+        )
         answered = set()
-        for name, answer in zip(names, answers, strict=True):
+        for (name, told), answer in zip(due.items(), answers, strict=True):
             if isinstance(answer, Testimony):
                 answered.add(name)
-                await self._member.hear(name, answer)
+                self._told[name] = told
+                self._member.hear(name, told, answer)
         if self._member.lost is not None:
             raise StoreLost(self._member.lost)
-        self._told = now if len(answered) == len(self._names) else None
         return answered

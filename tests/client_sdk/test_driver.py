@@ -334,27 +334,27 @@ async def test_an_invariant_that_breaks_at_the_start_is_told_likewise(
 async def test_a_replica_that_stands_below_what_was_seen_of_it_is_not_believed(rig: Rig) -> None:
     """Its store was rolled back; the words of its former life may still arrive late, and count for no more than lost."""
 
-    def stands(incarnation: str, wall_us: int) -> None:
-        clock = make(wall_us, 0, "site")
+    def stands(incarnation: str, began_us: int, wall_us: int) -> None:
+        began, clock = (make(each, 0, "site") for each in (began_us, wall_us))
         rig.transport.behaviour = lambda replica, batch: replace(
-            reply_to(replica, batch), incarnation=incarnation, clock=clock
+            reply_to(replica, batch), incarnation=incarnation, began=began, clock=clock
         )
 
     async def believed() -> bool:
         await rig.run("r1")
         return isinstance(rig.machine.answers[-1][2], BatchReply)
 
-    for incarnation, wall_us, is_believed in (
-        ("first", 5, True),
-        ("first", 3, True),  # overtaken by the reply before
-        ("second", 5, True),
-        ("third", 4, False),
-        ("third", 9, False),  # others have made it rise since
-        ("first", 4, False),
-        ("second", 6, True),
-        ("fourth", 6, True),
+    for incarnation, began_us, wall_us, is_believed in (
+        ("first", 1, 5, True),
+        ("first", 1, 3, True),  # overtaken by the reply before
+        ("second", 5, 5, True),
+        ("third", 4, 9, False),  # the first message that it took has made it rise
+        ("first", 1, 5, False),
+        ("third", 4, 9, False),
+        ("second", 5, 6, True),
+        ("fourth", 6, 6, True),
     ):
-        stands(incarnation, wall_us)
+        stands(incarnation, began_us, wall_us)
         assert await believed() == is_believed, (incarnation, wall_us)
     refused = [each for _, _, each in rig.machine.answers if isinstance(each, Unanswered)]
     assert all(each.refused and not each.definite for each in refused)

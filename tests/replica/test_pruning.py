@@ -116,6 +116,53 @@ def test_round_without_history_asks_the_database_nothing(
     assert not pruning.round(store, 1000, START_US)
 
 
+def test_a_walk_that_has_no_room_does_not_hold_up_the_burials_that_make_some(
+    store: Store, run: Callable[[Pruning, float], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a restart with very many deletions that a dead replica holds up."""
+    monkeypatch.setattr(pruning_module, "WAITING_MAX", 20)
+    monkeypatch.setattr(pruning_module, "OBJECTS_MAX", 5)
+    for number in range(30):
+        put(store, number / 100, f"dictionary/d/k{number:02}", None)
+    store.commit()
+    store.deleted = {}  # As after a restart.
+    pruning = Pruning(DOCUMENT, Tombstones())
+    for second in (0, 100):
+        rounds = 0
+        while run(pruning, second):
+            rounds += 1
+            assert rounds < 100, "the janitor's next step, to bury some, is never reached"
+    assert len(pruning.deleted(store, 100, 50)) >= 10
+
+
+def test_deletions_that_fill_their_list_do_not_hold_up_the_history(
+    store: Store, run: Callable[[Pruning, float], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dead replica holds up more deletions than the list has room for; queues go on."""
+    monkeypatch.setattr(pruning_module, "WAITING_MAX", 20)
+    pruning = Pruning(DOCUMENT, Tombstones())
+    run(pruning, 0)
+    for number in range(30):
+        put(store, 0, f"dictionary/d/k{number:02}", None)
+        store.commit()
+        run(pruning, 0)
+    put(store, 1)
+    collect(store, 1)
+    run(pruning, 1)
+    run(pruning, 100)
+    assert times(store) == [], "the history is gone"
+
+    met: set[str] = set()
+    for second in range(100, 300, 10):
+        while run(pruning, second):
+            pass
+        for name in pruning.deleted(store, second, 50):
+            met.add(name)
+            store.apply([Forget(name, ZERO)])
+            store.commit()
+    assert len(met) == 30, "those left out are met again once there is room"
+
+
 def test_list_that_overflows_is_filled_again_by_walking(
     store: Store, run: Callable[[Pruning, float], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:

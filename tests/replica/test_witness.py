@@ -17,7 +17,7 @@ from quorate.replica.identity import Folder, open_folder
 from quorate.replica.member import Member, Starting, StoreLost
 from quorate.replica.watch import Watch
 from quorate.replica.witness import Witness, contradiction, seen
-from quorate.timestamps.timestamp import Timestamp, make
+from quorate.timestamps.timestamp import ZERO, Timestamp, make
 
 DOCUMENT: Final = ClusterDocument(
     "test", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}") for n in (1, 2, 3))
@@ -112,7 +112,10 @@ def append(wall_us: int) -> Append:
     return Append("queue/q", (Entry(f"e{wall_us}", make(wall_us, 0, "site"), Value("1")),), "repair")
 
 
-async def test_a_rolled_back_store_does_not_vote_once_any_witness_is_heard(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wall_us", [1_500_000, 3_000_000], ids=["below what was seen", "above"])
+async def test_a_rolled_back_store_does_not_vote_once_any_witness_is_heard(
+    tmp_path: Path, wall_us: int
+) -> None:
     """r1 is rolled back to a copy of its folder; r3 alone saw how far it had come, and answers only later."""
     r1, r2, r3 = (member(open_folder(tmp_path / each, DOCUMENT, each), each) for each in ("r1", "r2", "r3"))
     with pytest.raises(Starting):
@@ -127,6 +130,7 @@ async def test_a_rolled_back_store_does_not_vote_once_any_witness_is_heard(tmp_p
     await r1.answer([append(2_000_000)])
     others = Direct({"r2": None, "r3": r3})
     watch = Watch(r1, others)
+    await watch._tell()  # where it stood when it was opened
     await watch._tell()
     r1.close()
 
@@ -135,7 +139,7 @@ async def test_a_rolled_back_store_does_not_vote_once_any_witness_is_heard(tmp_p
     r1 = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
     others = Direct({"r2": r2, "r3": None})
     watch = await started(r1, others)
-    await r1.answer([append(1_500_000)])  # r2 knows nothing that speaks against it
+    await r1.answer([append(wall_us)])  # r2 knows nothing that speaks against it
     others.members["r3"] = r3
     with pytest.raises(StoreLost, match="older copy"):
         await watch._tell()
@@ -148,6 +152,20 @@ async def test_a_rolled_back_store_does_not_vote_once_any_witness_is_heard(tmp_p
     )
     for each in (r1, r2, r3):
         each.close()
+
+
+async def test_a_front_end_hears_where_a_store_began_whatever_its_first_message_writes(
+    tmp_path: Path,
+) -> None:
+    for number in (1, 2):
+        r1 = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
+        await started(r1, Direct({"r2": None, "r3": None}))
+        reply = await r1.answer([append(number * 1_000_000)])
+        assert (reply.began, reply.clock) == (
+            make((number - 1) * 1_000_000, 0, "site") if number > 1 else ZERO,
+            make(number * 1_000_000, 0, "site"),
+        )
+        r1.close()
 
 
 async def test_a_swapped_store_does_not_vote(tmp_path: Path) -> None:
