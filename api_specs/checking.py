@@ -31,6 +31,8 @@ ID_CHARS_MAX: Final = 500
 """An entry's or a decision's id: a timestamp, or made of an object's name and an idempotency key."""
 AMBIGUOUS_MAX: Final = 100_000
 """Entries that a summary names as taken while they may not have been complete: about what a request body holds."""
+TURNS_MAX: Final = 100
+"""Turns that a summary names; a front end keeps 64 of them."""
 DIGEST_CHARS_MAX: Final = 64
 COUNT_MAX: Final = (1 << 62) - 1
 """Counts and arrival numbers; the store's integers have 64 bits."""
@@ -98,7 +100,7 @@ def _check_collect(request: Collect, limits: Limits) -> None:
             _check_ballot(ballot)
     _check_timestamps((request.fence, *request.wanted))
     _check_count(request.fence_next, "fence_next")
-    _check_listed(request.wanted, "wanted", limits)
+    _check_listed(request.wanted, "wanted", limits.page_entries_max)
     if request.window is not None:
         _check_window(request.window)
 
@@ -115,10 +117,9 @@ def _check_summary(summary: Summary, limits: Limits) -> None:
     _check_timestamps([summary.horizon, *(at for _, at in summary.ambiguous)])
     for ballot in (*summary.turns, summary.turns_floor):
         _check_ballot(ballot)
-    _check_listed(summary.recent, "recent", limits)
-    _check_listed(summary.turns, "turns", limits)
-    if len(summary.ambiguous) > AMBIGUOUS_MAX:
-        raise ValueError(f"ambiguous: {len(summary.ambiguous)} of them, at most {AMBIGUOUS_MAX} are allowed")
+    _check_listed(summary.recent, "recent", limits.recent_decisions_max)
+    _check_listed(summary.turns, "turns", TURNS_MAX)
+    _check_listed(summary.ambiguous, "ambiguous", AMBIGUOUS_MAX)
     if summary.value is not None:
         _check_text(summary.value, limits)
     _check_entries(summary.adopted, limits)
@@ -132,7 +133,7 @@ def _check_summary(summary: Summary, limits: Limits) -> None:
 
 
 def _check_entries(entries: tuple[Entry, ...], limits: Limits) -> None:
-    _check_listed(entries, "entries", limits)
+    _check_listed(entries, "entries", limits.page_entries_max)
     for entry in entries:
         _check_id(entry.id)
         _check_timestamps((entry.t,))
@@ -171,9 +172,9 @@ def _check_count(count: int, what: str) -> None:
         raise ValueError(f"{what}: must be 0 to {COUNT_MAX}")
 
 
-def _check_listed(listed: tuple[object, ...], what: str, limits: Limits) -> None:
-    if len(listed) > limits.page_entries_max:
-        raise ValueError(f"{what}: {len(listed)} of them, at most {limits.page_entries_max} are allowed")
+def _check_listed(listed: tuple[object, ...], what: str, most: int) -> None:
+    if len(listed) > most:
+        raise ValueError(f"{what}: {len(listed)} of them, at most {most} are allowed")
 
 
 def _check_prefix(text: str, what: str) -> None:

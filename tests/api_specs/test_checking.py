@@ -70,7 +70,7 @@ def test_what_a_front_end_sends_passes() -> None:
         (of_summary(recent=(Decision("", BALLOT),)), "id: must be"),
         (of_summary(recent=(Decision("k", NO_BALLOT),) * 11), "recent: 11 of them"),
         (of_summary(turns=("x",)), "is not a ballot"),
-        (of_summary(turns=(BALLOT,) * 11), "turns: 11 of them, at most 10"),
+        (of_summary(turns=(BALLOT,) * 101), "turns: 101 of them, at most 100"),
         (of_summary(ambiguous=((AT, AT),) * (AMBIGUOUS_MAX + 1)), f"ambiguous: {AMBIGUOUS_MAX + 1} of them"),
         (of_summary(recent=(Decision("k", BALLOT, digest="é"),)), "digest: must be at most"),
         (of_summary(recent=(Decision("k", BALLOT, digest="0" * 65),)), "digest: must be at most"),
@@ -85,7 +85,7 @@ def test_what_a_front_end_sends_passes() -> None:
     ],
 )  # fmt: skip
 def test_what_is_out_of_form_is_refused_and_its_request_named(request_: Request, sentence: str) -> None:
-    limits = Limits(page_entries_max=10, value_bytes_max=50)
+    limits = Limits(page_entries_max=10, recent_decisions_max=10, value_bytes_max=50)
     with pytest.raises(BadBatch, match=rf"^requests\[1\]: .*{sentence}"):
         check_batch(Batch("c", (GOOD[0], request_)), limits)
 
