@@ -253,3 +253,8 @@ def test_a_system_that_cannot_be_is_refused_with_the_remedy(
 ) -> None:
     with pytest.raises(BadQuorums, match=sentence):
         make()
+
+
+def test_both_leaves_out_a_quorum_of_nobody_beside_a_single_replica() -> None:
+    one = Replica("a")
+    assert both(NOBODY, one) == both(one, NOBODY) == one
