@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from quorate.quorums.minimal import (
     blocking_sets,
     cheapest,
+    count_of_votes,
     check_meets,
     disjoint_quorums,
     minimal_quorums,
@@ -258,3 +259,12 @@ def test_a_system_that_cannot_be_is_refused_with_the_remedy(
 def test_both_leaves_out_a_quorum_of_nobody_beside_a_single_replica() -> None:
     one = Replica("a")
     assert both(NOBODY, one) == both(one, NOBODY) == one
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=7).filter(any), st.data())
+def test_minimal_quorums_of_votes_are_counted_as_they_are_listed(
+    weights: list[int], data: st.DataObject
+) -> None:
+    votes_of = {f"r{at}": weight for at, weight in enumerate(weights)}
+    system = votes(votes_of, data.draw(st.integers(1, sum(weights))))
+    assert count_of_votes(system) == len(minimal_quorums(system))
