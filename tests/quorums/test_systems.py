@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from quorate.quorums.minimal import (
     blocking_sets,
     cheapest,
-    count_of_votes,
     check_meets,
+    count_of_votes,
     disjoint_quorums,
     minimal_quorums,
     resilience,
