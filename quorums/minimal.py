@@ -189,7 +189,9 @@ def _price(quorum: frozenset[str], prices: Mapping[str, float]) -> float:
 
 
 def _are_votes_of_the_same(one: Threshold, other: Threshold) -> bool:
-    return one.parts == other.parts and all(isinstance(part, Replica) for _, part in one.parts)
+    if one.parts != other.parts or not is_plain(one):  # a replica that stands twice cannot be in both sets
+        return False
+    return all(isinstance(part, Replica) for _, part in one.parts)
 
 
 def _disjoint_votes(one: Threshold, other: Threshold) -> tuple[frozenset[str], frozenset[str]] | None:

@@ -268,3 +268,8 @@ def test_minimal_quorums_of_votes_are_counted_as_they_are_listed(
     votes_of = {f"r{at}": weight for at, weight in enumerate(weights)}
     system = votes(votes_of, data.draw(st.integers(1, sum(weights))))
     assert count_of_votes(system) == len(minimal_quorums(system))
+
+
+def test_votes_in_which_a_replica_stands_twice_do_not_miss_themselves() -> None:
+    system = choose(1, ["b", "b"])
+    assert disjoint_quorums(system, system) is None
