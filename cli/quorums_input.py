@@ -16,7 +16,7 @@ from quorate.cli.failure import Usage
 from quorate.quorums.failures import Group, Groups, Independent, Model
 from quorate.quorums.latency import AnswerTime, answer_time
 from quorate.quorums.systems import BadQuorums
-from quorate.quorums.traces import UpTrace, read_trace
+from quorate.quorums.traces import UpTrace, exact_number, read_trace
 
 Number = TypeVar("Number")
 
@@ -79,7 +79,7 @@ def whole_number(word: str) -> int:
 def number(word: str) -> Fraction:
     """A decimal number, exactly."""
     try:
-        return Fraction(word)
+        return exact_number(word)
     except (ValueError, ZeroDivisionError):
         raise ValueError("a number") from None
 

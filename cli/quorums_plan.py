@@ -40,6 +40,8 @@ from quorate.quorums.failures import Group, Groups, Independent, Joint, Model
 from quorate.quorums.minimal import shown
 from quorate.quorums.search import Offer, Setting, candidates_of, plan
 from quorate.quorums.strategy import MissingSolver, best_strategy, check_solver
+from quorate.quorums.systems import System
+from quorate.quorums.systems import replicas_of as replicas_in
 from quorate.quorums.targets import Target, parse_target
 
 ROWS_SHOWN_MAX: Final = 20
@@ -115,6 +117,8 @@ def plan_command(
     median time if --latency is given. Load and capacity need scipy (the extra `plan`).
     """
     known = names_of(names) or list(replicas_of(replicas, ""))
+    if twice := sorted(name for name in set(known) if known.count(name) > 1):
+        raise Usage(f"--names: {twice[0]} is given twice; give it once")
     specification = type_named(type_name)
     constraints = constraints_of(
         specification, names_of(operations), ordering=ordering, replication=replication
@@ -131,7 +135,7 @@ def plan_command(
     )
     targets = [parse_target(text, setting.operations) for text in target or ()]
     _check_targets(targets, setting)
-    systems = [parse_system(each) for each in system or ()]
+    systems = [_system(each, known) for each in system or ()]
     offers = plan(setting, candidates_of(setting, votes_max=votes_max, rule=rule, systems=systems), targets)
     if as_json:
         answer(True, _as_json(setting, offers[:rows], len(offers)))
@@ -150,6 +154,9 @@ def _workload(shares: Mapping[str, Fraction], capacity: str, latency: str, known
     every = for_each(capacity or "1", "--capacity", known, number)
     capacities = {name: float(each) for name, each in every.items()}
     times = for_each(latency, "--latency", known, time_of) if latency else {}
+    for name in known:
+        if times and name not in times:
+            raise Usage(f"--latency: nothing is said about replica {name!r}; give it milliseconds")
     return Workload(((1.0, shares),), capacities, capacities, times)
 
 
@@ -164,6 +171,16 @@ def _rounded(model: Model[Fraction] | None) -> Model[float]:
         case Independent(up):
             return Independent({name: float(p) for name, p in up.items()})
     raise Usage("say how replicas fail: --p, --group or --trace")
+
+
+def _system(text: str, known: Sequence[str]) -> System:
+    system = parse_system(text)
+    for name in replicas_in(system):
+        if name not in known:
+            raise Usage(
+                f"--system: {text!r} names the unknown replica {name!r}; known are {', '.join(known)}"
+            )
+    return system
 
 
 def _dead(text: str, known: Sequence[str]) -> list[str]:

@@ -65,7 +65,10 @@ class Groups(Generic[Probability]):
         Independent(self.up)
         if len(self.groups) > GROUPS_MAX:
             raise BadQuorums(f"{len(self.groups)} failure groups; give at most {GROUPS_MAX}")
+        names = [group.name for group in self.groups]
         for group in self.groups:
+            if names.count(group.name) > 1:
+                raise BadQuorums(f"group {group.name!r} is given twice; give each a name of its own")
             for name in sorted(group.members - self.up.keys()):
                 known = ", ".join(self.up)
                 raise BadQuorums(

@@ -92,15 +92,41 @@ def shown(replicas: Collection[str]) -> str:
 
 @lru_cache(maxsize=256)
 def _listed(system: System) -> tuple[frozenset[str], ...]:
+    if count_of_votes(system) > SETS_MAX:
+        raise _too_many(system)
     found = _minimal(system) if is_plain(system) else tables.minimal_sets(system)
     listed: list[frozenset[str]] = []
     for quorum in found:
         if len(listed) == SETS_MAX:
-            raise BadQuorums(
-                f"the system {system} has more than {SETS_MAX} minimal quorums; list those of a smaller one"
-            )
+            raise _too_many(system)
         listed.append(quorum)
     return tuple(sorted(listed, key=lambda each: (len(each), sorted(each))))
+
+
+def _too_many(system: System) -> BadQuorums:
+    return BadQuorums(
+        f"the system {system} has more than {SETS_MAX} minimal quorums; list those of a smaller one"
+    )
+
+
+def count_of_votes(system: System) -> int:
+    """How many minimal quorums votes have, counted without listing them; 0 for other systems.
+
+    A replica, taken in order of falling votes, either completes a quorum or lessens what is short (`_minimal_parts`): the
+    number of ways to be short of so many votes is carried from one to the next.
+    """
+    if not (isinstance(system, Threshold) and system.needed > 0 and is_plain(system)):
+        return 0
+    if not all(isinstance(part, Replica) for _, part in system.parts):
+        return 0
+    count, ways = 0, {system.needed: 1}
+    for weight in sorted((weight for weight, _ in system.parts if weight), reverse=True):
+        for short, number in list(ways.items()):
+            if weight >= short:
+                count += number
+            else:
+                ways[short - weight] = ways.get(short - weight, 0) + number
+    return count
 
 
 def _minimal(system: System) -> Iterator[frozenset[str]]:
@@ -163,7 +189,9 @@ def _price(quorum: frozenset[str], prices: Mapping[str, float]) -> float:
 
 
 def _are_votes_of_the_same(one: Threshold, other: Threshold) -> bool:
-    return one.parts == other.parts and all(isinstance(part, Replica) for _, part in one.parts)
+    if one.parts != other.parts or not is_plain(one):  # a replica that stands twice cannot be in both sets
+        return False
+    return all(isinstance(part, Replica) for _, part in one.parts)
 
 
 def _disjoint_votes(one: Threshold, other: Threshold) -> tuple[frozenset[str], frozenset[str]] | None:

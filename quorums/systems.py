@@ -189,9 +189,9 @@ def both(one: System, other: System) -> System:
     """
     if one == other:
         return one
-    if isinstance(one, Threshold) and isinstance(other, Threshold):
-        if one.parts == other.parts:
-            return one if one.needed >= other.needed else other
-        if one.needed == 0 or other.needed == 0:
-            return other if one.needed == 0 else one
+    if isinstance(one, Threshold) and isinstance(other, Threshold) and one.parts == other.parts:
+        return one if one.needed >= other.needed else other
+    for asked, nobody in ((one, other), (other, one)):
+        if isinstance(nobody, Threshold) and nobody.needed == 0:
+            return asked
     return Threshold(2, ((1, one), (1, other)))

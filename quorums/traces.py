@@ -23,6 +23,8 @@ from quorate.quorums.systems import BadQuorums, System, is_quorum
 INTERVALS: Final = ("start_s", "end_s", "up")
 REPLICAS: Final = ("replica", "start_s", "end_s", "up")
 LINES_MAX: Final = 1_000_000
+WORD_MAX: Final = 40
+EXPONENT_MAX: Final = 30
 
 
 class Interval(NamedTuple):
@@ -133,9 +135,20 @@ def _row(header: Sequence[str], line: int, words: Sequence[str]) -> _Row:
     return _Row(line, start_s, end_s, fields.get("replica", ""), fields["up"])
 
 
+def exact_number(word: str) -> Fraction:
+    """A decimal number as it is written; ValueError for one of over 40 characters or beyond 1e±30.
+
+    The bounds keep `1e999999999` from filling the memory, and every figure made of such numbers within floats.
+    """
+    exponent = word.lower().partition("e")[2]
+    if len(word) > WORD_MAX or abs(int(exponent or 0)) > EXPONENT_MAX:
+        raise ValueError(f"{word[:WORD_MAX]!r} is too long or too large")
+    return Fraction(word)
+
+
 def _seconds(word: str, name: str, line: int) -> Fraction:
     try:
-        return Fraction(word)
+        return exact_number(word)
     except (ValueError, ZeroDivisionError):
         raise BadQuorums(f"line {line}: {name} is {word!r}; write seconds as a decimal number") from None
 

@@ -158,6 +158,11 @@ BAD: list[tuple[Sequence[str], str]] = [
     (("plan", "queue", "--mix", "Enq=1", "--target", "fast"), "'fast' states no target"),
     (("plan", "queue", "--mix", "Enq=1", "--latency", "-5"), "-5.0 ms"),
     (("plan", "queue", "--mix", "Enq=1", "--capacity", "0"), "capacity of replica 'r1' is 0"),
+    (("plan", "queue", "--mix", "Enq=1", "--latency", "1e999"), "--latency: '1e999': write a number"),
+    (("plan", "queue", "--mix", "Enq=1", "--latency", "r1=5"), "--latency: nothing is said about replica 'r2'"),
+    (("plan", "queue", "--mix", "Enq=1", "--names", "a,a,b"), "--names: a is given twice; give it once"),
+    (("plan", "queue", "--mix", "Enq=1", "--system", "r1*r9"), "'r1*r9' names the unknown replica 'r9'; known are r1, r2"),
+    (("availability", "queue", "--p", "1e-999999999"), "--p: '1e-999999999': write a number"),
 ]  # fmt: skip
 
 

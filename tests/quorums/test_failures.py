@@ -140,6 +140,13 @@ def test_an_empty_quorum_is_always_there() -> None:
             lambda: Groups({"a": 1.0}, (Group("rack", frozenset("a"), 0.5),) * 13),
             "13 failure groups; give at most 12",
         ),
+        (
+            # The search exchanges replicas that are alike: it must not take those of two racks of one name for such.
+            lambda: Groups(
+                {"a": 1.0, "b": 1.0}, (Group("k", frozenset("a"), 0.9), Group("k", frozenset("b"), 0.5))
+            ),
+            "group 'k' is given twice",
+        ),
         (lambda: Joint({frozenset("a"): -1.0}), r"up-set \{a\} has weight -1.0"),
         (lambda: Joint({frozenset("a"): 0.0}), "no up-set has a positive weight"),
         (

@@ -10,6 +10,7 @@ from quorate.quorums.minimal import (
     blocking_sets,
     cheapest,
     check_meets,
+    count_of_votes,
     disjoint_quorums,
     minimal_quorums,
     resilience,
@@ -253,3 +254,22 @@ def test_a_system_that_cannot_be_is_refused_with_the_remedy(
 ) -> None:
     with pytest.raises(BadQuorums, match=sentence):
         make()
+
+
+def test_both_leaves_out_a_quorum_of_nobody_beside_a_single_replica() -> None:
+    one = Replica("a")
+    assert both(NOBODY, one) == both(one, NOBODY) == one
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=7).filter(any), st.data())
+def test_minimal_quorums_of_votes_are_counted_as_they_are_listed(
+    weights: list[int], data: st.DataObject
+) -> None:
+    votes_of = {f"r{at}": weight for at, weight in enumerate(weights)}
+    system = votes(votes_of, data.draw(st.integers(1, sum(weights))))
+    assert count_of_votes(system) == len(minimal_quorums(system))
+
+
+def test_votes_in_which_a_replica_stands_twice_do_not_miss_themselves() -> None:
+    system = choose(1, ["b", "b"])
+    assert disjoint_quorums(system, system) is None

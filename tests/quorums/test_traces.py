@@ -86,6 +86,7 @@ def test_lines_may_come_in_any_order_with_blanks_between() -> None:
         (["start_s,end_s,up"], "no interval; add at least one line"),
         (["start_s,end_s,up", "0,1"], "line 2: 2 fields; write start_s,end_s,up"),
         (["start_s,end_s,up", "0,x,a"], "line 2: end_s is 'x'; write seconds"),
+        (["start_s,end_s,up", "0,1e400,a"], "line 2: end_s is '1e400'; write seconds"),
         (["start_s,end_s,up", "0,nan,a"], "line 2: end_s is 'nan'; write seconds"),
         (["start_s,end_s,up", "0,1,a", "3,2,a"], "line 3: end_s 2 is not after start_s 3"),
         (["start_s,end_s,up", "0,1,a||b"], "line 2: a replica without a name; write r1|r2"),
