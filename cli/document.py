@@ -51,7 +51,7 @@ _CHOICES_HEAD = """
 _CHOICE = """
 [[choices]]
 objects = {objects}
-{options}{classes}"""
+{options}{quorums}"""
 
 _ONE_MACHINE = """
 # What the operator vouches for. All these replicas, and their callers, read one machine's clock: nothing to wait for.
@@ -87,8 +87,7 @@ def new_document(
     ]
     parts.append(_CHOICES_HEAD.format(total=len(urls)))
     for rule in [*rules, *(Rule(f"{adt}/*") for adt in SPECIFICATIONS)]:
-        choice = QuorumChoice(SPECIFICATIONS[adt_of(rule.objects)], votes, rule.classes)
-        parts.append(_rule_text(rule, choice))
+        parts.append(_rule_text(rule, votes))
     clock = _ONE_MACHINE if all(map(_is_loopback, urls.values())) else _MANY_MACHINES
     parts.append(clock.format(offset_max_s=ClockSettings().offset_max_s))
     text = "".join(parts)
@@ -96,12 +95,16 @@ def new_document(
     return text
 
 
-def _rule_text(rule: Rule, choice: QuorumChoice) -> str:
-    lines = [f'"{name}" = [{sizes.initial}, {sizes.final}]\n' for name, sizes in choice.classes.items()]
+def _rule_text(rule: Rule, votes: Mapping[str, int]) -> str:
     options = "" if rule.collect else "collect = false # keeps decided events in the logs, for teaching\n"
-    return _CHOICE.format(
-        objects=_quoted(rule.objects), options=options, classes="[choices.classes]\n" + "".join(lines)
-    )
+    if rule.reads:
+        lines = [f"reads = {_quoted(rule.reads)}\n"]
+        lines += [f"writes = {_quoted(rule.writes)}\n"] if rule.writes else []
+    else:
+        choice = QuorumChoice(SPECIFICATIONS[adt_of(rule.objects)], votes, rule.classes)
+        lines = ["[choices.classes]\n"]
+        lines += [f'"{name}" = [{sizes.initial}, {sizes.final}]\n' for name, sizes in choice.classes.items()]
+    return _CHOICE.format(objects=_quoted(rule.objects), options=options, quorums="".join(lines))
 
 
 def _is_loopback(url: str) -> bool:

@@ -31,12 +31,14 @@ from quorate.quorums.choice import Ordering
 from quorate.quorums.choices import Choice, Constraints, Replication, Rule, constraints_of, minimal_choices
 from quorate.quorums.expressions import parse_system
 from quorate.quorums.failures import Independent, Model, availability
-from quorate.quorums.minimal import blocking_sets, shown
+from quorate.quorums.minimal import blocking_sets, count_of_votes, shown
 from quorate.quorums.systems import BadQuorums, System, dual
 from quorate.quorums.systems import replicas_of as named_in
 from quorate.quorums.traces import UpTrace
 
 BLOCKING_SHOWN_MAX: Final = 4
+BLOCKING_MAX: Final = 2000
+"""Blocking sets of votes that are listed at all: there is a list for each choice and class."""
 
 RuleOption = Annotated[
     Rule,
@@ -201,10 +203,12 @@ def _figures(assignment: Assignment, model: Model[Fraction], trace: UpTrace | No
 
 def _of_system(system: System, model: Model[Fraction], trace: UpTrace | None) -> dict[str, Any]:
     share = availability(system, model)
-    try:
-        blocking: list[list[str]] | None = [sorted(each) for each in blocking_sets(system)]
-    except BadQuorums:
-        blocking = None
+    blocking: list[list[str]] | None = None
+    if count_of_votes(dual(system)) <= BLOCKING_MAX:
+        try:
+            blocking = [sorted(each) for each in blocking_sets(system)]
+        except BadQuorums:
+            blocking = None
     figures = {
         "needs": str(system),
         "availability": float(share),

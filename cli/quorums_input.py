@@ -133,9 +133,13 @@ def names_of(text: str) -> list[str] | None:
 def trace_from(file: Path, replicas: Sequence[str]) -> UpTrace:
     """The trace in `file`, which may name these replicas only."""
     try:
-        with file.open(encoding="utf-8", newline="") as lines:
+        with file.open(encoding="utf-8-sig", newline="") as lines:
             return read_trace(lines, replicas)
-    except (BadQuorums, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise Usage(f"{file} is no text in UTF-8: save it as one") from None
+    except OSError as error:
+        raise Usage(f"{file} cannot be read ({error.strerror}): give the path of a trace") from None
+    except BadQuorums as error:
         raise Usage(f"{file}: {error}") from None
 
 

@@ -21,6 +21,7 @@ from quorate.quorums.systems import (
     Threshold,
     both,
     dual,
+    is_quorum,
     replicas_of,
     votes,
     without,
@@ -57,6 +58,9 @@ class Assignment:
         for name in sorted(self.constraints.changes):
             if is_empty(self.finals[name]):
                 raise BadQuorums(f"{name} changes the state and is stored nowhere: give it a final quorum")
+        for name, system in (*self.initials.items(), *self.finals.items()):
+            if not is_quorum(system, self.replicas):
+                raise BadQuorums(f"{name} can never find its quorum: no set of replicas is one of {system}")
         checked = set()
         for operation, needed in self.constraints.meets.items():
             for other in sorted(needed):

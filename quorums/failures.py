@@ -14,12 +14,12 @@ summing at most a few thousand products: below 1e-12 for all sizes that are acce
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
-from itertools import product
+from functools import lru_cache, reduce
+from itertools import accumulate, product
 from operator import add, mul
 from typing import Final, Generic
 
-from quorate.quorums.availability import Probability, availability_independent
+from quorate.quorums.availability import Probability, live_votes_independent
 from quorate.quorums.systems import BadQuorums, Replica, System, is_plain, is_quorum, replicas_of
 from quorate.quorums.tables import table_probability
 
@@ -162,9 +162,21 @@ def _plain(system: System, up: Mapping[str, Probability]) -> Probability:
     """Parts that share no replica are independent: they are counted as if each were a replica."""
     if isinstance(system, Replica):
         return up[system.name]
-    weights = {str(index): weight for index, (weight, _) in enumerate(system.parts)}
-    chances = {str(index): _plain(part, up) for index, (_, part) in enumerate(system.parts)}
-    return availability_independent(weights, chances, system.needed)
+    tails = _tails(tuple((weight, _plain(part, up)) for weight, part in system.parts))
+    number = type(next(iter(up.values())))
+    share: Probability = tails.get(max(0, system.needed), number(0))
+    return min(share, number(1))  # a sum of floats may end one rounding above 1
+
+
+@lru_cache(maxsize=64)
+def _tails(parts: tuple[tuple[int, Probability], ...]) -> Mapping[int, Probability]:
+    """The probability of each number of live votes or more; computed once for all numbers that are asked about."""
+    weights = {str(index): weight for index, (weight, _) in enumerate(parts)}
+    chances = {str(index): chance for index, (_, chance) in enumerate(parts)}
+    shares = live_votes_independent(weights, chances)
+    zero = next(iter(shares.values())) * 0
+    counts = range(sum(weights.values()), -1, -1)
+    return dict(zip(counts, accumulate(shares.get(count, zero) for count in counts), strict=True))
 
 
 def check_probability(probability: float | Fraction, whose: str) -> None:

@@ -58,3 +58,8 @@ def test_systems_that_can_miss_or_name_a_stranger_are_refused() -> None:
         SystemChoice(Queue(), VOTES, GRID, GRID)
     with pytest.raises(BadChoice, match="unknown replica 'r5'; known are r1, r2, r3, r4"):
         SystemChoice(Queue(), VOTES, "r1 + r5")
+
+
+def test_a_system_that_can_never_be_met_is_refused() -> None:
+    with pytest.raises(BadChoice, match="can never find its quorum"):
+        SystemChoice(Queue(), VOTES, "choose(0; r1, r2)")
