@@ -5,8 +5,11 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo
 from quorate.client_sdk.clock_bound import DRIFT, ClockBound
 from quorate.client_sdk.effects import Now
+from quorate.client_sdk.machine import FrontEnd
+from quorate.timestamps.timestamp import make
 
 START_US = 1_700_000_000_000_000
 
@@ -99,3 +102,13 @@ def test_a_declared_error_needs_no_measuring_and_is_kept_to() -> None:
     bound.measure("r1", START_US, now(0, 0), now(0, 0))
     assert bound.upper_us(now(0, START_US)) == START_US + 500_000
     assert bound.lower_us(now(0, START_US)) == START_US - 500_000
+
+
+def test_a_stamp_has_passed_only_when_its_microsecond_is_over() -> None:
+    """In the very microsecond another front end may still stamp lower, its counter beginning anew (seed 1007521)."""
+    clock = ClockSettings(front_end_error_s=0.0)
+    document = ClusterDocument("c", (ReplicaInfo("r1", "http://r1:1"),), clock=clock)
+    front = FrontEnd(document, site="a", seed=0)
+    front.tick(Now(1.0, 5_000_000))
+    assert front.passed_s(make(5_000_000, 0, "a")) > 1.0
+    assert front.passed_s(make(4_999_999, 9, "a")) == 1.0
