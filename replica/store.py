@@ -280,7 +280,8 @@ class Store:
             self._deleted[state.name] = None
         turn = max(state.promised, turn_of(state.accepted), turn_of(state.committed))
         adopted = max((entry.t for entry in summary.adopted), default=ZERO)
-        self._note(max(state.fence, turn, summary.horizon, state.horizon, adopted))
+        self._note(state.fence)  # INFINITY while an object is being forgotten: it must not hide the rest.
+        self._note(max(turn, summary.horizon, state.horizon, adopted))
 
     def _numbered(self, name: str) -> _Object:
         here = self._object(name)

@@ -13,7 +13,6 @@ from quorate.api_specs.messages import Batch, BatchReply, Reply, Row, Scan
 from quorate.replica.machine import Bounds, handle
 from quorate.replica.ports import Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
 from quorate.timestamps.ballot import turn_of
-from quorate.timestamps.clock import HybridClock
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 
@@ -39,7 +38,7 @@ class MemoryStore:
         self._objects: dict[str, _Object] = {}
         self._arrival = 0
         self._floor = ZERO
-        self._highest = ZERO
+        self._clock = ZERO
         self.rollbacks = 0
         """Transactions that were undone."""
         self._undo: list[Callable[[], object]] = []
@@ -48,9 +47,9 @@ class MemoryStore:
         self.deleted: dict[str, None] = {}
 
     @property
-    def highest(self) -> Timestamp:
-        """At or above every timestamp that the store holds."""
-        return self._highest
+    def clock(self) -> Timestamp:
+        """At or above every timestamp that the store holds; a transaction that is undone takes its part back."""
+        return self._clock
 
     def state(self, name: str) -> ObjectState | None:
         """See Log."""
@@ -146,10 +145,9 @@ class MemoryStore:
                 self._note(entry.t)
             case PutState(state):
                 self._put_state(state.name, state)
-                self._note(max(state.promised, turn_of(state.accepted)))
-                if state.fence != INFINITY:
-                    self._note(state.fence)
+                self._note_state(state)
             case PutEvent(name, t, event):
+                self._note(t)
                 self._object(name).events[t] = event
                 self._undo.append(lambda: self._objects[name].events.pop(t))
             case MarkComplete(name, timestamps):
@@ -187,9 +185,23 @@ class MemoryStore:
     def _object(self, name: str) -> _Object:
         return self._objects.setdefault(name, _Object())
 
-    def _note(self, t: Timestamp) -> None:
-        # Not undone by a crash: a clock that is too high does no harm, as one that falls back would.
-        self._highest = max(self._highest, t)
+    def _note_state(self, state: ObjectState) -> None:
+        summary = state.summary
+        turns = (state.promised, turn_of(state.accepted), turn_of(state.committed))
+        adopted = (entry.t for entry in summary.adopted)
+        self._note(*turns, state.fence, summary.horizon, state.horizon, *adopted)
+
+    def _note(self, *timestamps: Timestamp) -> None:
+        before = self._clock
+        for t in timestamps:
+            if self._clock < t < INFINITY:
+                self._clock = t
+
+        def undo() -> None:
+            self._clock = before
+
+        if self._clock > before:
+            self._undo.append(undo)
 
     def _put(self, name: str, row: Row, number: int) -> None:
         found = self._object(name)
@@ -261,7 +273,6 @@ class InMemoryReplica:
         self._bounds = Bounds.of(document)
         self._keeps_events: dict[str, bool] = {}
         self._number = 0
-        self._clock = HybridClock(replica_id)
         self.start()
 
     @property
@@ -273,8 +284,6 @@ class InMemoryReplica:
         """Start, or start again after a crash: what was not committed is lost."""
         self.store.crash()
         self._number += 1
-        self._clock = HybridClock(self.incarnation)
-        self._clock.witness(self.store.highest)
 
     def exchange(self, batch: Batch, now_us: int) -> BatchReply:
         """Handle and commit a batch; OtherCluster when its sender holds another cluster document."""
@@ -293,8 +302,7 @@ class InMemoryReplica:
             for effect in effects:
                 self.store.apply(effect)
             replies.append(reply)
-        self._clock.witness(self.store.highest)
-        return BatchReply(self.id, self.incarnation, self._clock.next(now_us), now_us, tuple(replies))
+        return BatchReply(self.id, self.incarnation, self.store.clock, now_us, tuple(replies))
 
     def _keeps(self, name: str) -> bool:
         known = self._keeps_events.get(name)
