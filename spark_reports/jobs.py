@@ -44,12 +44,13 @@ CHOICE_SCHEMA: Final = T.StructType(
 _WRAPPED_SCHEMA: Final = T.StructType(
     [T.StructField("rows", T.ArrayType(OPERATION_SCHEMA)), T.StructField("corrupt", T.StringType())]
 )
-_JSON_OPTIONS: Final = {
+JSON_OPTIONS: Final = {
     "mode": "PERMISSIVE",
     "columnNameOfCorruptRecord": "corrupt",
     "allowSingleQuotes": "false",
     "allowNonNumericNumbers": "false",
 }
+"""How a line of JSON is read: strictly, and a bad one is no error."""
 
 
 def read_lines(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
@@ -89,7 +90,7 @@ def parse_operations(lines: DataFrame, choices: DataFrame, replicas: Sequence[st
     # A line is wrapped into an array, because Spark reads the first object of a line and drops what follows without
     # a word: two records run together by a torn write would become one.
     wrapped = F.concat(F.lit('{"rows":['), F.col("line"), F.lit("]}"))
-    parsed = lines.withColumn("parsed", F.from_json(wrapped, _WRAPPED_SCHEMA, _JSON_OPTIONS))
+    parsed = lines.withColumn("parsed", F.from_json(wrapped, _WRAPPED_SCHEMA, JSON_OPTIONS))
     one_object = (
         F.trim("line").startswith("{")
         & F.trim("line").endswith("}")
