@@ -68,6 +68,7 @@ JSON_OPTIONS: Final = {
     "allowSingleQuotes": "false",
     "allowNonNumericNumbers": "false",
 }
+"""How a line of JSON is read: strictly, and a bad one is no error."""
 
 
 def read_lines(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
