@@ -8,6 +8,7 @@ import csv
 import gzip
 import json
 import random
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,7 @@ def write_run(
     replicas: int = 3,
     failing: bool = True,
     compress: bool = False,
+    run_choices: Mapping[str, tuple[str, ...]] = RUN_CHOICES,
 ) -> Path:
     """Write a run of about so many operations; equal arguments give equal files."""
     rng = random.Random(seed)
@@ -104,7 +106,10 @@ def write_run(
         for replica, periods in down.items():
             for start_s, end_s, up in intervals(periods, duration_s):
                 rows.writerow([replica, round(START_S + start_s, 3), round(START_S + end_s, 3), up])
-    lines = [json.dumps(_operation(rng, found["choices"], down, duration_s)) for _ in range(operations)]
+    lines = [
+        json.dumps(_operation(rng, found["choices"], down, duration_s, run_choices))
+        for _ in range(operations)
+    ]
     text = "".join(line + "\n" for line in lines)
     if compress:
         (folder / "operations.jsonl.gz").write_bytes(gzip.compress(text.encode()))
@@ -118,8 +123,9 @@ def _operation(
     found: dict[str, Any],
     down: dict[str, list[tuple[float, float]]],
     duration_s: float,
+    run_choices: Mapping[str, tuple[str, ...]],
 ) -> dict[str, Any]:
-    runnable = [c for adt in RUN_CHOICES.values() for c in adt if c in found] or ["alone"]
+    runnable = [c for adt in run_choices.values() for c in adt if c in found] or ["alone"]
     choice = rng.choice(runnable)
     adt = found[choice]["adt"]
     event_class = rng.choice(list(found[choice]["classes"]))
@@ -192,6 +198,31 @@ BAD_INTERVALS = [
     "r1,1760000000000000,1760000000000001,1",
     "r2,1760000000.5,1760000000.6,0",
 ]
+
+
+def write_probes(folder: Path, *, seed: int = 1, step_s: float = 0.5, late_s: float = 0.3) -> int:
+    """Add a prober's samples, which see a change a little late and get lost now and then; give their number."""
+    rng = random.Random(seed)
+    truth: dict[str, list[tuple[float, float, int]]] = {}
+    for line in (folder / "replicas.csv").read_text().splitlines()[1:]:
+        replica, start_s, end_s, up = line.split(",")
+        if (
+            up in ("0", "1")
+            and float(start_s) < float(end_s) < START_S * 10
+            and replica in ("r1", "r2", "r3")
+        ):
+            truth.setdefault(replica, []).append((float(start_s), float(end_s), int(up)))
+    lines = []
+    for replica, periods in truth.items():
+        time_s = periods[0][0] + rng.random() * step_s
+        while time_s < periods[-1][1]:
+            seen = [up for start_s, end_s, up in periods if start_s <= time_s - late_s < end_s]
+            if seen and rng.random() < 0.97:
+                probe = {"replica": replica, "time_s": round(time_s, 6), "up": seen[0], "latency_s": 0.001}
+                lines.append(json.dumps(probe if seen[0] else {**probe, "latency_s": None}))
+            time_s += step_s * rng.uniform(0.9, 1.1)
+    (folder / "probes.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return len(lines)
 
 
 def good_enq() -> dict[str, Any]:

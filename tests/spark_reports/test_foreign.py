@@ -108,7 +108,10 @@ REFUSED: list[tuple[Any, str]] = [
         {"data": {"resultType": "matrix", "result": [series("a", (0, "1")), series("a", (0, "1"))]}},
         "two series with instance='a'; narrow the query",
     ),
-    ({"data": {"resultType": "matrix", "result": [series("a", (0, "1"))]}}, "no replica has two; give the step"),
+    (
+        {"data": {"resultType": "matrix", "result": [series("a", (0, "1"))]}},
+        "no replica has two; give the step",
+    ),
 ]
 
 
