@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from quorate.spark_reports.errors import JavaMissing, ReportError
+from quorate.spark_reports.errors import JavaMissing, ReportError, SparkMissing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,11 +96,11 @@ def local_session(
 
     Raises:
         JavaMissing: no Java runtime of version 17 or later was found.
-        ReportError: pyspark is not installed, the memory is no amount, Spark does not start, or a cluster gives no
-            executor within a minute.
+        SparkMissing: pyspark is not installed.
+        ReportError: the memory is no amount, Spark does not start, or a cluster gives no executor within a minute.
     """
     if find_spec("pyspark") is None:
-        raise ReportError("Spark is not installed in this Python; run: pip install 'quorate[reports]'")
+        raise SparkMissing("Spark is not installed in this Python; run: pip install 'quorate[reports]'")
     from pyspark.sql import SparkSession  # noqa: PLC0415 - importing the room must not need Spark
 
     chosen = settings(master, driver_memory, input_bytes)
