@@ -1,11 +1,15 @@
 """The Spark jobs against the plain-Python reference: counts equal exactly, floats to 1e-12."""
 
 import json
+import re
+import tempfile
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from quorate.spark_reports import contract, loading, questions, reference
 from quorate.spark_reports.aggregates import Aggregates
@@ -23,18 +27,18 @@ LAG_US = 1_000_000
 
 
 def both(
-    spark: "SparkSession", folder: Path, parquet_dir: Path, *, step_us: int | None = None
+    spark: "SparkSession", folder: Path, parquet_dir: Path, *, lag_us: int = LAG_US
 ) -> tuple[Aggregates, Aggregates]:
     """The aggregates of a run from Spark and from the reference, for the same questions."""
     from quorate.spark_reports import engine  # noqa: PLC0415 - collecting the tests must not need Spark
 
     source = find_source(folder)
     run = read_run(folder / "run.json")
-    stored = engine.store(spark, source, run, parquet_dir, votes={}, step_us=step_us)
-    loaded = loading.load(source, run, step_us)
+    stored = engine.store(spark, source, run, parquet_dir, votes={}, step_us=None)
+    loaded = loading.load(source, run, None)
     assert stored.attempted() == loaded.attempted
     asked = questions.ask(run.choices, {}, run.votes, loaded.attempted, {})
-    return engine.aggregate(stored, asked, LAG_US), reference.aggregate(loaded, asked, LAG_US)
+    return engine.aggregate(stored, asked, lag_us), reference.aggregate(loaded, asked, lag_us)
 
 
 def assert_same(found: Aggregates, expected: Aggregates) -> None:
@@ -46,8 +50,25 @@ def assert_same(found: Aggregates, expected: Aggregates) -> None:
         assert mine[5:] == pytest.approx(theirs[5:], rel=1e-12, abs=0)
 
 
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The executed plans of everything that is brought to the driver as a table."""
+    from quorate.spark_reports import engine  # noqa: PLC0415
+
+    found: list[str] = []
+    collect = engine._collect
+
+    def watched(frame: Any, row_type: Any) -> Any:
+        rows = collect(frame, row_type)
+        found.append(frame._jdf.queryExecution().executedPlan().toString())
+        return rows
+
+    monkeypatch.setattr(engine, "_collect", watched)
+    return found
+
+
 def test_spark_equals_reference_on_a_run_with_all_parts_and_bad_rows(
-    spark: "SparkSession", tmp_path: Path
+    spark: "SparkSession", tmp_path: Path, plans: list[str]
 ) -> None:
     folder = measured_run.write_run(tmp_path / "run [1] a*b", operations=1500)
     measured_run.write_links(folder)
@@ -65,6 +86,10 @@ def test_spark_equals_reference_on_a_run_with_all_parts_and_bad_rows(
     assert [row for row in found.starts if row.up is None], "some of c2 began while a link was unknown"
     assert any(row.near for row in found.starts)
     assert all(row.detected and row.recoveries for row in found.probed)
+    assert len(plans) > 12
+    for plan in plans:
+        assert "Aggregate" in plan, "only what is grouped comes to the driver"
+        assert not re.search("Python|Pandas|CartesianProduct|BroadcastNestedLoopJoin", plan), plan
 
 
 def test_parquet_lines_and_both_at_once_are_the_same_run(spark: "SparkSession", tmp_path: Path) -> None:
@@ -116,6 +141,68 @@ def test_gaps_and_moments_without_length_count_as_in_the_reference(
     assert (r2.observed_us, r2.outages, r2.longest_outage_us) == (27_000_000, 2, 18_000_000)
     assert (r3.observed_us, r3.failures) == (28_000_000, 0)
     assert [row for row in found.starts if row.up is None], "some operations lie outside the known time"
+
+
+WINDOW_US = 40
+"""The made-up runs below last 40 microseconds: so that moments coincide in every way they can."""
+
+
+def seconds(us: int) -> str:
+    return f"{int(measured_run.START_S)}.{us:06d}"
+
+
+MOMENTS = st.integers(0, WINDOW_US + 10)
+STRETCHES = st.lists(st.tuples(MOMENTS, MOMENTS, st.integers(0, 1)), max_size=4)
+TRIES = st.tuples(
+    st.sampled_from(["enq-1", "enq-2"]),
+    st.sampled_from(["Enq/Ok", "Deq/Ok", "Deq/Empty"]),
+    st.sampled_from(["c1", "c2"]),
+    MOMENTS,
+    st.integers(0, 8),
+    st.sampled_from(["ok", "unavailable", "unknown"]),
+)
+
+
+@given(up=st.lists(STRETCHES, min_size=3, max_size=3), links=STRETCHES, tries=st.lists(TRIES, max_size=40))
+@settings(max_examples=4, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_spark_equals_reference_on_whatever_there_may_be(
+    spark: "SparkSession", up: list[Any], links: list[Any], tries: list[Any]
+) -> None:
+    """Stretches that overlap, touch, have no length or lie outside; attempts that begin in the same microsecond."""
+    whole = [(0, WINDOW_US, 1)]
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        document = measured_run.document(window=[float(seconds(0)), float(seconds(WINDOW_US))])
+        (folder / "run.json").write_text(json.dumps(document))
+        rows = [
+            f"r{index + 1},{seconds(start)},{seconds(end)},{state}"
+            for index, own in enumerate(up)
+            for start, end, state in (own or whole)
+        ]
+        (folder / "replicas.csv").write_text("\n".join(["replica,start_s,end_s,up", *rows]))
+        rows = [f"c2,r1,{seconds(start)},{seconds(end)},{state}" for start, end, state in links]
+        (folder / "links.csv").write_text("\n".join(["front_end,replica,start_s,end_s,up", *rows]))
+        lines = [
+            {
+                **measured_run.good_enq(),
+                "object": f"queue/{choice}",
+                "choice": choice,
+                "operation": event_class.partition("/")[0],
+                "event_class": event_class if outcome == "ok" else None,
+                "front_end": front_end,
+                "start_s": float(seconds(start)),
+                "latency_s": latency / 1e6,
+                "outcome": outcome,
+            }
+            for choice, event_class, front_end, start, latency, outcome in tries
+        ]
+        (folder / "operations.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        source, run = find_source(folder), read_run(folder / "run.json")
+        loaded = loading.load(source, run, None)
+        asked = questions.ask(run.choices, {}, run.votes, loaded.attempted, {})
+        expected = reference.aggregate(loaded, asked, 3)
+        if expected.up_sets:
+            assert_same(both(spark, folder, folder / "parquet", lag_us=3)[0], expected)
 
 
 def test_all_replicas_down_all_the_time(spark: "SparkSession", tmp_path: Path) -> None:
