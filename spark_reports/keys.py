@@ -196,7 +196,7 @@ KEYS: Final[Mapping[str, str]] = {
     ),
     **_table(
         "candidates",
-        _CHOICE,
+        {"choice": "a valid quorum choice: its name in run.json, or its quorums in words", "adt": _CHOICE["adt"]},
         _TRACE_INTERVAL,
         kind=_KIND,
         run_as="the name of the run's choice with these quorums; null: a counterfactual only",
