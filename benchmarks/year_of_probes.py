@@ -54,7 +54,11 @@ def write_days(folder: Path, days: int, seed: int = 1) -> int:
 
 
 def write_day(
-    folder: Path, day: int, own: list[numpy.ndarray], racks: list[numpy.ndarray], random: numpy.random.Generator
+    folder: Path,
+    day: int,
+    own: list[numpy.ndarray],
+    racks: list[numpy.ndarray],
+    random: numpy.random.Generator,
 ) -> int:
     """Write one day, in the order in which a prober goes round; give its number of rows."""
     count = len(REPLICAS)
@@ -64,7 +68,9 @@ def write_day(
     for index in range(count):
         times = sent_s[:, index]
         alone, rack = own[index], racks[index * RACKS // count]
-        up[:, index] = (numpy.searchsorted(alone, times) % 2 == 0) & (numpy.searchsorted(rack, times) % 2 == 0)
+        up[:, index] = (numpy.searchsorted(alone, times) % 2 == 0) & (
+            numpy.searchsorted(rack, times) % 2 == 0
+        )
     kept = random.random(DAY_S * count) >= LOST
     is_up = up.ravel()[kept]
     numbers = numpy.tile(numpy.arange(count, dtype=numpy.int32), DAY_S)[kept]
@@ -158,7 +164,9 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         spacing = Spacing(1_000_000, lost_max) if options.step else None
         found = probe_jobs.find_intervals(tested, REPLICAS, spacing, parts=probe_jobs.parts_of(size))
         intervals_s = time.perf_counter() - began
-        votes = spark.createDataFrame([(name, 1 << i, 1) for i, name in enumerate(REPLICAS)], trace_jobs.REPLICA_SCHEMA)
+        votes = spark.createDataFrame(
+            [(name, 1 << i, 1) for i, name in enumerate(REPLICAS)], trace_jobs.REPLICA_SCHEMA
+        )
         intervals = found.intervals.join(votes, "replica").persist()
         up_sets = trace_jobs.joint_up_sets(intervals, len(REPLICAS)).persist()
         times = trace_jobs.up_set_times(up_sets).collect()
@@ -189,7 +197,9 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
 def circumstances(options: argparse.Namespace) -> dict[str, Any]:
     """What the figures were measured on, and with."""
     info = Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.split(":")[1].strip() for line in info if line.startswith("model name")), platform.machine())
+    model = next(
+        (line.split(":")[1].strip() for line in info if line.startswith("model name")), platform.machine()
+    )
     run = ["git", "-C", str(Path(__file__).parent)]
     head = subprocess.run([*run, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     changed = subprocess.run([*run, "status", "--porcelain"], capture_output=True, text=True, check=False)
@@ -229,14 +239,18 @@ def run_size(days: int, place: Path, options: argparse.Namespace) -> bool:
 
 def main() -> int:
     """Measure each size."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--days", type=int, nargs="+", default=[4, 36, 365])
     parser.add_argument("--folder", type=Path, help="where to make the files; else a temporary folder")
     parser.add_argument("--keep", action="store_true", help="leave the files, and use those that are there")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--driver-memory", default="4g")
     parser.add_argument("--lost-max", type=int, default=3, help="lost probes in a row that are bridged")
-    parser.add_argument("--step", action="store_true", help="say that the step is a second; else it is measured")
+    parser.add_argument(
+        "--step", action="store_true", help="say that the step is a second; else it is measured"
+    )
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -244,7 +258,8 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="quorate-probes-") as temporary:
         place = options.folder or Path(temporary)
-        return 0 if all([run_size(days, place, options) for days in options.days]) else 1
+        good = [run_size(days, place, options) for days in options.days]
+        return 0 if all(good) else 1
 
 
 if __name__ == "__main__":

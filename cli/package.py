@@ -67,7 +67,9 @@ def _place_of(room: str) -> Path:
     spec = find_spec(f"quorate.{room}")
     places = list(spec.submodule_search_locations or ()) if spec else []
     if not places or not Path(places[0]).is_dir():
-        raise Failure(f"the files of quorate.{room} are not found; install quorate with pip, not as an archive")
+        raise Failure(
+            f"the files of quorate.{room} are not found; install quorate with pip, not as an archive"
+        )
     return Path(places[0])
 
 

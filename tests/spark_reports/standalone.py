@@ -41,18 +41,40 @@ def cluster(folder: Path, *, worker_memory: str = "1g", python: str = "/bin/fals
     """
     folder.mkdir()
     (folder / "log4j2.properties").write_text(LOG4J, encoding="utf-8")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "PYSPARK", "SPARK"))
+    }
     environment = kept | {
         "JAVA_HOME": str(java_home(folder)),
         "SPARK_CONF_DIR": str(folder),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": python,
     }
-    master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
-    worker = ["org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--cores", "2", "--webui-port", "0"]
+    master = [
+        "org.apache.spark.deploy.master.Master",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--webui-port",
+        "0",
+    ]
+    worker = [
+        "org.apache.spark.deploy.worker.Worker",
+        "--host",
+        "127.0.0.1",
+        "--cores",
+        "2",
+        "--webui-port",
+        "0",
+    ]
     worker += ["--memory", worker_memory, "--work-dir", str(folder / "work")]
     with _running(master, environment, folder / "master.log") as first:
-        address = _said(first, folder / "master.log", r"Starting Spark master at (spark://127\.0\.0\.1:[1-9]\d*)")
+        address = _said(
+            first, folder / "master.log", r"Starting Spark master at (spark://127\.0\.0\.1:[1-9]\d*)"
+        )
         with _running([*worker, address], environment, folder / "worker.log") as second:
             _said(second, folder / "worker.log", r"(Successfully registered with master)")
             yield address
@@ -91,9 +113,15 @@ def _said(process: subprocess.Popen[bytes], log: Path, pattern: str) -> str:
 def bare_python(folder: Path) -> tuple[str, dict[str, str]]:
     """A Python with this one's packages, but without the checkout; and the environment that it needs."""
     program = folder / "python"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n', encoding="utf-8")  # no .pth file is read
+    program.write_text(
+        f'#!/bin/sh\nexec {sys.executable} -S "$@"\n', encoding="utf-8"
+    )  # no .pth file is read
     program.chmod(0o755)
     import pyspark  # noqa: PLC0415
 
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "PYSPARK", "SPARK"))
+    }
     return str(program), kept | {"PYTHONPATH": str(Path(pyspark.__file__).parent.parent)}

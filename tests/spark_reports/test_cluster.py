@@ -33,7 +33,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"replica": f"r{1 + i % 3}", "time_s": start + i // 3, "up": int(i % 50 > 4), "latency_s": None}
         for i in range(180)
     ]
-    (folder / "probes.jsonl").write_text("".join(json.dumps(each) + "\n" for each in samples), encoding="utf-8")
+    (folder / "probes.jsonl").write_text(
+        "".join(json.dumps(each) + "\n" for each in samples), encoding="utf-8"
+    )
     return folder
 
 
@@ -72,7 +74,9 @@ def assert_near(found: Any, expected: Any, place: str = "figures") -> None:
 
 def finished(command: list[str], environment: dict[str, str] | None = None) -> str:
     """Run a command to its end; what it wrote."""
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=RUN_S, check=False)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=RUN_S, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 

@@ -29,10 +29,22 @@ REPLICAS = [f"r{index + 1}" for index in range(contract.REPLICAS_MAX)]
 CHUNK_US = 1 << (STEP_US * 8192).bit_length()
 START_US = 1_760_000_000_000_000 // CHUNK_US * CHUNK_US - 5 * STEP_US  # a chunk ends five steps on
 
-DISTANCES = [0, 1, STEP_US - 1, STEP_US, STEP_US + 1, 1500, 1501, 2000, 3500, 3501, 9000, CHUNK_US, 3 * CHUNK_US + 7]
-WALK = st.lists(
-    st.tuples(st.sampled_from(DISTANCES), st.sampled_from([0, 1, 1, 1])), min_size=0, max_size=25
-)
+DISTANCES = [
+    0,
+    1,
+    STEP_US - 1,
+    STEP_US,
+    STEP_US + 1,
+    1500,
+    1501,
+    2000,
+    3500,
+    3501,
+    9000,
+    CHUNK_US,
+    3 * CHUNK_US + 7,
+]
+WALK = st.lists(st.tuples(st.sampled_from(DISTANCES), st.sampled_from([0, 1, 1, 1])), min_size=0, max_size=25)
 """One replica's samples: how far from the one before, and what it says."""
 
 
@@ -150,14 +162,19 @@ def test_chunks_losses_duplicates_and_contradictions_all_occur_and_agree(
     for replica in REPLICAS[:3]:
         time_us, up = START_US - 1500 * STEP_US, 1
         for _ in range(3000):
-            time_us += STEP_US + rng.randint(-200, 200) + (rng.random() < 0.03) * rng.choice([1, 3, 8]) * STEP_US
+            time_us += (
+                STEP_US + rng.randint(-200, 200) + (rng.random() < 0.03) * rng.choice([1, 3, 8]) * STEP_US
+            )
             up = 1 - up if rng.random() < 0.02 else up
             samples += [(replica, time_us, up)] * rng.choice([1, 1, 1, 2])
             if rng.random() < 0.01:
                 samples += [(replica, time_us, 1 - up)] * rng.choice([1, 2])
     expected = read_samples(samples, SPACING)
     chunks = {time_us // CHUNK_US for _, time_us, _ in samples}
-    gaps = sum(one.end_us != two.start_us for one, two in zip(expected.intervals, expected.intervals[1:], strict=False))
+    gaps = sum(
+        one.end_us != two.start_us
+        for one, two in zip(expected.intervals, expected.intervals[1:], strict=False)
+    )
     assert len(chunks) > 1
     assert gaps > 50
     assert len(expected.contradicted) > 20
@@ -168,7 +185,9 @@ def test_chunks_losses_duplicates_and_contradictions_all_occur_and_agree(
 def test_the_usual_step_is_found_as_in_the_rule(spark: "SparkSession", tmp_path: Path) -> None:
     rng = random.Random(6)
     samples = [
-        (replica, START_US + 700 * index + rng.randint(0, 90), 1) for index in range(40) for replica in REPLICAS[:3]
+        (replica, START_US + 700 * index + rng.randint(0, 90), 1)
+        for index in range(40)
+        for replica in REPLICAS[:3]
     ]
     paths = write(tmp_path / "files", samples, rng)
     found = found_in(spark, paths, REPLICAS, None)
@@ -202,7 +221,9 @@ BAD_CSV = {
 }
 
 
-def test_bad_rows_are_kept_aside_with_the_reason_and_their_text(spark: "SparkSession", tmp_path: Path) -> None:
+def test_bad_rows_are_kept_aside_with_the_reason_and_their_text(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
     import pyarrow  # noqa: PLC0415
     from pyarrow import parquet  # noqa: PLC0415
 
@@ -220,7 +241,9 @@ def test_bad_rows_are_kept_aside_with_the_reason_and_their_text(spark: "SparkSes
     (packed,) = (each for each in aside if each[0].endswith(".parquet"))
     assert packed[1] == contract.BAD_TIME
     assert json.loads(packed[2])["replica"] == "r1"
-    assert [each[:3] for each in intervals_of(found.intervals)] == [("r1", 1760000000000000, 1760000002000000)]
+    assert [each[:3] for each in intervals_of(found.intervals)] == [
+        ("r1", 1760000000000000, 1760000002000000)
+    ]
     assert found.samples == len(BAD_JSON) + len(BAD_CSV) + 3
 
 
