@@ -15,6 +15,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
+from pyspark.sql import types as T  # noqa: N812
 
 from quorate.spark_reports import aggregates as tables
 from quorate.spark_reports import (
