@@ -4,11 +4,12 @@ import json
 import re
 import tempfile
 from dataclasses import fields
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from quorate.spark_reports import contract, loading, questions, reference
@@ -155,7 +156,14 @@ def seconds(us: int) -> str:
 
 
 MOMENTS = st.integers(0, WINDOW_US + 10)
-STRETCHES = st.lists(st.tuples(MOMENTS, MOMENTS, st.integers(0, 1)), max_size=4)
+PIECES = st.lists(
+    st.tuples(st.integers(0, 15), st.sampled_from([0, 1, 1, 1, 1, 0, None])), min_size=8, max_size=9
+)
+"""What follows what, each for so many microseconds: down, up, or nothing known."""
+
+STRAYS = st.lists(st.tuples(MOMENTS, MOMENTS, st.integers(0, 1)), max_size=1)
+"""Stretches that overlap others, have no length, or end before they start."""
+
 TRIES = st.tuples(
     st.sampled_from(["enq-1", "enq-2"]),
     st.sampled_from(["Enq/Ok", "Deq/Ok", "Deq/Empty"]),
@@ -166,13 +174,34 @@ TRIES = st.tuples(
 )
 
 
-@given(up=st.lists(STRETCHES, min_size=3, max_size=3), links=STRETCHES, tries=st.lists(TRIES, max_size=40))
-@settings(max_examples=3, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def laid_out(
+    pieces: list[tuple[int, int | None]], strays: list[tuple[int, int, int]]
+) -> list[tuple[int, int, int]]:
+    """Stretches one after the other from the start of the window, and the strays."""
+    ends = list(accumulate(length for length, _ in pieces))
+    starts = [0, *ends]
+    own = [
+        (start, end, up) for start, end, (_, up) in zip(starts, ends, pieces, strict=False) if up is not None
+    ]
+    return [*own, *strays]
+
+
+@given(
+    up=st.lists(st.tuples(PIECES, STRAYS), min_size=3, max_size=3),
+    links=st.tuples(PIECES, STRAYS),
+    tries=st.lists(TRIES, min_size=40, max_size=80),
+)
+@settings(
+    max_examples=3,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],
+)
 def test_spark_equals_reference_on_whatever_there_may_be(
-    spark: "SparkSession", up: list[Any], links: list[Any], tries: list[Any]
+    spark: "SparkSession", up: list[Any], links: Any, tries: list[Any]
 ) -> None:
     """Stretches that overlap, touch, have no length or lie outside; attempts that begin in the same microsecond."""
-    whole = [(0, WINDOW_US, 1)]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         document = measured_run.document(window=[float(seconds(0)), float(seconds(WINDOW_US))])
@@ -180,10 +209,10 @@ def test_spark_equals_reference_on_whatever_there_may_be(
         rows = [
             f"r{index + 1},{seconds(start)},{seconds(end)},{state}"
             for index, own in enumerate(up)
-            for start, end, state in (own or whole)
+            for start, end, state in laid_out(*own)
         ]
         (folder / "replicas.csv").write_text("\n".join(["replica,start_s,end_s,up", *rows]))
-        rows = [f"c2,r1,{seconds(start)},{seconds(end)},{state}" for start, end, state in links]
+        rows = [f"c2,r1,{seconds(start)},{seconds(end)},{state}" for start, end, state in laid_out(*links)]
         (folder / "links.csv").write_text("\n".join(["front_end,replica,start_s,end_s,up", *rows]))
         lines = [
             {
