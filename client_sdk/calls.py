@@ -122,6 +122,16 @@ def get(name: str, key: str) -> Call[Any]:
     return _reading("get", _object("dictionary", name), key)
 
 
+def lookup(name: str, key: str) -> Call[tuple[Any, ...]]:
+    """Read a dictionary's key: a tuple of its value, or an empty one where it is absent (a null value is there)."""
+    found = _reading("get", _object("dictionary", name), key)
+
+    def as_tuple(value: Value | None) -> tuple[Any, ...]:
+        return () if value is None else (from_value(value),)
+
+    return Call(found.operation, found.told, as_tuple, found.results)
+
+
 def _reading(f: str, full: str, key: str | None = None) -> Call[Any]:
     return Call(
         Read(_with_key(full, key)),
