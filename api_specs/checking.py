@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from quorate.adts.catalogue import is_object_name
 from quorate.adts.log import Entry, Summary
-from quorate.api_specs.limits import NAME_CHARS_MAX, Limits
+from quorate.api_specs.limits import ADOPTED_MAX, NAME_CHARS_MAX, Limits
 from quorate.api_specs.messages import (
     Accept,
     Announcement,
@@ -77,7 +77,7 @@ def _check_request(request: Request, limits: Limits) -> None:
         raise ValueError("object: must be TYPE/NAME (dictionary/NAME/KEY) of the allowed characters")
     match request:
         case Append():
-            _check_entries(request.entries, limits)
+            _check_entries(request.entries, limits.batch_items_max, limits)
         case Collect():
             _check_collect(request, limits)
         case Accept():
@@ -122,18 +122,18 @@ def _check_summary(summary: Summary, limits: Limits) -> None:
     _check_listed(summary.ambiguous, "ambiguous", AMBIGUOUS_MAX)
     if summary.value is not None:
         _check_text(summary.value, limits)
-    _check_entries(summary.adopted, limits)
+    _check_entries(summary.adopted, ADOPTED_MAX, limits)
     for entry_id, _ in summary.ambiguous:
         _check_id(entry_id)
     for decision in summary.recent:
         _check_id(decision.id)
         _check_digest(decision.digest)
         _check_ballot(decision.ballot)
-        _check_entries(decision.taken, limits)
+        _check_entries(decision.taken, limits.batch_items_max, limits)
 
 
-def _check_entries(entries: tuple[Entry, ...], limits: Limits) -> None:
-    _check_listed(entries, "entries", limits.page_entries_max)
+def _check_entries(entries: tuple[Entry, ...], most: int, limits: Limits) -> None:
+    _check_listed(entries, "entries", most)
     for entry in entries:
         _check_id(entry.id)
         _check_timestamps((entry.t,))

@@ -5,6 +5,7 @@ not meet.
 """
 
 import hashlib
+import math
 import tomllib
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
@@ -163,8 +164,11 @@ def checked(document: ClusterDocument) -> ClusterDocument:
     if (problem := document.limits.problem()) is not None:
         raise BadCluster(f"[limits]: {problem}")
     clock = document.clock
-    if min(clock.replica_error_s, clock.front_end_error_s or 0.0) < 0 or clock.offset_max_s <= 0:
-        raise BadCluster("[clock]: errors must not be negative, and offset_max_s must be above zero")
+    errors_s = (clock.replica_error_s, clock.front_end_error_s or 0.0)
+    if not all(0 <= error_s < math.inf for error_s in errors_s) or not 0 < clock.offset_max_s < math.inf:
+        raise BadCluster(
+            "[clock]: errors must not be negative, offset_max_s must be above zero, and all be finite"
+        )
     if len(document.choices) > CHOICES_MAX:
         raise BadCluster(f"[[choices]]: at most {CHOICES_MAX} of them")
     for number, rule in enumerate(document.choices, 1):

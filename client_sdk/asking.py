@@ -3,6 +3,7 @@
 from collections.abc import Generator
 from typing import Protocol
 
+from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Collect, Commit
 from quorate.client_sdk.asked import Asked, Verdict
 from quorate.client_sdk.decisions import Wish
@@ -26,6 +27,10 @@ class OperationFailed(Exception):
 
 class Machine(Protocol):
     """What operations need of the front end around them."""
+
+    @property
+    def limits(self) -> Limits:
+        """The cluster document's limits."""
 
     def mirror_of(self, name: str) -> Mirror:
         """What is known of the object."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import msgpack
 
+from quorate.api_specs.checking import check_batch
 from quorate.api_specs.messages import Batch, BatchReply
 from quorate.client_sdk.effects import Bury, Done, Effects, Now, Operation, Outcome, Send, Unanswered
 from quorate.client_sdk.machine import FrontEnd
@@ -137,6 +138,7 @@ class ReplicaNode(Stoppable):
         batch = exchange.batch
         if self.world.has_codec:
             batch = _decode_batch(msgpack.encode(batch))
+            check_batch(batch, self.world.document.limits)
         reply = self.replica.handle(batch, self.wall_us)
         self._open.append((exchange, reply))
         commit_us_max = self.world.network.faults.commit_us_max + self.slow_us
