@@ -220,7 +220,11 @@ class Announcement(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Testimony(Struct, frozen=True):
-    """The answer: the sender's store as it was known before, and how far it had come; empty when there was none."""
+    """The answer: the sender's store as it was known before, and how far it had come; empty when there was none.
+
+    `noted`: what was announced will be remembered; else (its disk is full) it is to be told again.
+    """
 
     store: str = ""
     clock: Timestamp = ZERO
+    noted: bool = True
