@@ -375,9 +375,7 @@ class Decider:
             # A repeat of a decision whose payload is gone must not be told that nothing happened.
             batch[place].is_proposed = batch[place].is_proposed or bool(getattr(batch[place].wish, "key", ""))
         self._machine.count("payloads fetched")
-        payloads = yield from fetch_payloads(
-            task, self._mirror, missing, self._machine.limits.page_entries_max
-        )
+        payloads = yield from fetch_payloads(task, self._mirror, missing, self._machine.limits)
         return filled(plan, handed, payloads, is_unchanged=plan.summary == self._mirror.summary)
 
     def _fail_for_lack(self, batch: list[Asked], plan: Plan, gone: Gone) -> None:

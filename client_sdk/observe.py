@@ -172,8 +172,7 @@ def _settle_all(
     ]
     missing = {found.entry.t for found in doubtful if found.entry.value is UNSET}
     try:
-        page = machine.limits.page_entries_max
-        payloads = (yield from fetch_payloads(task, mirror, missing, page)) if missing else {}
+        payloads = (yield from fetch_payloads(task, mirror, missing, machine.limits)) if missing else {}
     except Withheld:
         return False
     for found in doubtful:

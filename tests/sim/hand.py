@@ -61,6 +61,8 @@ class Hand:
         self._names: dict[tuple[str, int], str] = {}
         self.wall_errors_us: dict[str, int] = {}
         self._now_us = 0
+        self.step_us = 1
+        """How long an action takes."""
 
     def start(self, front: str, operation: Operation, name: str) -> None:
         """Start an operation; its outcome will be in `outcomes[name]`."""
@@ -143,7 +145,7 @@ class Hand:
 
     def _now(self, front: str = "") -> Now:
         """One of the front end's clocks, or a right one."""
-        self._now_us += 1
+        self._now_us += self.step_us
         wall_us = WALL_US_START + self._now_us + self.wall_errors_us.get(front, 0)
         return Now(self._now_us / 1e6, wall_us)
 

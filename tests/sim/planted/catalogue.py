@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.quorums.choice import Ordering
-from tests.sim.planted import deciders, fronts, replicas, schedules
+from tests.sim.planted import deciders, fronts, regressions, replicas, schedules
 from tests.sim.planted.plant import Hint, Plant
 from tests.sim.scenario import BLIND, DECIDE
 
@@ -100,7 +100,7 @@ PLANTS: Final = (
         "fenced-so-stamped-anew",
         fronts.stamp_anew_when_fenced,
         HISTORY,
-        40,
+        60,
         ROUGH_QUEUE,
         origin="DESIGN 6.3",
     ),
@@ -205,7 +205,7 @@ PLANTS: Final = (
             fields={**BUSY, **only(Enq=3, Deq=3)},
         ),
     ),
-    Plant("replica-counted-twice", fronts.count_one_replica_twice, ("complete",), 20),
+    Plant("replica-counted-twice", fronts.count_one_replica_twice, ("complete", "linearizable"), 30),
     # Further ones: promises of a replica.
     Plant("fence-not-persisted", replicas.fence_not_persisted, ("promises rise",), 10, Hint(faults=CRASHES)),
     Plant(
@@ -215,7 +215,7 @@ PLANTS: Final = (
         10,
         Hint(faults=CRASHES),
     ),
-    Plant("fence-not-raised", replicas.fence_not_raised, ("promises rise",), 10),
+    Plant("fence-not-raised", replicas.fence_not_raised, ("promises rise", "fences hold"), 10),
     Plant("lower-step-replaces", replicas.lower_step_replaces, ("promises rise",), 10, ROUGH_QUEUE),
     Plant(
         "accept-below-the-promise",
@@ -225,7 +225,7 @@ PLANTS: Final = (
         ROUGH_QUEUE,
     ),
     Plant("commit-forgets-all", replicas.commit_forgets_all, HISTORY, 10),
-    Plant("mark-decides-another", replicas.marks_decide_anything, ("decided",), 80),
+    Plant("mark-decides-another", replicas.marks_decide_anything, ("decided",), 100),
     Plant(
         "retry-window-ignored",
         replicas.too_old_is_taken,
@@ -284,6 +284,24 @@ PLANTS: Final = (
         ("linearizable",),
         schedule=schedules.write_from_the_future,
     ),
+    Plant(
+        "returned-within-the-microsecond",
+        fronts.return_within_the_microsecond,
+        ("linearizable",),
+        schedule=regressions.two_writes_in_one_microsecond,
+    ),
+    Plant(
+        "known-taken-for-settled",
+        fronts.show_what_is_known,
+        ("linearizable",),
+        schedule=regressions.swap_at_one_replica_during_a_whole_read,
+    ),
+    Plant(
+        "floor-taken-for-the-end",
+        fronts.take_a_floor_for_the_end,
+        ("linearizable",),
+        schedule=regressions.live_key_under_the_floor_of_a_burial,
+    ),
     Plant("clock-bound-ignored", fronts.clock_without_bound, ("linearizable",), 30, SKEWED),
     Plant("clock-witnesses-nothing", fronts.clock_witnesses_nothing, ("linearizable",), 10, BY_QUORUM),
     Plant(
@@ -304,10 +322,16 @@ PLANTS: Final = (
         "one-key-remembered",
         deciders.remember_one_key,
         HISTORY,
-        30,
+        40,
         KEYED_QUEUE,
     ),
     Plant("no-turns-remembered", deciders.remember_no_turns, HISTORY, 40, ROUGH_QUEUE),
+    Plant(
+        "old-turns-forgotten",
+        deciders.forget_old_turns,
+        ("answers",),
+        schedule=regressions.owner_deposed_after_a_long_turn,
+    ),
     Plant("empty-from-the-cache", deciders.empty_from_the_cache, HISTORY, 10, ROUGH_QUEUE),
     Plant("proposed-forgotten", deciders.forget_what_was_proposed, HISTORY, 20, ROUGH_QUEUE),
     Plant(
@@ -329,8 +353,8 @@ PLANTS: Final = (
         schedule=schedules.decision_at_one_replica,
     ),
     Plant("accepted-by-one", deciders.accept_at_one, ("decided", *HISTORY), 40),
-    Plant("bound-of-one", deciders.bound_of_one, HISTORY, 60, ROUGH_QUEUE),
-    Plant("swap-below-a-write", deciders.swap_below_a_write, ("linearizable",), 120, CAS),
+    Plant("bound-of-one", deciders.bound_of_one, HISTORY, 120, ROUGH_QUEUE),
+    Plant("swap-below-a-write", deciders.swap_below_a_write, ("linearizable",), 150, CAS),
     Plant("void-though-it-may-complete", deciders.void_though_it_may_complete, HISTORY, 70, ROUGH_QUEUE),
     Plant("recovered-not-adopted", deciders.recovered_is_not_adopted, ("answers", *HISTORY), 40, ALL_STORE),
     Plant(

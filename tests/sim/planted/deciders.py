@@ -62,6 +62,11 @@ def remember_no_turns() -> Planting:
     return patched(Draft, finish=finish)
 
 
+def forget_old_turns() -> Planting:
+    """The summary forgets a turn that began longer ago than the memory, though it was the latest but one."""
+    return patched(decisions, TURNS_KEPT=0)
+
+
 def empty_at_first_look() -> Planting:
     """Empty is answered over a summary that was not known to be decided before the collect began."""
     right = Decider._plan
