@@ -267,6 +267,17 @@ PLANTS: Final = (
         Hint(DICTIONARY, faults=GOOD_CLOCKS, fields={**BUSY, **only(Write=4, Delete=1, Items=3)}),
     ),
     Plant(
+        "oldest-page-scanned",
+        replicas.scan_the_oldest,
+        ("linearizable", "answers"),
+        10,
+        Hint(
+            DICTIONARY,
+            faults=GOOD_CLOCKS | {"lazy_loss": 1.0},
+            fields={**BUSY, **only(Write=4, Delete=1, Items=3)},
+        ),
+    ),
+    Plant(
         "size-at-first-look",
         fronts.size_at_first_look,
         ("linearizable",),
@@ -331,6 +342,12 @@ PLANTS: Final = (
         deciders.forget_old_turns,
         ("answers",),
         schedule=regressions.owner_deposed_after_a_long_turn,
+    ),
+    Plant(
+        "told-and-decided",
+        deciders.decide_for_all_who_asked,
+        ("linearizable", "lost"),
+        schedule=regressions.caller_that_was_told_meanwhile,
     ),
     Plant("empty-from-the-cache", deciders.empty_from_the_cache, HISTORY, 10, ROUGH_QUEUE),
     Plant("proposed-forgotten", deciders.forget_what_was_proposed, HISTORY, 20, ROUGH_QUEUE),

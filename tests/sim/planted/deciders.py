@@ -62,6 +62,11 @@ def remember_no_turns() -> Planting:
     return patched(Draft, finish=finish)
 
 
+def decide_for_all_who_asked() -> Planting:
+    """A decision goes on for callers that were told an outcome meanwhile."""
+    return patched(Decider, _are_asked=lambda *_: True)
+
+
 def forget_old_turns() -> Planting:
     """The summary forgets a turn that began longer ago than the memory, though it was the latest but one."""
     return patched(decisions, TURNS_KEPT=0)

@@ -97,3 +97,22 @@ def owner_deposed_after_a_long_turn() -> None:
     hand.settle()
     hand.must_be_known("y")
     hand.judge()
+
+
+def caller_that_was_told_meanwhile() -> None:
+    """(No seed.) f1's Deqs a and b ask for a decision together, b five seconds later. Their collect finds nothing at first,
+    and is lost from then on, until a was told that nothing came of it. Now y and z are there: a must not be given y."""
+    hand = Played()
+    hand.everywhere("f0", Enqueue(QUEUE, (X,)))
+    hand.start("f1", Dequeue(QUEUE), "first")
+    hand.start("f1", Dequeue(QUEUE), "a")
+    hand.sleep(5_000_000)
+    hand.start("f1", Dequeue(QUEUE), "b")
+    hand.finish("first", "f1", "r1", "r2")
+    for value in (Y, Z):
+        hand.everywhere("f0", Enqueue(QUEUE, (value,)))
+    while "a" not in hand.outcomes:
+        hand.drop("f1")
+        hand.wake("f1")
+    hand.settle()
+    hand.judge()
