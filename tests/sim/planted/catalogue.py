@@ -4,7 +4,7 @@ Where chance meets a mistake too seldom there is a schedule. The numbers of seed
 caught the mistake when it was entered, fewer than one reshuffle of all seeds in a thousand would miss it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.quorums.choice import Ordering
 from tests.sim.planted import deciders, fronts, regressions, replicas, schedules
-from tests.sim.planted.plant import Hint, Plant
+from tests.sim.planted.plant import Hint, Plant, Planting
 from tests.sim.scenario import BLIND, DECIDE
 
 QUEUE: Final = ("queue/q",)
@@ -78,6 +78,12 @@ BY_QUORUM: Final = replace(
     rules=chosen("queue", (2, 2), (2, 2), "quorum"),
     clock=ClockSettings(0.0, front_end_error_s=0.0),
 )
+
+
+def by_hand(name: str, plant: Callable[[], Planting], schedule: Callable[[], None], *checks: str) -> Plant:
+    """A mistake that a schedule shows, to the search for an order unless other checks are named."""
+    return Plant(name, plant, checks or ("linearizable",), schedule=schedule)
+
 
 PLANTS: Final = (
     # DESIGN section 6, in its order.
@@ -226,39 +232,24 @@ PLANTS: Final = (
     ),
     Plant("commit-forgets-all", replicas.commit_forgets_all, HISTORY, 10),
     Plant("mark-decides-another", replicas.marks_decide_anything, ("decided",), 100),
-    Plant(
+    by_hand(
         "retry-window-ignored",
         replicas.too_old_is_taken,
-        ("taken twice",),
-        schedule=schedules.front_end_that_was_suspended,
+        schedules.front_end_that_was_suspended,
+        "taken twice",
     ),
-    Plant(
-        "buried-without-a-floor",
-        replicas.bury_without_floor,
-        ("linearizable",),
-        schedule=schedules.message_of_a_buried_life,
-    ),
+    by_hand("buried-without-a-floor", replicas.bury_without_floor, schedules.message_of_a_buried_life),
     # Blind operations and observations.
-    Plant(
+    by_hand(
         "keyed-stamped-anew-alone",
         fronts.stamp_keyed_anew_alone,
-        ("taken twice",),
-        schedule=schedules.key_at_two_front_ends,
+        schedules.key_at_two_front_ends,
+        "taken twice",
     ),
     Plant("acknowledged-at-first-word", fronts.acknowledge_at_first_word, ("complete", "linearizable"), 20),
-    Plant(
-        "written-back-to-one",
-        fronts.write_back_to_one,
-        ("linearizable",),
-        schedule=schedules.newest_value_at_one_replica,
-    ),
+    by_hand("written-back-to-one", fronts.write_back_to_one, schedules.newest_value_at_one_replica),
     Plant("read-at-one", fronts.read_at_one, ("linearizable",), 50, Hint(REGISTER)),
-    Plant(
-        "read-before-the-time",
-        fronts.read_before_the_time,
-        ("linearizable",),
-        schedule=schedules.value_from_the_future,
-    ),
+    by_hand("read-before-the-time", fronts.read_before_the_time, schedules.value_from_the_future),
     Plant(
         "items-of-two-moments",
         fronts.items_of_two_moments,
@@ -277,56 +268,32 @@ PLANTS: Final = (
             fields={**BUSY, **only(Write=4, Delete=1, Items=3)},
         ),
     ),
-    Plant(
-        "size-at-first-look",
-        fronts.size_at_first_look,
-        ("linearizable",),
-        schedule=schedules.item_at_one_replica,
-    ),
-    Plant(
-        "peek-only-reads",
-        fronts.peek_only_reads,
-        ("linearizable",),
-        schedule=schedules.peek_while_an_older_entry_travels,
-    ),
-    Plant(
-        "no-commit-wait",
-        fronts.no_commit_wait,
-        ("linearizable",),
-        schedule=schedules.write_from_the_future,
-    ),
-    Plant(
+    by_hand("size-at-first-look", fronts.size_at_first_look, schedules.item_at_one_replica),
+    by_hand("peek-only-reads", fronts.peek_only_reads, schedules.peek_while_an_older_entry_travels),
+    by_hand("no-commit-wait", fronts.no_commit_wait, schedules.write_from_the_future),
+    by_hand(
         "returned-within-the-microsecond",
         fronts.return_within_the_microsecond,
-        ("linearizable",),
-        schedule=regressions.two_writes_in_one_microsecond,
+        regressions.two_writes_in_one_microsecond,
     ),
-    Plant(
+    by_hand(
         "known-taken-for-settled",
         fronts.show_what_is_known,
-        ("linearizable",),
-        schedule=regressions.swap_at_one_replica_during_a_whole_read,
+        regressions.swap_at_one_replica_during_a_whole_read,
     ),
-    Plant(
+    by_hand(
         "floor-taken-for-the-end",
         fronts.take_a_floor_for_the_end,
-        ("linearizable",),
-        schedule=regressions.live_key_under_the_floor_of_a_burial,
+        regressions.live_key_under_the_floor_of_a_burial,
     ),
     Plant("clock-bound-ignored", fronts.clock_without_bound, ("linearizable",), 30, SKEWED),
     Plant("clock-witnesses-nothing", fronts.clock_witnesses_nothing, ("linearizable",), 10, BY_QUORUM),
-    Plant(
+    by_hand(
         "buried-before-all-confirm",
         fronts.bury_where_it_was_not_confirmed,
-        ("linearizable",),
-        schedule=schedules.deletion_that_one_replica_slept_through,
+        schedules.deletion_that_one_replica_slept_through,
     ),
-    Plant(
-        "buried-while-young",
-        fronts.bury_at_once,
-        ("linearizable",),
-        schedule=schedules.deletion_that_is_young,
-    ),
+    by_hand("buried-while-young", fronts.bury_at_once, schedules.deletion_that_is_young),
     # Decisions.
     Plant("ambiguous-forgotten-at-once", deciders.forget_ambiguous_at_once, HISTORY, 240, FIVE),
     Plant(
@@ -337,38 +304,24 @@ PLANTS: Final = (
         KEYED_QUEUE,
     ),
     Plant("no-turns-remembered", deciders.remember_no_turns, HISTORY, 40, ROUGH_QUEUE),
-    Plant(
+    by_hand(
         "old-turns-forgotten",
         deciders.forget_old_turns,
-        ("answers",),
-        schedule=regressions.owner_deposed_after_a_long_turn,
+        regressions.owner_deposed_after_a_long_turn,
+        "answers",
     ),
-    Plant(
+    by_hand(
         "told-and-decided",
         deciders.decide_for_all_who_asked,
-        ("linearizable", "lost"),
-        schedule=regressions.caller_that_was_told_meanwhile,
+        regressions.caller_that_was_told_meanwhile,
+        "linearizable",
+        "lost",
     ),
     Plant("empty-from-the-cache", deciders.empty_from_the_cache, HISTORY, 10, ROUGH_QUEUE),
     Plant("proposed-forgotten", deciders.forget_what_was_proposed, HISTORY, 20, ROUGH_QUEUE),
-    Plant(
-        "doubtful-held-for-lost",
-        deciders.take_doubtful_for_lost,
-        ("linearizable",),
-        schedule=schedules.decision_that_seemed_out,
-    ),
-    Plant(
-        "all-held-for-decided",
-        deciders.believe_all_decided,
-        ("linearizable",),
-        schedule=schedules.decision_at_one_replica,
-    ),
-    Plant(
-        "decided-by-one",
-        deciders.decided_by_one,
-        ("linearizable",),
-        schedule=schedules.decision_at_one_replica,
-    ),
+    by_hand("doubtful-held-for-lost", deciders.take_doubtful_for_lost, schedules.decision_that_seemed_out),
+    by_hand("all-held-for-decided", deciders.believe_all_decided, schedules.decision_at_one_replica),
+    by_hand("decided-by-one", deciders.decided_by_one, schedules.decision_at_one_replica),
     Plant("accepted-by-one", deciders.accept_at_one, ("decided", *HISTORY), 40),
     Plant("bound-of-one", deciders.bound_of_one, HISTORY, 120, ROUGH_QUEUE),
     Plant("swap-below-a-write", deciders.swap_below_a_write, ("linearizable",), 150, CAS),
