@@ -8,7 +8,7 @@ from quorate.adts.queue import Queue
 from quorate.adts.register import Register
 from quorate.adts.specification import Kind
 from quorate.quorums.choice import BadChoice, Ordering, QuorumChoice
-from quorate.quorums.system_choice import SystemChoice
+from quorate.quorums.system_choice import choice_of_pair
 from quorate.quorums.tally import Quorum
 
 VOTES = dict.fromkeys(("r1", "r2", "r3", "r4"), 1)
@@ -23,7 +23,7 @@ def quorums(quorum: Quorum) -> set[str]:
 
 
 def test_decisions_read_a_row_and_changes_are_stored_in_every_row() -> None:
-    choice = SystemChoice(Queue(), VOTES, GRID)
+    choice = choice_of_pair(Queue(), VOTES, GRID)
     crossing = {"13", "14", "23", "24"}
     assert quorums(choice.initial_of_kind(Kind.DECIDE)) == quorums(choice.initial_of("Peek")) == {"12", "34"}
     assert quorums(choice.final_of_kind(Kind.DECIDE)) == quorums(choice.final_of("Enq/Ok")) == crossing
@@ -33,7 +33,7 @@ def test_decisions_read_a_row_and_changes_are_stored_in_every_row() -> None:
 
 
 def test_with_order_by_quorum_an_enqueue_reads_too() -> None:
-    choice = SystemChoice(Queue(), VOTES, GRID, ordering="quorum")
+    choice = choice_of_pair(Queue(), VOTES, GRID, ordering="quorum")
     assert quorums(choice.initial_of_kind(Kind.BLIND)) == {"12", "34"}
 
 
@@ -41,7 +41,7 @@ def test_with_order_by_quorum_an_enqueue_reads_too() -> None:
 def test_votes_as_a_system_are_the_choice_of_votes(reads: int, ordering: Ordering) -> None:
     writes = 5 - reads
     names = ", ".join(VOTES)
-    by_system = SystemChoice(
+    by_system = choice_of_pair(
         Register(), VOTES, f"choose({reads}; {names})", f"choose({writes}; {names})", ordering=ordering
     )
     write = (reads if ordering == "quorum" else 0, writes)
@@ -55,11 +55,11 @@ def test_votes_as_a_system_are_the_choice_of_votes(reads: int, ordering: Orderin
 
 def test_systems_that_can_miss_or_name_a_stranger_are_refused() -> None:
     with pytest.raises(BadChoice, match=r"can miss it: \{r1, r2\} and \{r3, r4\} share no replica"):
-        SystemChoice(Queue(), VOTES, GRID, GRID)
+        choice_of_pair(Queue(), VOTES, GRID, GRID)
     with pytest.raises(BadChoice, match="unknown replica 'r5'; known are r1, r2, r3, r4"):
-        SystemChoice(Queue(), VOTES, "r1 + r5")
+        choice_of_pair(Queue(), VOTES, "r1 + r5")
 
 
 def test_a_system_that_can_never_be_met_is_refused() -> None:
     with pytest.raises(BadChoice, match="can never find its quorum"):
-        SystemChoice(Queue(), VOTES, "choose(0; r1, r2)")
+        choice_of_pair(Queue(), VOTES, "choose(0; r1, r2)")
