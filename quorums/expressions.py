@@ -146,9 +146,7 @@ class _Parser:
         parts = tuple(self.listed(self.weighted, ","))
         names = [part.name for _, part in parts if isinstance(part, Replica)]
         if twice := sorted(name for name in set(names) if names.count(name) > 1):
-            raise BadQuorums(
-                f"votes({needed}; …) names {twice[0]} twice; give each replica its votes once"
-            )
+            raise BadQuorums(f"votes({needed}; …) names {twice[0]} twice; give each replica its votes once")
         total = sum(weight for weight, _ in parts)
         if needed > total == 0:
             raise BadQuorums(f"votes({needed}; …) gives no votes at all; give at least one replica a vote")

@@ -57,7 +57,11 @@ class SystemChoice(QuorumChoice):
     """
 
     def __init__(
-        self, specification: Specification, replicas: Collection[str], assignment: Assignment, ordering: Ordering
+        self,
+        specification: Specification,
+        replicas: Collection[str],
+        assignment: Assignment,
+        ordering: Ordering,
     ) -> None:
         self.assignment: Final = assignment
         super().__init__(specification, dict.fromkeys(replicas, 1), ordering=ordering)
@@ -192,7 +196,9 @@ def _filled(
 def _majority_of(votes_of: Mapping[str, int]) -> System:
     total = sum(votes_of.values())
     if total == 0:
-        raise BadQuorums("the replicas have no votes at all: give at least one of them a vote, or every final")
+        raise BadQuorums(
+            "the replicas have no votes at all: give at least one of them a vote, or every final"
+        )
     return votes(votes_of, total // 2 + 1)
 
 

@@ -104,7 +104,10 @@ def test_memory_covers_a_clock_that_is_behind_and_one_that_is_ahead() -> None:
             GOOD + '[[choices]]\nobjects = "queue/*"\nreads = "r1*"',
             "character 4 of 'r1.': the end stands where",
         ),
-        (GOOD + '[[choices]]\nobjects = "queue/*"\nreads = "r9"', "reads: unknown replica 'r9'; known are r1"),
+        (
+            GOOD + '[[choices]]\nobjects = "queue/*"\nreads = "r9"',
+            "reads: unknown replica 'r9'; known are r1",
+        ),
         (GOOD + '[[choices]]\nobjects = "queue/*"\nwrites = "r1"', "writes without reads: give both"),
         (
             GOOD + '[[choices]]\nobjects = "queue/*"\nreads = "r1"\nclasses = { "Enq/Ok" = [0, 1] }',
