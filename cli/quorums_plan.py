@@ -146,7 +146,7 @@ def plan_command(
         return
     _show(setting, offers, rows)
     for index, text in enumerate(texts if toml else (), 1):
-        answer(False, None, f"\n# Offer {index}\n{text}")
+        answer(False, None, f"\n# Offer {index}\n{text}".rstrip())
 
 
 def _names(replicas: int | None, names: str | None) -> list[str]:

@@ -188,7 +188,7 @@ def quorums_of(quorum: Quorum, replicas: int = 4) -> set[frozenset[str]]:
 def test_rules_are_printed_to_be_pasted() -> None:
     text = printed("plan", "queue", "-n", "3", *QUEUE, "--mix", "Enq=1,Deq=1", "--toml")
     _, _, first = text.partition("# Offer 1\n")
-    rule, _, _ = first.partition("\n\n# Offer 2")
+    rule, _, _ = first.partition("\n# Offer 2")
     assert pasted(rule, "queue", replicas=3).final_of("Enq/Ok").is_met_by({"r1", "r2", "r3"})
     text = printed("choices", "queue", "-n", "3", *QUEUE, "--toml")
     assert text.count('[[choices]]\nobjects = "queue/*"') == 3
