@@ -5,6 +5,7 @@ Systems are given as a pair, for each operation and event class, or as a plan pr
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -130,14 +131,15 @@ def test_what_plans_print_can_be_pasted_and_is_up_as_they_say(clusters: Clusters
             OPERATIONS[operation](client, name)
         with connect(cluster.document, deadline_s=1) as hasty:
             for operation, name in down:
-                refused(lambda operation=operation, name=name: OPERATIONS[operation](hasty, name))
+                refused(partial(OPERATIONS[operation], hasty, name))
 
 
 def by_availability(
     offers: list[Any], alive: set[str]
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """The operations, each on the object of its offer, whose quorums the systems of the offer find alive; and the others."""
-    up, down = [], []
+    up: list[tuple[str, str]] = []
+    down: list[tuple[str, str]] = []
     for number, offer in enumerate(offers):
         for operation in offer["availability"]:
             needed = (offer["initial"][operation], offer["final"][f"{operation}/Ok"])
