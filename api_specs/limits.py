@@ -7,9 +7,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from quorate.quorums.expressions import TEXT_CHARS_MAX
+
 NAME_CHARS_MAX: Final = 200
 REPLICAS_MAX: Final = 25
 VOTES_MAX: Final = 1000
+SYSTEM_CHARS_MAX: Final = TEXT_CHARS_MAX
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):

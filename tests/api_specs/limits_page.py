@@ -5,12 +5,13 @@ import inspect
 from itertools import pairwise
 
 from quorate.api_specs import limits
-from quorate.api_specs.limits import DEFAULTS, NAME_CHARS_MAX, REPLICAS_MAX, VOTES_MAX, Limits
+from quorate.api_specs.limits import DEFAULTS, NAME_CHARS_MAX, REPLICAS_MAX, SYSTEM_CHARS_MAX, VOTES_MAX, Limits
 
 FIXED = {
     "NAME_CHARS_MAX": (NAME_CHARS_MAX, "Characters of an object's name and of a dictionary's key."),
     "REPLICAS_MAX": (REPLICAS_MAX, "Replicas of a cluster."),
     "VOTES_MAX": (VOTES_MAX, "Votes of a replica."),
+    "SYSTEM_CHARS_MAX": (SYSTEM_CHARS_MAX, "Characters of a quorum system, as text."),
 }
 INTRODUCTION = """# Limits
 
@@ -59,7 +60,7 @@ def rendered() -> str:
     rows = [
         f"| `{name}` | {getattr(DEFAULTS, name)} | {meaning[name]} |\n" for name in Limits.__struct_fields__
     ]
-    constants = {name for name in vars(limits) if name.endswith("_MAX")}
+    constants = {name for name in vars(limits) if name.endswith("_MAX")} - {"TEXT_CHARS_MAX"}
     assert constants == FIXED.keys(), "a constant of the module is missing here"
     fixed = [f"| `{name}` | {value} | {what} |\n" for name, (value, what) in FIXED.items()]
     return INTRODUCTION + "".join(rows) + RELATIONS + "".join(fixed)
