@@ -5,7 +5,14 @@ import inspect
 from itertools import pairwise
 
 from quorate.api_specs import limits
-from quorate.api_specs.limits import DEFAULTS, NAME_CHARS_MAX, REPLICAS_MAX, SYSTEM_CHARS_MAX, VOTES_MAX, Limits
+from quorate.api_specs.limits import (
+    DEFAULTS,
+    NAME_CHARS_MAX,
+    REPLICAS_MAX,
+    SYSTEM_CHARS_MAX,
+    VOTES_MAX,
+    Limits,
+)
 
 FIXED = {
     "NAME_CHARS_MAX": (NAME_CHARS_MAX, "Characters of an object's name and of a dictionary's key."),
