@@ -8,6 +8,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from quorate.quorums.expressions import TEXT_CHARS_MAX
+
 NAME_CHARS_MAX: Final = 200
 REPLICAS_MAX: Final = 25
 VOTES_MAX: Final = 1000
@@ -15,6 +17,7 @@ ADOPTED_MAX: Final = 1000
 """Entries that a summary adopts: recoveries in force that nothing has passed yet, and a settled front."""
 KEYED_ENTRIES_MAX: Final = 2000
 """Entries that the keyed operations of a summary name together: every accept carries them."""
+SYSTEM_CHARS_MAX: Final = TEXT_CHARS_MAX
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):

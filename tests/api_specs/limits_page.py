@@ -11,6 +11,7 @@ from quorate.api_specs.limits import (
     KEYED_ENTRIES_MAX,
     NAME_CHARS_MAX,
     REPLICAS_MAX,
+    SYSTEM_CHARS_MAX,
     VOTES_MAX,
     Limits,
 )
@@ -24,6 +25,7 @@ FIXED = {
         KEYED_ENTRIES_MAX,
         "Entries that the keyed operations of an object name together within the retry window; more keys are refused.",
     ),
+    "SYSTEM_CHARS_MAX": (SYSTEM_CHARS_MAX, "Characters of a quorum system, as text."),
 }
 INTRODUCTION = """# Limits
 
@@ -75,7 +77,7 @@ def rendered() -> str:
     rows = [
         f"| `{name}` | {getattr(DEFAULTS, name)} | {meaning[name]} |\n" for name in Limits.__struct_fields__
     ]
-    constants = {name for name in vars(limits) if name.endswith("_MAX")}
+    constants = {name for name in vars(limits) if name.endswith("_MAX")} - {"TEXT_CHARS_MAX"}
     assert constants == FIXED.keys(), "a constant of the module is missing here"
     fixed = [f"| `{name}` | {value} | {what} |\n" for name, (value, what) in FIXED.items()]
     return INTRODUCTION + "".join(rows) + RELATIONS + "".join(fixed)

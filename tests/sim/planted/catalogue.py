@@ -64,6 +64,11 @@ CAS: Final = Hint(
 RESTARTED: Final = replace(ROUGH_QUEUE, faults=ROUGH | {"client_crashes": 6})
 ALL_STORE: Final = replace(KEYED_QUEUE, rules=chosen("queue", (0, 3), (1, 3)))
 FIVE: Final = replace(ROUGH_QUEUE, rules=chosen("queue", (0, 3), (3, 3)), replicas=5)
+BY_CLASS: Final = replace(
+    ROUGH_QUEUE,
+    rules=(ChoiceRule("queue/*", finals={"Enq": "r1*r2*r3", "Deq": "r1 + r2 + r3"}),),
+    faults=ROUGH | {"lazy_loss": 0.0},
+)
 READ_ONE: Final = (0, 1), (3, 1)
 SKEWED: Final = Hint(
     QUEUE,
@@ -189,6 +194,7 @@ PLANTS: Final = (
         RESTARTED,
     ),
     Plant("choice-does-not-intersect", fronts.non_intersecting_choice, HISTORY, 10, ROUGH_QUEUE),
+    Plant("finals-exchanged", fronts.finals_exchanged, ("complete",), 5, BY_CLASS),
     Plant("retry-under-a-new-key", fronts.retry_under_a_new_key, HISTORY, 40, KEYED_QUEUE),
     Plant("stale-owner-goes-on", deciders.go_on_after_the_turn_is_lost, HISTORY, 10, ROUGH_QUEUE),
     Plant(

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from quorate.adts import cell, queue
 from quorate.adts.log import Entry
+from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Collect, Reply
 from quorate.client_sdk import blind, machine, observe, operations
 from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps
@@ -327,6 +328,21 @@ def non_intersecting_choice() -> Planting:
         vars(smaller).update(vars(choice), classes=classes)
         smaller._note_quorums()
         return smaller
+
+    return patched(machine.FrontEnd, choice_of=choice_of)
+
+
+def finals_exchanged() -> Planting:
+    """Blind entries count as complete at a final quorum of decisions, decisions as decided at one of blind entries."""
+    right = machine.FrontEnd.choice_of
+
+    def choice_of(self: machine.FrontEnd, name: str) -> QuorumChoice:
+        choice = right(self, name)
+        exchanged: QuorumChoice = object.__new__(type(choice))
+        (reads, stores), (looks, accepts) = choice._of_kind[Kind.BLIND], choice._of_kind[Kind.DECIDE]
+        kinds = {**choice._of_kind, Kind.BLIND: (reads, accepts), Kind.DECIDE: (looks, stores)}
+        vars(exchanged).update(vars(choice), _of_kind=kinds)
+        return exchanged
 
     return patched(machine.FrontEnd, choice_of=choice_of)
 
