@@ -16,6 +16,7 @@ from quorate.adts import cell, queue
 from quorate.adts.log import Decision, Entry, Seen, Summary, Value
 from quorate.api_specs.limits import ADOPTED_MAX, KEYED_ENTRIES_MAX
 from quorate.api_specs.values import payload_bytes
+from quorate.api_specs.wishes import Front, Swap, Take
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.keys import KEY_REUSED, TOO_MANY_KEYS, digest
 from quorate.timestamps.ballot import Ballot, step_of, turn_of
@@ -39,17 +40,6 @@ class Fate(Enum):
     UNKNOWN = "unknown"
 
 
-class Take(Struct, frozen=True):
-    """Take up to `items_max` from the front. Result: the entries, in order."""
-
-    items_max: int
-    key: str = ""
-
-
-class Front(Struct, frozen=True):
-    """The entry at the front, settled there: no other can come before it any more. Result: none or one entry."""
-
-
 class Recover(Struct, frozen=True):
     """Decide the fate of an entry. `may_be_complete`: a final quorum may store it. Result: a Fate, and with a key
     the timestamp reserved for the next attempt."""
@@ -65,15 +55,6 @@ class Reserve(Struct, frozen=True):
 
     key: str
     entries: tuple[Entry, ...]
-
-
-class Swap(Struct, frozen=True):
-    """Set `new` if the value is `old`; or, `only_absent`, if the key is absent. Result: whether it was set."""
-
-    old: Value | None
-    new: Value | None
-    only_absent: bool = False
-    key: str = ""
 
 
 class Settle(Struct, frozen=True):

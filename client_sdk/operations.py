@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from quorate.api_specs.wishes import Front, Swap, Take
 from quorate.client_sdk import observe
 from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps, decide, pause
 from quorate.client_sdk.blind import Blind
-from quorate.client_sdk.decisions import Front, Swap, Take
 from quorate.client_sdk.effects import (
     Bury,
     CompareAndSet,

@@ -9,17 +9,15 @@ from msgspec.structs import replace
 from quorate.adts import queue
 from quorate.adts.log import NOTHING, Decision, Entry, Seen, Summary, Value
 from quorate.api_specs.limits import ADOPTED_MAX
+from quorate.api_specs.wishes import Front, Swap, Take
 from quorate.client_sdk.decisions import (
     TURNS_KEPT,
     TURNS_MAX,
     Context,
     Fate,
-    Front,
     Recover,
     Reserve,
     Settle,
-    Swap,
-    Take,
     Wish,
     is_included,
     plan_cell,

@@ -7,9 +7,13 @@ from msgspec.structs import replace
 
 from quorate.adts import queue
 from quorate.adts.log import Seen, Summary
+from quorate.api_specs.wishes import Front, Take
 from quorate.client_sdk import decisions
 from quorate.client_sdk.decider import Decider
-from quorate.client_sdk.decisions import Front, Plan, Take, Wish
+from quorate.client_sdk.decisions import (
+    Plan,
+    Wish,
+)
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.tasks import Event, Task
 from quorate.client_sdk.turn import Turn, TurnLost
