@@ -18,6 +18,9 @@ ADOPTED_MAX: Final = 1000
 KEYED_ENTRIES_MAX: Final = 2000
 """Entries that the keyed operations of a summary name together: every accept carries them."""
 SYSTEM_CHARS_MAX: Final = TEXT_CHARS_MAX
+ASK_WISHES_MAX: Final = 16
+ASK_S_MAX: Final = 1.0
+REPLY_BODIES_MAX: Final = 8
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,6 +50,12 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """The longest long poll of a dequeue."""
     consumed_lag_s: float = 30.0
     """How long payloads of taken entries stay, so that a repeated dequeue gets the first answer."""
+
+    @property
+    def ask_wishes_max(self) -> int:
+        """Wishes that go in one ask, so that all their payloads fit in one reply."""
+        fitting = REPLY_BODIES_MAX * self.body_bytes_max // (self.page_bytes_max + self.value_bytes_max)
+        return max(1, min(ASK_WISHES_MAX, fitting))
 
     def problem(self) -> str | None:
         """What is wrong with these limits, in a sentence; None when all relations hold."""

@@ -6,7 +6,7 @@ which the next collect rides.
 """
 
 from collections.abc import Callable, Generator
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from msgspec import UNSET
 
@@ -15,7 +15,8 @@ from quorate.adts.queue import view
 from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Commit
 from quorate.api_specs.wishes import Front, Take
-from quorate.client_sdk.asked import Asked, Machine, Verdict
+from quorate.client_sdk.asked import Asked, Verdict
+from quorate.client_sdk.asked import Machine as DecidingMachine
 from quorate.client_sdk.decisions import (
     Context,
     Plan,
@@ -27,6 +28,8 @@ from quorate.client_sdk.decisions import (
     plan_queue,
 )
 from quorate.client_sdk.effects import Failed
+from quorate.client_sdk.handing import Handing
+from quorate.client_sdk.handing import Machine as HandingMachine
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.payloads import Gone, Withheld, fetch_payloads, filled
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Steps, Task
@@ -45,6 +48,10 @@ LOSSES_MAX: Final = 6
 DecideSteps = Generator[float, Event, None]
 
 
+class Machine(DecidingMachine, HandingMachine, Protocol):
+    """What a decider and its handing over need of the front end around them."""
+
+
 class Decider:
     """The decisions of one front end on one object."""
 
@@ -59,6 +66,7 @@ class Decider:
         self._final: Final = choice.final_of_kind(Kind.DECIDE)
         self._blind_final: Final = choice.final_of_kind(Kind.BLIND)
         self._windows: Final = Windows(mirror, is_queue=self._is_queue)
+        self._handing: Final = Handing(mirror.name, machine, machine.limits.ask_wishes_max)
         self._turn: Turn | None = None
         self._stamp = ZERO
         """Of a cell: the fence of the latest collect, and the timestamp of the value that a plan on it sets."""
@@ -74,9 +82,12 @@ class Decider:
         return "nothing was asked yet" if self._round is None else self._round.explain()
 
     def run(self, task: Task) -> Steps:
-        """Decide until nobody asks any more."""
+        """Decide, or hand over to the object's host, until nobody asks any more."""
         while self.asked:
             batch = self.asked[:WISHES_MAX]
+            if self._proposed is None and (chosen := self._handing.choose(batch, task.now.mono_s)):
+                yield from self._handing.hand_over(task, *chosen, self._finish)
+                continue
             task.deadline_s = max(asked.task.deadline_s for asked in batch)
             if self._turn is not None and self._turn.stamp < self._machine.oldest_turn():
                 self._turn = None
@@ -86,6 +97,7 @@ class Decider:
             except TurnLost:
                 self._turn = None
                 self._machine.count("turns lost")
+                self._handing.meet(task.now.mono_s)
                 yield from self._back_off(task)
             except Expired as expired:
                 self._turn = None

@@ -7,10 +7,13 @@ from itertools import pairwise
 from quorate.api_specs import limits
 from quorate.api_specs.limits import (
     ADOPTED_MAX,
+    ASK_S_MAX,
+    ASK_WISHES_MAX,
     DEFAULTS,
     KEYED_ENTRIES_MAX,
     NAME_CHARS_MAX,
     REPLICAS_MAX,
+    REPLY_BODIES_MAX,
     SYSTEM_CHARS_MAX,
     VOTES_MAX,
     Limits,
@@ -26,6 +29,12 @@ FIXED = {
         "Entries that the keyed operations of an object name together within the retry window; more keys are refused.",
     ),
     "SYSTEM_CHARS_MAX": (SYSTEM_CHARS_MAX, "Characters of a quorum system, as text."),
+    "ASK_WISHES_MAX": (ASK_WISHES_MAX, "Wishes that a front end hands to another one at once."),
+    "REPLY_BODIES_MAX": (
+        REPLY_BODIES_MAX,
+        "A reply is at most so many times as long as a request body may be; it holds pages of whole values.",
+    ),
+    "ASK_S_MAX": (ASK_S_MAX, "Seconds that the other one may take over them."),
 }
 INTRODUCTION = """# Limits
 
