@@ -103,10 +103,10 @@ def measure(path: Path, options: argparse.Namespace, where: Mapping[str, Any]) -
     for batch in options.batches:
         rates: dict[int, list[float]] = {1: [], options.consumers: []}
         for pair in range(options.pairs):
-            for consumers in rates:
+            for consumers, measured in rates.items():
                 name = f"b{batch}-p{pair}-c{consumers}"
                 result = run(path, name, consumers, batch, options.items * batch)
-                rates[consumers].append(result["items_per_s"])
+                measured.append(result["items_per_s"])
                 print(json.dumps(result | where | {"load": round(os.getloadavg()[0], 1)}), flush=True)
         one, many = median(rates[1]), median(rates[options.consumers])
         figures = {"batch": batch, "one": one, "many": many, "ratio": round(many / one, 2)}

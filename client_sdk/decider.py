@@ -85,7 +85,7 @@ class Decider:
         """Decide, or hand over to the object's host, until nobody asks any more."""
         while self.asked:
             batch = self.asked[:WISHES_MAX]
-            if self._proposed is None and (chosen := self._handing.choose(batch, task.now.mono_s)):
+            if (chosen := self._handing.choose(batch, task.now.mono_s)) is not None:
                 yield from self._handing.hand_over(task, *chosen, self._finish)
                 continue
             task.deadline_s = max(asked.task.deadline_s for asked in batch)

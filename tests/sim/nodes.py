@@ -13,8 +13,10 @@ from quorate.api_specs.checking import check_batch
 from quorate.api_specs.messages import Batch, BatchReply
 from quorate.client_sdk.effects import Bury, Done, Effects, Now, Operation, Outcome, Send, Unanswered
 from quorate.client_sdk.machine import FrontEnd
+from quorate.replica.asks import Asks
 from quorate.replica.pruning import Pruning
 from quorate.replica.tombstones import Tombstones
+from tests.sim.asking import send_ask
 from tests.sim.showing import shown, shown_answer
 from tests.sim.store import InMemoryReplica
 from tests.sim.surroundings import Stoppable, Surroundings
@@ -63,6 +65,10 @@ class ReplicaNode(Stoppable):
         self._watch = watch
         self._open: list[tuple[Exchange, BatchReply]] = []
         self._janitor = Janitor(self)
+        self.asks = self._no_asks()
+
+    def _no_asks(self) -> Asks:
+        return Asks(self.replica.incarnation, self.world.document.clock.offset_max_s)
 
     @property
     def wall_us(self) -> int:
@@ -86,7 +92,7 @@ class ReplicaNode(Stoppable):
         if not self.is_up:
             self.replica.start()
             self._watch.restarted(self.replica)
-            self._janitor = Janitor(self)
+            self._janitor, self.asks = Janitor(self), self._no_asks()
             self.is_up = True
             self.world.trace(self.id, lambda: "restart")
 
@@ -206,7 +212,8 @@ class FrontNode(Stoppable):
         self.crash_at = 0
         """It vanishes when it is about to send this batch; 0: it does not."""
         self.cluster = world.document.hash
-        self.machine = FrontEnd(world.document, site=name, seed=seed, own=None if home is None else home.id)
+        own = None if home is None else home.id
+        self.machine = FrontEnd(world.document, site=name, seed=seed, own=own, may_ask=world.is_routed)
         self.janitor_outcomes: dict[str, int] = {}
         self._skew_us = skew_us
         self._mono_us = 1_000_000 * seed
@@ -244,7 +251,7 @@ class FrontNode(Stoppable):
         """Start an operation; `on_finish` is told its outcome, perhaps before this returns the operation's number."""
         number, effects = self.machine.start(operation, self.now, deadline_s)
         self._on_finish[number] = on_finish
-        self._obey(effects)
+        self.obey(effects)
         return number
 
     def cancel(self, number: int) -> bool:
@@ -254,7 +261,7 @@ class FrontNode(Stoppable):
         self.world.trace(self.name, lambda: f"operation {number} is cancelled")
         effects = self.machine.cancel(number, self.now)
         self._on_finish.pop(number)
-        self._obey(effects)
+        self.obey(effects)
         return True
 
     def fail_soon(self, exchange: Exchange, detail: str, *, is_definite: bool = False) -> None:
@@ -292,15 +299,18 @@ class FrontNode(Stoppable):
         exchange.is_done = True
         if self.world.is_traced:
             self.world.trace(self.name, lambda: shown_answer(exchange.replica, answer))
-        self._obey(self.machine.deliver(exchange.replica, exchange.tokens, answer, exchange.sent, self.now))
+        self.obey(self.machine.deliver(exchange.replica, exchange.tokens, answer, exchange.sent, self.now))
 
-    def _obey(self, effects: Effects) -> None:
+    def obey(self, effects: Effects) -> None:
+        """Do what the machine wants done."""
         if not self.is_alive:
             return
         if effects.sends:
             self._put(effects.sends)
         if not self.is_alive:
             return
+        for ask in effects.asks:
+            send_ask(self, ask, self._replicas[ask.replica])
         self._schedule(effects.wake_at_s)
         for finish in effects.finished:
             on_finish = self._on_finish.pop(finish.number, None)
@@ -388,4 +398,4 @@ class FrontNode(Stoppable):
             self._set_alarm()
             return
         self._wake_us = None
-        self._obey(self.machine.tick(self.now))
+        self.obey(self.machine.tick(self.now))

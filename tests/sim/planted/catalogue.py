@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.quorums.choice import Ordering
-from tests.sim.planted import deciders, fronts, regressions, replicas, schedules
+from tests.sim.planted import deciders, fronts, handing, regressions, replicas, schedules
 from tests.sim.planted.plant import Hint, Plant, Planting
 from tests.sim.scenario import BLIND, DECIDE
 
@@ -61,6 +61,12 @@ CAS: Final = Hint(
     faults=ROUGH,
     fields={**BUSY, **only(Read=2, Write=3, Cas=3)},
 )
+ROUTED: Final = replace(
+    ROUGH_QUEUE,
+    faults=ROUGH | {"duplication": 0.3, "cuts": 1, "cancels": 0.0, "client_crashes": 0},
+    fields={**ROUGH_QUEUE.fields, **only(Enq=5, Deq=4), "is_routed": True},
+)
+"""Front ends share a queue and hand their wishes over; messages are lost and doubled."""
 RESTARTED: Final = replace(ROUGH_QUEUE, faults=ROUGH | {"client_crashes": 6})
 ALL_STORE: Final = replace(KEYED_QUEUE, rules=chosen("queue", (0, 3), (1, 3)))
 FIVE: Final = replace(ROUGH_QUEUE, rules=chosen("queue", (0, 3), (3, 3)), replicas=5)
@@ -340,6 +346,11 @@ PLANTS: Final = (
         80,
         replace(ROUGH_QUEUE, faults=ROUGHER),
     ),
+    # Handing over.
+    Plant("every-copy-served", handing.serve_every_copy, HISTORY, 15, ROUTED),
+    Plant("decided-here-after-a-lost-answer", handing.decide_here_after_a_lost_answer, HISTORY, 15, ROUTED),
+    Plant("proposed-handed-over", handing.hand_over_what_was_proposed, HISTORY, 50, ROUTED),
+    Plant("lost-answers-did-nothing", handing.lost_answers_did_nothing, HISTORY, 12, ROUTED),
 )
 
 NEEDLESS: Final = (
@@ -357,6 +368,9 @@ NEEDLESS: Final = (
         (),
         hint=Hint((*QUEUE, *REGISTER, *DICTIONARY)),
     ),
+    # Each host serves a copy of an ask once, and an ask that goes on is another one; that it may go in circles until its
+    # deadline costs time.
+    Plant("handed-on", handing.hand_on_what_was_handed_over, (), hint=ROUTED),
 )
 """Rules of the shipped code that may be dropped without harm to any promise, each with the argument."""
 
