@@ -3,7 +3,8 @@
 Owns when that is done, and what an answer, or none, means for the wishes:
 
 * A front end decides for itself until it meets another one: a replica refuses it for a higher turn. From then on it hands
-  over, for ROUTED_S, and for SHARED_S more whenever the host says that others ask, too.
+  over, for ROUTED_S, and for SHARED_S more whenever the host says that others ask, too. When none did for LOOK_S (those
+  that it met only settled what became of their enqueues), it decides for itself again, and for ALONE_S in any case.
 * A wish is handed over once. It must not carry a key, nor may an accept that grants it be in doubt, nor may it have come
   from another front end: so no wish goes in circles.
 * A host that certainly did nothing leaves the wish to its own front end. Where the answer is lost, a Front is decided
@@ -23,6 +24,8 @@ from quorate.client_sdk.tasks import Answered, Event, Task
 
 ROUTED_S: Final = 1.0
 SHARED_S: Final = 5.0
+LOOK_S: Final = 0.5
+ALONE_S: Final = 3.0
 LEFT_S_MIN: Final = 0.02
 """With less time left, a wish is not worth the way."""
 GRACE_S: Final = 0.5
@@ -68,11 +71,23 @@ class Handing:
         self._name: Final = name
         self._machine: Final = machine
         self._wishes_max: Final = wishes_max
-        self._until_s = float("-inf")
+        self._since_s = self._until_s = self._alone_until_s = float("-inf")
+        self._is_shared = False
 
-    def meet(self, now_s: float, for_s: float = ROUTED_S) -> None:
+    def meet(self, now_s: float) -> None:
         """Another front end decides on the object, too."""
-        self._until_s = max(self._until_s, now_s + for_s)
+        if now_s < self._alone_until_s:
+            return
+        if now_s >= self._until_s:
+            self._since_s, self._is_shared = now_s, False
+        self._until_s = max(self._until_s, now_s + ROUTED_S)
+
+    def _hear(self, now_s: float, *, is_shared: bool) -> None:
+        """The host says whether others ask, too."""
+        if is_shared:
+            self._until_s, self._is_shared = now_s + SHARED_S, True
+        elif not self._is_shared and now_s >= self._since_s + LOOK_S:
+            self._until_s, self._alone_until_s = now_s, now_s + ALONE_S
 
     def choose(self, batch: Sequence[Asked], now_s: float) -> tuple[str, list[Asked]] | None:
         """Whom to ask, and for which of the batch; None when it is to be decided here."""
@@ -129,8 +144,7 @@ class Handing:
         return Unanswered("no answer in time")
 
     def _take_in(self, task: Task, host: str, served: Served, batch: list[Asked], finish: Finish) -> None:
-        if served.is_shared:
-            self.meet(task.now.mono_s, SHARED_S)
+        self._hear(task.now.mono_s, is_shared=served.is_shared)
         if not any(isinstance(result, Granted) for result in served.results):
             self._machine.pause_host(host)
         for asked, result in zip(batch, served.results, strict=True):

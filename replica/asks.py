@@ -2,7 +2,8 @@
 
 Owns the rule "once at most". An ask names the incarnation that may serve it, and this one remembers the ids that it has
 met. Those that it forgets are the lowest, and below the highest of them nothing is served any more: so a copy that
-arrives late is refused, whatever clocks do. What is refused here may be such a copy: the refusal is never definite.
+arrives late is refused, whatever clocks do. What is refused here may be such a copy: the refusal is never definite. (By
+the clock it refuses, too, what was asked long ago, since nobody waits for it any more.)
 """
 
 from bisect import bisect_left, insort
@@ -40,8 +41,8 @@ class Asks:
         """Why the ask must not be served; None for one that was not met before, and is now."""
         if ask.incarnation != self.incarnation:
             return "the replica was restarted meanwhile"
-        if wall_us(ask.id) - now_us > self._offset_max_us:
-            return "the ask's id is ahead of the replica's clock: one of the two is wrong"
+        if abs(wall_us(ask.id) - now_us) > self._offset_max_us:
+            return "the ask's id is far from the replica's clock: it comes late, or one of the two is wrong"
         place = bisect_left(self._ids, ask.id)
         if ask.id <= self._floor or (place < len(self._ids) and self._ids[place] == ask.id):
             return "the ask was met before, or is too old to tell"

@@ -161,3 +161,4 @@ def _results(operation: Operation, result: Any) -> tuple[Any, ...]:
             return ("Ok" if result else "Present",)
         case Read():
             return (result,)
+    raise AssertionError(f"nobody calls {operation}")
