@@ -103,14 +103,16 @@ class Handing:
         return has_no_key and asked.task.deadline_s - now_s > LEFT_S_MIN
 
     def hand_over(self, task: Task, host: str, batch: list[Asked], finish: Finish) -> HandSteps:
-        """Ask the host, and finish what it decided; what it certainly did not is left, to be decided here."""
+        """Ask the host, and finish what it decided; what it certainly did not is left, to be decided here. One that was not
+        heard of lately is only greeted."""
         if not self._machine.is_greeted(host):
+            # Callers may have given up, or new ones come, when the answer is there: the next batch is chosen anew.
             yield from self._exchange(task, host, (), 0.0, GREETING_S)
             if not self._machine.is_greeted(host):
                 self._machine.pause_host(host)
                 for asked in batch:
                     asked.is_here = True
-                return
+            return
         wishes: list[WishOver] = []
         for asked in batch:
             assert isinstance(asked.wish, Take | Front | Swap), "_may_go lets no other one through"
