@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 import pytest
 from msgspec.structs import replace
 
-from quorate.api_specs.messages import Ask, Granted
+from quorate.api_specs.messages import Ask, Denied, Granted
 from quorate.replica.asks import Asks
 from tests.sim import asking
 from tests.sim.checkers import Violation
@@ -47,7 +47,7 @@ def dying_at(nth: int, *, is_copied: bool) -> AbstractContextManager[None]:
     right: Callable[..., None] = asking.Serving._reply
     taken = 0
 
-    def reply(self: asking.Serving, results: tuple[Granted, ...]) -> None:
+    def reply(self: asking.Serving, results: tuple[Granted | Denied, ...]) -> None:
         nonlocal taken
         taken += any(isinstance(each, Granted) and each.entries for each in results)
         if taken != nth:
