@@ -5,18 +5,16 @@ know what the messages mean.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from msgspec import msgpack
 
 from quorate.api_specs.checking import check_batch
 from quorate.api_specs.messages import Batch, BatchReply
-from quorate.client_sdk.effects import Bury, Done, Effects, Now, Operation, Outcome, Send, Unanswered
+from quorate.client_sdk.effects import Done, Effects, Now, Operation, Outcome, Send, Unanswered
 from quorate.client_sdk.machine import FrontEnd
 from quorate.replica.asks import Asks
-from quorate.replica.pruning import Pruning
-from quorate.replica.tombstones import Tombstones
 from tests.sim.asking import send_ask
+from tests.sim.janitor import Janitor
 from tests.sim.showing import shown, shown_answer
 from tests.sim.store import InMemoryReplica
 from tests.sim.surroundings import Stoppable, Surroundings
@@ -25,9 +23,6 @@ from tests.sim.watch import Watch
 WALL_US_START = 1_700_000_000_000_000
 LAZY_US_MAX = 20_000
 JOIN_US_MAX = 500
-BURIED_MAX = 50
-ROUNDS_MAX = 1_000
-BURY_DEADLINE_S = 0.2
 
 _decode_batch = msgpack.Decoder(Batch).decode
 _decode_reply = msgpack.Decoder(BatchReply).decode
@@ -162,30 +157,6 @@ class ReplicaNode(Stoppable):
         for exchange, reply in committed:
             self._watch.committed(self.replica, exchange.batch, reply)
             exchange.front.travel_back(exchange, reply)
-
-
-class Janitor:
-    """What a replica's janitor does in a round (`quorate.replica.janitor`), around the shipped waiting list."""
-
-    def __init__(self, node: ReplicaNode) -> None:
-        self._node = node
-        self._pruning = Pruning(node.world.document, Tombstones())
-
-    def round(self) -> None:
-        """Delete what is due; the embedded front end, where there is one, buries old deletions."""
-        node, mono_s = self._node, self._node.world.now_us / 1e6
-        store: Any = node.replica.store
-        for _ in range(ROUNDS_MAX):
-            if not self._pruning.round(store, mono_s, node.wall_us):
-                break
-        else:
-            raise AssertionError(f"the janitor of {node.id} finds no end")
-        store.commit()
-        due = [] if node.front is None else self._pruning.deleted(store, mono_s, BURIED_MAX)
-        for name in due:
-            if node.front is not None:  # It may crash over the one before.
-                node.front.start(Bury(name), BURY_DEADLINE_S, node.front.count_janitor)
-            self._pruning.again(store, name, mono_s)
 
 
 class FrontNode(Stoppable):
