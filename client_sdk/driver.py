@@ -98,6 +98,8 @@ class Driver:
         }
         self._waiting: Final[dict[int, asyncio.Future[Outcome]]] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._wakes_at_s = 0.0
+        """When the timer, if it is set, will wake the machine."""
         self._is_closed = False
 
     async def run(self, operation: Operation, deadline_s: float) -> Outcome:
@@ -197,12 +199,14 @@ class Driver:
         self._wake_at(effects.wake_at_s)
 
     def _wake_at(self, wake_at_s: float | None) -> None:
+        """Set the timer, unless it is set for then or earlier: a tick in vain costs less than a timer for each message."""
+        if wake_at_s is None or (self._timer is not None and self._wakes_at_s <= wake_at_s):
+            return
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
-        if wake_at_s is not None:
-            delay_s = max(0.0, wake_at_s - self._clock.now().mono_s)
-            self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
+        self._wakes_at_s = wake_at_s
+        delay_s = max(0.0, wake_at_s - self._clock.now().mono_s)
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
 
     def _fail_all(self, error: Exception) -> None:
         for future in self._waiting.values():

@@ -86,6 +86,8 @@ class FrontEnd:
         """Asks under way: whose they are, and which replica was asked."""
         self._sends: list[Send] = []
         self._ask_sends: list[SendAsk] = []
+        self._marks: dict[tuple[str, str], list[Timestamp]] = {}
+        """What is to be marked complete, by replica and object."""
         self._finished: list[Finish] = []
 
     def start(self, operation: Operation, now: Now, deadline_s: float) -> tuple[int, Effects]:
@@ -161,6 +163,7 @@ class FrontEnd:
             forgotten.clear()
         for dropped in (self._ready, self._wakes, self._sends, self._ask_sends, self._finished):
             dropped.clear()
+        self._marks.clear()
 
     # What operations and deciders ask for (their Machine protocols).
 
@@ -172,8 +175,11 @@ class FrontEnd:
         return self._last_token
 
     def send_lazily(self, replica: str, request: Commit) -> None:
-        """Send along with the next message to that replica."""
-        self._sends.append(Send(replica, request, 0, lazy=True))
+        """Send along with the next message to that replica; marks of completeness that one answer gives rise to go as one."""
+        if request == Commit(request.object, complete=request.complete):
+            self._marks.setdefault((replica, request.object), []).extend(request.complete)
+        else:
+            self._sends.append(Send(replica, request, 0, lazy=True))
 
     def host_of(self, name: str) -> str | None:
         """The replica whose front end should decide on the object, where several want to; None: this one."""
@@ -314,6 +320,9 @@ class FrontEnd:
             task = self._ready.pop(0)
             if task.number in self._tasks:
                 self._resume(task)
+        for (replica, name), complete in self._marks.items():
+            self._sends.append(Send(replica, Commit(name, complete=tuple(complete)), 0, lazy=True))
+        self._marks.clear()
         sends, asks = tuple(self._sends), tuple(self._ask_sends)
         effects = Effects(sends, tuple(self._finished), self._next_wake(), asks)
         self._sends.clear()
