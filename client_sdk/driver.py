@@ -16,6 +16,7 @@ from quorate.api_specs.messages import Served
 from quorate.client_sdk.effects import (
     Answer,
     Effects,
+    Enqueue,
     Failed,
     Now,
     Operation,
@@ -27,6 +28,7 @@ from quorate.client_sdk.errors import Closed
 from quorate.client_sdk.link import Link
 from quorate.client_sdk.machine import FrontEnd
 from quorate.client_sdk.ports import Asker, Clock, SystemClock, Transport
+from quorate.client_sdk.together import Together
 
 CLOSE_TIMEOUT_S: Final = 0.5
 """What `aclose` gives lazy messages to leave: each of them may be lost."""
@@ -96,6 +98,7 @@ class Driver:
             replica.id: Link(replica.id, document, transport, self._clock, self._delivered)
             for replica in document.replicas
         }
+        self._together: Final = Together(self._run, document.limits)
         self._waiting: Final[dict[int, asyncio.Future[Outcome]]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._wakes_at_s = 0.0
@@ -107,6 +110,11 @@ class Driver:
 
         A cancelled `run` cancels the operation, which may nevertheless take effect.
         """
+        if isinstance(operation, Enqueue) and not operation.key:
+            return await self._together.enqueue(operation, deadline_s)
+        return await self._run(operation, deadline_s)
+
+    async def _run(self, operation: Operation, deadline_s: float) -> Outcome:
         if self._is_closed:
             raise Closed("the client is closed: connect again", definite=True)
         try:

@@ -6,7 +6,7 @@ delivers answers and the time, and carries out the effects; the simulation is on
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from heapq import heappop, heappush
 from typing import Final
 from weakref import WeakValueDictionary
@@ -86,8 +86,7 @@ class FrontEnd:
         """Asks under way: whose they are, and which replica was asked."""
         self._sends: list[Send] = []
         self._ask_sends: list[SendAsk] = []
-        self._marks: dict[tuple[str, str], list[Timestamp]] = {}
-        """What is to be marked complete, by replica and object."""
+        self._marks: dict[tuple[str, str], list[Timestamp]] = {}  # by replica and object
         self._finished: list[Finish] = []
 
     def start(self, operation: Operation, now: Now, deadline_s: float) -> tuple[int, Effects]:
@@ -159,11 +158,11 @@ class FrontEnd:
         For when a call has raised: what was then half changed must not be trusted, and a decider that was stopped must
         never use its turn again (two accepts of one ballot).
         """
-        for forgotten in (self._tasks, self._tokens, self._asks, self._deciders, self._mirrors, self._held):
+        learnt = (self._deciders, self._mirrors, self._held, self._marks)
+        for forgotten in (self._tasks, self._tokens, self._asks, *learnt):
             forgotten.clear()
         for dropped in (self._ready, self._wakes, self._sends, self._ask_sends, self._finished):
             dropped.clear()
-        self._marks.clear()
 
     # What operations and deciders ask for (their Machine protocols).
 
@@ -236,7 +235,7 @@ class FrontEnd:
             decider.is_running = True
             runner = self._spawn(task.deadline_s)
             runner.steps = decider.run(runner)
-            runner.on_end = lambda: self._decider_ended(decider)
+            runner.on_end = partial(setattr, decider, "is_running", False)
             self._ready.append(runner)
         return asked
 
@@ -323,8 +322,9 @@ class FrontEnd:
         for (replica, name), complete in self._marks.items():
             self._sends.append(Send(replica, Commit(name, complete=tuple(complete)), 0, lazy=True))
         self._marks.clear()
-        sends, asks = tuple(self._sends), tuple(self._ask_sends)
-        effects = Effects(sends, tuple(self._finished), self._next_wake(), asks)
+        effects = Effects(
+            tuple(self._sends), tuple(self._finished), self._next_wake(), tuple(self._ask_sends)
+        )
         self._sends.clear()
         self._ask_sends.clear()
         self._finished.clear()
@@ -357,9 +357,6 @@ class FrontEnd:
             if isinstance(result, Failed):
                 self.count(f"outcomes {result.reason}")
             self._finished.append(Finish(task.number, result))
-
-    def _decider_ended(self, decider: Decider) -> None:
-        decider.is_running = False
 
     def _next_wake(self) -> float | None:
         while self._wakes:
