@@ -97,4 +97,4 @@ def _parts(path: Path) -> Iterator[bytes]:
                 while part := unpacked.read1(_CHUNK_BYTES):
                     yield part
             except (EOFError, OSError, zlib.error):
-                yield b"\n(the rest of this file is cut off or damaged)"
+                yield b" (the rest of this file is cut off or damaged)"

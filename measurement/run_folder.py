@@ -15,7 +15,9 @@ from msgspec import Struct
 from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.measurement.up_times import Interval
+from quorate.quorums.assignment import is_empty
 from quorate.quorums.system_choice import SystemChoice
+from quorate.quorums.systems import System
 
 FORMAT: Final = 2
 RUN: Final = "run.json"
@@ -66,11 +68,16 @@ def choice_as_json(document: ClusterDocument, object_name: str) -> dict[str, Any
     choice = document.choice_of(object_name)
     told: dict[str, Any] = {"adt": adt_of(object_name), "ordering": choice.ordering}
     if isinstance(choice, SystemChoice):
-        told["initials"] = {name: str(system) for name, system in choice.initials.items()}
-        told["finals"] = {name: str(system) for name, system in choice.finals.items()}
+        told["initials"] = _systems(choice.initials)
+        told["finals"] = _systems(choice.finals)
     else:
         told["classes"] = {name: list(sizes) for name, sizes in choice.classes.items()}
     return told
+
+
+def _systems(systems: Mapping[str, System]) -> dict[str, str]:
+    """Each system as text; an empty quorum, which needs nobody, is left out."""
+    return {name: str(system) for name, system in systems.items() if not is_empty(system)}
 
 
 def machine() -> dict[str, Any]:
