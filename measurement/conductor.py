@@ -1,7 +1,7 @@
 """Makes a schedule of faults happen to a cluster, and notes what truly happened and when.
 
 Owns the step from planned faults to killed, stopped and cut-off replicas, and the true times: a replica is down from the
-moment when the fault was complete to the moment when it answered again. Must not know how processes are started.
+moment when the fault was complete to the last at which it certainly did not answer yet (POLL_S before it did, at most). Must not know how processes are started.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from quorate.measurement.up_times import UpTimes
 READY_DEADLINE_S: Final = 30.0
 READY_TIMEOUT_S: Final = 1.0
 POLL_S: Final = 0.05
-"""A replica that comes back is asked so often; it may have answered front ends for so long before the noted time."""
+"""A replica that comes back is asked so often."""
 WATCH_S: Final = 0.5
 _CUT: Final = "cut"
 _INTO_FAULT: Final[tuple[Kind, ...]] = ("cut", "stop", "kill")
@@ -116,11 +116,12 @@ class Conductor:
                 now.add(kind)
         if now:
             self.up_times.mark(replica, self._clock.now_s(), up=False)
+        back_s: float | None = None
         for kind in reversed(_INTO_FAULT):
-            if kind in now - wanted and await self._lift(replica, kind):
+            if kind in now - wanted and (back_s := await self._lift(replica, kind)) is not None:
                 now.discard(kind)
-        if not now:
-            self.up_times.mark(replica, self._clock.now_s(), up=True)
+        if not now and back_s is not None:
+            self.up_times.mark(replica, back_s, up=True)
 
     async def _apply(self, replica: str, kind: Kind) -> None:
         match kind:
@@ -132,53 +133,59 @@ class Conductor:
             case "kill":
                 await asyncio.to_thread(self._own.kill, replica)
 
-    async def _lift(self, replica: str, kind: Kind) -> bool:
-        """End one way of being down; whether the replica is back from it."""
+    async def _lift(self, replica: str, kind: Kind) -> float | None:
+        """End one way of being down. The last moment at which the replica was certainly still down in this way; None when
+        it did not come back."""
+        began_s = self._clock.now_s()
         match kind:
             case "cut":
                 for way in self._ways.to(replica):
                     await self._ways.open(way, _CUT)
-                return True
+                return began_s
             case "stop":
                 self._signal(replica, signal.SIGCONT)
-                return "kill" in self._down_by[replica] or await self._is_back(replica)
+                return began_s if "kill" in self._down_by[replica] else await self._back(replica, began_s)
             case "kill":
                 self._own.launch(replica)
-                return await self._is_back(replica)
+                return await self._back(replica, began_s)
 
-    async def _is_back(self, replica: str) -> bool:
-        """Wait until the replica is ready; one that ends, or takes too long, is told of and stays down for now."""
+    async def _back(self, replica: str, began_s: float) -> float | None:
+        """Wait until the replica is ready; one that ends, or takes too long, is told of and stays down for now.
+
+        When the last question that it did not answer was asked (`began_s` before the first): it was back soon after.
+        """
         try:
             async with asyncio.timeout(READY_DEADLINE_S):
-                while not await is_ready(self._own.urls[replica], READY_TIMEOUT_S):
+                while True:
+                    asked_s = self._clock.now_s()
+                    if await is_ready(self._own.urls[replica], READY_TIMEOUT_S):
+                        return began_s
+                    began_s = asked_s
                     if replica not in self._own.pids:
                         self.deaths.append(
                             f"{replica} ended while it started: {self._own.last_words(replica)}"
                         )
-                        return False
+                        return None
                     await asyncio.sleep(POLL_S)
         except TimeoutError:
             self.deaths.append(
                 f"{replica} was not ready after {READY_DEADLINE_S:g} s: {self._own.last_words(replica)}"
             )
             await asyncio.to_thread(self._own.kill, replica)
-            return False
-        return True
+            return None
 
     async def _part(self, parting: Parting, start_s: float) -> None:
         way = (parting.front_end, parting.replica)
         reason = f"{parting.cause} at {parting.start_s}"
         await asyncio.sleep(start_s + parting.start_s - self._clock.now_s())
         await self._ways.close(way, reason)
-        self._note_link(way)
+        self.link_times.mark(way, self._clock.now_s(), up=False)
         await asyncio.sleep(start_s + parting.end_s - self._clock.now_s())
+        opened_s = self._clock.now_s()
         await self._ways.open(way, reason)
-        self._note_link(way)
-
-    def _note_link(self, way: tuple[str, str]) -> None:
         # A cut replica is down for all, and its own times say so: the link's truth is of partings alone.
-        parted = self._ways.reasons(way) - {_CUT}
-        self.link_times.mark(way, self._clock.now_s(), up=not parted)
+        if not self._ways.reasons(way) - {_CUT}:
+            self.link_times.mark(way, opened_s, up=True)
 
     async def _watch(self) -> None:
         """Notice replicas that ended though nobody killed them; they are told of, and stay down until their next fault."""

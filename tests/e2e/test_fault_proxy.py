@@ -46,7 +46,7 @@ async def proxied() -> AsyncIterator[tuple[Peer, Proxy]]:
     try:
         async with (
             asyncio.timeout(WAIT_S),
-            Proxy(f"http://127.0.0.1:{port}", *free_ports(1), seed=1) as proxy,
+            Proxy(f"http://127.0.0.1:{port}", free_ports(1)[0], seed=1) as proxy,
         ):
             yield peer, proxy
     finally:

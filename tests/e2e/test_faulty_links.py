@@ -181,7 +181,7 @@ async def _break_everything(cluster: LocalCluster, clients: Sequence[Linked], lo
 async def _linked(stack: AsyncExitStack, cluster: LocalCluster, seed: int, history: History) -> Linked:
     """A client with a proxy of its own before each replica."""
     links = {
-        replica: await stack.enter_async_context(Proxy(url, *free_ports(1), seed=seed))
+        replica: await stack.enter_async_context(Proxy(url, free_ports(1)[0], seed=seed))
         for replica, url in cluster.urls.items()
     }
     endpoints = {replica: proxy.url for replica, proxy in links.items()}
