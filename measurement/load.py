@@ -18,6 +18,7 @@ from quorate.client_sdk.effects import Operation, Outcome
 from quorate.measurement.clock import RunClock
 from quorate.measurement.plan import Workload, object_of
 from quorate.measurement.rows import OperationRow, operation_row
+from quorate.measurement.rows import object_of as object_of_operation
 
 CONSUMER_TURN_S: Final = 5.0
 """For so long one front end runs all deciding operations (Deq, Cas …), then the next: two at once would depose each other."""
@@ -74,7 +75,7 @@ def observer(
     """
 
     def observe(operation: Operation, _: float, latency_s: float, outcome: Outcome) -> None:
-        choice = choice_of.get("/".join(operation.object.split("/")[:2]))
+        choice = choice_of.get(object_of_operation(operation))
         if choice is not None:
             start_s = clock.now_s() - latency_s
             record(

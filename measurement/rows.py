@@ -39,7 +39,7 @@ _OPERATIONS: Final[Mapping[type[Operation], str]] = {
 
 
 class OperationRow(Struct, frozen=True):
-    """A finished operation; `start_s` in seconds since 1970."""
+    """A finished operation; `start_s` in seconds since 1970. `object` names a whole dictionary, not its key."""
 
     object: str
     adt: str
@@ -87,7 +87,7 @@ def operation_row(
     """The row of an operation that came to `outcome`."""
     event_class = outcome.event_class if isinstance(outcome, Done) else None
     return OperationRow(
-        object=operation.object,
+        object=object_of(operation),
         adt=adt_of(operation.object),
         operation=operation_name(operation) if event_class is None else operation_of(event_class),
         event_class=event_class,
@@ -98,6 +98,11 @@ def operation_row(
         outcome=_ending(outcome),
         answered=tuple(sorted(outcome.answered)),
     )
+
+
+def object_of(operation: Operation) -> str:
+    """The object of an operation; of a dictionary's key, its dictionary."""
+    return "/".join(operation.object.split("/")[:2])
 
 
 def _ending(outcome: Outcome) -> Ending:

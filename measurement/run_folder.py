@@ -6,6 +6,7 @@ Owns their text and how they are replaced: whole, so that a reader never meets h
 import json
 import os
 import platform
+import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -37,6 +38,16 @@ class Run(Struct, frozen=True):
     probe_step_s: float | None = None
     plan: str | None = None
     made: Mapping[str, Any] = {}
+
+
+def clear(folder: Path) -> None:
+    """Take away a former run, so that none of its rows are met beside the new ones; what is no part of a run stays."""
+    for name in (RUN, REPLICAS, LINKS):
+        (folder / name).unlink(missing_ok=True)
+    for rows in ("operations", "probes"):
+        for path in folder.glob(f"{rows}*.jsonl*"):
+            path.unlink()
+        shutil.rmtree(folder / rows, ignore_errors=True)
 
 
 def write_run(folder: Path, run: Run) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from quorate.adts.log import Value
 from quorate.client_sdk.effects import Dequeue, Done, Failed, Items, Operation, Outcome, Read, Write
-from quorate.measurement.rows import OperationRow, operation_name, operation_row
+from quorate.measurement.rows import OperationRow, object_of, operation_name, operation_row
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,11 @@ def test_a_done_operation_has_its_event_class_and_who_answered_in_order() -> Non
     done = row(Done((), "Deq/Empty", frozenset({"r2", "r1"})))
     assert (done.outcome, done.operation, done.event_class) == ("ok", "Deq", "Deq/Empty")
     assert (done.object, done.adt, done.answered) == ("queue/jobs", "queue", ("r1", "r2"))
+
+
+def test_rows_name_a_dictionary_rather_than_its_key() -> None:
+    assert object_of(Read("dictionary/d/k")) == "dictionary/d"
+    assert object_of(Read("register/x")) == "register/x"
 
 
 def test_a_failed_operation_is_unavailable_only_if_it_certainly_did_not_happen() -> None:
