@@ -33,6 +33,7 @@ from quorate.measurement.plan_check import parse_plan, prefill_of, warnings
 from quorate.measurement.run_folder import RUN
 from quorate.measurement.schedule import Schedule
 
+_MADE: Final = {"by": "quorate measure"}
 LATE_S: Final = 0.25
 """Operations that begin later than this after their time are told of: the machine has too much to do."""
 
@@ -92,11 +93,12 @@ def _run(
     story: Console, plan: Plan, text: str, document: ClusterDocument | None, out: Path, keep: bool
 ) -> tuple[Measured, Converted]:
     if document is not None:
-        setting = Setting(out, document, None, free_ports, text, token=read_token())
+        setting = Setting(out, document, None, free_ports, text, token=read_token(), made=_MADE)
         measured = _measured(story, plan, setting)
     else:
         with _started(story, plan, out, keep) as cluster:
-            measured = _measured(story, plan, Setting(out, cluster.document, cluster, free_ports, text))
+            setting = Setting(out, cluster.document, cluster, free_ports, text, made=_MADE)
+            measured = _measured(story, plan, setting)
     with busy(story, "Writing Parquet"):
         return measured, convert(out)
 
@@ -176,7 +178,7 @@ def _tell_schedule(story: Console, plan: Plan, schedule: Schedule) -> None:
         )
         story.print(f"{workload.type}: {rates} on each of {escape(names)}{prefill}")
     story.print(
-        f"{len(rows)} faults; {_rate(plan):g} operations a second from {len(plan.cluster.front_ends)} front ends, "
+        f"Faults: {len(rows)}. Load: {_rate(plan):g} operations a second from {len(plan.cluster.front_ends)} front ends, "
         f"{_rate(plan) * plan.length_s:.0f} in all; {duration_text(plan.length_s)} of real time for "
         f"{duration_text(plan.time.duration)} of the plan."
     )

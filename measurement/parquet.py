@@ -20,7 +20,6 @@ from quorate.measurement.rows import OperationRow, ProbeRow
 
 BATCH_ROWS: Final = 50_000
 """Rows in memory at a time, and in a row group at most."""
-TIME_S_MAX: Final = 1e11
 
 
 class Converted(Struct, frozen=True):
@@ -68,31 +67,36 @@ def _day(time_s: float) -> str:
 
 
 def _convert(folder: Path, name: str, kind: type[Struct], part_of: Callable[[Any], str]) -> tuple[int, int]:
-    sources = sorted(
-        path for path in folder.glob(f"{name}*.jsonl.gz") if not path.name.startswith(f"{name}-left")
-    )
+    sources = sorted(folder.glob(f"{name}*.jsonl.gz"))
     if not sources:
         return 0, 0
-    fresh, leftover = folder / f".{name}.new", folder / f"{name}-left.jsonl"
+    if (folder / name).exists():
+        raise FileExistsError(
+            f"{folder} holds both {name}/ and {sources[0].name}: one is of another run; move it away."
+        )
+    fresh, leftover = folder / f".{name}.new", folder / f".{name}-left.new"
     shutil.rmtree(fresh, ignore_errors=True)
-    left: list[bytes] = []
-    count = 0
-    with _Writers(fresh, kind) as writers:
+    count = left = 0
+    with _Writers(fresh, kind) as writers, leftover.open("wb") as file:
         for line in (line for source in sources for line in lines_of(source)):
             try:
                 row = msgspec.json.decode(line, type=kind)
-                writers.add(part_of(row), row)
-                count += 1
+                part = part_of(row)
             except (msgspec.MsgspecError, ValueError, OverflowError, OSError):
-                left.append(line)
+                file.write(line + b"\n")
+                left += 1
+            else:
+                writers.add(part, row)
+                count += 1
     if left:
-        with leftover.open("ab") as file:
-            file.write(b"".join(line + b"\n" for line in left))
-    if fresh.exists():
+        leftover.replace(folder / f"{name}-left.jsonl")
+    else:
+        leftover.unlink()
+    if count:
         fresh.replace(folder / name)
     for source in sources:
         source.unlink()
-    return count, len(left)
+    return count, left
 
 
 class _Writers:

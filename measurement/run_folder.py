@@ -8,6 +8,7 @@ import os
 import platform
 import shutil
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -93,7 +94,12 @@ def _systems(systems: Mapping[str, System]) -> dict[str, str]:
 
 def machine() -> dict[str, Any]:
     """By what a run is made, for people."""
-    return {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count()}
+    return {
+        "quorate": version("quorate"),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+    }
 
 
 def write_replicas(folder: Path, intervals: Iterable[Interval[str]]) -> None:

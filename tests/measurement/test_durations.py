@@ -37,6 +37,7 @@ def test_other_texts_are_refused_with_the_form_that_is_meant(text: str) -> None:
         (129_600, "1d12h"),
         (93_784, "1d2h"),
         (60.4, "1m"),
+        (59.6, "1m"),
     ],
 )
 def test_two_largest_units_are_told(seconds: float, text: str) -> None:

@@ -127,6 +127,17 @@ def test_converting_again_leaves_a_finished_run_as_it_is(tmp_path: Path) -> None
     assert operations_in(tmp_path) == before
 
 
+def test_parquet_of_another_run_is_not_written_over(tmp_path: Path) -> None:
+    record(tmp_path, [operation(1)])
+    convert(tmp_path)
+    record(tmp_path, [operation(2)])
+    with pytest.raises(
+        FileExistsError, match=r"both operations/ and operations-1\.jsonl\.gz: one is of another run"
+    ):
+        convert(tmp_path)
+    assert len(operations_in(tmp_path)) == 2
+
+
 def test_an_interrupted_conversion_is_done_again_from_its_lines(tmp_path: Path) -> None:
     record(tmp_path, [operation(1), operation(2)])
     (tmp_path / ".operations.new" / "day=2023-11-14").mkdir(parents=True)
