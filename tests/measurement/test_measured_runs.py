@@ -2,22 +2,15 @@
 
 import csv
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster
-from quorate.measurement.parquet import read_rows
 from tests.cli.conftest import quorate
+from tests.measurement.runs import RunRead
 
 TIMEOUT_S = 150
 PLAN = """
@@ -79,39 +72,6 @@ name = "by-systems"
 reads = "r1*r2 + r3"
 writes = "r1*r3 + r2*r3"
 """
-
-
-class Down(NamedTuple):
-    """A true time down, of a replica or a way."""
-
-    start_s: float
-    end_s: float
-
-    def holds(self, start_s: float, end_s: float) -> bool:
-        """Whether it lasted for the whole of another time."""
-        return self.start_s <= start_s and end_s <= self.end_s
-
-
-class RunRead:
-    """A run as it is on disk."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.told: dict[str, Any] = json.loads((folder / "run.json").read_text())
-        self.operations = list(read_rows(folder, "operations"))
-        self.probes = list(read_rows(folder, "probes"))
-        self.start_s, self.end_s = self.told["window"]
-
-    def downs(self, file: str = "replicas.csv") -> Iterator[tuple[tuple[str, ...], Down]]:
-        """The true times down, each with the name of what was down."""
-        with (self.folder / file).open(newline="") as rows:
-            for *name, start_s, end_s, up in list(csv.reader(rows))[1:]:
-                if up == "0":
-                    yield tuple(name), Down(float(start_s), float(end_s))
-
-    def of(self, *name: str, file: str = "replicas.csv") -> list[Down]:
-        """The true times down of one replica or way."""
-        return [down for each, down in self.downs(file) if each == name]
 
 
 @pytest.fixture(scope="module")
@@ -277,132 +237,3 @@ def test_run_json_says_what_was_run(run: RunRead) -> None:
     assert run.end_s - run.start_s == pytest.approx(14)
     assert (told["time_scale"], told["prober"], told["plan"]) == (1.0, {"step_s": 0.2}, PLAN)
     assert told["made"]["state"] == "is whole"
-
-
-SHORT = """
-[time]
-duration = "60s"
-[cluster]
-replicas = 3
-[[planned]]
-at = "500ms"
-for = "50s"
-replicas = ["r1"]
-kind = "stop"
-[[workloads]]
-type = "dictionary"
-rates = { Put = 5, Get = 5, PutIfAbsent = 5, Delete = 5, Cas = 5, Items = 5 }
-deadline = "500ms"
-[[workloads.choices]]
-name = "entries"
-"""
-
-
-def started(folder: Path) -> "subprocess.Popen[str]":
-    """A run of SHORT, once it has written rows of its operations and has stopped a replica."""
-    (folder / "plan.toml").write_text(SHORT)
-    command = [sys.executable, "-m", "quorate.cli.main", "measure", "plan.toml", "--out", "run", "--json"]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + TIMEOUT_S
-    replicas = folder / "run" / "replicas.csv"
-    while not replicas.exists() or ",0\n" not in replicas.read_text():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until, "no replica was stopped in time"
-        time.sleep(0.1)
-    return process
-
-
-def children_of(folder: Path) -> list[int]:
-    """Processes whose command line names the folder."""
-    found = []
-    for each in Path("/proc").glob("[0-9]*"):
-        try:
-            if str(folder).encode() in (each / "cmdline").read_bytes():
-                found.append(int(each.name))
-        except OSError:
-            continue
-    return found
-
-
-def test_an_interrupted_run_is_whole_up_to_there_and_leaves_no_process(tmp_path: Path) -> None:
-    with started(tmp_path) as process:
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=TIMEOUT_S)
-    assert process.returncode == 0, out + err
-    told = json.loads(out)
-    assert not told["whole"]
-    assert any("ended early" in each for each in told["notes"])
-    assert children_of(tmp_path) == []
-    run = RunRead(tmp_path / "run")
-    assert 1 < run.end_s - run.start_s < 55
-    assert run.told["made"]["state"] == "was ended early"
-    assert len(run.of("r1")) == 1
-    outcomes = Counter((row["operation"], row["outcome"]) for row in run.operations)
-    assert all(outcomes[name, "ok"] > 0 for name in ("Put", "Get", "PutIfAbsent", "Delete", "Cas", "Items"))
-    assert sum(outcomes.values()) == sum(
-        sum(each[key] for key in ("ok", "unavailable", "unknown")) for each in told["outcomes"]
-    )
-
-
-@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="looks for processes in /proc")
-def test_a_killed_run_can_be_read_up_to_there(tmp_path: Path) -> None:
-    with started(tmp_path) as process:
-        process.kill()
-        process.communicate(timeout=TIMEOUT_S)
-    run = RunRead(tmp_path / "run")
-    assert len(run.operations) > 10
-    assert run.told["made"]["state"] == "is going on, or was killed"
-    assert run.start_s < min(row["start_s"] for row in run.operations)
-    assert len(run.of("r1")) == 1
-    # Replicas end with their parent; the one that stood still cannot, and is ended here, as docs/measuring.md says.
-    for pid in children_of(tmp_path):
-        os.kill(pid, signal.SIGCONT)
-    until = time.monotonic() + TIMEOUT_S
-    while children_of(tmp_path):
-        assert time.monotonic() < until, "replicas did not end with their parent"
-        time.sleep(0.1)
-
-
-RUNNING = """
-[time]
-duration = "3s"
-[cluster]
-document = "{document}"
-[[planned]]
-at = "1s"
-for = "1s"
-replicas = ["r1", "r2", "r3"]
-kind = "cut"
-[[workloads]]
-type = "queue"
-rates = {{ Enq = 20 }}
-deadline = "200ms"
-[[workloads.choices]]
-name = "majority"
-object = "queue/measured"
-"""
-
-
-@pytest.mark.slow
-def test_a_running_cluster_is_measured_and_left_running(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    with LocalCluster.create(tmp_path_factory.mktemp("cluster")) as cluster:
-        cluster.start()
-        cluster.ready()
-        pids = cluster.pids
-        (tmp_path / "plan.toml").write_text(RUNNING.format(document=cluster.document_path))
-        done = quorate("measure", "plan.toml", "--out", "run", cwd=tmp_path, timeout_s=TIMEOUT_S)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert cluster.pids == pids
-        run = RunRead(tmp_path / "run")
-        assert run.told["choices"]["majority"]["classes"]["Enq/Ok"] == [0, 2]
-        assert {"ok"} < {row["outcome"] for row in run.operations}
-        assert (tmp_path / "run" / "replicas.csv").read_text() == "replica,start_s,end_s,up\n"
-        assert {probe["up"] for probe in run.probes} == {0, 1}
-        (tmp_path / "plan.toml").write_text(
-            RUNNING.format(document=cluster.document_path).replace('"r3"]', '"r9"]')
-        )
-        refused = quorate("measure", "plan.toml", "--out", "other", cwd=tmp_path)
-        assert refused.returncode == 2
-        assert "planned 1: there is no replica 'r9'; known are r1, r2, r3" in refused.stderr
