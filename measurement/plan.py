@@ -136,7 +136,21 @@ class Choice(_Part, frozen=True):
     ordering: Ordering = "clock"
     reads: str = ""
     writes: str = ""
+    initials: dict[str, str] = field(default_factory=dict)
+    finals: dict[str, str] = field(default_factory=dict)
     object: str = ""
+
+    def rule_for(self, object: str) -> ChoiceRule:
+        """It, as the rule of an object in a cluster document."""
+        return ChoiceRule(
+            object,
+            self.classes,
+            ordering=self.ordering,
+            reads=self.reads,
+            writes=self.writes,
+            initials=self.initials,
+            finals=self.finals,
+        )
 
 
 class Workload(_Part, frozen=True):
@@ -179,13 +193,7 @@ class Plan(_Part, frozen=True):
     def rules(self) -> tuple[ChoiceRule, ...]:
         """Its choices, as a cluster document holds them."""
         return tuple(
-            ChoiceRule(
-                object_of(workload, choice),
-                choice.classes,
-                ordering=choice.ordering,
-                reads=choice.reads,
-                writes=choice.writes,
-            )
+            choice.rule_for(object_of(workload, choice))
             for workload in self.workloads
             for choice in workload.choices
         )

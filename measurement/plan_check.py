@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
-from quorate.adts.catalogue import SPECIFICATIONS, BadName, check_name
+from quorate.adts.catalogue import BadName, check_name
+from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import REPLICAS_MAX, Limits
 from quorate.measurement.durations import duration_text
 from quorate.measurement.plan import (
@@ -22,8 +23,6 @@ from quorate.measurement.plan import (
     object_of,
     read_plan,
 )
-from quorate.quorums.choice import BadChoice, QuorumChoice
-from quorate.quorums.system_choice import SystemChoice
 
 LENGTH_S_MAX: Final = 7 * 86_400.0
 """The longest measurement, in real time."""
@@ -276,17 +275,17 @@ def _of_choice(plan: Plan, place: str, workload: Workload, choice: Choice) -> It
     yield from _of_object(plan, place, workload, choice)
     if plan.cluster.document:
         return
-    specification = SPECIFICATIONS[workload.type]
-    votes = dict.fromkeys(plan.replicas, 1)
     try:
-        if choice.reads and not choice.classes:
-            SystemChoice(specification, votes, choice.reads, choice.writes, ordering=choice.ordering)
-        elif choice.reads or choice.writes:
-            yield f"{place}: give classes, or reads and writes, or reads alone"
-        else:
-            QuorumChoice(specification, votes, choice.classes, ordering=choice.ordering)
-    except BadChoice as error:
-        yield f"{place} ({choice.name}): {error}"
+        checked(_document(plan, choice.rule_for(object_of(workload, choice))))
+    except BadCluster as error:
+        yield f"{place}: {str(error).removeprefix('[[choices]] 1 ')}"
+
+
+def _document(plan: Plan, rule: ChoiceRule) -> ClusterDocument:
+    """A cluster of the plan's replicas with one rule: what a document makes of a choice is the plan's sense of it too."""
+    urls = {id: f"http://127.0.0.1:{port}" for port, id in enumerate(plan.replicas, 1)}
+    replicas = tuple(ReplicaInfo(id, url) for id, url in urls.items())
+    return ClusterDocument("plan", replicas, (rule,))
 
 
 def _of_object(plan: Plan, place: str, workload: Workload, choice: Choice) -> Iterator[str]:
@@ -294,7 +293,7 @@ def _of_object(plan: Plan, place: str, workload: Workload, choice: Choice) -> It
         if choice.object:
             yield f"{place}, object: the plan starts its own cluster, and names the objects itself; leave it out"
         return
-    if choice.classes or choice.reads or choice.writes or choice.ordering != "clock":
+    if choice.rule_for("") != ChoiceRule(""):
         yield f"{place}: of a running cluster, name the object; its document says by which quorums it is kept"
     if not choice.object.startswith(f"{workload.type}/"):
         yield f"{place}, object: name the {workload.type} to measure on, as {workload.type}/measured"

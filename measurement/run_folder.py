@@ -17,7 +17,6 @@ from msgspec import Struct
 from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.measurement.up_times import Interval
-from quorate.quorums.assignment import is_empty
 from quorate.quorums.system_choice import SystemChoice
 from quorate.quorums.systems import System
 
@@ -80,16 +79,16 @@ def choice_as_json(document: ClusterDocument, object_name: str) -> dict[str, Any
     choice = document.choice_of(object_name)
     told: dict[str, Any] = {"adt": adt_of(object_name), "ordering": choice.ordering}
     if isinstance(choice, SystemChoice):
-        told["initials"] = _systems(choice.initials)
-        told["finals"] = _systems(choice.finals)
+        told["initials"] = _systems(choice.assignment.initials)
+        told["finals"] = _systems(choice.assignment.finals)
     else:
         told["classes"] = {name: list(sizes) for name, sizes in choice.classes.items()}
     return told
 
 
 def _systems(systems: Mapping[str, System]) -> dict[str, str]:
-    """Each system as text; an empty quorum, which needs nobody, is left out."""
-    return {name: str(system) for name, system in systems.items() if not is_empty(system)}
+    """Each system as text, which `quorate.quorums.expressions` reads; "choose(0; )" is an empty quorum: nobody."""
+    return {name: str(system) for name, system in systems.items()}
 
 
 def machine() -> dict[str, Any]:

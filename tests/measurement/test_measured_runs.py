@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from quorate.quorums.expressions import parse_system
+from quorate.quorums.systems import is_quorum
 from tests.cli.conftest import quorate
 from tests.measurement.runs import RunRead
 
@@ -231,8 +233,10 @@ def test_run_json_says_what_was_run(run: RunRead) -> None:
     assert told["choices"]["ordered"]["classes"]["Enq/Ok"] == [2, 2]
     systems = told["choices"]["by-systems"]
     assert set(systems) == {"adt", "ordering", "initials", "finals"}
-    assert set(systems["initials"]) == {"Read", "Cas"}
-    assert "Cas/Ok" in systems["finals"]
+    assert systems["initials"]["Read"] == "((r1*r2) + r3)"
+    assert not is_quorum(parse_system(systems["finals"]["Cas/Ok"]), {"r1", "r2"})
+    assert is_quorum(parse_system(systems["finals"]["Cas/Ok"]), {"r2", "r3"})
+    assert is_quorum(parse_system(systems["finals"]["Cas/Fail"]), ())
     assert told["front_ends"] == ["east", "west"]
     assert run.end_s - run.start_s == pytest.approx(14)
     assert (told["time_scale"], told["prober"], told["plan"]) == (1.0, {"step_s": 0.2}, PLAN)

@@ -123,10 +123,14 @@ def test_a_queue_holds_at_first_what_all_its_dequeues_may_take() -> None:
         (plan_text(workload=workload(name="a b")), r"choices 1, name: "),
         (
             plan_text(workload=workload(more='classes = { "Enq/Ok" = [0, 1], "Deq/Ok" = [2, 2] }')),
-            r"choices 1 \(one\): Deq/Ok does not meet Enq/Ok: initial quorum 2 \+ final quorum 1",
+            r"choices 1: \(queue/one\): Deq/Ok does not meet Enq/Ok: initial quorum 2 \+ final quorum 1",
         ),
-        (plan_text(workload=workload(more='writes = "r1"')), r"choices 1: give classes, or reads and writes"),
+        (
+            plan_text(workload=workload(more='writes = "r1"')),
+            r"choices 1: \(queue/one\): writes without reads: give both",
+        ),
         (plan_text(workload=workload(more='reads = "r1*r9"')), r"unknown replica 'r9'"),
+        (plan_text(workload=workload(more='reads = "r1"\nfinals = { Enq = "r1" }')), r"not several of these"),
         (plan_text(workload=workload(more='object = "queue/x"')), r"object: the plan starts its own cluster"),
     ],
 )
