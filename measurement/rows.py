@@ -38,7 +38,7 @@ _OPERATIONS: Final[Mapping[type[Operation], str]] = {
 }
 
 
-class OperationRow(Struct, frozen=True):
+class OperationRow(Struct, frozen=True, gc=False):
     """A finished operation; `start_s` in seconds since 1970. `object` names a whole dictionary, not its key."""
 
     object: str
@@ -53,32 +53,13 @@ class OperationRow(Struct, frozen=True):
     answered: tuple[str, ...]
 
 
-class ProbeRow(Struct, frozen=True):
+class ProbeRow(Struct, frozen=True, gc=False):
     """A prober's question to a replica, sent at `time_s`; `latency_s` is None without an answer."""
 
     replica: str
     time_s: float
     up: Literal[0, 1]
     latency_s: float | None
-
-
-class IntervalRow(Struct, frozen=True):
-    """A replica was up or down from `start_s` to `end_s`."""
-
-    replica: str
-    start_s: float
-    end_s: float
-    up: bool
-
-
-class LinkRow(Struct, frozen=True):
-    """The way from a front end to a replica was open or not from `start_s` to `end_s`."""
-
-    front_end: str
-    replica: str
-    start_s: float
-    end_s: float
-    up: bool
 
 
 def operation_row(
@@ -102,7 +83,8 @@ def operation_row(
 
 def object_of(operation: Operation) -> str:
     """The object of an operation; of a dictionary's key, its dictionary."""
-    return "/".join(operation.object.split("/")[:2])
+    name = operation.object
+    return name if name.count("/") == 1 else "/".join(name.split("/")[:2])
 
 
 def _ending(outcome: Outcome) -> Ending:
