@@ -1,0 +1,297 @@
+"""The sentences that open a report: what to choose, whether typed quorums paid, whether the predictions were right. Pure.
+
+Each is true for every input that `derive` can give: what was not run is not called measured, and a difference whose interval
+holds 0 is not called one.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Final, NamedTuple
+
+from quorate.spark_reports.figures import (
+    AgainstFigures,
+    ClaimFigures,
+    Figures,
+    OperationFigures,
+    RecommendationFigures,
+    WindowFigures,
+)
+from quorate.spark_reports.wording import counted, duration, in_nines, listed, percent, points, signed
+
+READ_WRITE: Final = "read-write"
+MIXES: Final = {
+    "attempts": "the mix as it was tried",
+    "given": "the mix asked for",
+    "equal": "a mix of all operations alike",
+}
+
+
+class Finding(NamedTuple):
+    """One finding: what it is about in a few words, and the sentence."""
+
+    about: str
+    sentence: str
+
+
+class Difference(NamedTuple):
+    """A difference between shares, its interval, and whether that leaves its sign certain."""
+
+    difference: float
+    low: float | None
+    high: float | None
+    certain: bool
+
+
+def answers(figures: Figures) -> list[str]:
+    """Give the answer, one sentence for each data type."""
+    if not figures.window.known_s:
+        return [
+            "No choice can be recommended: at no time was the state of every replica known, so nothing can be said about "
+            "what they would have served."
+        ]
+    if not figures.recommendations:
+        return ["No quorum choice was looked at, so none can be recommended."]
+    return [_answer(figures, row) for row in figures.recommendations]
+
+
+def _answer(figures: Figures, row: RecommendationFigures) -> str:
+    others = [c for c in figures.candidates if c.adt == row.adt and c.choice != row.choice]
+    mix = f"{MIXES.get(row.mix_from, row.mix_from)} ({listed([f'{m.operation} {m.share:.0%}' for m in row.mix])})"
+    if not others:
+        return f"For the {row.adt}, {row.choice} would have served {percent(row.served)} of {mix}; there is no other choice."
+    if len(row.tied) >= len(others):
+        return _all_alike(row, len(others) + 1, mix)
+    head = (
+        f"For the {row.adt}, with replicas failing as these did, choose {row.choice}: it would have served "
+        f"{percent(row.served)} of {mix}"
+    )
+    if row.tied:
+        head += f", as would {counted(len(row.tied), 'other choice')} that ask for no fewer votes"
+    return f"{head}{_beside(row)}{_as_run(figures, row)}."
+
+
+def _all_alike(row: RecommendationFigures, choices: int, mix: str) -> str:
+    if row.served >= 1:
+        return (
+            f"For the {row.adt}, this trace gives no reason to prefer a choice: each of the {choices} looked at would have "
+            f"served all of {mix}."
+        )
+    if row.served <= 0:
+        return f"For the {row.adt}, no choice would have served anything: each of the {choices} looked at had no quorum."
+    return (
+        f"For the {row.adt}, this trace gives no reason to prefer a choice: each of the {choices} looked at would have "
+        f"served {percent(row.served)} of {mix}."
+    )
+
+
+def _beside(row: RecommendationFigures) -> str:
+    """Compare with the best read/write choice, or with the best other if the recommended one is itself of that kind."""
+    wanted = [other for other in row.against if (other.kind == READ_WRITE) != (row.kind == READ_WRITE)]
+    if not wanted:
+        return ""
+    other = max(wanted, key=lambda each: each.served)
+    kind = "the best typed choice" if row.kind == READ_WRITE else "the best read/write choice"
+    return f", {_more(other)} {kind}, {other.choice}{_certainty(other)}"
+
+
+def _more(other: AgainstFigures) -> str:
+    if other.difference == 0:
+        return "just as much as"
+    word = "more" if other.difference > 0 else "less"
+    return f"{points(other.difference)} {word} than"
+
+
+def _certainty(other: AgainstFigures) -> str:
+    if other.difference == 0:
+        return ""
+    if other.low is None or other.high is None:
+        return " (the trace is too short to say how sure that is)"
+    verdict = "beyond chance" if other.certain else "no clear difference"
+    return f" (95 % interval {signed(other.low)} to {signed(other.high)}: {verdict})"
+
+
+def _as_run(figures: Figures, row: RecommendationFigures) -> str:
+    if not figures.operations:
+        return "; no operation was measured, so this rests on the trace alone"
+    if row.run_as is None:
+        return "; it was not run here, so this rests on the trace alone"
+    measured = [each for each in figures.operations if (each.adt, each.choice) == (row.adt, row.run_as)]
+    if not measured:
+        return "; no operation was tried with it, so this rests on the trace alone"
+    shares = listed([f"{percent(each.measured)} of {each.operation}" for each in measured])
+    return f"; it was run, and answered {shares}"
+
+
+def findings(figures: Figures) -> list[Finding]:
+    """Give what else a reader should know first, the most important thing first."""
+    found = [Finding("Typed against read/write quorums", claim(figures))]
+    if figures.operations:
+        found.append(Finding("Measured", measured(figures.operations)))
+        found.append(Finding("Predicted from joint failures", joint(figures.operations)))
+        found.append(Finding("Predicted as if independent", independent(figures.operations)))
+    elif figures.counterfactuals:
+        found.append(Finding("If failures were independent", independent_on_trace(figures)))
+    found.append(Finding("Failing together", together(figures)))
+    return found
+
+
+def claim(figures: Figures) -> str:
+    """Say whether typed quorums let a blind operation be more available, at the cost of the others: the lecture's claim."""
+    if not figures.operations:
+        return "Not measured: the input holds no operations. The table of choices says what each kind would have given."
+    pairs = [list(rows) for _, rows in groupby(figures.claim, key=lambda row: (row.adt, row.typed, row.read_write))]
+    pairs = [rows for rows in pairs if any(row.blind for row in rows)]
+    if not pairs:
+        return "Not measured: the run holds no typed choice beside a read/write one of the same type."
+    best = max(pairs, key=_weight)
+    gain = _gain(best)
+    others = [row for row in best if not row.blind]
+    cost = min(others, key=lambda row: row.difference) if others else None
+    shown = [gain, cost] if cost else [gain]
+    differences = " and ".join(f"{row.operation} by {_interval(row)}" for row in shown)
+    held = sum(_holds(rows) for rows in pairs)
+    count = f" It holds for {held} of the {len(pairs)} pairs that were run." if len(pairs) > 1 else ""
+    return (
+        f"{_verdict(gain, cost)} From {best[0].read_write} to {best[0].typed}, availability changed for {differences} "
+        f"points.{count}"
+    )
+
+
+def _gain(rows: Sequence[ClaimFigures]) -> ClaimFigures:
+    return max((row for row in rows if row.blind), key=lambda row: row.difference)
+
+
+def _weight(rows: Sequence[ClaimFigures]) -> tuple[bool, bool, float]:
+    gain = _gain(rows)
+    return _holds(rows), gain.certain and gain.difference > 0, gain.difference
+
+
+def _holds(rows: Sequence[ClaimFigures]) -> bool:
+    gain = _gain(rows)
+    paid = any(row.certain and row.difference < 0 for row in rows if not row.blind)
+    return gain.certain and gain.difference > 0 and paid
+
+
+def _interval(row: ClaimFigures) -> str:
+    return f"{signed(row.difference)} (95 % interval {signed(row.low)} to {signed(row.high)})"
+
+
+def _verdict(gain: ClaimFigures, cost: ClaimFigures | None) -> str:
+    if not gain.certain or gain.difference == 0:
+        return f"No clear difference: the interval for {gain.operation} leaves the sign of the difference open."
+    if gain.difference < 0:
+        return f"Against the lecture's claim, typed quorums made {gain.operation} less available."
+    more = f"typed quorums made {gain.operation} more available"
+    if cost is None:
+        return f"As the lecture claims, {more}; what it cost others was not measured."
+    if not cost.certain or cost.difference == 0:
+        return f"As the lecture claims, {more}; what {cost.operation} paid for it cannot be told from chance."
+    if cost.difference > 0:
+        return f"As the lecture claims, {more}, and {cost.operation} did not even pay for it."
+    return f"As the lecture claims, {more} at the cost of {cost.operation}."
+
+
+def measured(operations: Sequence[OperationFigures]) -> str:
+    """Say how available operations were, from the worst to the best."""
+    attempts = sum(row.attempts for row in operations)
+    worst = min(operations, key=lambda row: row.measured)
+    best = max(operations, key=lambda row: row.measured)
+    if worst.measured == 1:
+        low = min(row.low for row in operations)
+        return (
+            f"No failure was seen: all {attempts:,} operations were answered. That is no proof that none fails; the "
+            f"intervals leave {in_nines(1.0, low)} certain for each operation and choice."
+        )
+    if best.measured == 0:
+        return f"None of {counted(attempts, 'operation')} was answered."
+    if worst.measured == best.measured:
+        return f"Of {counted(attempts, 'operation')}, {percent(worst.measured)} were answered, alike for each that was run."
+    return (
+        f"From {percent(worst.measured)} of {worst.operation} with {worst.choice} to {percent(best.measured)} of "
+        f"{best.operation} with {best.choice}."
+    )
+
+
+def joint(operations: Sequence[OperationFigures]) -> str:
+    """Say whether the prediction from joint up-sets lies within the measured intervals."""
+    off = [row for row in operations if not row.joint_agrees]
+    if not off:
+        return (
+            f"Right: what the replicas' joint up times predict lies within the 95 % interval of "
+            f"{_each(len(operations))}."
+        )
+    right = len(operations) - len(off)
+    return (
+        f"Within the 95 % interval of {right} of {counted(len(operations), 'measured availability').replace('ys', 'ies')}, "
+        f"and off for {_named(off)}: {_gap('predicted_joint', off)}."
+    )
+
+
+def independent(operations: Sequence[OperationFigures]) -> str:
+    """Say whether the prediction that takes failures for independent is visibly off, and by how much."""
+    off = [row for row in operations if not row.independent_agrees]
+    if not off:
+        return (
+            f"Not visibly off: it lies within the 95 % interval of {_each(len(operations))}, so this run gives no proof "
+            "against independence."
+        )
+    return (
+        f"Visibly off for {len(off)} of {len(operations)}, beyond their 95 % intervals: {_gap('predicted_independent', off)}."
+    )
+
+
+def _each(number: int) -> str:
+    return "the one measured availability" if number == 1 else f"each of the {number} measured availabilities"
+
+
+def _named(rows: Iterable[OperationFigures], most: int = 3) -> str:
+    names = [f"{row.operation} with {row.choice}" for row in rows]
+    more = [f"{len(names) - most} more"] if len(names) > most else []
+    return listed([*names[:most], *more])
+
+
+def _gap(model: str, rows: Sequence[OperationFigures]) -> str:
+    worst = max(rows, key=lambda row: abs(getattr(row, model) - row.measured))
+    predicted = getattr(worst, model)
+    upto = "by up to " if len(rows) > 1 else "by "
+    return (
+        f"{upto}{points(predicted - worst.measured)} ({worst.operation} with {worst.choice}: {percent(predicted)} "
+        f"predicted, {percent(worst.measured)} measured)"
+    )
+
+
+def independent_on_trace(figures: Figures) -> str:
+    """Say how far the two predictions lie apart where nothing was measured."""
+    worst = max(figures.counterfactuals, key=lambda row: abs(row.predicted_independent - row.predicted_joint))
+    gap = worst.predicted_independent - worst.predicted_joint
+    if abs(gap) < 5e-7:
+        return "Both predictions say the same of every choice: these replicas give no sign of failing together."
+    return (
+        f"Taking failures for independent would mislead by up to {points(gap)}: {percent(worst.predicted_independent)} "
+        f"instead of {percent(worst.predicted_joint)} for {worst.operation} with {worst.choice}."
+    )
+
+
+def together(figures: Figures) -> str:
+    """Say how far replicas fail together, or that they did not fail or could not."""
+    if len(figures.replicas) == 1:
+        return "There is one replica only: it fails alone, and every choice has its availability."
+    ratio = figures.correlation.variance_ratio
+    if ratio is None:
+        outages = sum(row.outages for row in figures.replicas)
+        if outages == 0:
+            return "No replica was seen down, so nothing is known about how they fail."
+        return "Too little changed to say how far replicas fail together."
+    size = f"The number of replicas down at once varied {ratio:.2g} times as much as it would were failures independent"
+    if ratio > 1.05:
+        return f"{size}: they fail together."
+    if ratio < 0.95:
+        return f"{size}: they rather fail one after the other."
+    return f"{size}: they fail about independently."
+
+
+def time_scale(window: WindowFigures) -> str | None:
+    """Say what a measured minute stands for, or None where time was not scaled."""
+    if window.time_scale == 1:
+        return None
+    return f"One measured minute stands for {duration(60 * window.time_scale)} of the plan."
