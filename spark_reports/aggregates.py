@@ -32,7 +32,7 @@ def sort_key(row: Any) -> list[tuple[bool, Any]]:
 
 
 class Span(NamedTuple):
-    """From the first to the last moment seen in either input."""
+    """The window of the measurement; without one, from the first to the last moment that is spoken of."""
 
     start_us: int
     end_us: int
@@ -64,13 +64,17 @@ class ClassCount(NamedTuple):
     operations: int
 
 
-class LiveCount(NamedTuple):
-    """Operations that started while so many votes were live; None where the trace does not cover the start."""
+class StartCount(NamedTuple):
+    """Operations that started while their front end saw exactly the up-set `up`; None where it is not known.
+
+    `near`: whether the state that decides about this operation changed within the stated time.
+    """
 
     choice: str
     operation: str
-    ok: bool
-    live_votes: int | None
+    outcome: str
+    up: int | None
+    near: bool
     operations: int
 
 
@@ -79,6 +83,7 @@ class Latency(NamedTuple):
 
     choice: str
     operation: str
+    event_class: str | None
     outcome: str
     operations: int
     p50_s: float
@@ -88,27 +93,46 @@ class Latency(NamedTuple):
 
 
 class ReplicaTime(NamedTuple):
-    """What one replica did, over the time its own intervals cover."""
+    """What one replica did, over the time its own intervals cover; `failures` are changes from up to down."""
 
     replica: str
     observed_us: int
     up_us: int
     outages: int
     longest_outage_us: int
+    failures: int
 
 
 class UpSetTime(NamedTuple):
-    """How long exactly these replicas were up; `up` has bit i set for the i-th replica of `choices.json`."""
+    """How long, within one bin of the timeline, a view showed exactly these replicas up.
 
+    `up` has bit i set for the i-th replica. A view is what some front ends see: `run_document.Run.views`.
+    """
+
+    view: str
+    bin: int
     up: int
     time_us: int
 
 
-class Shortage(NamedTuple):
-    """Periods in which fewer than `needed` votes were live."""
+class Outage(NamedTuple):
+    """Periods in which a view showed too little for a quorum system, by the system's number in the questions."""
 
-    needed: int
+    system: int
+    view: str
     periods: int
+    total_us: int
+    longest_us: int
+
+
+class SeenOutage(NamedTuple):
+    """Runs of attempts that were not answered, from the first of them to the next that was, in one view."""
+
+    choice: str
+    operation: str
+    view: str
+    periods: int
+    total_us: int
     longest_us: int
 
 
@@ -118,6 +142,29 @@ class DownBin(NamedTuple):
     replica: str
     bin: int
     down_us: int
+
+
+class Probed(NamedTuple):
+    """What a prober made of one replica, over the time in which both the truth and its view are known."""
+
+    replica: str
+    watched_us: int
+    agreed_us: int
+    outages: int
+    detected: int
+    false_alarms: int
+    detection_us: int
+    detection_max_us: int
+    recoveries: int
+    recovery_us: int
+
+
+class RowCount(NamedTuple):
+    """Rows of one kind, and how many of them are good."""
+
+    kind: str
+    read: int
+    used: int
 
 
 class Rejected(NamedTuple):
@@ -131,16 +178,19 @@ class Rejected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Aggregates:
-    """All tables of one run; `up_changes` is the number of moments at which some interval begins or ends."""
+    """All tables of one run; `up_changes` is the number of intervals between changes within the known time."""
 
     span: Span
     up_changes: int
     bins: tuple[BinCount, ...]
     classes: tuple[ClassCount, ...]
-    live: tuple[LiveCount, ...]
+    starts: tuple[StartCount, ...]
     latencies: tuple[Latency, ...]
     replicas: tuple[ReplicaTime, ...]
     up_sets: tuple[UpSetTime, ...]
-    shortages: tuple[Shortage, ...]
+    outages: tuple[Outage, ...]
+    seen: tuple[SeenOutage, ...]
     down_bins: tuple[DownBin, ...]
+    probed: tuple[Probed, ...]
+    rows: tuple[RowCount, ...]
     rejected: tuple[Rejected, ...]
