@@ -16,8 +16,10 @@ from quorate.spark_reports.wording import nines
 NINES_MAX: Final = 12.0
 """What lies closer to 1 than floats can tell apart from rounding is drawn at this many nines."""
 
-STEPS: Final = ((1.0, 1), (0.5, 2), (0.2, 3))
+STEPS: Final = ((1.0, 1), (0.7, 4), (0.5, 2), (0.4, 4), (0.3, 4), (0.2, 3), (0.15, 4))
 """Where an axis of nines may have a tick within one nine: what is missing to 1, and how fine the axis must be for it."""
+
+FINEST: Final = 4
 
 
 def element(name: str, *children: str, **attributes: str | float) -> Markup:
@@ -148,7 +150,7 @@ class Nines:
         """Give at most so many round shares with their labels, 100 % among them where it has a place."""
         room = most - (self.end != self.right)
         found = next(
-            (ticks for fineness in (3, 2, 1) if len(ticks := self._within(fineness)) <= room),
+            (ticks for fineness in range(FINEST, 0, -1) if len(ticks := self._within(fineness)) <= room),
             None,
         )
         if found is None:
@@ -177,18 +179,19 @@ def _round_shares(fineness: int) -> list[float]:
 def nines_scale(shares: Iterable[float], left: float, right: float) -> Nines:
     """Give the scale that shows all these shares between two pixels, its ends at round shares.
 
-    >>> scale = nines_scale([0.62, 0.997], 0, 100)
-    >>> [label for _, label in scale.ticks(9)]
-    ['50 %', '80 %', '90 %', '95 %', '98 %', '99 %', '99.5 %', '99.8 %']
-    >>> [label for _, label in nines_scale([0.97, 1.0], 0, 100).ticks(9)]
-    ['95 %', '98 %', '100 %']
+    >>> [label for _, label in nines_scale([0.42, 0.997], 0, 100).ticks(9)]
+    ['50 %', '80 %', '90 %', '95 %', '98 %', '99 %', '99.5 %']
+    >>> [label for _, label in nines_scale([0.972, 1.0], 0, 100).ticks(9)]
+    ['97 %', '98 %', '100 %']
     """
     given = list(shares)
     places = [min(NINES_MAX, nines(share)) for share in given if share < 1] or [nines(0.9)]
-    marks = [nines(share) for share in _round_shares(3)]
+    marks = [nines(share) for share in _round_shares(FINEST)]
     edge = 1e-9
     low = max(mark for mark in marks if mark <= max(0.0, min(places)) + edge)
-    high = min((mark for mark in marks if mark >= max(places) - edge and mark > low + edge), default=NINES_MAX)
+    high = min(
+        (mark for mark in marks if mark >= max(places) - edge and mark > low + edge), default=NINES_MAX
+    )
     if high <= low:
         low = marks[-4]
     # The break takes a ninth of the way: enough that a mark at 100 % does not touch the last tick.

@@ -5,6 +5,7 @@ from math import ceil, inf, log10
 from typing import Final
 
 NO_BREAK: Final = "\N{NO-BREAK SPACE}"
+NO_VALUE: Final = "\N{EN DASH}"
 MISSING_MIN: Final = 1e-9
 SMALLEST: Final = 5e-4
 
@@ -35,7 +36,7 @@ def percent(share: float) -> str:
 
 def maybe_percent(share: float | None) -> str:
     """Write a share, or a dash where there is none."""
-    return "–" if share is None else percent(share)
+    return NO_VALUE if share is None else percent(share)
 
 
 def nines(share: float) -> float:
@@ -92,7 +93,7 @@ def duration(seconds: float) -> str:
 
 def maybe_duration(seconds: float | None) -> str:
     """Write a duration, or a dash where there is none."""
-    return "–" if seconds is None else duration(seconds)
+    return NO_VALUE if seconds is None else duration(seconds)
 
 
 def listed(things: Sequence[str], last: str = "and") -> str:

@@ -16,9 +16,21 @@ from quorate.spark_reports.figures import (
     RecommendationFigures,
     WindowFigures,
 )
-from quorate.spark_reports.wording import counted, duration, in_nines, listed, percent, points, signed
+from quorate.spark_reports.wording import (
+    NO_BREAK,
+    counted,
+    duration,
+    in_nines,
+    listed,
+    percent,
+    points,
+    signed,
+)
 
 READ_WRITE: Final = "read-write"
+NOTHING: Final = 5e-8
+"""A difference between shares below this is rounding."""
+
 MIXES: Final = {
     "attempts": "the mix as it was tried",
     "given": "the mix asked for",
@@ -33,21 +45,11 @@ class Finding(NamedTuple):
     sentence: str
 
 
-class Difference(NamedTuple):
-    """A difference between shares, its interval, and whether that leaves its sign certain."""
-
-    difference: float
-    low: float | None
-    high: float | None
-    certain: bool
-
-
 def answers(figures: Figures) -> list[str]:
     """Give the answer, one sentence for each data type."""
     if not figures.window.known_s:
         return [
-            "No choice can be recommended: at no time was the state of every replica known, so nothing can be said about "
-            "what they would have served."
+            "No choice can be recommended: at no time was the state of every replica known, so nothing can be predicted."
         ]
     if not figures.recommendations:
         return ["No quorum choice was looked at, so none can be recommended."]
@@ -56,18 +58,26 @@ def answers(figures: Figures) -> list[str]:
 
 def _answer(figures: Figures, row: RecommendationFigures) -> str:
     others = [c for c in figures.candidates if c.adt == row.adt and c.choice != row.choice]
-    mix = f"{MIXES.get(row.mix_from, row.mix_from)} ({listed([f'{m.operation} {m.share:.0%}' for m in row.mix])})"
+    mix = f"{MIXES.get(row.mix_from, row.mix_from)} ({listed([f'{m.operation} {_whole(m.share)}' for m in row.mix])})"
     if not others:
         return f"For the {row.adt}, {row.choice} would have served {percent(row.served)} of {mix}; there is no other choice."
     if len(row.tied) >= len(others):
         return _all_alike(row, len(others) + 1, mix)
+    clear = all(other.certain for other in row.against if other.choice not in row.tied)
     head = (
-        f"For the {row.adt}, with replicas failing as these did, choose {row.choice}: it would have served "
-        f"{percent(row.served)} of {mix}"
+        f"For the {row.adt}, with replicas failing as these did, choose {row.choice}: it would have served"
+        if clear and not row.tied
+        else f"For the {row.adt}, with replicas failing as these did, {row.choice} would have served most, though not clearly "
+        "most:"
     )
-    if row.tied:
-        head += f", as would {counted(len(row.tied), 'other choice')} that ask for no fewer votes"
-    return f"{head}{_beside(row)}{_as_run(figures, row)}."
+    tied = f", as would {counted(len(row.tied), 'other choice')}" if row.tied else ""
+    return f"{head} {percent(row.served)} of {mix}{tied}{_beside(row)}{_as_run(figures, row)}."
+
+
+def _whole(share: float) -> str:
+    return (
+        f"{share * 100:.0f}{NO_BREAK}%" if 0.005 <= share < 0.995 or share in {0.0, 1.0} else percent(share)
+    )
 
 
 def _all_alike(row: RecommendationFigures, choices: int, mix: str) -> str:
@@ -95,14 +105,14 @@ def _beside(row: RecommendationFigures) -> str:
 
 
 def _more(other: AgainstFigures) -> str:
-    if other.difference == 0:
+    if abs(other.difference) < NOTHING:
         return "just as much as"
     word = "more" if other.difference > 0 else "less"
     return f"{points(other.difference)} {word} than"
 
 
 def _certainty(other: AgainstFigures) -> str:
-    if other.difference == 0:
+    if abs(other.difference) < NOTHING:
         return ""
     if other.low is None or other.high is None:
         return " (the trace is too short to say how sure that is)"
@@ -128,8 +138,9 @@ def findings(figures: Figures) -> list[Finding]:
     if figures.operations:
         found.append(Finding("Measured", measured(figures.operations)))
         found.append(Finding("Predicted from joint failures", joint(figures.operations)))
-        found.append(Finding("Predicted as if independent", independent(figures.operations)))
-    elif figures.counterfactuals:
+        if len(figures.replicas) > 1:
+            found.append(Finding("Predicted as if independent", independent(figures.operations)))
+    elif figures.counterfactuals and len(figures.replicas) > 1:
         found.append(Finding("If failures were independent", independent_on_trace(figures)))
     found.append(Finding("Failing together", together(figures)))
     return found
@@ -139,7 +150,9 @@ def claim(figures: Figures) -> str:
     """Say whether typed quorums let a blind operation be more available, at the cost of the others: the lecture's claim."""
     if not figures.operations:
         return "Not measured: the input holds no operations. The table of choices says what each kind would have given."
-    pairs = [list(rows) for _, rows in groupby(figures.claim, key=lambda row: (row.adt, row.typed, row.read_write))]
+    pairs = [
+        list(rows) for _, rows in groupby(figures.claim, key=lambda row: (row.adt, row.typed, row.read_write))
+    ]
     pairs = [rows for rows in pairs if any(row.blind for row in rows)]
     if not pairs:
         return "Not measured: the run holds no typed choice beside a read/write one of the same type."
@@ -148,12 +161,15 @@ def claim(figures: Figures) -> str:
     others = [row for row in best if not row.blind]
     cost = min(others, key=lambda row: row.difference) if others else None
     shown = [gain, cost] if cost else [gain]
-    differences = " and ".join(f"{row.operation} by {_interval(row)}" for row in shown)
+    differences = listed([_interval(row) for row in shown])
     held = sum(_holds(rows) for rows in pairs)
-    count = f" It holds for {held} of the {len(pairs)} pairs that were run." if len(pairs) > 1 else ""
+    count = (
+        f" It holds for {held or 'none'} of the {len(pairs)} such pairs that were run."
+        if len(pairs) > 1
+        else ""
+    )
     return (
-        f"{_verdict(gain, cost)} From {best[0].read_write} to {best[0].typed}, availability changed for {differences} "
-        f"points.{count}"
+        f"{_verdict(gain, cost)} With {best[0].typed} instead of {best[0].read_write}: {differences}.{count}"
     )
 
 
@@ -173,12 +189,17 @@ def _holds(rows: Sequence[ClaimFigures]) -> bool:
 
 
 def _interval(row: ClaimFigures) -> str:
-    return f"{signed(row.difference)} (95 % interval {signed(row.low)} to {signed(row.high)})"
+    return (
+        f"{row.operation} {signed(row.difference)} points (95 % interval {signed(row.low)} to {signed(row.high)}, "
+        f"{signed(row.predicted_joint)} predicted)"
+    )
 
 
 def _verdict(gain: ClaimFigures, cost: ClaimFigures | None) -> str:
     if not gain.certain or gain.difference == 0:
-        return f"No clear difference: the interval for {gain.operation} leaves the sign of the difference open."
+        return (
+            f"No clear difference: the interval for {gain.operation} leaves the sign of the difference open."
+        )
     if gain.difference < 0:
         return f"Against the lecture's claim, typed quorums made {gain.operation} less available."
     more = f"typed quorums made {gain.operation} more available"
@@ -235,9 +256,7 @@ def independent(operations: Sequence[OperationFigures]) -> str:
             f"Not visibly off: it lies within the 95 % interval of {_each(len(operations))}, so this run gives no proof "
             "against independence."
         )
-    return (
-        f"Visibly off for {len(off)} of {len(operations)}, beyond their 95 % intervals: {_gap('predicted_independent', off)}."
-    )
+    return f"Visibly off for {len(off)} of {len(operations)}, beyond their 95 % intervals: {_gap('predicted_independent', off)}."
 
 
 def _each(number: int) -> str:
@@ -265,7 +284,9 @@ def independent_on_trace(figures: Figures) -> str:
     worst = max(figures.counterfactuals, key=lambda row: abs(row.predicted_independent - row.predicted_joint))
     gap = worst.predicted_independent - worst.predicted_joint
     if abs(gap) < 5e-7:
-        return "Both predictions say the same of every choice: these replicas give no sign of failing together."
+        return (
+            "Both predictions say the same of every choice: these replicas give no sign of failing together."
+        )
     return (
         f"Taking failures for independent would mislead by up to {points(gap)}: {percent(worst.predicted_independent)} "
         f"instead of {percent(worst.predicted_joint)} for {worst.operation} with {worst.choice}."

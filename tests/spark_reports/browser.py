@@ -96,7 +96,12 @@ class Tab:
             self._loaded = True
 
     def show(
-        self, page: Path, *, width: int = 1280, dark: bool = False, media: Literal["screen", "print"] = "screen"
+        self,
+        page: Path,
+        *,
+        width: int = 1280,
+        dark: bool = False,
+        media: Literal["screen", "print"] = "screen",
     ) -> None:
         """Load a file, as on a screen so many pixels wide, and wait until it stands."""
         self.call(
