@@ -9,7 +9,7 @@ from `quorate.quorums` and recorded measurements, and talks to no replica.
     trace_jobs   up and down intervals to joint up-sets         ├ engine runs them in order
     reference    the same in plain Python                       ┘ both fill the tables of `aggregates`
     derive       aggregates to `figures`, with `confidence`
-    page         figures to HTML, with `wording`, `charts` and `svg`
+    page         figures to HTML: sentences (`wording…`), tables (`tables…`), charts (`charts…`, `svg`), templates
     report       all of it: make_report
 
     >>> from pathlib import Path

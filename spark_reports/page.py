@@ -17,13 +17,14 @@ from quorate.spark_reports.charts_front import front, numbers
 from quorate.spark_reports.charts_latency import latency, live_votes
 from quorate.spark_reports.charts_timeline import timeline
 from quorate.spark_reports.figures import Figures
+from quorate.spark_reports.short_names import renamed, short_names
 from quorate.spark_reports.wording import counted, duration
 
 TEMPLATE: Final = "report.html.jinja"
 EARLIEST_S: Final = 315_532_800.0  # 1980
 LATEST_S: Final = 32_503_680_000.0  # 3000
 FOLD_ROWS: Final = 24
-"""A table with more rows is shown folded."""
+"""A table with more rows is shown folded, and stays folded on paper."""
 
 
 def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool) -> str:
@@ -34,6 +35,8 @@ def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool) -> s
         versions: names and versions of what made the report.
         parquet: whether the tables were written beside the page.
     """
+    names = short_names(figures)
+    figures = renamed(figures, names)
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
@@ -50,6 +53,11 @@ def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool) -> s
         **_method(figures, versions),
         parquet=parquet,
         contents=_contents(figures),
+        names=tables_run.named(
+            "Names that this page shortens",
+            {short: full for full, short in names.items()},
+            ("On this page", "In full"),
+        ),
     )
 
 

@@ -67,8 +67,8 @@ def _answer(figures: Figures, row: RecommendationFigures) -> str:
     head = (
         f"For the {row.adt}, with replicas failing as these did, choose {row.choice}: it would have served"
         if clear and not row.tied
-        else f"For the {row.adt}, with replicas failing as these did, {row.choice} would have served most, though not clearly "
-        "most:"
+        else f"For the {row.adt}, with replicas failing as these did, {row.choice} comes first, though not clearly: it would "
+        "have served"
     )
     tied = f", as would {counted(len(row.tied), 'other choice')}" if row.tied else ""
     return f"{head} {percent(row.served)} of {mix}{tied}{_beside(row)}{_as_run(figures, row)}."
