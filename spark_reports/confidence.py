@@ -8,6 +8,7 @@ is too narrow as well. `widest` takes the lower low and the higher high of both.
 
 import random
 from collections.abc import Sequence
+from functools import lru_cache
 from math import hypot, sqrt
 from typing import Final, NamedTuple
 
@@ -25,10 +26,10 @@ class Interval(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Attempts and successes within one stretch of time."""
+    """Attempts and successes within one stretch of time; or its length, and how much of it there was enough."""
 
     attempts: int
-    ok: int
+    ok: float
 
 
 def wilson(ok: int, attempts: int) -> Interval:
@@ -61,6 +62,13 @@ def block_count(bins: int, bin_us: int, longest_outage_us: int) -> int | None:
     return blocks if blocks >= BLOCKS_MIN else None
 
 
+@lru_cache(maxsize=8)
+def _draws(count: int, seed: int) -> tuple[tuple[int, ...], ...]:
+    """The numbers of the blocks in each resample; drawn once, for a report asks for dozens of intervals."""
+    rng = random.Random(seed)
+    return tuple(tuple(rng.choices(range(count), k=count)) for _ in range(RESAMPLES))
+
+
 def block_bootstrap(blocks: Sequence[Block], seed: int = 0) -> Interval | None:
     """Give the 2.5 % and 97.5 % quantiles of the share over blocks drawn with replacement.
 
@@ -68,11 +76,8 @@ def block_bootstrap(blocks: Sequence[Block], seed: int = 0) -> Interval | None:
     """
     if sum(block.attempts > 0 for block in blocks) < 2:
         return None
-    rng = random.Random(seed)
-    shares = [
-        share for _ in range(RESAMPLES) if (share := _share(rng.choices(blocks, k=len(blocks)))) is not None
-    ]
-    return _middle_95(shares)
+    drawn = ([blocks[index] for index in draw] for draw in _draws(len(blocks), seed))
+    return _middle_95([share for own in drawn if (share := _share(own)) is not None])
 
 
 def block_bootstrap_difference(
@@ -85,12 +90,10 @@ def block_bootstrap_difference(
     """
     if min(sum(block.attempts > 0 for block in own) for own in (blocks, other_blocks)) < 2:
         return None
-    rng = random.Random(seed)
-    pairs = list(zip(blocks, other_blocks, strict=True))
     differences = []
-    for _ in range(RESAMPLES):
-        drawn = rng.choices(pairs, k=len(pairs))
-        share, other = _share([own for own, _ in drawn]), _share([other for _, other in drawn])
+    for draw in _draws(len(blocks), seed):
+        share = _share([blocks[index] for index in draw])
+        other = _share([other_blocks[index] for index in draw])
         if share is not None and other is not None:
             differences.append(share - other)
     return _middle_95(differences)

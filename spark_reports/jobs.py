@@ -1,20 +1,23 @@
 """The Spark side of a report: from the lines of a measured run to small aggregates.
 
-All functions but `read_lines` and the two `*_table` ones take and give DataFrames and know no session. Every row is
-parsed, tested and aggregated by Spark's built-in expressions; no Python runs per row and only grouped results reach
-the driver. `quorate.spark_reports.trace_jobs` does the same for the up and down intervals.
+All functions but `read_*` and `*_table` take and give DataFrames and know no session. Every row is parsed, tested and
+aggregated by Spark's built-in expressions; no Python runs per row and only grouped results reach the driver.
+`trace_jobs` does the same for the up and down intervals, `outcome_jobs` lays operations over them.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 from pyspark.sql import types as T  # noqa: N812
 
 from quorate.spark_reports import contract
 from quorate.spark_reports.aggregates import EXAMPLE_CHARS, QUANTILE_ACCURACY, QUANTILES, Span
+from quorate.spark_reports.quorum_choices import Choice
+from quorate.spark_reports.rows import PARQUET
+from quorate.spark_reports.run_document import Run
 
 OPERATION_SCHEMA: Final = T.StructType(
     [
@@ -40,16 +43,32 @@ CHOICE_SCHEMA: Final = T.StructType(
         T.StructField("choice_classes", T.ArrayType(T.StringType()), nullable=False),
     ]
 )
+OBJECT_SCHEMA: Final = T.StructType(
+    [
+        T.StructField("object_key", T.StringType(), nullable=False),
+        T.StructField("object_choice", T.StringType(), nullable=False),
+    ]
+)
+READ_SCHEMA: Final = T.StructType(
+    [
+        T.StructField("source", T.StringType()),
+        T.StructField("line", T.StringType()),
+        T.StructField("well_formed", T.BooleanType()),
+        *OPERATION_SCHEMA.fields,
+    ]
+)
+"""An operation as read, before it is tested: from JSON lines or from Parquet."""
 
 _WRAPPED_SCHEMA: Final = T.StructType(
     [T.StructField("rows", T.ArrayType(OPERATION_SCHEMA)), T.StructField("corrupt", T.StringType())]
 )
-_JSON_OPTIONS: Final = {
+JSON_OPTIONS: Final = {
     "mode": "PERMISSIVE",
     "columnNameOfCorruptRecord": "corrupt",
     "allowSingleQuotes": "false",
     "allowNonNumericNumbers": "false",
 }
+"""How a line of JSON is read: strictly, and a bad one is no error."""
 
 
 def read_lines(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
@@ -65,63 +84,99 @@ def literal_path(path: Path) -> str:
     return "file://" + str(path.absolute()).translate(special)
 
 
-def choice_table(spark: SparkSession, choices: contract.Choices) -> DataFrame:
-    """Give one row per quorum choice (`CHOICE_SCHEMA`)."""
-    rows = []
-    for name in dict.fromkeys(c.choice for c in choices.classes):
-        own = [c for c in choices.classes if c.choice == name]
-        rows.append((name, own[0].adt, [c.operation for c in own], [c.event_class for c in own]))
+def choice_table(spark: SparkSession, choices: Sequence[Choice]) -> DataFrame:
+    """Give one row per quorum choice that was run (`CHOICE_SCHEMA`)."""
+    rows = [
+        (each.name, each.adt, list(each.operations), [cls.event_class for cls in each.classes])
+        for each in choices
+    ]
     return spark.createDataFrame(rows, CHOICE_SCHEMA)
 
 
-def parse_operations(lines: DataFrame, choices: DataFrame, replicas: Sequence[str]) -> DataFrame:
-    """Parse and test lines of operations.
+def object_table(spark: SparkSession, run: Run) -> DataFrame:
+    """Give one row per object of run.json (`OBJECT_SCHEMA`)."""
+    return spark.createDataFrame(list(run.objects_by_key.items()), OBJECT_SCHEMA)
 
-    Args:
-        lines: `source` and `line`.
-        choices: `CHOICE_SCHEMA`.
-        replicas: the known ones.
 
-    Returns:
-        The lines with `OPERATION_SCHEMA`, `reason` (null for a good row), `start_us` and `end_us` (null for a bad
-        row), in microseconds.
-    """
+def operations_from_lines(lines: DataFrame) -> DataFrame:
+    """Parse lines of JSON (`source`, `line`) into `READ_SCHEMA`."""
     # A line is wrapped into an array, because Spark reads the first object of a line and drops what follows without
     # a word: two records run together by a torn write would become one.
     wrapped = F.concat(F.lit('{"rows":['), F.col("line"), F.lit("]}"))
-    parsed = lines.withColumn("parsed", F.from_json(wrapped, _WRAPPED_SCHEMA, _JSON_OPTIONS))
+    parsed = lines.withColumn("parsed", F.from_json(wrapped, _WRAPPED_SCHEMA, JSON_OPTIONS))
     one_object = (
         F.trim("line").startswith("{")
         & F.trim("line").endswith("}")
         & F.col("parsed.corrupt").isNull()
         & (F.size("parsed.rows") == 1)
     )
-    flat = parsed.select(
+    return parsed.select(
         "source",
         "line",
         F.coalesce(one_object, F.lit(False)).alias("well_formed"),
         F.get("parsed.rows", F.lit(0)).alias("row"),
     ).select("source", "line", "well_formed", "row.*")
-    tested = flat.join(F.broadcast(choices), "choice", "left").withColumn(
-        "reason", _operation_reason(replicas)
-    )
+
+
+def operations_from_parquet(rows: DataFrame) -> DataFrame:
+    """Give rows of Parquet (`OPERATION_SCHEMA`) the form of parsed lines; their text is their fields in words."""
+    texts = ("object", "adt", "operation", "event_class", "choice", "front_end", "outcome")
+    words = [F.coalesce(F.col(name), F.lit("")) for name in texts]
+    for name in ("start_s", "latency_s"):
+        seconds = F.col(name)
+        plausible = seconds.between(-contract.TIME_S_MAX, contract.TIME_S_MAX)
+        shown = F.when(plausible, microseconds(seconds).cast("string")).otherwise(F.lit("?"))
+        words.append(F.when(seconds.isNull(), F.lit("")).otherwise(shown))
+    answered = F.array_join("answered", "|", null_replacement="")
+    line = F.concat_ws(",", *words, F.coalesce(answered, F.lit("")))
+    fields = OPERATION_SCHEMA.fieldNames()
+    return rows.select(F.lit(PARQUET).alias("source"), line.alias("line"), F.lit(True).alias("well_formed"), *fields)
+
+
+def test_operations(read: DataFrame, choices: DataFrame, objects: DataFrame, run: Run) -> DataFrame:
+    """Test operations as read.
+
+    Args:
+        read: `READ_SCHEMA`.
+        choices: `CHOICE_SCHEMA`.
+        objects: `OBJECT_SCHEMA`.
+        run: whose replicas, front ends and window there are.
+
+    Returns:
+        The rows with `reason` (null for a good row), `start_us`, `end_us` and `latency_us` (null for a bad row).
+    """
+    keyed = read.withColumn("object_key", F.substring_index("object", "/", 2))
+    known = keyed.join(F.broadcast(choices), "choice", "left").join(F.broadcast(objects), "object_key", "left")
+    tested = known.withColumn("reason", _operation_reason(run))
     good = F.col("reason").isNull()
     start_us = F.when(good, microseconds(F.col("start_s")))
+    latency_us = F.when(good, microseconds(F.col("latency_s")))
     return tested.select(
         "source",
         "line",
         "reason",
         *OPERATION_SCHEMA.fieldNames(),
         start_us.alias("start_us"),
-        (start_us + F.when(good, microseconds(F.col("latency_s")))).alias("end_us"),
+        latency_us.alias("latency_us"),
+        (start_us + latency_us).alias("end_us"),
     )
 
 
-def _operation_reason(replicas: Sequence[str]) -> Column:
+def mark_duplicates(tested: DataFrame) -> DataFrame:
+    """Keep one row of each front end, object, operation and start, as `rows.without_duplicates` says."""
+    good = F.col("reason").isNull()
+    preference = ("latency_us", "outcome", F.coalesce("event_class", F.lit("")), "choice", "source", "line")
+    same = Window.partitionBy("front_end", "object", "operation", "start_us").orderBy(*preference)
+    ranked = tested.where(good).withColumn("rank", F.row_number().over(same))
+    duplicate = F.when(F.col("rank") > 1, F.lit(contract.DUPLICATE))
+    return ranked.withColumn("reason", duplicate).drop("rank").unionByName(tested.where(~good))
+
+
+def _operation_reason(run: Run) -> Column:
     """Give the first reason to keep a row aside, or null."""
     is_ok = F.col("outcome") == "ok"
     event_class = F.col("event_class")
-    known = F.array(*[F.lit(replica) for replica in replicas])
+    known = F.array(*[F.lit(replica) for replica in run.votes])
     foreign_class = ~F.array_contains("choice_classes", event_class) | (
         F.substring_index(event_class, "/", 1) != F.col("operation")
     )
@@ -131,6 +186,9 @@ def _operation_reason(replicas: Sequence[str]) -> Column:
         (~F.col("outcome").isin(*contract.OUTCOMES), contract.UNKNOWN_OUTCOME),
         (F.col("choice_adt").isNull(), contract.UNKNOWN_CHOICE),
         (F.col("choice_adt") != F.col("adt"), contract.OTHER_ADT),
+        (F.col("object_choice").isNull(), contract.UNKNOWN_OBJECT),
+        (F.col("object_choice") != F.col("choice"), contract.OTHER_CHOICE),
+        (~F.col("front_end").isin(*run.front_ends), contract.UNKNOWN_FRONT_END),
         (~F.array_contains("choice_operations", F.col("operation")), contract.UNKNOWN_OPERATION),
         (~is_ok & event_class.isNotNull(), contract.CLASS_WITHOUT_OK),
         (is_ok & event_class.isNull(), contract.CLASS_MISSING),
@@ -139,6 +197,10 @@ def _operation_reason(replicas: Sequence[str]) -> Column:
         (~F.col("latency_s").between(0.0, contract.TIME_S_MAX), contract.BAD_LATENCY),
         (F.size(F.array_except("answered", known)) > 0, contract.UNKNOWN_ANSWER),
     ]
+    if run.window is not None:
+        start_us = microseconds(F.col("start_s"))
+        within = (start_us >= run.window.start_us) & (start_us < run.window.end_us)
+        tests.append((~within, contract.OUTSIDE_WINDOW))
     return F.coalesce(*[F.when(holds, F.lit(reason)) for holds, reason in tests])
 
 
@@ -152,9 +214,15 @@ def good_rows(parsed: DataFrame) -> DataFrame:
     return parsed.where(F.col("reason").isNull()).drop("reason", "line", "source")
 
 
-def rejected_rows(parsed: DataFrame) -> DataFrame:
-    """Give the rows kept aside: `source`, `reason`, `line`."""
-    return parsed.where(F.col("reason").isNotNull()).select("source", "reason", "line")
+def rejected_rows(parsed: DataFrame, kind: str) -> DataFrame:
+    """Give the rows kept aside: `kind`, `source`, `reason`, `line`."""
+    return parsed.where(F.col("reason").isNotNull()).select(F.lit(kind).alias("kind"), "source", "reason", "line")
+
+
+def row_counts(parsed: DataFrame, kind: str) -> DataFrame:
+    """Count rows read, and those that are good: `kind`, `read`, `used`."""
+    used = F.count_if(F.col("reason").isNull()).alias("used")
+    return parsed.agg(F.lit(kind).alias("kind"), F.count("*").alias("read"), used)
 
 
 def rejected_counts(rejected: DataFrame) -> DataFrame:
@@ -190,44 +258,10 @@ def count_classes(operations: DataFrame) -> DataFrame:
 
 
 def latency_quantiles(operations: DataFrame) -> DataFrame:
-    """Give latency quantiles in seconds, by choice, operation and outcome."""
+    """Give latency quantiles in seconds, by choice, operation, event class and outcome."""
     quantiles = F.percentile_approx("latency_s", list(QUANTILES), QUANTILE_ACCURACY)
-    grouped = operations.groupBy("choice", "operation", "outcome").agg(
-        F.count("*").alias("operations"), quantiles.alias("quantiles")
-    )
+    keys = ("choice", "operation", "event_class", "outcome")
+    grouped = operations.groupBy(*keys).agg(F.count("*").alias("operations"), quantiles.alias("quantiles"))
     names = ("p50_s", "p90_s", "p99_s", "max_s")
     columns = [F.col("quantiles")[index].alias(name) for index, name in enumerate(names)]
-    return grouped.select("choice", "operation", "outcome", "operations", *columns)
-
-
-def count_live(operations: DataFrame, up_sets: DataFrame, *, origin_us: int, width_us: int) -> DataFrame:
-    """Count operations by choice, operation, whether they were ok, and the votes live when they started.
-
-    A join on "start lies within the interval" alone would compare every operation with every interval. Both sides are
-    therefore cut into bins of equal width first, so that only neighbours meet; an interval stands in each bin that it
-    touches.
-
-    Args:
-        operations: with `start_us`.
-        up_sets: disjoint intervals `start_us`, `end_us`, `live_votes`.
-        origin_us: where bins begin, at or before the first interval.
-        width_us: width of a bin, about the mean length of an interval.
-    """
-    last_us = F.greatest(F.col("end_us") - 1, F.col("start_us"))
-    touched = F.sequence(bin_of(F.col("start_us"), origin_us, width_us), bin_of(last_us, origin_us, width_us))
-    pieces = up_sets.select(
-        F.explode(touched).alias("piece"),
-        F.col("start_us").alias("from_us"),
-        F.col("end_us").alias("until_us"),
-        "live_votes",
-    )
-    started = operations.select(
-        "choice",
-        "operation",
-        (F.col("outcome") == "ok").alias("ok"),
-        "start_us",
-        bin_of(F.col("start_us"), origin_us, width_us).alias("piece"),
-    )
-    within = (F.col("start_us") >= F.col("from_us")) & (F.col("start_us") < F.col("until_us"))
-    joined = started.join(pieces, (started["piece"] == pieces["piece"]) & within, "left")
-    return joined.groupBy("choice", "operation", "ok", "live_votes").agg(F.count("*").alias("operations"))
+    return grouped.select(*keys, "operations", *columns)

@@ -1,229 +1,182 @@
-"""The same aggregates as on Spark, in plain Python: slow, obvious, and in need of no Java.
+"""The same aggregates as on Spark, in plain Python: obvious, in need of no Java, and with everything in memory.
 
-It holds everything in memory and is written for reading. It serves two ends: a test holds `engine` equal to it, and
-`make_report(..., engine="python")` makes the report of a small run where no Java is to be had.
+It serves three ends: a test holds `engine` equal to it, a small run is reported on where there is no Java, and other
+people's traces, which are short, never wait for Spark to start.
 """
 
-import gzip
-import json
-import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import ceil
-from pathlib import Path
 from typing import Any, TypeVar
 
 from quorate.spark_reports import aggregates as tables
 from quorate.spark_reports import contract
-from quorate.spark_reports.aggregates import Aggregates, Span, microseconds
-from quorate.spark_reports.contract import Choices, RunFiles
-from quorate.spark_reports.errors import ReportError
+from quorate.spark_reports.aggregates import Aggregates, Span
+from quorate.spark_reports.probing import probed
+from quorate.spark_reports.questions import Questions, deciding
+from quorate.spark_reports.rows import Interval, Operation, Reject, clipped
+from quorate.spark_reports.run_document import Run
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
-    """One good operation."""
+class UpSet:
+    """In this view exactly the replicas with a bit in `up` were up, from start to end."""
 
-    choice: str
-    operation: str
-    event_class: str | None
-    outcome: str
-    start_us: int
-    end_us: int
-    latency_s: float
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Interval:
-    """One good interval of one replica; `up` is 0 or 1."""
-
-    replica: str
+    view: str
     start_us: int
     end_us: int
     up: int
 
 
 @dataclass(frozen=True, slots=True)
-class UpSet:
-    """Exactly the replicas with a bit in `up` were up, from start to end."""
+class Period:
+    """A stretch in which a view showed enough, or too little, and whether it touches one of the other kind."""
 
     start_us: int
     end_us: int
-    up: int
-    live_votes: int
+    enough: bool
+    changed_before: bool
+    changed_after: bool
 
 
-Rejects = list[tuple[str, str, str]]
-"""Source, reason and line of each row kept aside."""
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What was read, good rows only, and the rows kept aside. `seen` are the prober's views of the replicas."""
+
+    run: Run
+    span: Span
+    operations: Sequence[Operation]
+    intervals: Sequence[Interval]
+    links: Sequence[Interval]
+    seen: Sequence[Interval]
+    read: Mapping[str, int]
+    rejects: Sequence[Reject]
+
+    @property
+    def attempted(self) -> set[tuple[str, str]]:
+        """Each quorum choice and operation that was tried."""
+        return {(each.choice, each.operation) for each in self.operations}
 
 
-def aggregate(files: RunFiles, choices: Choices) -> Aggregates:
-    """Boil a run down in plain Python.
-
-    Raises:
-        ReportError: a file cannot be read, or the replicas are never all observed at the same time.
-    """
-    rejects: Rejects = []
-    operations = list(_operations(files.operations, choices, rejects))
-    intervals = _intervals(files.replicas, choices, rejects)
-    up_sets = _up_sets(intervals, choices)
-    if not up_sets:
-        raise contract.never_observed_together(files)
-    seen_us = [(op.start_us, op.end_us) for op in operations] + [(i.start_us, i.end_us) for i in intervals]
-    span = Span(min(start_us for start_us, _ in seen_us), max(end_us for _, end_us in seen_us))
+def aggregate(found: Input, questions: Questions, lag_us: int) -> Aggregates:
+    """Boil a run down in plain Python."""
+    intervals, links = clipped(found.intervals, found.span), clipped(found.links, found.span)
+    linked = linked_front_ends(found.links)
+    members = found.run.members(linked)
+    up_sets = [
+        each for view in members for each in view_up_sets(view, intervals, links, list(found.run.votes))
+    ]
+    enough = deciding(questions.systems, {each.up for each in up_sets}, list(found.run.votes))
+    views = found.run.views(linked)
     return Aggregates(
-        span=span,
+        span=found.span,
         up_changes=len(up_sets),
-        bins=_sorted(_bins(operations, span)),
-        classes=_sorted(_classes(operations)),
-        live=_sorted(_live(operations, up_sets)),
-        latencies=_sorted(_latencies(operations)),
+        bins=_sorted(_bins(found.operations, found.span)),
+        classes=_sorted(_classes(found.operations)),
+        starts=_sorted(_starts(found.operations, up_sets, views, questions, enough, lag_us)),
+        latencies=_sorted(_latencies(found.operations)),
         replicas=_sorted(_replica_times(intervals)),
-        up_sets=_sorted(_up_set_times(up_sets)),
-        shortages=_sorted(_shortages(up_sets, choices)),
-        down_bins=_sorted(_down_bins(intervals, span)),
-        rejected=_sorted(_rejected(rejects)),
+        up_sets=_sorted(_up_set_times(up_sets, found.span)),
+        outages=_sorted(_outages(up_sets, questions, enough)),
+        seen=_sorted(_seen(found.operations, views)),
+        down_bins=_sorted(_down_bins(intervals, found.span)),
+        probed=_sorted(probed(intervals, clipped(found.seen, found.span))) if found.seen else (),
+        rows=_sorted(_rows(found)),
+        rejected=_sorted(_rejected(found.rejects)),
     )
 
 
-def _lines(path: Path) -> Iterator[str]:
-    opener: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", errors="replace") as lines:
-            for line in lines:
-                if line.strip(" \r\n"):
-                    yield line.rstrip("\r\n")
-    except (OSError, EOFError) as error:
-        raise ReportError(
-            f"{path} cannot be read to its end ({error}); write it anew or take it away"
-        ) from error
+def linked_front_ends(links: Iterable[Interval]) -> tuple[str, ...]:
+    """The front ends of which any link is spoken of."""
+    return tuple(sorted({each.front_end for each in links}))
 
 
-def _operations(paths: Sequence[Path], choices: Choices, rejects: Rejects) -> Iterator[Operation]:
-    for path in paths:
-        for line in _lines(path):
-            row = _json_object(line)
-            reason = contract.MALFORMED_JSON if row is None else _operation_reason(row, choices)
-            if row is None or reason:
-                rejects.append((path.name, reason or "", line))
-                continue
-            start_us = microseconds(row["start_s"])
-            yield Operation(
-                choice=row["choice"],
-                operation=row["operation"],
-                event_class=row.get("event_class"),
-                outcome=row["outcome"],
-                start_us=start_us,
-                end_us=start_us + microseconds(row["latency_s"]),
-                latency_s=float(row["latency_s"]),
-            )
-
-
-def _json_object(line: str) -> dict[str, Any] | None:
-    """Parse a line as Spark does: text fields take any value as its text, the others only their own type."""
-    try:
-        row = json.loads(line, parse_constant=_refuse)
-    except ValueError:
-        return None
-    if not isinstance(row, dict):
-        return None
-    for field in ("start_s", "latency_s"):
-        number = row.get(field)
-        if number is not None and (isinstance(number, bool) or not isinstance(number, int | float)):
-            return None
-    answered = row.get("answered")
-    if answered is not None and not isinstance(answered, list):
-        return None
-    for field in ("object", "adt", "operation", "event_class", "choice", "front_end", "outcome"):
-        if field in row:
-            row[field] = _text(row[field])
-    return row
-
-
-def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _operation_reason(row: dict[str, Any], choices: Choices) -> str | None:
-    """Give the first reason to keep a row aside; the order is that of `jobs`."""
-    for field in contract.OPERATION_FIELDS:
-        if row.get(field) is None:
-            return contract.MISSING_FIELD + field
-    own = [c for c in choices.classes if c.choice == row["choice"]]
-    event_class, is_ok = row.get("event_class"), row["outcome"] == "ok"
-    classes = {c.event_class for c in own if c.operation == row["operation"]}
-    tests = (
-        (row["outcome"] not in contract.OUTCOMES, contract.UNKNOWN_OUTCOME),
-        (not own, contract.UNKNOWN_CHOICE),
-        (row["adt"] not in {c.adt for c in own}, contract.OTHER_ADT),
-        (not classes, contract.UNKNOWN_OPERATION),
-        (not is_ok and event_class is not None, contract.CLASS_WITHOUT_OK),
-        (is_ok and event_class is None, contract.CLASS_MISSING),
-        (is_ok and event_class not in classes, contract.UNKNOWN_CLASS),
-        (not 0 <= row["start_s"] <= contract.TIME_S_MAX, contract.BAD_START),
-        (not 0 <= row["latency_s"] <= contract.TIME_S_MAX, contract.BAD_LATENCY),
-        (any(replica not in choices.votes for replica in row["answered"]), contract.UNKNOWN_ANSWER),
-    )
-    return next((reason for holds, reason in tests if holds), None)
-
-
-def _intervals(path: Path, choices: Choices, rejects: Rejects) -> list[Interval]:
-    parsed: list[tuple[Interval, str]] = []
-    for line in _lines(path):
-        if line.strip(" ") == contract.INTERVALS_HEADER:
-            continue
-        fields = [field.strip(" ") for field in line.strip(" ").split(",")]
-        reason = _interval_reason(fields, choices)
-        if reason:
-            rejects.append((path.name, reason, line))
-        else:
-            replica, start, end, up = fields
-            times = microseconds(float(start)), microseconds(float(end))
-            parsed.append((Interval(replica, *times, int(up)), line))
-    good = []
-    ended_us: dict[str, int] = {}
-    for interval, line in sorted(parsed):
-        if interval.start_us < ended_us.get(interval.replica, interval.start_us):
-            rejects.append((path.name, contract.OVERLAPS, line))
-        else:
-            good.append(interval)
-        ended_us[interval.replica] = max(interval.end_us, ended_us.get(interval.replica, interval.end_us))
-    return good
-
-
-def _interval_reason(fields: Sequence[str], choices: Choices) -> str | None:
-    if len(fields) != 4 or not all(re.match(contract.NUMBER_PATTERN, number) for number in fields[1:3]):
-        return contract.MALFORMED_CSV
-    start_s, end_s = float(fields[1]), float(fields[2])
-    tests = (
-        (fields[0] not in choices.votes, contract.UNKNOWN_REPLICA),
-        (not (0 <= start_s <= contract.TIME_S_MAX and 0 <= end_s <= contract.TIME_S_MAX), contract.BAD_TIME),
-        (fields[3] not in ("0", "1"), contract.BAD_UP),
-        (end_s < start_s, contract.ENDS_BEFORE_START),
-    )
-    return next((reason for holds, reason in tests if holds), None)
-
-
-def _up_sets(intervals: Sequence[Interval], choices: Choices) -> list[UpSet]:
-    """Walk through the moments of change and ask, between two of them, for each replica's state."""
-    bits = {replica: 1 << index for index, replica in enumerate(choices.votes)}
-    moments = sorted({i.start_us for i in intervals} | {i.end_us for i in intervals})
+def view_up_sets(
+    view: str, intervals: Sequence[Interval], links: Sequence[Interval], replicas: Sequence[str]
+) -> list[UpSet]:
+    """Walk through the moments of change and note who was up between two of them, where all is known."""
+    own = [each for each in links if each.front_end == view] if view else []
+    watched = {("", name) for name in replicas} | {("link", each.replica) for each in own}
+    changes: dict[int, list[tuple[tuple[str, str], int | None]]] = defaultdict(list)
+    for kind, rows in (("", intervals), ("link", own)):
+        for each in rows:
+            changes[each.end_us].insert(0, ((kind, each.replica), None))
+            changes[each.start_us].append(((kind, each.replica), each.up))
+    state: dict[tuple[str, str], int | None] = dict.fromkeys(watched)
     result = []
-    for start_us, end_us in pairwise(moments):
-        now = [i for i in intervals if i.start_us <= start_us and end_us <= i.end_us]
-        if len(now) == len(choices.votes):
-            up = [i.replica for i in now if i.up]
-            live_votes = sum(choices.votes[replica] for replica in up)
-            result.append(UpSet(start_us, end_us, sum(bits[replica] for replica in up), live_votes))
+    for start_us, end_us in pairwise(sorted(changes)):
+        state.update(changes[start_us])
+        if None not in state.values():
+            up = sum(
+                1 << bit
+                for bit, name in enumerate(replicas)
+                if state["", name] and state.get(("link", name), 1)
+            )
+            result.append(UpSet(view, start_us, end_us, up))
     return result
+
+
+def periods(
+    up_sets: Sequence[UpSet], number: int, enough: Mapping[tuple[int, int], bool]
+) -> dict[str, list[Period]]:
+    """For each view, the stretches with and without enough for the system of that number."""
+    found: dict[str, list[Period]] = {}
+    for view, own in groupby(up_sets, key=lambda each: each.view):
+        stretches: list[list[Any]] = []
+        for each in own:
+            holds = enough[number, each.up]
+            touches = bool(stretches) and stretches[-1][1] == each.start_us
+            if touches and stretches[-1][2] == holds:
+                stretches[-1][1] = each.end_us
+            else:
+                stretches.append([each.start_us, each.end_us, holds, touches])
+        ends = [after[3] for after in stretches[1:]] + [False]
+        found[view] = [
+            Period(start_us, end_us, holds, before, after)
+            for (start_us, end_us, holds, before), after in zip(stretches, ends, strict=True)
+        ]
+    return found
+
+
+def _starts(
+    operations: Iterable[Operation],
+    up_sets: Sequence[UpSet],
+    views: Mapping[str, str],
+    questions: Questions,
+    enough: Mapping[tuple[int, int], bool],
+    lag_us: int,
+) -> Iterator[tables.StartCount]:
+    sets: dict[str, list[UpSet]] = defaultdict(list)
+    for each in up_sets:
+        sets[each.view].append(each)
+    deciders = {number: periods(up_sets, number, enough) for number in set(questions.run_systems.values())}
+    counts: Counter[tuple[str, str, str, int | None, bool]] = Counter()
+    for op in operations:
+        view = views[op.front_end]
+        up_set = _at(sets[view], op.start_us)
+        own = deciders[questions.run_systems[op.choice, op.operation]].get(view, [])
+        period = _at(own, op.start_us)
+        near = period is not None and _is_near(op, period, lag_us)
+        counts[op.choice, op.operation, op.outcome, up_set.up if up_set else None, near] += 1
+    return (tables.StartCount(*key, count) for key, count in counts.items())
+
+
+def _at(stretches: Sequence[Any], time_us: int) -> Any:
+    """The stretch that holds the moment, or None."""
+    index = bisect_right(stretches, time_us, key=lambda each: each.start_us) - 1
+    return stretches[index] if index >= 0 and time_us < stretches[index].end_us else None
+
+
+def _is_near(op: Operation, period: Period, lag_us: int) -> bool:
+    """Whether the deciding state changed while the attempt ran, or at most the lag before or after."""
+    return (period.changed_before and op.start_us - period.start_us < lag_us) or (
+        period.changed_after and op.end_us + lag_us > period.end_us
+    )
 
 
 def _bins(operations: Iterable[Operation], span: Span) -> Iterator[tables.BinCount]:
@@ -239,18 +192,10 @@ def _classes(operations: Iterable[Operation]) -> Iterator[tables.ClassCount]:
     return (tables.ClassCount(*key, count) for key, count in counts.items())
 
 
-def _live(operations: Iterable[Operation], up_sets: Sequence[UpSet]) -> Iterator[tables.LiveCount]:
-    def live_at(time_us: int) -> int | None:
-        return next((u.live_votes for u in up_sets if u.start_us <= time_us < u.end_us), None)
-
-    counts = Counter((op.choice, op.operation, op.outcome == "ok", live_at(op.start_us)) for op in operations)
-    return (tables.LiveCount(*key, count) for key, count in counts.items())
-
-
 def _latencies(operations: Iterable[Operation]) -> Iterator[tables.Latency]:
-    groups: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    groups: dict[tuple[str, str, str | None, str], list[float]] = defaultdict(list)
     for op in operations:
-        groups[op.choice, op.operation, op.outcome].append(op.latency_s)
+        groups[op.choice, op.operation, op.event_class, op.outcome].append(op.latency_s)
     for key, latencies in groups.items():
         ordered = sorted(latencies)
         at = [ordered[ceil(quantile * len(ordered)) - 1] for quantile in tables.QUANTILES]
@@ -258,57 +203,90 @@ def _latencies(operations: Iterable[Operation]) -> Iterator[tables.Latency]:
 
 
 def _replica_times(intervals: Sequence[Interval]) -> Iterator[tables.ReplicaTime]:
-    for replica in {i.replica for i in intervals}:
-        own = [i for i in intervals if i.replica == replica]
+    for replica, rows in groupby(sorted(intervals), key=lambda each: each.replica):
+        own = list(rows)
         observed_us = sum(i.end_us - i.start_us for i in own)
         up_us = sum(i.end_us - i.start_us for i in own if i.up)
-        down = _periods((i.start_us, i.end_us) for i in own if not i.up)
-        yield tables.ReplicaTime(replica, observed_us, up_us, len(down), max(down, default=0))
+        down = _lengths((i.start_us, i.end_us) for i in own if not i.up)
+        failures = sum(a.end_us == b.start_us and a.up > b.up for a, b in pairwise(own))
+        yield tables.ReplicaTime(replica, observed_us, up_us, len(down), max(down, default=0), failures)
 
 
-def _up_set_times(up_sets: Iterable[UpSet]) -> Iterator[tables.UpSetTime]:
-    times: Counter[int] = Counter()
-    for up_set in up_sets:
-        times[up_set.up] += up_set.end_us - up_set.start_us
-    return (tables.UpSetTime(up, time_us) for up, time_us in times.items())
+def _up_set_times(up_sets: Iterable[UpSet], span: Span) -> Iterator[tables.UpSetTime]:
+    times: Counter[tuple[str, int, int]] = Counter()
+    for each in up_sets:
+        for index, time_us in _by_bin(each.start_us, each.end_us, span):
+            times[each.view, index, each.up] += time_us
+    return (tables.UpSetTime(*key, time_us) for key, time_us in times.items())
 
 
-def _shortages(up_sets: Sequence[UpSet], choices: Choices) -> Iterator[tables.Shortage]:
-    for needed in {c.needed for c in choices.classes}:
-        short = _periods((u.start_us, u.end_us) for u in up_sets if u.live_votes < needed)
-        if short:
-            yield tables.Shortage(needed, len(short), max(short))
+def _by_bin(start_us: int, end_us: int, span: Span) -> Iterator[tuple[int, int]]:
+    """Each bin that the interval touches, and how long."""
+    first = (start_us - span.start_us) // span.bin_us
+    last = (end_us - 1 - span.start_us) // span.bin_us
+    for index in range(first, last + 1):
+        bin_start_us = span.start_us + index * span.bin_us
+        yield index, min(end_us, bin_start_us + span.bin_us) - max(start_us, bin_start_us)
 
 
-def _periods(intervals: Iterable[tuple[int, int]]) -> list[int]:
-    """Give the lengths of the periods that touching intervals form together; intervals without length are none."""
-    periods: list[tuple[int, int]] = []
-    for start_us, end_us in sorted(i for i in intervals if i[1] > i[0]):
-        if periods and periods[-1][1] == start_us:
-            periods[-1] = (periods[-1][0], end_us)
+def _outages(
+    up_sets: Sequence[UpSet], questions: Questions, enough: Mapping[tuple[int, int], bool]
+) -> Iterator[tables.Outage]:
+    for number in range(len(questions.systems)):
+        for view, stretches in periods(up_sets, number, enough).items():
+            lengths = [each.end_us - each.start_us for each in stretches if not each.enough]
+            if lengths:
+                yield tables.Outage(number, view, len(lengths), sum(lengths), max(lengths))
+
+
+def _seen(operations: Iterable[Operation], views: Mapping[str, str]) -> Iterator[tables.SeenOutage]:
+    groups: dict[tuple[str, str, str], list[Operation]] = defaultdict(list)
+    for op in operations:
+        groups[op.choice, op.operation, views[op.front_end]].append(op)
+    for key, own in groups.items():
+        lengths = []
+        since_us = None
+        for op in sorted(own, key=lambda each: (each.start_us, each.outcome == "ok")):
+            if op.outcome != "ok":
+                since_us = op.start_us if since_us is None else since_us
+            elif since_us is not None:
+                lengths.append(op.start_us - since_us)
+                since_us = None
+        if since_us is not None:
+            lengths.append(max(op.end_us for op in own if op.outcome != "ok") - since_us)
+        if lengths:
+            yield tables.SeenOutage(*key, len(lengths), sum(lengths), max(lengths))
+
+
+def _lengths(intervals: Iterable[tuple[int, int]]) -> list[int]:
+    """Give the lengths of the periods that touching intervals form together."""
+    stretches: list[tuple[int, int]] = []
+    for start_us, end_us in sorted(intervals):
+        if stretches and stretches[-1][1] == start_us:
+            stretches[-1] = (stretches[-1][0], end_us)
         else:
-            periods.append((start_us, end_us))
-    return [end_us - start_us for start_us, end_us in periods]
+            stretches.append((start_us, end_us))
+    return [end_us - start_us for start_us, end_us in stretches]
 
 
 def _down_bins(intervals: Iterable[Interval], span: Span) -> Iterator[tables.DownBin]:
     down_us: Counter[tuple[str, int]] = Counter()
-    for interval in intervals:
-        if interval.up or interval.end_us == interval.start_us:
-            continue
-        first = (interval.start_us - span.start_us) // span.bin_us
-        last = (interval.end_us - 1 - span.start_us) // span.bin_us
-        for index in range(first, last + 1):
-            bin_start_us = span.start_us + index * span.bin_us
-            end_us = min(interval.end_us, bin_start_us + span.bin_us)
-            down_us[interval.replica, index] += end_us - max(interval.start_us, bin_start_us)
+    for each in intervals:
+        if not each.up:
+            for index, time_us in _by_bin(each.start_us, each.end_us, span):
+                down_us[each.replica, index] += time_us
     return (tables.DownBin(*key, time_us) for key, time_us in down_us.items())
 
 
-def _rejected(rejects: Rejects) -> Iterator[tables.Rejected]:
+def _rows(found: Input) -> Iterator[tables.RowCount]:
+    aside = Counter(each.kind for each in found.rejects)
+    return (tables.RowCount(kind, read, read - aside[kind]) for kind, read in found.read.items())
+
+
+def _rejected(rejects: Iterable[Reject]) -> Iterator[tables.Rejected]:
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for source, reason, line in rejects:
-        groups[source, reason].append(line)
+    for each in rejects:
+        groups[each.source, each.reason].append(each.line)
     for key, lines in groups.items():
         yield tables.Rejected(*key, len(lines), min(lines)[: tables.EXAMPLE_CHARS])
 

@@ -1,95 +1,280 @@
-"""Makes a report of a measured run: the page, the figures and the tables."""
+"""Makes a report: finds out what the input is, chooses an engine, and writes the page, the figures and the tables."""
 
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
-from quorate.spark_reports import derive, page, reference
-from quorate.spark_reports.aggregates import Aggregates
-from quorate.spark_reports.contract import Choices, RunFiles, find_run_files, read_choices
-from quorate.spark_reports.errors import ReportError
-from quorate.spark_reports.figures import KEYS, Figures
+from quorate.adts.catalogue import known_types
+from quorate.spark_reports import (
+    derive,
+    figure_tables,
+    loading,
+    page,
+    probe_rows,
+    questions,
+    reference,
+    sources,
+)
+from quorate.spark_reports.aggregates import Aggregates, microseconds
+from quorate.spark_reports.contract import LAG_S
+from quorate.spark_reports.derive import Origin
+from quorate.spark_reports.errors import ReportError, SparkMissing
+from quorate.spark_reports.figures import Figures
+from quorate.spark_reports.foreign import LABEL
+from quorate.spark_reports.keys import KEYS
+from quorate.spark_reports.questions import Questions
+from quorate.spark_reports.reference import Input
+from quorate.spark_reports.rows import Reject
+from quorate.spark_reports.run_document import Run, read_run
 from quorate.spark_reports.session import local_session
+from quorate.spark_reports.sources import Source, find_source
+
+Engine = Literal["auto", "spark", "python"]
+
+PYTHON_BYTES_MAX: Final = 256 << 20
+"""Input of more bytes on disk is not read into memory where Spark is missing."""
+
+LAG_S_MAX: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class ReportPaths:
-    """Where the parts of a report are; `parquet` is None if it was made without Spark."""
+class Options:
+    """How to make a report.
+
+    Attributes:
+        engine: `spark`; `python`, which needs no Java and reads everything into memory; or `auto`: Spark for runs and
+            probes where it can be had, Python for other people's traces.
+        master: where Spark runs: `local[*]` is this process with all cores. A running session is used as it is.
+        adt: the data type to answer for where no operations were recorded.
+        votes: votes by replica, for data without `run.json`; those not named are left out; empty: one vote each.
+        mix: how often each operation is asked for, relative to the others; empty: as tried, or each alike.
+        label: the label of Prometheus that tells replicas apart.
+        step_s: seconds between two samples; None for what the run says, or the data shows.
+        lag_s: how near to a change an attempt counts as met by it, in seconds.
+    """
+
+    engine: Engine = "auto"
+    master: str = "local[*]"
+    adt: str | None = None
+    votes: Mapping[str, int] = field(default_factory=dict)
+    mix: Mapping[str, float] = field(default_factory=dict)
+    label: str = LABEL
+    step_s: float | None = None
+    lag_s: float = LAG_S
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was made. `tables` and `parquet` are None without pyarrow; `notes` are sentences for whoever asked."""
 
     html: Path
-    figures: Path
+    json: Path
+    tables: Path | None
     parquet: Path | None
+    figures: Figures
+    notes: tuple[str, ...]
 
 
-def make_report(
-    input_dir: Path,
-    output_dir: Path,
-    *,
-    master: str = "local[2]",
-    engine: Literal["spark", "python"] = "spark",
-) -> ReportPaths:
-    """Make the report of a measured run.
+def make_report(input_path: Path, output_dir: Path, options: Options | None = None) -> Report:
+    """Make the report of what lies at `input_path`.
 
-    Writes `report.html` (self-contained), `figures.json` (each key is explained in it under `keys`) and the folder
-    `parquet` with the tables `operations`, `intervals`, `up_sets` and `rejected`. What is there already is replaced.
-
-    Args:
-        input_dir: a run as `quorate.spark_reports.contract` describes it.
-        output_dir: made if missing.
-        master: where Spark runs: `local[2]` is this process with two cores. A running session is used as it is.
-        engine: `spark`, or `python` for small runs where there is no Java; both give the same figures.
+    Writes `report.html` (self-contained), `figures.json` (each key is explained in it under `keys`), the folder `tables`
+    with the same figures as Parquet, and the folder `parquet` with the rows kept aside; on Spark also with the tables
+    `operations`, `intervals` and `up_sets`. What is there already is replaced.
 
     Raises:
-        ReportError: a file of the run is missing or unusable, or the output cannot be written.
-        JavaMissing: `engine` is `spark` and there is no Java runtime of version 17 or later.
+        ReportError: a file is missing or unusable, an option does not fit the input, or the output cannot be written.
+        SparkMissing: Spark was asked for, or is needed for so much input, and it or its Java is not there.
     """
-    run = find_run_files(input_dir)
-    choices = read_choices(run.choices)
-    try:
-        output_dir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+    return _Maker(find_source(input_path), output_dir, options or Options()).make()
+
+
+class _Maker:
+    """The steps to one report."""
+
+    def __init__(self, source: Source, output_dir: Path, options: Options) -> None:
+        self.source = source
+        self.output_dir = output_dir
+        self.options = options
+        self.parquet = output_dir / "parquet"
+        self.notes: list[str] = []
+        _check(options)
+
+    def make(self) -> Report:
+        try:
+            self.output_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ReportError(
+                f"{self.output_dir} cannot be made ({error}); give a folder that can be written"
+            ) from error
+        if self._wants_spark():
+            try:
+                return self._with_spark()
+            except SparkMissing as error:
+                if self.options.engine == "spark":
+                    raise
+                self._check_fits(error)
+                self.notes.append(f"{error}. The report is made in plain Python instead.")
+        return self._in_python()
+
+    def _wants_spark(self) -> bool:
+        if self.options.engine == "auto":
+            return self.source.kind in (sources.RUN, sources.PROBES)
+        return self.options.engine == "spark"
+
+    def _check_fits(self, missing: SparkMissing) -> None:
+        size = self.source.size_bytes()
+        if size > PYTHON_BYTES_MAX:
+            raise SparkMissing(
+                f"{missing}; {self.source.place} has {size >> 20} MiB, too much for plain Python "
+                f"(at most {PYTHON_BYTES_MAX >> 20} MiB, unless asked for with --engine python)"
+            )
+
+    def _in_python(self) -> Report:
+        found = self._loaded()
+        asked = self._ask(found.run, found.attempted)
+        counted = reference.aggregate(found, asked, microseconds(self.options.lag_s))
+        self._check_known(counted)
+        linked = reference.linked_front_ends(found.links)
+        figures = self._derive(counted, found.run, asked, linked, "python")
+        return self._write(figures, versions(), found.rejects)
+
+    def _loaded(self) -> Input:
+        options, source = self.options, self.source
+        step_us = None if options.step_s is None else microseconds(options.step_s)
+        if source.kind in (sources.TRACE, sources.PROMETHEUS):
+            found = loading.read_foreign(source, options.label, options.step_s)
+            return loading.load_foreign(found, options.votes, source)
+        if source.document is None:
+            run = loading.run_of_probes(Run({}), probe_rows.names_in(source), options.votes)
+            return loading.load(source, run, step_us)
+        run = self._run(source.document)
+        if step_us is None and run.prober_step_s is not None:
+            step_us = microseconds(run.prober_step_s)
+        return loading.load(source, run, step_us)
+
+    def _run(self, document: Path) -> Run:
+        run = read_run(document)
+        if self.options.votes and dict(self.options.votes) != dict(run.votes):
+            raise ReportError(f"--votes contradicts {document}, which has the votes; leave it out")
+        return run
+
+    def _with_spark(self) -> Report:
+        with local_session(self.options.master) as spark:
+            from quorate.spark_reports import engine  # noqa: PLC0415 - the room works without Spark installed
+
+            store = engine.Store(spark, self.source, self.parquet)
+            if self.source.kind in (sources.TRACE, sources.PROMETHEUS):
+                found = self._loaded()
+                store.take(found)
+            else:
+                run = self._run(self.source.document) if self.source.document else None
+                store.read(run, self.options.votes, self.options.step_s)
+            asked = self._ask(store.run, store.attempted())
+            counted = store.aggregate(asked, microseconds(self.options.lag_s))
+            figures = self._derive(counted, store.run, asked, store.linked, "spark")
+            return self._write(figures, versions() | engine.versions(spark), None)
+
+    def _check_known(self, counted: Aggregates) -> None:
+        if not counted.up_sets:
+            raise loading.never_observed_together(self.source)
+
+    def _ask(self, run: Run, attempted: set[tuple[str, str]]) -> Questions:
+        """Decide what to answer for: the choices of the run, or of the type that was named."""
+        adts: dict[str, tuple[str, ...]] = {}
+        if self.options.adt is not None:
+            operations = known_types()[self.options.adt].kinds
+            adts[self.options.adt] = tuple(name for name in operations if name in self.options.mix) or tuple(
+                operations
+            )
+        elif not run.choices:
+            raise ReportError(
+                f"{self.source.place} does not say what kind of object the replicas keep; name one with --type: "
+                f"{', '.join(known_types())}"
+            )
+        asked = questions.ask(run.choices, adts, run.votes, attempted, self.options.mix)
+        if self.options.mix and not any(set(self.options.mix) <= set(used) for used in asked.used.values()):
+            known = "; ".join(f"{adt}: {', '.join(used)}" for adt, used in asked.used.items())
+            raise ReportError(
+                f"--mix names {', '.join(self.options.mix)}, which no type here has together ({known})"
+            )
+        return asked
+
+    def _derive(
+        self, counted: Aggregates, run: Run, asked: Questions, linked: tuple[str, ...], engine: str
+    ) -> Figures:
+        return derive.derive(
+            counted,
+            run,
+            asked,
+            Origin(
+                kind=self.source.kind,
+                files=tuple(path.name for path in self.source.files),
+                engine=engine,
+                linked=linked,
+                lag_us=microseconds(self.options.lag_s),
+                mix=self.options.mix,
+            ),
+        )
+
+    def _write(self, figures: Figures, made_by: Mapping[str, str], rejects: list[Reject] | None) -> Report:
+        """Write everything; `rejects` are the rows kept aside that no one has written yet."""
+        report = Report(
+            html=self.output_dir / "report.html",
+            json=self.output_dir / "figures.json",
+            tables=None,
+            parquet=self.parquet if rejects is None else None,
+            figures=figures,
+            notes=(),
+        )
+        if figure_tables.can_write():
+            figure_tables.write_tables(figures, self.output_dir / "tables")
+            report = replace(report, tables=self.output_dir / "tables")
+            if rejects:
+                figure_tables.write_rejected(rejects, self.parquet)
+                report = replace(report, parquet=self.parquet)
+        else:
+            self.notes.append(
+                "No Parquet tables: they need pyarrow; run: pip install 'quorate[reports]'. figures.json has them all."
+            )
+        try:
+            html = page.render(figures, made_by, parquet=report.parquet is not None)
+            report.html.write_text(html, encoding="utf-8")
+            report.json.write_text(figures_json(figures, made_by), encoding="utf-8")
+        except OSError as error:
+            raise ReportError(
+                f"{self.output_dir} cannot be written ({error}); give another folder"
+            ) from error
+        return replace(report, notes=tuple(self.notes))
+
+
+def _check(options: Options) -> None:
+    if options.adt is not None and options.adt not in known_types():
+        raise ReportError(f"there is no data type {options.adt!r}; use {', '.join(known_types())}")
+    if not 0 <= options.lag_s <= LAG_S_MAX:
+        raise ReportError(f"a lag of {options.lag_s} s is none; give 0 to {LAG_S_MAX:g} s")
+    if options.step_s is not None and not 0 < options.step_s <= LAG_S_MAX:
         raise ReportError(
-            f"{output_dir} cannot be made ({error}); give a folder that can be written"
-        ) from error
-    if engine == "python":
-        return _write(reference.aggregate(run, choices), choices, _versions(), output_dir, None)
-    return _with_spark(run, choices, output_dir, master)
+            f"a step of {options.step_s} s is none; give more than 0 and at most {LAG_S_MAX:g} s"
+        )
+    if options.mix and not (
+        all(share >= 0 for share in options.mix.values()) and sum(options.mix.values()) > 0
+    ):
+        raise ReportError("the mix needs shares of 0 or more, one of them above 0")
 
 
-def _with_spark(run: RunFiles, choices: Choices, output_dir: Path, master: str) -> ReportPaths:
-    with local_session(master) as spark:
-        from quorate.spark_reports import engine  # noqa: PLC0415 - the room works without Spark installed
-
-        parquet = output_dir / "parquet"
-        found = engine.aggregate(spark, run, choices, parquet)
-        versions = _versions() | engine.versions(spark)
-    return _write(found, choices, versions, output_dir, parquet)
-
-
-def _write(
-    found: Aggregates, choices: Choices, versions: Mapping[str, str], output_dir: Path, parquet: Path | None
-) -> ReportPaths:
-    figures = derive.derive(found, choices)
-    paths = ReportPaths(output_dir / "report.html", output_dir / "figures.json", parquet)
-    try:
-        paths.html.write_text(page.render(figures, versions, parquet=parquet is not None), encoding="utf-8")
-        paths.figures.write_text(figures_json(figures, versions), encoding="utf-8")
-    except OSError as error:
-        raise ReportError(f"{output_dir} cannot be written ({error}); give another folder") from error
-    return paths
-
-
-def figures_json(figures: Figures, versions: Mapping[str, str]) -> str:
+def figures_json(figures: Figures, made_by: Mapping[str, str]) -> str:
     """Give the text of `figures.json`."""
-    document = figures.as_dict() | {"versions": dict(versions), "keys": dict(KEYS)}
+    document = figures.as_dict() | {"versions": dict(made_by), "keys": dict(KEYS)}
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """What makes the report, without Spark."""
     try:
         quorate = version("quorate")
     except PackageNotFoundError:

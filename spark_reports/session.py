@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from quorate.spark_reports.errors import JavaMissing, ReportError
+from quorate.spark_reports.errors import JavaMissing, SparkMissing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,10 +77,10 @@ def local_session(master: str = "local[2]") -> "Iterator[SparkSession]":
 
     Raises:
         JavaMissing: no Java runtime of version 17 or later was found.
-        ReportError: pyspark is not installed.
+        SparkMissing: pyspark is not installed.
     """
     if find_spec("pyspark") is None:
-        raise ReportError("Spark is not installed in this Python; run: pip install 'quorate[reports]'")
+        raise SparkMissing("Spark is not installed in this Python; run: pip install 'quorate[reports]'")
     from pyspark.sql import SparkSession  # noqa: PLC0415 - importing the room must not need Spark
 
     running = SparkSession.getActiveSession()

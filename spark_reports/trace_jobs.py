@@ -1,9 +1,10 @@
-"""The Spark side of a report: from the up and down intervals of each replica to joint up-sets and outages.
+"""The Spark side of a report: from the up and down intervals of replicas and links to joint up-sets and outages.
 
 Nothing is sampled at a fixed step: the unit is the interval between two changes, so the cost grows with the number of
 changes and not with the length of the run.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
@@ -13,57 +14,72 @@ from pyspark.sql import types as T  # noqa: N812
 from quorate.spark_reports import contract
 from quorate.spark_reports.aggregates import Span
 from quorate.spark_reports.jobs import bin_of, microseconds
+from quorate.spark_reports.rows import Interval
+from quorate.spark_reports.run_document import Run
 
-REPLICA_SCHEMA: Final = T.StructType(
+INTERVAL_SCHEMA: Final = T.StructType(
     [
+        T.StructField("front_end", T.StringType(), nullable=False),
         T.StructField("replica", T.StringType(), nullable=False),
-        T.StructField("bit", T.LongType(), nullable=False),
-        T.StructField("votes", T.LongType(), nullable=False),
+        T.StructField("start_us", T.LongType(), nullable=False),
+        T.StructField("end_us", T.LongType(), nullable=False),
+        T.StructField("up", T.IntegerType(), nullable=False),
+    ]
+)
+"""One good interval of a replica (`front_end` empty), or of the way from a front end to it."""
+
+DECIDING_SCHEMA: Final = T.StructType(
+    [
+        T.StructField("system", T.IntegerType(), nullable=False),
+        T.StructField("up", T.LongType(), nullable=False),
+        T.StructField("enough", T.BooleanType(), nullable=False),
     ]
 )
 
 
-def replica_table(spark: SparkSession, choices: contract.Choices) -> DataFrame:
-    """Give one row per replica: its votes and its bit in an up-set."""
-    rows = [(replica, 1 << index, votes) for index, (replica, votes) in enumerate(choices.votes.items())]
-    return spark.createDataFrame(rows, REPLICA_SCHEMA)
+def interval_table(spark: SparkSession, intervals: Sequence[Interval]) -> DataFrame:
+    """Give intervals that were read elsewhere the form of `INTERVAL_SCHEMA`."""
+    rows = [(each.front_end, each.replica, each.start_us, each.end_us, each.up) for each in intervals]
+    return spark.createDataFrame(rows, INTERVAL_SCHEMA)
 
 
-def needed_table(spark: SparkSession, choices: contract.Choices) -> DataFrame:
-    """Give the distinct numbers of votes that some event class needs, as column `needed`."""
-    return spark.createDataFrame(
-        [(needed,) for needed in sorted({c.needed for c in choices.classes})], "needed long"
-    )
+def deciding_table(spark: SparkSession, decided: Mapping[tuple[int, int], bool]) -> DataFrame:
+    """Give one row for each quorum system and up-set: whether it is enough (`DECIDING_SCHEMA`)."""
+    rows = [(system, up, enough) for (system, up), enough in decided.items()]
+    return spark.createDataFrame(rows, DECIDING_SCHEMA)
 
 
-def parse_intervals(lines: DataFrame, replicas: DataFrame) -> DataFrame:
-    """Parse and test lines of `replicas.csv`; the header is no row.
+def parse_intervals(lines: DataFrame, columns: Sequence[str], run: Run) -> DataFrame:
+    """Parse and test lines of `replicas.csv` or `links.csv`; the header is no row.
 
     Returns:
-        `source`, `line`, `reason` (null for a good row), `replica`, `bit`, `votes`, `up` (0 or 1), `start_us`,
-        `end_us`. An interval that overlaps an earlier one of its replica is kept aside, the earlier one stays.
+        `source`, `line`, `reason` (null for a good row) and `INTERVAL_SCHEMA`. An interval that overlaps an earlier one of
+        its replica or link is kept aside, the earlier one stays.
     """
     part = F.split(F.trim("line"), ",", -1)
-    named = ("replica", "start_text", "end_text", "up_text")
-    fields = lines.where(F.trim("line") != contract.INTERVALS_HEADER).select(
+    count = len(columns)
+    named = {"replica": count - 4, "start_text": count - 3, "end_text": count - 2, "up_text": count - 1}
+    has_front_end = count == len(contract.LINK_COLUMNS)
+    front_end = F.trim(F.get(part, F.lit(0))) if has_front_end else F.lit("")
+    fields = lines.where(F.trim("line") != ",".join(columns)).select(
         "source",
         "line",
         F.size(part).alias("parts"),
-        *[F.trim(F.get(part, F.lit(i))).alias(n) for i, n in enumerate(named)],
+        front_end.alias("front_end"),
+        *[F.trim(F.get(part, F.lit(index))).alias(name) for name, index in named.items()],
     )
     numbers = fields.select("*", _number("start_text").alias("start_s"), _number("end_text").alias("end_s"))
-    known = numbers.join(F.broadcast(replicas), "replica", "left").withColumn("reason", _interval_reason())
+    tested = numbers.withColumn("reason", _interval_reason(count, run))
     good = F.col("reason").isNull()
-    timed = known.select(
+    timed = tested.select(
         "source",
         "line",
         "reason",
+        "front_end",
         "replica",
-        "bit",
-        "votes",
-        F.when(good, F.col("up_text").cast("int")).alias("up"),
         F.when(good, microseconds(F.col("start_s"))).alias("start_us"),
         F.when(good, microseconds(F.col("end_s"))).alias("end_us"),
+        F.when(good, F.col("up_text").cast("int")).alias("up"),
     )
     return _mark_overlaps(timed)
 
@@ -72,116 +88,199 @@ def _number(column: str) -> Column:
     return F.when(F.col(column).rlike(contract.NUMBER_PATTERN), F.col(column).cast("double"))
 
 
-def _interval_reason() -> Column:
+def _interval_reason(columns: int, run: Run) -> Column:
     plausible = F.col("start_s").between(0.0, contract.TIME_S_MAX) & F.col("end_s").between(
         0.0, contract.TIME_S_MAX
     )
-    malformed = (F.col("parts") != 4) | F.col("start_s").isNull() | F.col("end_s").isNull()
+    malformed = (F.col("parts") != columns) | F.col("start_s").isNull() | F.col("end_s").isNull()
     tests = [
         (malformed, contract.MALFORMED_CSV),
-        (F.col("bit").isNull(), contract.UNKNOWN_REPLICA),
+        (~F.col("replica").isin(*run.votes), contract.UNKNOWN_REPLICA),
         (~plausible, contract.BAD_TIME),
         (~F.col("up_text").isin("0", "1"), contract.BAD_UP),
         (F.col("end_s") < F.col("start_s"), contract.ENDS_BEFORE_START),
     ]
+    if columns == len(contract.LINK_COLUMNS):
+        tests.insert(1, (~F.col("front_end").isin(*run.front_ends), contract.UNKNOWN_FRONT_END))
     return F.coalesce(*[F.when(holds, F.lit(reason)) for holds, reason in tests])
 
 
 def _mark_overlaps(timed: DataFrame) -> DataFrame:
-    """Reject an interval that starts before some earlier good one of its replica has ended."""
-    earlier = Window.partitionBy("replica", F.col("reason").isNull()).orderBy("start_us", "end_us", "up")
+    """Reject an interval that starts before some earlier good one of its replica or link has ended."""
+    whose = ("front_end", "replica", F.col("reason").isNull())
+    earlier = Window.partitionBy(*whose).orderBy("start_us", "end_us", "up")
     ended_us = F.max("end_us").over(earlier.rowsBetween(Window.unboundedPreceding, -1))
     overlap = F.when(F.col("reason").isNull() & (F.col("start_us") < ended_us), F.lit(contract.OVERLAPS))
     return timed.withColumn("reason", F.coalesce("reason", overlap))
 
 
-def joint_up_sets(intervals: DataFrame, replica_count: int) -> DataFrame:
-    """Turn the intervals of the replicas into joint up-sets as intervals.
+def clipped(intervals: DataFrame, span: Span) -> DataFrame:
+    """The parts of the intervals that lie within the window; what has no length there is left out."""
+    cut = intervals.withColumns(
+        {
+            "start_us": F.greatest("start_us", F.lit(span.start_us)),
+            "end_us": F.least("end_us", F.lit(span.end_us)),
+        }
+    )
+    return cut.where(F.col("start_us") < F.col("end_us"))
 
-    Each interval adds its replica's bit and votes at its start and takes them away at its end; running sums over the
-    sorted moments give who is up between two of them. Example: r1 (bit 1) up 0-10, r2 (bit 2) up 0-4, down 4-10: at 0
-    the sums become bits 3, at 4 bits 1; result 0-4 with up 3 and 4-10 with up 1.
 
-    The running sum needs all moments in one partition. That is the number of changes, not of operations.
+def links_spoken_of(links: DataFrame) -> DataFrame:
+    """Give each pair of `front_end` and `replica` of which there is any interval."""
+    return links.select("front_end", "replica").distinct()
+
+
+def joint_up_sets(
+    intervals: DataFrame, links: DataFrame, replicas: Sequence[str], views: Mapping[str, Sequence[str]]
+) -> DataFrame:
+    """Turn the intervals of the replicas, and of the links to them, into joint up-sets as intervals, one row each.
+
+    Each interval adds its replica's bit at its start and takes it away at its end; running sums over the sorted moments
+    give who is up between two of them. Example: r1 (bit 1) up 0-10, r2 (bit 2) up 0-4, down 4-10: at 0 the sum becomes 3,
+    at 4 it is 1; result 0-4 with up 3 and 4-10 with up 1. Links have sums of their own; both bits must be set.
+
+    The running sum needs all moments of a view in one partition: the number of changes, not of operations or samples.
+
+    Args:
+        intervals: of the replicas, within the window.
+        links: of the ways to them.
+        replicas: their names; the i-th has bit i.
+        views: for each view the replicas whose link is spoken of; the others' links were up.
 
     Returns:
-        `start_us`, `end_us`, `up` (sum of bits), `live_votes`; moments at which some replica's state is unknown are
+        `view`, `start_us`, `end_us`, `up` (sum of bits); moments at which the state of some replica or link is unknown are
         left out.
     """
-    is_up = F.col("up").cast("long")
+    bit = F.lit(0).cast("long")
+    for index, name in enumerate(replicas):
+        bit = F.when(F.col("replica") == name, F.lit(1 << index).cast("long")).otherwise(bit)
+    every_view = F.explode(F.array(*[F.lit(view) for view in views]))
+    viewed = intervals.select(every_view.alias("view"), "*", bit.alias("bit"), F.lit(0).alias("is_link"))
+    linked = links.where(F.col("front_end").isin(*views)).select(
+        F.col("front_end").alias("view"), "*", bit.alias("bit"), F.lit(1).alias("is_link")
+    )
+    moments = _moments(viewed.unionByName(linked))
+    in_time = Window.partitionBy("view").orderBy("time_us")
+    so_far = in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    names = ("known", "bits", "links_known", "link_bits")
+    running = moments.select(
+        "view",
+        F.col("time_us").alias("start_us"),
+        F.lead("time_us").over(in_time).alias("end_us"),
+        *[F.sum(name).over(so_far).alias(name) for name in names],
+    )
+    wanted, free = F.lit(0), F.lit(0).cast("long")
+    for view, own in views.items():
+        mask = sum(1 << index for index, name in enumerate(replicas) if name not in own)
+        wanted = F.when(F.col("view") == view, F.lit(len(own))).otherwise(wanted)
+        free = F.when(F.col("view") == view, F.lit(mask).cast("long")).otherwise(free)
+    complete = (F.col("known") == len(replicas)) & (F.col("links_known") == wanted)
+    up = F.col("bits").bitwiseAND(F.col("link_bits").bitwiseOR(free))
+    whole = running.where(F.col("end_us").isNotNull() & complete)
+    return whole.select("view", "start_us", "end_us", up.alias("up"))
+
+
+def _moments(intervals: DataFrame) -> DataFrame:
+    """Give, for each moment of each view, what changes in the four running sums."""
     edges = [
         intervals.select(
-            F.col(f"{edge}_us").alias("time_us"),
-            F.lit(sign).alias("known"),
-            (sign * is_up * F.col("bit")).alias("bits"),
-            (sign * is_up * F.col("votes")).alias("votes"),
+            "view", F.col(f"{edge}_us").alias("time_us"), F.lit(sign).alias("sign"), "up", "bit", "is_link"
         )
         for edge, sign in (("start", 1), ("end", -1))
     ]
-    sums = [F.sum(name).alias(name) for name in ("known", "bits", "votes")]
-    moments = edges[0].unionAll(edges[1]).groupBy("time_us").agg(*sums)
-    in_time = Window.partitionBy().orderBy("time_us")
-    so_far = in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    running = moments.select(
-        F.col("time_us").alias("start_us"),
-        F.lead("time_us").over(in_time).alias("end_us"),
-        F.sum("known").over(so_far).alias("known"),
-        F.sum("bits").over(so_far).alias("up"),
-        F.sum("votes").over(so_far).alias("live_votes"),
+    changed = F.col("sign") * F.col("up") * F.col("bit")
+    is_link = F.col("is_link") == 1
+    return (
+        edges[0]
+        .unionAll(edges[1])
+        .groupBy("view", "time_us")
+        .agg(
+            F.sum(F.when(~is_link, F.col("sign")).otherwise(0)).alias("known"),
+            F.sum(F.when(~is_link, changed).otherwise(0)).alias("bits"),
+            F.sum(F.when(is_link, F.col("sign")).otherwise(0)).alias("links_known"),
+            F.sum(F.when(is_link, changed).otherwise(0)).alias("link_bits"),
+        )
     )
-    complete = running.where(F.col("end_us").isNotNull() & (F.col("known") == replica_count))
-    return complete.select("start_us", "end_us", "up", "live_votes")
 
 
-def up_set_times(up_sets: DataFrame) -> DataFrame:
-    """Sum the time of each distinct up-set, in microseconds."""
-    return up_sets.groupBy("up").agg(F.sum(F.col("end_us") - F.col("start_us")).alias("time_us"))
+def up_set_times(up_sets: DataFrame, span: Span) -> DataFrame:
+    """Sum the time of each distinct up-set within each bin of each view, in microseconds."""
+    pieces = by_bin(up_sets, span)
+    return pieces.groupBy("view", "bin", "up").agg(F.sum("piece_us").alias("time_us"))
+
+
+def by_bin(intervals: DataFrame, span: Span) -> DataFrame:
+    """Cut intervals at the bins of the timeline: a row for each `bin` that one touches, and how long, `piece_us`."""
+    first = bin_of(F.col("start_us"), span.start_us, span.bin_us)
+    last = bin_of(F.col("end_us") - 1, span.start_us, span.bin_us)
+    pieces = intervals.withColumn("bin", F.explode(F.sequence(first, last)))
+    bin_start_us = F.lit(span.start_us) + F.col("bin") * F.lit(span.bin_us)
+    overlap_us = F.least("end_us", bin_start_us + F.lit(span.bin_us)) - F.greatest("start_us", bin_start_us)
+    return pieces.withColumn("piece_us", overlap_us)
 
 
 def replica_times(intervals: DataFrame) -> DataFrame:
-    """Give observed time, up time, number of outages and longest outage of each replica."""
+    """Give observed time, up time, outages, the longest of them and failures of each replica."""
     length_us = F.col("end_us") - F.col("start_us")
-    times = intervals.groupBy("replica").agg(
+    in_time = Window.partitionBy("replica").orderBy("start_us")
+    touches = F.lag("end_us").over(in_time) == F.col("start_us")
+    falls = touches & (F.lag("up").over(in_time) > F.col("up"))
+    times = intervals.withColumn("falls", falls).groupBy("replica").agg(
         F.sum(length_us).alias("observed_us"),
         F.sum(F.when(F.col("up") == 1, length_us).otherwise(0)).alias("up_us"),
+        F.count_if("falls").alias("failures"),
     )
-    lasting = intervals.where(F.col("end_us") > F.col("start_us"))
-    down = _periods(lasting.withColumn("holds", F.col("up") == 0), "replica")
-    outages = down.withColumnsRenamed({"periods": "outages", "longest_us": "longest_outage_us"})
+    down = stretches(intervals.withColumn("holds", F.col("up") == 0), ["replica"]).where("holds")
+    outages = down.groupBy("replica").agg(
+        F.count("*").alias("outages"),
+        F.max(length_us).alias("longest_outage_us"),
+    )
     return times.join(outages, "replica", "left").fillna(0, ["outages", "longest_outage_us"])
 
 
-def shortages(up_sets: DataFrame, needed: DataFrame) -> DataFrame:
-    """Give number and longest of the periods with fewer than `needed` live votes, for each `needed`."""
-    levels = up_sets.crossJoin(F.broadcast(needed))
-    return _periods(levels.withColumn("holds", F.col("live_votes") < F.col("needed")), "needed")
+def stretches(intervals: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Join neighbouring intervals that touch and agree in `holds`.
 
+    A stretch starts where the interval before does not touch this one or disagrees; counting the starts so far gives each
+    stretch a number to group by.
 
-def _periods(intervals: DataFrame, key: str) -> DataFrame:
-    """Join neighbouring intervals for which `holds` is true; give `periods` and `longest_us` for each key.
-
-    A period starts where the interval just before, touching this one, did not hold; counting the starts so far gives
-    each period a number to group by.
+    Returns:
+        The keys, `holds`, `start_us`, `end_us`; `changed_before` and `changed_after`, whether it touches a neighbour.
     """
-    in_time = Window.partitionBy(key).orderBy("start_us")
-    holds = F.col("holds")
-    continues = F.lag("holds").over(in_time) & (F.lag("end_us").over(in_time) == F.col("start_us"))
-    starts = holds & ~F.coalesce(continues, F.lit(False))
-    marked = intervals.withColumn("starts", starts.cast("long"))
-    period = F.sum("starts").over(in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    numbered = marked.withColumn("period", period).where(holds)
-    lengths = numbered.groupBy(key, "period").agg(
-        F.sum(F.col("end_us") - F.col("start_us")).alias("length_us")
+    in_time = Window.partitionBy(*keys).orderBy("start_us")
+    touches = F.coalesce(F.lag("end_us").over(in_time) == F.col("start_us"), F.lit(False))
+    starts = ~(touches & F.coalesce(F.lag("holds").over(in_time) == F.col("holds"), F.lit(False)))
+    marked = intervals.withColumns({"starts": starts.cast("long"), "touches": touches})
+    number = F.sum("starts").over(in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    joined = (
+        marked.withColumn("stretch", number)
+        .groupBy(*keys, "stretch", "holds")
+        .agg(
+            F.min("start_us").alias("start_us"),
+            F.max("end_us").alias("end_us"),
+            F.min_by("touches", "start_us").alias("changed_before"),
+        )
     )
-    return lengths.groupBy(key).agg(F.count("*").alias("periods"), F.max("length_us").alias("longest_us"))
+    after = F.lead("changed_before").over(in_time)
+    return joined.withColumn("changed_after", F.coalesce(after, F.lit(False))).drop("stretch")
+
+
+def decided(up_sets: DataFrame, deciding: DataFrame) -> DataFrame:
+    """Give the stretches with (`holds`) and without enough, for each view and quorum system (`DECIDING_SCHEMA`)."""
+    asked = up_sets.join(F.broadcast(deciding), "up").withColumnRenamed("enough", "holds")
+    return stretches(asked.select("view", "system", "start_us", "end_us", "holds"), ["view", "system"])
+
+
+def outages(stretches_of_systems: DataFrame) -> DataFrame:
+    """Give number, total and longest of the stretches without enough, for each system and view."""
+    length_us = F.col("end_us") - F.col("start_us")
+    short = stretches_of_systems.where(~F.col("holds"))
+    return short.groupBy("system", "view").agg(
+        F.count("*").alias("periods"), F.sum(length_us).alias("total_us"), F.max(length_us).alias("longest_us")
+    )
 
 
 def down_bins(intervals: DataFrame, span: Span) -> DataFrame:
     """Give the down time of each replica within each timeline bin, in microseconds."""
-    down = intervals.where((F.col("up") == 0) & (F.col("end_us") > F.col("start_us")))
-    first = bin_of(F.col("start_us"), span.start_us, span.bin_us)
-    last = bin_of(F.col("end_us") - 1, span.start_us, span.bin_us)
-    pieces = down.withColumn("bin", F.explode(F.sequence(first, last)))
-    bin_start_us = F.lit(span.start_us) + F.col("bin") * F.lit(span.bin_us)
-    overlap_us = F.least("end_us", bin_start_us + F.lit(span.bin_us)) - F.greatest("start_us", bin_start_us)
-    return pieces.groupBy("replica", "bin").agg(F.sum(overlap_us).alias("down_us"))
+    down = by_bin(intervals.where(F.col("up") == 0), span)
+    return down.groupBy("replica", "bin").agg(F.sum("piece_us").alias("down_us"))

@@ -25,16 +25,38 @@ CLASSES_OF = {
 RUN_CHOICES = {"queue": ("enq-1", "enq-2", "enq-3"), "register": ("majority",)}
 
 
+FRONT_ENDS = ["c1", "c2", "c3"]
+
+
 def choices(replicas: int = 3) -> dict[str, Any]:
-    """Give the document `choices.json`, cut to what so few replicas allow."""
-    fitting = {
-        name: {"adt": adt, "classes": classes}
+    """Give the quorum choices of `run.json`, cut to what so few replicas allow."""
+    return {
+        name: {
+            "adt": adt,
+            "ordering": "quorum" if name == "read-write" else "clock",
+            "classes": classes,
+        }
         for adt, named in CLASSES_OF.items()
         for name, classes in named.items()
         if max(max(pair) for pair in classes.values()) <= replicas
     }
-    votes = {f"r{i + 1}": {"votes": 1} for i in range(replicas)}
-    return {"replicas": votes, "choices": fitting}
+
+
+def document(replicas: int = 3, duration_s: float = 200.0, **changes: Any) -> dict[str, Any]:
+    """Give `run.json` for a run of so many replicas, each object named for its choice."""
+    found = choices(replicas)
+    return {
+        "format": 2,
+        "replicas": {f"r{i + 1}": {"votes": 1, "rack": "a" if i < 2 else "b"} for i in range(replicas)},
+        "choices": found,
+        "objects": {f"{choice['adt']}/{name}": name for name, choice in found.items()},
+        "front_ends": FRONT_ENDS,
+        "window": [START_S, START_S + duration_s],
+        "time_scale": 40,
+        "plan": "a made-up plan",
+        "made": {"quorate": "test"},
+        **changes,
+    }
 
 
 def outages(rng: random.Random, duration_s: float) -> list[tuple[float, float]]:
@@ -74,15 +96,15 @@ def write_run(
     own = outages(rng, duration_s) if failing else []
     down = {f"r{i + 1}": own if i == 2 else rack for i in range(replicas)}
     folder.mkdir(parents=True, exist_ok=True)
-    document = choices(replicas)
-    (folder / "choices.json").write_text(json.dumps(document), encoding="utf-8")
+    found = document(replicas, duration_s)
+    (folder / "run.json").write_text(json.dumps(found), encoding="utf-8")
     with (folder / "replicas.csv").open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["replica", "start_s", "end_s", "up"])
         for replica, periods in down.items():
             for start_s, end_s, up in intervals(periods, duration_s):
                 rows.writerow([replica, round(START_S + start_s, 3), round(START_S + end_s, 3), up])
-    lines = [json.dumps(_operation(rng, document, down, duration_s)) for _ in range(operations)]
+    lines = [json.dumps(_operation(rng, found["choices"], down, duration_s)) for _ in range(operations)]
     text = "".join(line + "\n" for line in lines)
     if compress:
         (folder / "operations.jsonl.gz").write_bytes(gzip.compress(text.encode()))
@@ -93,24 +115,24 @@ def write_run(
 
 def _operation(
     rng: random.Random,
-    document: dict[str, Any],
+    found: dict[str, Any],
     down: dict[str, list[tuple[float, float]]],
     duration_s: float,
 ) -> dict[str, Any]:
-    runnable = [c for adt in RUN_CHOICES.values() for c in adt if c in document["choices"]] or ["alone"]
+    runnable = [c for adt in RUN_CHOICES.values() for c in adt if c in found] or ["alone"]
     choice = rng.choice(runnable)
-    adt = document["choices"][choice]["adt"]
-    event_class = rng.choice(list(document["choices"][choice]["classes"]))
+    adt = found[choice]["adt"]
+    event_class = rng.choice(list(found[choice]["classes"]))
     start_s = rng.uniform(0, duration_s)
     up = [r for r, periods in down.items() if not any(s <= start_s < e for s, e in periods)]
     operation = event_class.partition("/")[0]
-    needed = max(document["choices"][choice]["classes"][f"{operation}/Ok"])
+    needed = max(found[choice]["classes"][f"{operation}/Ok"])
     outcome = "ok" if len(up) >= needed else "unavailable"
     if rng.random() < 0.004:
         outcome = "unknown"
     latency_s = rng.lognormvariate(-6, 0.6) if outcome == "ok" else 1.0 + rng.random() / 10
     return {
-        "object": f"{adt}/demo",
+        "object": f"{adt}/{choice}",
         "adt": adt,
         "operation": operation,
         "event_class": event_class if outcome == "ok" else None,
@@ -142,6 +164,9 @@ BAD_CHANGES: list[dict[str, Any]] = [
     {"choice": "enq-9"},
     {"choice": 5},
     {"adt": "register"},
+    {"object": "queue/nobodys"},
+    {"object": "queue/enq-2"},
+    {"front_end": "c9"},
     {"operation": "Peek"},
     {"outcome": "lost", "event_class": None},
     {"outcome": "ok", "event_class": None},
@@ -151,6 +176,9 @@ BAD_CHANGES: list[dict[str, Any]] = [
     {"answered": ["r1", "r9"]},
     {"answered": [None]},
     {"answered": "r1"},
+    {"start_s": START_S - 0.001},
+    {"start_s": START_S + 1e6},
+    {"start_s": -1.0},
 ]
 """Each makes a bad row of a good Enq under enq-1."""
 
@@ -169,7 +197,7 @@ BAD_INTERVALS = [
 def good_enq() -> dict[str, Any]:
     """Give one good operation to spoil."""
     return {
-        "object": "queue/demo",
+        "object": "queue/enq-1",
         "adt": "queue",
         "operation": "Enq",
         "event_class": "Enq/Ok",

@@ -1,0 +1,264 @@
+"""What was run: each operation under each quorum choice, measured beside predicted, and the causes of the difference."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from quorate.spark_reports import confidence
+from quorate.spark_reports.aggregates import BINS, Aggregates, StartCount
+from quorate.spark_reports.confidence import Block
+from quorate.spark_reports.figures import (
+    CauseFigures,
+    ClaimFigures,
+    ClassFigures,
+    ComparisonFigures,
+    OperationFigures,
+    SurpriseFigures,
+)
+from quorate.spark_reports.models import Model, outage_figures, outages
+from quorate.spark_reports.questions import Questions
+from quorate.spark_reports.quorum_choices import Choice, ClassQuorum, is_blind
+from quorate.spark_reports.run_document import Run
+
+Pair = tuple[str, str]
+"""A quorum choice and an operation."""
+
+
+def operations(
+    found: Aggregates, run: Run, questions: Questions, model: Model
+) -> tuple[OperationFigures, ...]:
+    """Every choice and operation that was tried, in the order of run.json."""
+    outcomes: dict[Pair, Counter[str]] = defaultdict(Counter)
+    for row in found.classes:
+        outcomes[row.choice, row.operation][row.outcome] += row.operations
+    blocks = _blocks(found, model)
+    return tuple(
+        _operation(
+            choice, choice.normal_class(name), outcomes[choice.name, name], found, questions, model, blocks
+        )
+        for choice in run.choices
+        for name in choice.operations
+        if (choice.name, name) in outcomes
+    )
+
+
+def _blocks(found: Aggregates, model: Model) -> dict[Pair, list[Block]]:
+    """Gather timeline bins into stretches, for each choice and operation; nothing if the run is too short."""
+    count = model.blocks
+    if count is None:
+        return {}
+    blocks: dict[Pair, list[Block]] = defaultdict(lambda: [Block(0, 0)] * count)
+    for row in found.bins:
+        index = row.bin * count // BINS
+        own = blocks[row.choice, row.operation]
+        attempts = row.ok + row.unavailable + row.unknown
+        own[index] = Block(own[index].attempts + attempts, own[index].ok + row.ok)
+    return dict(blocks)
+
+
+def _operation(
+    choice: Choice,
+    normal: ClassQuorum,
+    outcomes: Mapping[str, int],
+    found: Aggregates,
+    questions: Questions,
+    model: Model,
+    blocks: Mapping[Pair, list[Block]],
+) -> OperationFigures:
+    pair = choice.name, normal.operation
+    attempts, ok = sum(outcomes.values()), outcomes["ok"]
+    wilson = confidence.wilson(ok, attempts)
+    bootstrap = confidence.block_bootstrap(blocks[pair]) if pair in blocks else None
+    low, high = confidence.widest(wilson, bootstrap)
+    independent, joint = model.independent(normal.needed), model.joint(normal.needed)
+    tally = _tally(found.starts, pair, model.enough(normal.needed))
+    initial, final = normal.shown
+    return OperationFigures(
+        choice=choice.name,
+        adt=choice.adt,
+        operation=normal.operation,
+        normal_class=normal.event_class,
+        initial=initial,
+        final=final,
+        needed=str(normal.needed),
+        needed_votes=normal.needed_votes,
+        attempts=attempts,
+        ok=ok,
+        unavailable=outcomes["unavailable"],
+        unknown=outcomes["unknown"],
+        measured=ok / attempts,
+        low=low,
+        high=high,
+        wilson=wilson,
+        block_bootstrap=bootstrap,
+        measured_if_unknown_ok=(ok + outcomes["unknown"]) / attempts,
+        predicted_independent=independent,
+        predicted_joint=joint,
+        predicted_at_attempts=tally.enough / tally.known if tally.known else None,
+        joint_agrees=low <= joint <= high,
+        independent_agrees=low <= independent <= high,
+        cause=tally.cause(ok / attempts, joint, independent),
+        surprises=tally.surprises(),
+        trace=outages(found.outages, questions.run_systems[pair]),
+        seen=outage_figures(
+            [
+                (row.periods, row.total_us, row.longest_us)
+                for row in found.seen
+                if (row.choice, row.operation) == pair
+            ]
+        ),
+    )
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Attempts of one operation under one choice, by what the up-set at their start would have them do."""
+
+    known: int
+    enough: int
+    ok: int
+    outside: int
+    by_kind: Counter[tuple[bool, bool, str]]
+    """By whether there was enough, whether a change was near, and the outcome."""
+
+    def count(self, enough: bool, near: bool, *outcomes: str) -> int:
+        return sum(self.by_kind[enough, near, outcome] for outcome in outcomes)
+
+    def surprises(self) -> SurpriseFigures:
+        return SurpriseFigures(
+            failed_near_change=self.count(True, True, "unavailable", "unknown"),
+            ok_near_change=self.count(False, True, "ok"),
+            unavailable_while_enough=self.count(True, False, "unavailable"),
+            unknown_while_enough=self.count(True, False, "unknown"),
+            ok_while_short=self.count(False, False, "ok"),
+            outside_trace=self.outside,
+        )
+
+    def cause(self, measured: float, joint: float, independent: float) -> CauseFigures | None:
+        """Take the difference apart; each attempt that surprises counts once, so the parts add up."""
+        if not self.known:
+            return None
+        told = self.surprises()
+        at_attempts = self.enough / self.known
+        return CauseFigures(
+            correlation=joint - independent,
+            timing=at_attempts - joint,
+            detection=(told.ok_near_change - told.failed_near_change) / self.known,
+            rest=(told.ok_while_short - told.unavailable_while_enough - told.unknown_while_enough)
+            / self.known,
+            unknown_state=measured - self.ok / self.known,
+        )
+
+
+def _tally(starts: Iterable[StartCount], pair: Pair, enough: frozenset[int]) -> _Tally:
+    tally = _Tally(0, 0, 0, 0, Counter())
+    for row in starts:
+        if (row.choice, row.operation) != pair:
+            continue
+        if row.up is None:
+            tally.outside += row.operations
+            continue
+        holds = row.up in enough
+        tally.known += row.operations
+        tally.enough += row.operations if holds else 0
+        tally.ok += row.operations if row.outcome == "ok" else 0
+        tally.by_kind[holds, row.near, row.outcome] += row.operations
+    return tally
+
+
+def classes(found: Aggregates, run: Run, questions: Questions, model: Model) -> tuple[ClassFigures, ...]:
+    """Every event class of the choices that were run, in the order of run.json."""
+    answered: Counter[tuple[str, str | None]] = Counter()
+    tried: Counter[Pair] = Counter()
+    for row in found.classes:
+        answered[row.choice, row.event_class] += row.operations if row.outcome == "ok" else 0
+        tried[row.choice, row.operation] += row.operations
+    figures = []
+    for choice in run.choices:
+        alone = Counter(each.operation for each in choice.classes)
+        for each in choice.classes:
+            ok, attempts = answered[choice.name, each.event_class], tried[choice.name, each.operation]
+            if not attempts:
+                continue
+            initial, final = each.shown
+            figures.append(
+                ClassFigures(
+                    choice=choice.name,
+                    adt=choice.adt,
+                    operation=each.operation,
+                    event_class=each.event_class,
+                    normal=each == choice.normal_class(each.operation),
+                    initial=initial,
+                    final=final,
+                    needed_votes=each.needed_votes,
+                    ok=ok,
+                    measured=ok / attempts if alone[each.operation] == 1 else None,
+                    predicted_independent=model.independent(each.needed),
+                    predicted_joint=model.joint(each.needed),
+                    trace=outages(found.outages, questions.number(each.needed)),
+                )
+            )
+    return tuple(figures)
+
+
+def comparisons(
+    rows: Sequence[OperationFigures], found: Aggregates, model: Model, run: Run
+) -> tuple[ComparisonFigures, ...]:
+    """Compare each operation of a type under each two choices, the first in the order of run.json named first."""
+    blocks = _blocks(found, model)
+    same = (
+        (one, other)
+        for one, other in combinations(rows, 2)
+        if (one.adt, one.operation) == (other.adt, other.operation)
+    )
+    return tuple(_comparison(one, other, blocks) for one, other in same)
+
+
+def _comparison(
+    one: OperationFigures, other: OperationFigures, blocks: Mapping[Pair, list[Block]]
+) -> ComparisonFigures:
+    pairs = (one.choice, one.operation), (other.choice, other.operation)
+    paired = None
+    if all(pair in blocks for pair in pairs):
+        paired = confidence.block_bootstrap_difference(blocks[pairs[0]], blocks[pairs[1]])
+    trials = confidence.wilson_difference(one.measured, one.wilson, other.measured, other.wilson)
+    low, high = confidence.widest(trials, paired)
+    return ComparisonFigures(
+        adt=one.adt,
+        operation=one.operation,
+        choice=one.choice,
+        other=other.choice,
+        difference=one.measured - other.measured,
+        low=low,
+        high=high,
+        predicted_joint=one.predicted_joint - other.predicted_joint,
+        certain=low > 0 or high < 0,
+    )
+
+
+def claim(rows: Sequence[ComparisonFigures], run: Run) -> tuple[ClaimFigures, ...]:
+    """The comparisons of a typed choice with a read/write one, the typed one first."""
+    read_write = {choice.name: choice.is_read_write() for choice in run.choices}
+    found = []
+    for row in rows:
+        if read_write[row.choice] == read_write[row.other]:
+            continue
+        turned = read_write[row.choice]
+        typed, other = (row.other, row.choice) if turned else (row.choice, row.other)
+        low, high = (-row.high, -row.low) if turned else (row.low, row.high)
+        found.append(
+            ClaimFigures(
+                adt=row.adt,
+                typed=typed,
+                read_write=other,
+                operation=row.operation,
+                blind=is_blind(row.adt, row.operation),
+                difference=-row.difference if turned else row.difference,
+                low=low,
+                high=high,
+                predicted_joint=-row.predicted_joint if turned else row.predicted_joint,
+                certain=row.certain,
+            )
+        )
+    return tuple(found)
