@@ -150,18 +150,19 @@ def grouped(groups: Sequence[Group], frame: Frame, ticks: Sequence[Tick]) -> Dra
     return Drawn(parts, bottom + AXIS_HEIGHT + (NOTE_HEIGHT if noted else 0))
 
 
-def axis(ticks: Sequence[Tick], bottom: float, frame: Frame) -> Iterator[Markup]:
-    """Draw the upright lines of an axis with their labels below, from the right; a label that would meet the one before is
-    left out, and one at the very edge moved inwards.
+def axis(ticks: Sequence[Tick], bottom: float, frame: Frame, top: float = 4) -> Iterator[Markup]:
+    """Draw the upright lines of an axis with their labels below.
+
+    A label at the very edge is moved inwards, and one that would meet another is left out; those with a note go first.
     """
-    free = frame.width
-    for x, label, note in reversed(ticks):
-        yield svg.line(x, 4, x, bottom + 4, "grid")
+    taken: list[tuple[float, float]] = []
+    for x, label, note in sorted(ticks, key=lambda tick: (not tick.note, -tick.at)):
+        yield svg.line(x, top, x, bottom + 4, "grid")
         width = max(len(label), len(note)) * CHAR_WIDTH
         left = min(frame.width - width, max(0.0, x - width / 2))
-        if left + width > free + 1:
+        if any(left < right + 2 and begin < left + width + 2 for begin, right in taken):
             continue
-        free = left - 4
+        taken.append((left, left + width))
         yield svg.text(left + width / 2, bottom + 19, label, "tick", "middle")
         if note:
             yield svg.text(left + width / 2, bottom + 19 + NOTE_HEIGHT, note, "tick", "middle")

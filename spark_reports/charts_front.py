@@ -12,12 +12,13 @@ from quorate.spark_reports import svg, tables_choices
 from quorate.spark_reports.charts import (
     AXIS_HEIGHT,
     CHAR_WIDTH,
-    NARROW,
     ROWS_MAX,
     Chart,
     Drawn,
     Frame,
     Mark,
+    Tick,
+    axis,
     both,
 )
 from quorate.spark_reports.figures import CounterfactualFigures, Figures, OperationFigures
@@ -49,8 +50,9 @@ class Point(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """The same two operations as measured under one choice, each with its interval."""
+    """The same two operations as measured under one choice, each with its interval, and what was predicted."""
 
+    predicted: Point
     x: OperationFigures
     y: OperationFigures
 
@@ -90,7 +92,7 @@ def front(figures: Figures, adt: str, name: str) -> Chart | None:
             Mark("not-run", "predicted, a choice that was not run"),
             Mark("recommended", "the recommended choice"),
             Mark("front", "Pareto front"),
-            *([Mark("cross", "measured")] if plane.measured else []),
+            *([Mark("cross", "measured, joined to its prediction")] if plane.measured else []),
         ),
         drawings=both(name, title, _described(plane), partial(_draw, plane)),
         tables=(tables_choices.candidates(figures, adt, numbers(figures, adt)),),
@@ -118,10 +120,11 @@ def _plane(figures: Figures, adt: str) -> Plane | None:
         if (row.choice, x) in given and (row.choice, y) in given
     )
     tried = {(row.choice, row.operation): row for row in figures.operations if row.adt == adt}
+    run_as = {row.choice: row.run_as for row in figures.candidates if row.adt == adt}
     measured = tuple(
-        Measurement(tried[choice, x], tried[choice, y])
-        for choice in dict.fromkeys(choice for choice, _ in tried)
-        if (choice, x) in tried and (choice, y) in tried
+        Measurement(point, tried[run, x], tried[run, y])
+        for point in points
+        if (run := run_as[point.choice]) is not None and (run, x) in tried and (run, y) in tried
     )
     return Plane(x, y, points, pareto(points), measured) if points else None
 
@@ -174,6 +177,7 @@ def _draw(plane: Plane, frame: Frame) -> Drawn:
     parts.append(svg.polyline(_staircase(steps), "front"))
     for row in plane.measured:
         x, y = across(row.x.measured), up(row.y.measured)
+        parts.append(svg.line(across(row.predicted.x), up(row.predicted.y), x, y, "link"))
         parts.append(svg.line(across(row.x.low), y, across(row.x.high), y, "whisker"))
         parts.append(svg.line(x, up(row.y.low), x, up(row.y.high), "whisker"))
     parts += _labelled(plane.points, across, up, frame.width)
@@ -189,9 +193,8 @@ def _staircase(points: Sequence[tuple[float, float]]) -> list[tuple[float, float
 
 
 def _axes(plane: Plane, across: svg.Nines, up: svg.Nines, frame: Frame, bottom: float) -> Iterator[Markup]:
-    for share, label in across.ticks(5 if frame is NARROW else 8):
-        yield svg.line(across(share), 26, across(share), bottom, "grid")
-        yield svg.text(across(share), bottom + 17, label, "tick", "middle")
+    ticks = across.ticks(8 if frame.label_width else 5)
+    yield from axis([Tick(across(share), label) for share, label in ticks], bottom, frame, 26)
     for share, label in up.ticks(7):
         yield svg.line(Y_AXIS_WIDTH, up(share), across.end + 8, up(share), "grid")
         yield svg.text(Y_AXIS_WIDTH - 6, up(share) + 4, label, "tick", "end")

@@ -204,10 +204,13 @@ def recommended(figures: Figures) -> Table:
     rows: list[Cells] = []
     for row in figures.recommendations:
         for other in row.against:
-            note = "too short for an interval"
+            verdict = _verdict(other.difference, certain=other.certain).replace("available", "served")
             if other.low is not None and other.high is not None:
                 note = f"{signed(other.low)} to {signed(other.high)}"
-            verdict = _verdict(other.difference, certain=other.certain).replace("available", "served")
+            else:
+                note = "" if other.choice in row.tied else "too short for an interval"
+            if other.choice in row.tied:
+                verdict = "the same"
             name = Cell(row.choice, f"instead of {other.choice}")
             run = "run" if other.run else "not run"
             rows.append([name, Cell(row.adt), run, Cell(signed(other.difference), note), verdict])

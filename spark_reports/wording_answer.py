@@ -28,8 +28,7 @@ from quorate.spark_reports.wording import (
 )
 
 READ_WRITE: Final = "read-write"
-NOTHING: Final = 5e-8
-"""A difference between shares below this is rounding."""
+TIED_MAX: Final = 3
 
 MIXES: Final = {
     "attempts": "the mix as it was tried",
@@ -63,15 +62,29 @@ def _answer(figures: Figures, row: RecommendationFigures) -> str:
         return f"For the {row.adt}, {row.choice} would have served {percent(row.served)} of {mix}; there is no other choice."
     if len(row.tied) >= len(others):
         return _all_alike(row, len(others) + 1, mix)
-    clear = all(other.certain for other in row.against if other.choice not in row.tied)
-    head = (
-        f"For the {row.adt}, with replicas failing as these did, choose {row.choice}: it would have served"
-        if clear and not row.tied
-        else f"For the {row.adt}, with replicas failing as these did, {row.choice} comes first, though not clearly: it would "
-        "have served"
+    behind = [other for other in row.against if other.choice not in row.tied and not other.certain]
+    head = f"For the {row.adt}, with replicas failing as these did, "
+    head += f"{row.choice} comes first" if behind or row.tied else f"choose {row.choice}"
+    return (
+        f"{head}: it would have served {percent(row.served)} of {mix}{_tied(row)}{_beside(row)}"
+        f"{_as_run(figures, row)}{_not_clearly(behind)}."
     )
-    tied = f", as would {counted(len(row.tied), 'other choice')}" if row.tied else ""
-    return f"{head} {percent(row.served)} of {mix}{tied}{_beside(row)}{_as_run(figures, row)}."
+
+
+def _tied(row: RecommendationFigures) -> str:
+    names = list(row.tied[:TIED_MAX])
+    if len(row.tied) > TIED_MAX:
+        names.append(f"{len(row.tied) - TIED_MAX} more")
+    return f", and {listed(names)} just as much" if names else ""
+
+
+def _not_clearly(behind: Sequence[AgainstFigures]) -> str:
+    """Name the nearest of those that are behind by no more than may be chance."""
+    if not behind:
+        return ""
+    nearest = min(behind, key=lambda other: other.difference)
+    more = f", nor {counted(len(behind) - 1, 'other')}" if len(behind) > 1 else ""
+    return f"; {nearest.choice} is not clearly behind it{_interval_of(nearest)}{more}"
 
 
 def _whole(share: float) -> str:
@@ -100,24 +113,16 @@ def _beside(row: RecommendationFigures) -> str:
     if not wanted:
         return ""
     other = max(wanted, key=lambda each: each.served)
-    kind = "the best typed choice" if row.kind == READ_WRITE else "the best read/write choice"
-    return f", {_more(other)} {kind}, {other.choice}{_certainty(other)}"
-
-
-def _more(other: AgainstFigures) -> str:
-    if abs(other.difference) < NOTHING:
-        return "just as much as"
-    word = "more" if other.difference > 0 else "less"
-    return f"{points(other.difference)} {word} than"
-
-
-def _certainty(other: AgainstFigures) -> str:
-    if abs(other.difference) < NOTHING:
+    if other.choice in row.tied or not other.certain:
         return ""
+    kind = "the best typed choice" if row.kind == READ_WRITE else "the best read/write choice"
+    return f", {points(other.difference)} more than {kind}, {other.choice}{_interval_of(other)}"
+
+
+def _interval_of(other: AgainstFigures) -> str:
     if other.low is None or other.high is None:
         return " (the trace is too short to say how sure that is)"
-    verdict = "beyond chance" if other.certain else "no clear difference"
-    return f" (95 % interval {signed(other.low)} to {signed(other.high)}: {verdict})"
+    return f" ({signed(other.difference)} points, 95 % interval {signed(other.low)} to {signed(other.high)})"
 
 
 def _as_run(figures: Figures, row: RecommendationFigures) -> str:
@@ -129,7 +134,7 @@ def _as_run(figures: Figures, row: RecommendationFigures) -> str:
     if not measured:
         return "; no operation was tried with it, so this rests on the trace alone"
     shares = listed([f"{percent(each.measured)} of {each.operation}" for each in measured])
-    return f"; it was run, and answered {shares}"
+    return f"; it was run here, and answered {shares}"
 
 
 def findings(figures: Figures) -> list[Finding]:

@@ -165,6 +165,8 @@ def tab(profile: Path) -> Iterator[Tab]:
             stdout=subprocess.DEVNULL,
             stderr=stderr,
             start_new_session=True,
+            # What a killed browser leaves behind lies in the test's own folder.
+            env={**os.environ, "TMPDIR": str(profile)},
         )
         try:
             with connect(_address(process, errors), max_size=None, compression=None) as connection:
