@@ -75,7 +75,7 @@ def numbers(figures: Figures, adt: str) -> dict[str, int]:
 def front(figures: Figures, adt: str, name: str) -> Chart | None:
     """Give the chart of one data type, or None if it has fewer than two operations.
 
-    Of more than two operations it takes those between which the choices trade most.
+    Of more than two operations it takes the first two, unless one choice is best for both: then those that trade most.
     """
     plane = _plane(figures, adt)
     if plane is None:
@@ -84,9 +84,7 @@ def front(figures: Figures, adt: str, name: str) -> Chart | None:
     return Chart(
         name=name,
         title=title,
-        caption=f"Each number is a choice of the table below, placed by what it would have given {plane.x} (to the right) and "
-        f"{plane.y} (upwards) on this trace, in nines. On the line lie the choices that no other beats in one without losing "
-        "in the other. Crosses are measurements with their 95 % intervals.",
+        caption=_caption(plane),
         legend=(
             *([Mark("run", "predicted, a choice that was run")] if any(p.run for p in plane.points) else []),
             Mark("not-run", "predicted, a choice that was not run"),
@@ -99,12 +97,23 @@ def front(figures: Figures, adt: str, name: str) -> Chart | None:
     )
 
 
+def _caption(plane: Plane) -> str:
+    caption = (
+        f"Each number is a choice of the table below, placed by what it would have given {plane.x} (to the right) and "
+        f"{plane.y} (upwards) on this trace, in nines. On the line lie the choices that no other beats in one without losing "
+        "in the other."
+    )
+    return f"{caption} Crosses are measurements with their 95 % intervals." if plane.measured else caption
+
+
 def _plane(figures: Figures, adt: str) -> Plane | None:
     rows = [row for row in figures.counterfactuals if row.adt == adt]
     operations = list(dict.fromkeys(row.operation for row in rows))
     if len(operations) < 2:
         return None
-    x, y = max(combinations(operations, 2), key=lambda pair: _trade(rows, *pair))
+    x, y = operations[:2]
+    if _trade(rows, x, y) <= 0:
+        x, y = max(combinations(operations, 2), key=lambda pair: _trade(rows, *pair))
     given = {(row.choice, row.operation): row.predicted_joint for row in rows}
     number = numbers(figures, adt)
     points = tuple(
@@ -207,8 +216,9 @@ def _labelled(points: Sequence[Point], across: svg.Nines, up: svg.Nines, width: 
     places: dict[tuple[float, float], list[Point]] = defaultdict(list)
     for point in points:
         places[round(across(point.x)), round(up(point.y))].append(point)
-    # What lies beyond the right edge is taken too.
-    taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in places] + [(width - 2, 0.0, 2 * width, width)]
+    # What lies beyond the right edge is taken too, and the line above that names the axis.
+    taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in places]
+    taken += [(width - 2, 0.0, 2 * width, width), (0.0, 0.0, width, 20.0)]
     for (x, y), own in places.items():
         if any(point.recommended for point in own):
             yield svg.circle(x, y, "ring", 10)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from quorate.spark_reports.figures import Figures
 from quorate.spark_reports.wording import shortened
 
-NAME_CHARS_MAX: Final = 40
+NAME_CHARS_MAX: Final = 72
 KEPT: Final = frozenset({"source", "rejected"})
 """Parts of the figures in which no name stands by itself."""
 

@@ -105,6 +105,15 @@ def listed(things: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(part for part in (", ".join(things[:-1]), *things[-1:]) if part)
 
 
+def quoted(name: str) -> str:
+    """Put a name of several words in quotation marks, so that a sentence around it stays clear.
+
+    >>> quoted("majority"), quoted("Enq (0, 1)")
+    ('majority', '"Enq (0, 1)"')
+    """
+    return f'"{name}"' if " " in name else name
+
+
 def shortened(name: str, chars_max: int) -> str:
     """Cut a name in its middle: names of one run often differ at their ends.
 

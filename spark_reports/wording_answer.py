@@ -24,6 +24,7 @@ from quorate.spark_reports.wording import (
     listed,
     percent,
     points,
+    quoted,
     signed,
 )
 
@@ -59,12 +60,12 @@ def _answer(figures: Figures, row: RecommendationFigures) -> str:
     others = [c for c in figures.candidates if c.adt == row.adt and c.choice != row.choice]
     mix = f"{MIXES.get(row.mix_from, row.mix_from)} ({listed([f'{m.operation} {_whole(m.share)}' for m in row.mix])})"
     if not others:
-        return f"For the {row.adt}, {row.choice} would have served {percent(row.served)} of {mix}; there is no other choice."
+        return f"For the {row.adt}, {quoted(row.choice)} would have served {percent(row.served)} of {mix}; there is no other choice."
     if len(row.tied) >= len(others):
         return _all_alike(row, len(others) + 1, mix)
     behind = [other for other in row.against if other.choice not in row.tied and not other.certain]
     head = f"For the {row.adt}, with replicas failing as these did, "
-    head += f"{row.choice} comes first" if behind or row.tied else f"choose {row.choice}"
+    head += f"{quoted(row.choice)} comes first" if behind or row.tied else f"choose {quoted(row.choice)}"
     return (
         f"{head}: it would have served {percent(row.served)} of {mix}{_tied(row)}{_beside(row)}"
         f"{_as_run(figures, row)}{_not_clearly(behind)}."
@@ -72,7 +73,7 @@ def _answer(figures: Figures, row: RecommendationFigures) -> str:
 
 
 def _tied(row: RecommendationFigures) -> str:
-    names = list(row.tied[:TIED_MAX])
+    names = [quoted(name) for name in row.tied[:TIED_MAX]]
     if len(row.tied) > TIED_MAX:
         names.append(f"{len(row.tied) - TIED_MAX} more")
     return f", and {listed(names)} just as much" if names else ""
@@ -84,7 +85,7 @@ def _not_clearly(behind: Sequence[AgainstFigures]) -> str:
         return ""
     nearest = min(behind, key=lambda other: other.difference)
     more = f", nor {counted(len(behind) - 1, 'other')}" if len(behind) > 1 else ""
-    return f"; {nearest.choice} is not clearly behind it{_interval_of(nearest)}{more}"
+    return f"; {quoted(nearest.choice)} is not clearly behind it{_interval_of(nearest)}{more}"
 
 
 def _whole(share: float) -> str:
@@ -116,7 +117,7 @@ def _beside(row: RecommendationFigures) -> str:
     if other.choice in row.tied or not other.certain:
         return ""
     kind = "the best typed choice" if row.kind == READ_WRITE else "the best read/write choice"
-    return f", {points(other.difference)} more than {kind}, {other.choice}{_interval_of(other)}"
+    return f", {points(other.difference)} more than {kind}, {quoted(other.choice)}{_interval_of(other)}"
 
 
 def _interval_of(other: AgainstFigures) -> str:
@@ -173,9 +174,7 @@ def claim(figures: Figures) -> str:
         if len(pairs) > 1
         else ""
     )
-    return (
-        f"{_verdict(gain, cost)} With {best[0].typed} instead of {best[0].read_write}: {differences}.{count}"
-    )
+    return f"{_verdict(gain, cost)} With {quoted(best[0].typed)} instead of {quoted(best[0].read_write)}: {differences}.{count}"
 
 
 def _gain(rows: Sequence[ClaimFigures]) -> ClaimFigures:
@@ -233,8 +232,8 @@ def measured(operations: Sequence[OperationFigures]) -> str:
     if worst.measured == best.measured:
         return f"Of {counted(attempts, 'operation')}, {percent(worst.measured)} were answered, alike for each that was run."
     return (
-        f"From {percent(worst.measured)} of {worst.operation} with {worst.choice} to {percent(best.measured)} of "
-        f"{best.operation} with {best.choice}."
+        f"From {percent(worst.measured)} of {worst.operation} with {quoted(worst.choice)} to {percent(best.measured)} of "
+        f"{best.operation} with {quoted(best.choice)}."
     )
 
 
@@ -269,7 +268,7 @@ def _each(number: int) -> str:
 
 
 def _named(rows: Iterable[OperationFigures], most: int = 3) -> str:
-    names = [f"{row.operation} with {row.choice}" for row in rows]
+    names = [f"{row.operation} with {quoted(row.choice)}" for row in rows]
     more = [f"{len(names) - most} more"] if len(names) > most else []
     return listed([*names[:most], *more])
 
@@ -279,7 +278,7 @@ def _gap(model: str, rows: Sequence[OperationFigures]) -> str:
     predicted = getattr(worst, model)
     upto = "by up to " if len(rows) > 1 else "by "
     return (
-        f"{upto}{points(predicted - worst.measured)} ({worst.operation} with {worst.choice}: {percent(predicted)} "
+        f"{upto}{points(predicted - worst.measured)} ({worst.operation} with {quoted(worst.choice)}: {percent(predicted)} "
         f"predicted, {percent(worst.measured)} measured)"
     )
 
@@ -294,7 +293,7 @@ def independent_on_trace(figures: Figures) -> str:
         )
     return (
         f"Taking failures for independent would mislead by up to {points(gap)}: {percent(worst.predicted_independent)} "
-        f"instead of {percent(worst.predicted_joint)} for {worst.operation} with {worst.choice}."
+        f"instead of {percent(worst.predicted_joint)} for {worst.operation} with {quoted(worst.choice)}."
     )
 
 
