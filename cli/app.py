@@ -13,6 +13,7 @@ from quorate.cli import (
     quorums_choices,
     quorums_command,
     quorums_plan,
+    report_command,
     status,
     trace_command,
 )
@@ -49,6 +50,7 @@ quorums_command.quorums_app.command("availability")(quorums_choices.availability
 quorums_command.quorums_app.command("plan")(quorums_plan.plan_command)
 app.add_typer(quorums_command.quorums_app, name="quorums", rich_help_panel="Planning")
 
+app.command("report", rich_help_panel="Looking")(report_command.report)
 app.command("trace", rich_help_panel="Looking")(trace_command.trace)
 app.command("status", rich_help_panel="Looking")(status.status)
 app.command("doctor", rich_help_panel="Looking")(doctor.doctor)

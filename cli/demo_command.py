@@ -169,21 +169,20 @@ def _tell_outcomes(story: Console, rows: list[dict[str, Any]]) -> None:
 def _report(story: Console, out: Path) -> str | None:
     """The Spark report, where Spark is; else the sentence that says how to get it."""
     try:
-        from quorate.spark_reports.errors import JavaMissing, ReportError  # noqa: PLC0415
+        from quorate.spark_reports.errors import ReportError  # noqa: PLC0415
         from quorate.spark_reports.report import make_report  # noqa: PLC0415
     except ModuleNotFoundError as error:
         story.print(f"No report: the package {error.name} is missing; run: pip install 'quorate\\[reports]'")
         return None
     try:
         with busy(story, "Making the report with Spark, which takes about 20 s to start"):
-            paths = make_report(out, out / "report")
-    except JavaMissing as error:
-        story.print(f"No Spark: {escape(str(error))}. The report is made in plain Python instead.")
-        paths = make_report(out, out / "report", engine="python")
+            made = make_report(out, out / "report")
     except ReportError as error:
         story.print(f"No report: {escape(str(error))}.")
         return None
-    html = str(paths.html.resolve())
+    for note in made.notes:
+        story.print(escape(note))
+    html = str(made.html.resolve())
     story.print(f"The report, measured beside predicted: [bold]{escape(html)}[/bold]", soft_wrap=True)
     return html
 

@@ -151,23 +151,22 @@ def _up_sets(model: Model) -> tuple[UpSetFigures, ...]:
 
 
 def _prober(found: Aggregates, run: Run) -> tuple[ProberFigures, ...]:
-    figures = []
-    for row in sorted(found.probed, key=lambda row: list(run.votes).index(row.replica)):
-        figures.append(
-            ProberFigures(
-                replica=row.replica,
-                watched_s=row.watched_us / US_PER_S,
-                agreed=row.agreed_us / row.watched_us if row.watched_us else None,
-                outages=row.outages,
-                detected=row.detected,
-                missed=row.outages - row.detected,
-                false_alarms=row.false_alarms,
-                detection_mean_s=row.detection_us / row.detected / US_PER_S if row.detected else None,
-                detection_max_s=row.detection_max_us / US_PER_S if row.detected else None,
-                recovery_mean_s=row.recovery_us / row.recoveries / US_PER_S if row.recoveries else None,
-            )
+    rows = sorted(found.probed, key=lambda row: list(run.votes).index(row.replica))
+    return tuple(
+        ProberFigures(
+            replica=row.replica,
+            watched_s=row.watched_us / US_PER_S,
+            agreed=row.agreed_us / row.watched_us if row.watched_us else None,
+            outages=row.outages,
+            detected=row.detected,
+            missed=row.outages - row.detected,
+            false_alarms=row.false_alarms,
+            detection_mean_s=row.detection_us / row.detected / US_PER_S if row.detected else None,
+            detection_max_s=row.detection_max_us / US_PER_S if row.detected else None,
+            recovery_mean_s=row.recovery_us / row.recoveries / US_PER_S if row.recoveries else None,
         )
-    return tuple(figures)
+        for row in rows
+    )
 
 
 def _timeline(found: Aggregates) -> list[TimelineRow]:

@@ -16,7 +16,6 @@ from pyspark.sql import types as T  # noqa: N812
 from quorate.spark_reports import contract
 from quorate.spark_reports.aggregates import EXAMPLE_CHARS, QUANTILE_ACCURACY, QUANTILES, Span
 from quorate.spark_reports.quorum_choices import Choice
-from quorate.spark_reports.rows import PARQUET
 from quorate.spark_reports.run_document import Run
 
 OPERATION_SCHEMA: Final = T.StructType(
@@ -130,7 +129,8 @@ def operations_from_parquet(rows: DataFrame) -> DataFrame:
     answered = F.array_join("answered", "|", null_replacement="")
     line = F.concat_ws(",", *words, F.coalesce(answered, F.lit("")))
     fields = OPERATION_SCHEMA.fieldNames()
-    return rows.select(F.lit(PARQUET).alias("source"), line.alias("line"), F.lit(True).alias("well_formed"), *fields)
+    source = F.element_at(F.split(F.input_file_name(), "/"), -1)
+    return rows.select(source.alias("source"), line.alias("line"), F.lit(True).alias("well_formed"), *fields)
 
 
 def test_operations(read: DataFrame, choices: DataFrame, objects: DataFrame, run: Run) -> DataFrame:
@@ -146,7 +146,9 @@ def test_operations(read: DataFrame, choices: DataFrame, objects: DataFrame, run
         The rows with `reason` (null for a good row), `start_us`, `end_us` and `latency_us` (null for a bad row).
     """
     keyed = read.withColumn("object_key", F.substring_index("object", "/", 2))
-    known = keyed.join(F.broadcast(choices), "choice", "left").join(F.broadcast(objects), "object_key", "left")
+    known = keyed.join(F.broadcast(choices), "choice", "left").join(
+        F.broadcast(objects), "object_key", "left"
+    )
     tested = known.withColumn("reason", _operation_reason(run))
     good = F.col("reason").isNull()
     start_us = F.when(good, microseconds(F.col("start_s")))
@@ -216,7 +218,9 @@ def good_rows(parsed: DataFrame) -> DataFrame:
 
 def rejected_rows(parsed: DataFrame, kind: str) -> DataFrame:
     """Give the rows kept aside: `kind`, `source`, `reason`, `line`."""
-    return parsed.where(F.col("reason").isNotNull()).select(F.lit(kind).alias("kind"), "source", "reason", "line")
+    return parsed.where(F.col("reason").isNotNull()).select(
+        F.lit(kind).alias("kind"), "source", "reason", "line"
+    )
 
 
 def row_counts(parsed: DataFrame, kind: str) -> DataFrame:

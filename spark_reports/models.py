@@ -80,8 +80,10 @@ class Model:
         return float(availability(system, Independent(self.up_share)))
 
     def series(self, system: System) -> list[Block]:
-        """For each stretch of time, how long it is known and how long there was enough."""
-        found = [[0, 0] for _ in range(self.blocks or 0)]
+        """For each stretch of time, how long it is known and how long there was enough; nothing without stretches."""
+        if self.blocks is None:
+            return []
+        found = [[0, 0] for _ in range(self.blocks)]
         enough = self.enough(system)
         for row in self.times:
             block = found[row.bin * len(found) // BINS]

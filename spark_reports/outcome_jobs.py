@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 from pyspark.sql import types as T  # noqa: N812
 
@@ -37,7 +37,9 @@ def decider_table(spark: SparkSession, run_systems: Mapping[tuple[str, str], int
 
 def with_view(operations: DataFrame, views: DataFrame, deciders: DataFrame) -> DataFrame:
     """Add to each operation the `view` of its front end and the `system` that decides about it."""
-    return operations.join(F.broadcast(views), "front_end").join(F.broadcast(deciders), ["choice", "operation"])
+    return operations.join(F.broadcast(views), "front_end").join(
+        F.broadcast(deciders), ["choice", "operation"]
+    )
 
 
 def count_starts(
@@ -82,7 +84,9 @@ def count_starts(
         F.col("changed_after") & (F.col("done_us") + lag_us > F.col("end_us"))
     )
     counted = decided.withColumn("near", F.coalesce(near, F.lit(False)))
-    return counted.groupBy("choice", "operation", "outcome", "up", "near").agg(F.count("*").alias("operations"))
+    return counted.groupBy("choice", "operation", "outcome", "up", "near").agg(
+        F.count("*").alias("operations")
+    )
 
 
 def _pieces(intervals: DataFrame, origin_us: int, width_us: int) -> DataFrame:
@@ -92,13 +96,13 @@ def _pieces(intervals: DataFrame, origin_us: int, width_us: int) -> DataFrame:
     return intervals.withColumn("piece", F.explode(F.sequence(first, last)))
 
 
-def _left(left: DataFrame, right: DataFrame, keys: list[str], within: object) -> DataFrame:
+def _left(left: DataFrame, right: DataFrame, keys: list[str], within: Column) -> DataFrame:
     """Join on equal keys and a condition besides, keeping every row of the left side once."""
     renamed = right.withColumnsRenamed({key: f"right_{key}" for key in keys})
     condition = within
     for key in keys:
-        condition = condition & (F.col(key) == F.col(f"right_{key}"))  # type: ignore[operator]
-    return left.join(renamed, condition, "left").drop(*[f"right_{key}" for key in keys])  # type: ignore[arg-type]
+        condition = condition & (F.col(key) == F.col(f"right_{key}"))
+    return left.join(renamed, condition, "left").drop(*[f"right_{key}" for key in keys])
 
 
 def seen_outages(operations: DataFrame) -> DataFrame:
@@ -112,10 +116,14 @@ def seen_outages(operations: DataFrame) -> DataFrame:
     in_time = Window.partitionBy(*keys).orderBy("start_us", ok)
     turns = F.coalesce(F.lag(ok).over(in_time) != ok, F.lit(True))
     ended_us = F.max(F.when(~ok, F.col("end_us"))).over(Window.partitionBy(*keys))
-    marked = operations.select(*keys, "start_us", ok.alias("ok"), turns.alias("turns"), ended_us.alias("ended_us"))
+    marked = operations.select(
+        *keys, "start_us", ok.alias("ok"), turns.alias("turns"), ended_us.alias("ended_us")
+    )
     turned = marked.where("turns")
     next_us = F.lead("start_us").over(Window.partitionBy(*keys).orderBy("start_us", "ok"))
-    runs = turned.withColumn("length_us", F.coalesce(next_us, F.col("ended_us")) - F.col("start_us")).where("NOT ok")
+    runs = turned.withColumn("length_us", F.coalesce(next_us, F.col("ended_us")) - F.col("start_us")).where(
+        "NOT ok"
+    )
     return runs.groupBy(*keys).agg(
         F.count("*").alias("periods"),
         F.sum("length_us").alias("total_us"),

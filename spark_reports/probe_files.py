@@ -53,7 +53,9 @@ def _read_parquet(spark: SparkSession, paths: list[Path]) -> DataFrame:
     rows = spark.read.parquet(*map(literal_path, paths))
     missing = [name for name in probes.FIELDS[:3] if name not in rows.columns]
     if missing:
-        raise ReportError(f"{paths[0]} has no column {', '.join(missing)}; probes have {', '.join(probes.FIELDS)}")
+        raise ReportError(
+            f"{paths[0]} has no column {', '.join(missing)}; probes have {', '.join(probes.FIELDS)}"
+        )
     # Not `_metadata.file_name`: once asked for, Spark makes it for every row, also where nobody looks at it.
     source = F.element_at(F.split(F.input_file_name(), "/"), -1)
     latency_s = F.col("latency_s") if "latency_s" in rows.columns else F.lit(None)
@@ -80,7 +82,9 @@ def _read_json(spark: SparkSession, paths: list[Path]) -> DataFrame:
     )
     malformed = F.when(F.coalesce(one_object, F.lit(False)), F.lit(None)).otherwise(contract.MALFORMED_JSON)
     row = F.get("parsed.rows", F.lit(0))
-    return lines.select("source", "line", malformed.alias("malformed"), *[row[name].alias(name) for name in probes.FIELDS])
+    return lines.select(
+        "source", "line", malformed.alias("malformed"), *[row[name].alias(name) for name in probes.FIELDS]
+    )
 
 
 def _read_csv(spark: SparkSession, paths: list[Path]) -> DataFrame:
@@ -88,7 +92,9 @@ def _read_csv(spark: SparkSession, paths: list[Path]) -> DataFrame:
     part = F.split(F.trim("line"), ",", -1)
     text = {name: F.trim(F.get(part, F.lit(index))) for index, name in enumerate(probes.FIELDS)}
     lines = read_lines(spark, paths).where(~F.trim("line").isin(headers))
-    fields = lines.select("source", "line", F.size(part).alias("parts"), *[each.alias(name) for name, each in text.items()])
+    fields = lines.select(
+        "source", "line", F.size(part).alias("parts"), *[each.alias(name) for name, each in text.items()]
+    )
     numbers = {name: _number(name) for name in probes.FIELDS[1:]}
     no_latency = F.coalesce(F.col("latency_s"), F.lit("")) == ""
     good = (
@@ -99,7 +105,11 @@ def _read_csv(spark: SparkSession, paths: list[Path]) -> DataFrame:
     )
     malformed = F.when(good, F.lit(None)).otherwise(contract.MALFORMED_CSV)
     return fields.select(
-        "source", "line", malformed.alias("malformed"), "replica", *[each.alias(name) for name, each in numbers.items()]
+        "source",
+        "line",
+        malformed.alias("malformed"),
+        "replica",
+        *[each.alias(name) for name, each in numbers.items()],
     )
 
 

@@ -156,9 +156,7 @@ def find_intervals(
 def chunked(tested: DataFrame, spacing: Spacing) -> DataFrame:
     """Give the `key` of each good sample and its `chunk`: the replica and the upper bits of the time."""
     low_bits = min(REPLICA_SHIFT, UP_BITS + (spacing.step_us * CHUNK_STEPS).bit_length())
-    return tested.where(F.col("key").isNotNull()).select(
-        F.shiftright("key", low_bits).alias("chunk"), "key"
-    )
+    return tested.where(F.col("key").isNotNull()).select(F.shiftright("key", low_bits).alias("chunk"), "key")
 
 
 def run_edges(samples: DataFrame, spacing: Spacing, parts: int) -> DataFrame:
@@ -188,7 +186,9 @@ def contradicted(edges: DataFrame) -> DataFrame:
     return edges.where(clash).select("chunk", F.shiftright("key", UP_BITS).alias("moment"))
 
 
-def without(edges: DataFrame, samples: DataFrame, moments: DataFrame, spacing: Spacing, parts: int) -> DataFrame:
+def without(
+    edges: DataFrame, samples: DataFrame, moments: DataFrame, spacing: Spacing, parts: int
+) -> DataFrame:
     """Give the edges as they are without the samples of contradicted moments; only chunks that hold one are sorted again."""
     kept = edges.join(moments, "chunk", "left_anti")
     timed = samples.join(moments, "chunk", "left_semi").withColumn("moment", F.shiftright("key", UP_BITS))

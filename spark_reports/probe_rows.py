@@ -1,11 +1,12 @@
 """A prober's rows in plain Python: parsed and tested one by one, and made into intervals by the rule of `probes`."""
 
 from collections.abc import Iterator, Mapping
+from math import isnan
 from typing import Any, Final
 
 from quorate.spark_reports import contract, probes
 from quorate.spark_reports.aggregates import microseconds
-from quorate.spark_reports.rows import PARQUET, Interval, Reject, json_object, lines_of, parquet_rows
+from quorate.spark_reports.rows import Interval, Reject, json_object, lines_of, parquet_rows
 from quorate.spark_reports.run_document import Run
 from quorate.spark_reports.sources import Source
 
@@ -51,8 +52,8 @@ def _rows(source: Source) -> Iterator[tuple[str, str, dict[str, Any] | None]]:
         for line in lines_of(path):
             yield path.name, line, json_object(line, _NUMBERS, ("replica",))
     if source.probe_parquet is not None:
-        for _, row in parquet_rows(source.probe_parquet, probes.FIELDS):
-            yield PARQUET, f"{row.get('replica')},{row.get('time_s')},{row.get('up')}", row
+        for name, row in parquet_rows(source.probe_parquet, probes.FIELDS):
+            yield name, f"{row.get('replica')},{row.get('time_s')},{row.get('up')}", row
 
 
 def _reason(row: Mapping[str, Any], run: Run) -> str | None:
@@ -62,12 +63,12 @@ def _reason(row: Mapping[str, Any], run: Run) -> str | None:
             return contract.MISSING_FIELD + field
     latency_s = row.get("latency_s")
     # A frame library writes a missing number as NaN: a probe without an answer.
-    has_latency = latency_s is not None and latency_s == latency_s
+    told_s = 0.0 if latency_s is None or isnan(latency_s) else latency_s
     tests = (
         (row["replica"] not in run.votes, contract.UNKNOWN_REPLICA),
         (not 0 <= row["time_s"] <= contract.TIME_S_MAX, contract.BAD_TIME),
         (row["up"] not in (0, 1), contract.BAD_UP),
-        (has_latency and not 0 <= latency_s <= contract.TIME_S_MAX, contract.BAD_LATENCY),
+        (not 0 <= told_s <= contract.TIME_S_MAX, contract.BAD_LATENCY),
     )
     return next((reason for holds, reason in tests if holds), None)
 

@@ -122,7 +122,9 @@ def usual_step_us(samples: Iterable[tuple[str, int, int]]) -> int:
     times: dict[str, list[int]] = {}
     for time_us, replica in first:
         times.setdefault(replica, []).append(time_us)
-    distances = [later - earlier for own in times.values() for earlier, later in pairwise(own) if later > earlier]
+    distances = [
+        later - earlier for own in times.values() for earlier, later in pairwise(own) if later > earlier
+    ]
     if not distances:
         raise no_step()
     return int(median(distances))

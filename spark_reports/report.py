@@ -2,7 +2,7 @@
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -145,17 +145,14 @@ class _Maker:
 
     def _loaded(self) -> Input:
         options, source = self.options, self.source
-        step_us = None if options.step_s is None else microseconds(options.step_s)
         if source.kind in (sources.TRACE, sources.PROMETHEUS):
             found = loading.read_foreign(source, options.label, options.step_s)
             return loading.load_foreign(found, options.votes, source)
         if source.document is None:
             run = loading.run_of_probes(Run({}), probe_rows.names_in(source), options.votes)
-            return loading.load(source, run, step_us)
+            return loading.load(source, run, self._step_us(None))
         run = self._run(source.document)
-        if step_us is None and run.prober_step_s is not None:
-            step_us = microseconds(run.prober_step_s)
-        return loading.load(source, run, step_us)
+        return loading.load(source, run, self._step_us(run))
 
     def _run(self, document: Path) -> Run:
         run = read_run(document)
@@ -167,17 +164,25 @@ class _Maker:
         with local_session(self.options.master) as spark:
             from quorate.spark_reports import engine  # noqa: PLC0415 - the room works without Spark installed
 
-            store = engine.Store(spark, self.source, self.parquet)
-            if self.source.kind in (sources.TRACE, sources.PROMETHEUS):
-                found = self._loaded()
-                store.take(found)
+            options, source = self.options, self.source
+            if source.kind in (sources.TRACE, sources.PROMETHEUS):
+                stored = engine.take(spark, source, self._loaded(), self.parquet)
             else:
-                run = self._run(self.source.document) if self.source.document else None
-                store.read(run, self.options.votes, self.options.step_s)
-            asked = self._ask(store.run, store.attempted())
-            counted = store.aggregate(asked, microseconds(self.options.lag_s))
-            figures = self._derive(counted, store.run, asked, store.linked, "spark")
+                run = None if source.document is None else self._run(source.document)
+                stored = engine.store(
+                    spark, source, run, self.parquet, votes=options.votes, step_us=self._step_us(run)
+                )
+            asked = self._ask(stored.run, stored.attempted())
+            counted = engine.aggregate(stored, asked, microseconds(options.lag_s))
+            figures = self._derive(counted, stored.run, asked, stored.linked, "spark")
             return self._write(figures, versions() | engine.versions(spark), None)
+
+    def _step_us(self, run: Run | None) -> int | None:
+        """The distance of two samples: as asked for, or as the run says; None where only they can tell."""
+        step_s = self.options.step_s
+        if step_s is None and run is not None:
+            step_s = run.prober_step_s
+        return None if step_s is None else microseconds(step_s)
 
     def _check_known(self, counted: Aggregates) -> None:
         if not counted.up_sets:
@@ -221,7 +226,9 @@ class _Maker:
             ),
         )
 
-    def _write(self, figures: Figures, made_by: Mapping[str, str], rejects: list[Reject] | None) -> Report:
+    def _write(
+        self, figures: Figures, made_by: Mapping[str, str], rejects: Sequence[Reject] | None
+    ) -> Report:
         """Write everything; `rejects` are the rows kept aside that no one has written yet."""
         report = Report(
             html=self.output_dir / "report.html",

@@ -60,9 +60,6 @@ class Reject:
     line: str
 
 
-PARQUET: Final = "Parquet"
-
-
 def lines_of(path: Path) -> Iterator[str]:
     """The lines of a text file (`.gz` too) that are not blank.
 
@@ -160,7 +157,7 @@ class OperationRows:
     def from_parquet(self, folder: Path) -> Iterator[tuple[Operation, str, str]]:
         """The good rows, each with its source and its fields in words."""
         for source, row in parquet_rows(folder, OPERATION_COLUMNS):
-            yield from self._tested(PARQUET, shown_operation(row), row)
+            yield from self._tested(source, shown_operation(row), row)
 
     def _tested(
         self, source: str, line: str, row: dict[str, Any] | None

@@ -179,7 +179,7 @@ class _Reader:
     def window(self) -> Span:
         window = self.document.get("window")
         is_pair = isinstance(window, list) and len(window) == 2 and all(map(_is_time, window))
-        if not is_pair or not window[0] < window[1]:
+        if not isinstance(window, list) or not is_pair or not window[0] < window[1]:
             raise self.fail(f'"window" is {window!r}; give [start_s, end_s] in seconds since 1970')
         return Span(microseconds(window[0]), microseconds(window[1]))
 

@@ -225,10 +225,14 @@ def replica_times(intervals: DataFrame) -> DataFrame:
     in_time = Window.partitionBy("replica").orderBy("start_us")
     touches = F.lag("end_us").over(in_time) == F.col("start_us")
     falls = touches & (F.lag("up").over(in_time) > F.col("up"))
-    times = intervals.withColumn("falls", falls).groupBy("replica").agg(
-        F.sum(length_us).alias("observed_us"),
-        F.sum(F.when(F.col("up") == 1, length_us).otherwise(0)).alias("up_us"),
-        F.count_if("falls").alias("failures"),
+    times = (
+        intervals.withColumn("falls", falls)
+        .groupBy("replica")
+        .agg(
+            F.sum(length_us).alias("observed_us"),
+            F.sum(F.when(F.col("up") == 1, length_us).otherwise(0)).alias("up_us"),
+            F.count_if("falls").alias("failures"),
+        )
     )
     down = stretches(intervals.withColumn("holds", F.col("up") == 0), ["replica"]).where("holds")
     outages = down.groupBy("replica").agg(
@@ -276,7 +280,9 @@ def outages(stretches_of_systems: DataFrame) -> DataFrame:
     length_us = F.col("end_us") - F.col("start_us")
     short = stretches_of_systems.where(~F.col("holds"))
     return short.groupBy("system", "view").agg(
-        F.count("*").alias("periods"), F.sum(length_us).alias("total_us"), F.max(length_us).alias("longest_us")
+        F.count("*").alias("periods"),
+        F.sum(length_us).alias("total_us"),
+        F.max(length_us).alias("longest_us"),
     )
 
 
