@@ -18,7 +18,7 @@ from quorate.spark_reports.charts_latency import latency, live_votes
 from quorate.spark_reports.charts_timeline import timeline
 from quorate.spark_reports.figures import Figures
 from quorate.spark_reports.short_names import renamed, short_names
-from quorate.spark_reports.wording import counted, duration
+from quorate.spark_reports.wording import counted, duration, unbroken
 
 TEMPLATE: Final = "report.html.jinja"
 EARLIEST_S: Final = 315_532_800.0  # 1980
@@ -45,6 +45,7 @@ def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool) -> s
         keep_trailing_newline=True,
         loader=FunctionLoader(lambda name: files(__package__).joinpath(name).read_text(encoding="utf-8")),
     )
+    environment.filters.update(unbroken=unbroken)
     environment.globals.update(symbol=symbol, FOLD_ROWS=FOLD_ROWS)
     return environment.get_template(TEMPLATE).render(
         **_answer(figures),

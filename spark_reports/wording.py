@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import ceil, inf, log10
+from re import sub
 from typing import Final
 
 NO_BREAK: Final = "\N{NO-BREAK SPACE}"
@@ -112,6 +113,15 @@ def quoted(name: str) -> str:
     ('majority', '"Enq (0, 1)"')
     """
     return f'"{name}"' if " " in name else name
+
+
+def unbroken(name: str) -> str:
+    """Keep the two numbers of a quorum, as in Enq (0, 1), on one line.
+
+    >>> unbroken("Enq (0, 1), Deq (3, 1)").replace(NO_BREAK, "_")
+    'Enq (0,_1), Deq (3,_1)'
+    """
+    return sub(r"(\(\d+), (\d+\))", rf"\1,{NO_BREAK}\2", name)
 
 
 def shortened(name: str, chars_max: int) -> str:

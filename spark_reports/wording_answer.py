@@ -65,18 +65,20 @@ def _answer(figures: Figures, row: RecommendationFigures) -> str:
         return _all_alike(row, len(others) + 1, mix)
     behind = [other for other in row.against if other.choice not in row.tied and not other.certain]
     head = f"For the {row.adt}, with replicas failing as these did, "
-    head += f"{quoted(row.choice)} comes first" if behind or row.tied else f"choose {quoted(row.choice)}"
+    head += f"{quoted(row.choice)} comes first" if behind else f"choose {quoted(row.choice)}"
     return (
-        f"{head}: it would have served {percent(row.served)} of {mix}{_tied(row)}{_beside(row)}"
+        f"{head}{_tied(row, behind)}: it would have served {percent(row.served)} of {mix}{_beside(row)}"
         f"{_as_run(figures, row)}{_not_clearly(behind)}."
     )
 
 
-def _tied(row: RecommendationFigures) -> str:
+def _tied(row: RecommendationFigures, behind: Sequence[AgainstFigures]) -> str:
     names = [quoted(name) for name in row.tied[:TIED_MAX]]
+    if not names:
+        return ""
     if len(row.tied) > TIED_MAX:
         names.append(f"{len(row.tied) - TIED_MAX} more")
-    return f", and {listed(names)} just as much" if names else ""
+    return f", level with {listed(names)}" if behind else f", or just as well {listed(names, 'or')}"
 
 
 def _not_clearly(behind: Sequence[AgainstFigures]) -> str:
@@ -247,8 +249,8 @@ def joint(operations: Sequence[OperationFigures]) -> str:
         )
     right = len(operations) - len(off)
     return (
-        f"Within the 95 % interval of {right} of {counted(len(operations), 'measured availability').replace('ys', 'ies')}, "
-        f"and off for {_named(off)}: {_gap('predicted_joint', off)}."
+        f"Within the 95 % interval of {right} of {len(operations)} measured availabilities, and off for {_named(off)}: "
+        f"{_gap('predicted_joint', off)}."
     )
 
 

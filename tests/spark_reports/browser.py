@@ -46,8 +46,16 @@ OPTIONS: Final = (
 
 
 def find() -> str | None:
-    """Give the path of a browser on this machine, or None."""
-    return next((path for name in NAMES if (path := shutil.which(name))), None)
+    """Give the path of a browser on this machine, or None; a name that does not answer stands for none."""
+    paths = (path for name in NAMES if (path := shutil.which(name)))
+    return next((path for path in paths if _answers(path)), None)
+
+
+def _answers(path: str) -> bool:
+    asked = subprocess.run(
+        [path, "--version"], capture_output=True, stdin=subprocess.DEVNULL, timeout=START_S_MAX, check=False
+    )
+    return asked.returncode == 0
 
 
 class Tab:
