@@ -46,6 +46,14 @@ def report(
     master: Annotated[
         str, typer.Option("--master", metavar="URL", help="Where Spark runs: local[*], spark://HOST:PORT, …")
     ] = "local[*]",
+    driver_memory: Annotated[
+        str,
+        typer.Option(
+            "--driver-memory",
+            metavar="SIZE",
+            help="Memory of Spark's Java process here: 4g, 512m; 1g, or 4g for more than 64 MiB of input.",
+        ),
+    ] = "",
     type_name: Annotated[
         str,
         typer.Option("--type", metavar="TYPE", help="What the replicas keep, where no run says so: queue, …"),
@@ -85,6 +93,7 @@ def report(
     wanted: dict[str, Any] = {
         "engine": engine,
         "master": master,
+        "driver_memory": driver_memory or None,
         "adt": type_name or None,
         "votes": by_name(votes, "--votes", whole_number) if votes else {},
         "mix": {name: float(share) for name, share in by_name(mix, "--mix", number).items()} if mix else {},

@@ -3,14 +3,16 @@
 Owns the traces, their aggregates and the pages made of them. Must not know the protocol: it reads quorum choices
 from `quorate.quorums` and recorded measurements, and talks to no replica.
 
-    contract     what a measured run looks like on disk, and why rows are kept aside
-    session      a quiet, offline Spark session, and the Java it needs
-    jobs         operations to small aggregates, on Spark       ┐
-    trace_jobs   up and down intervals to joint up-sets         ├ engine runs them in order
-    reference    the same in plain Python                       ┘ both fill the tables of `aggregates`
-    derive       aggregates to `figures`, with `confidence`
-    page         figures to HTML: sentences (`wording…`), tables (`tables…`), charts (`charts…`, `svg`), templates
-    report       all of it: make_report
+    sources         what lies at a place: a run, probes, a trace, an answer of Prometheus
+    contract        the words of a run on disk, and why rows are kept aside; run_document reads run.json
+    session         a quiet, offline Spark session, and the Java it needs
+    engine          runs jobs, trace_jobs, outcome_jobs, probe_jobs, probing_jobs  ┐ both fill the tables
+    loading         reads with rows, probe_rows, foreign; reference counts         ┘ of aggregates
+    quorum_choices  what was run, and every other valid choice; questions is what is asked of the trace
+    derive          aggregates to figures, with models, confidence, derive_operations, derive_choices
+    keys            what every figure means; figure_tables writes them as Parquet
+    page            figures to HTML: sentences (wording…), tables (tables…), charts (charts…, svg), templates
+    report          all of it: make_report
 
     >>> from pathlib import Path
     >>> from quorate.spark_reports.report import make_report

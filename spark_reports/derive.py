@@ -75,14 +75,17 @@ def derive(found: Aggregates, run: Run, questions: Questions, origin: Origin) ->
 
 
 def block_count(found: Aggregates, questions: Questions) -> int | None:
-    """The number of stretches of time for the bootstrap: each can hold the longest outage of what was run.
+    """The number of stretches of time for the bootstrap, from the outages of what was run.
 
-    Where nothing was run, the longest outage of a replica.
+    Where nothing was run, from the longest outage of a replica.
     """
     run = set(questions.run_systems.values())
-    lengths = [row.longest_us for row in found.outages if row.system in run]
-    longest_us = max(lengths or [row.longest_outage_us for row in found.replicas])
-    return confidence.block_count(BINS, found.span.bin_us, longest_us)
+    rows = [row for row in found.outages if row.system in run]
+    longest_us = max((row.longest_us for row in rows), default=0)
+    mean_us = max((row.total_us // row.periods for row in rows), default=0)
+    if not run:
+        longest_us = mean_us = max(row.longest_outage_us for row in found.replicas)
+    return confidence.block_count(BINS, found.span.bin_us, longest_us, mean_us)
 
 
 def _source(run: Run, origin: Origin) -> SourceFigures:

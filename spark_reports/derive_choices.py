@@ -17,7 +17,7 @@ from quorate.spark_reports.figures import (
 )
 from quorate.spark_reports.models import Model, outages
 from quorate.spark_reports.questions import Questions
-from quorate.spark_reports.quorum_choices import READ_WRITE, Choice
+from quorate.spark_reports.quorum_choices import READ_WRITE, Choice, is_valid
 from quorate.spark_reports.run_document import Run
 
 TIE: Final = 1e-12
@@ -53,7 +53,10 @@ def answer(
             for choice in choices
             for name in operations
         ]
-        type_answer = _Type(adt, operations, choices, _mix(adt, operations, found, run, given), model)
+        valid = [choice for choice in choices if choice.run_as is None or is_valid(choice, operations)]
+        if not valid:
+            continue
+        type_answer = _Type(adt, operations, valid, _mix(adt, operations, found, run, given), model)
         rows, recommendation = type_answer.answer()
         candidates += rows
         recommendations.append(recommendation)

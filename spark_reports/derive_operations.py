@@ -7,12 +7,13 @@ from itertools import combinations
 
 from quorate.spark_reports import confidence
 from quorate.spark_reports.aggregates import BINS, Aggregates, StartCount
-from quorate.spark_reports.confidence import Block
+from quorate.spark_reports.confidence import Block, Interval
 from quorate.spark_reports.figures import (
     CauseFigures,
     ClaimFigures,
     ClassFigures,
     ComparisonFigures,
+    GapFigures,
     OperationFigures,
     SurpriseFigures,
 )
@@ -98,6 +99,8 @@ def _operation(
         predicted_at_attempts=tally.enough / tally.known if tally.known else None,
         joint_agrees=low <= joint <= high,
         independent_agrees=low <= independent <= high,
+        joint_gap=_joint_gap(blocks.get(pair), normal, model, ok / attempts - joint),
+        independent_gap=_independent_gap(blocks.get(pair), normal, model, ok / attempts - independent),
         cause=tally.cause(ok / attempts, joint, independent),
         surprises=tally.surprises(),
         trace=outages(found.outages, questions.run_systems[pair]),
@@ -109,6 +112,35 @@ def _operation(
             ]
         ),
     )
+
+
+def _joint_gap(
+    blocks: Sequence[Block] | None, normal: ClassQuorum, model: Model, difference: float
+) -> GapFigures:
+    if blocks is None:
+        return _gap(difference, None)
+    series = model.series(normal.needed)
+    return _gap(difference, confidence.block_bootstrap_difference(blocks, series))
+
+
+def _independent_gap(
+    blocks: Sequence[Block] | None, normal: ClassQuorum, model: Model, difference: float
+) -> GapFigures:
+    if blocks is None:
+        return _gap(difference, None)
+    predict = model.independent_of(normal.needed)
+
+    def gap(draw: Sequence[int]) -> float | None:
+        measured, predicted = confidence.share_of(blocks, draw), predict(draw)
+        return None if measured is None or predicted is None else measured - predicted
+
+    return _gap(difference, confidence.bootstrap(len(blocks), gap))
+
+
+def _gap(difference: float, interval: Interval | None) -> GapFigures:
+    if interval is None:
+        return GapFigures(difference, None, None, certain=False)
+    return GapFigures(difference, *interval, certain=interval.low > 0 or interval.high < 0)
 
 
 @dataclass(slots=True)

@@ -141,6 +141,16 @@ class SurpriseFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class GapFigures:
+    """Measured availability less a prediction; the outages of the run are in both, so this varies less than either."""
+
+    difference: float
+    low: float | None
+    high: float | None
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True)
 class OperationFigures:
     """One operation under one quorum choice that was run."""
 
@@ -167,6 +177,8 @@ class OperationFigures:
     predicted_at_attempts: float | None
     joint_agrees: bool
     independent_agrees: bool
+    joint_gap: GapFigures
+    independent_gap: GapFigures
     cause: CauseFigures | None
     surprises: SurpriseFigures
     trace: OutageFigures

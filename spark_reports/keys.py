@@ -119,7 +119,7 @@ KEYS: Final[Mapping[str, str]] = {
         low="lower end of its 95 % confidence interval: the lower of wilson and block_bootstrap",
         high="upper end: the higher of both",
         wilson="95 % interval [low, high], were all attempts independent trials (too narrow in outages)",
-        block_bootstrap="95 % interval over blocks of time drawn anew; null if the run is too short",
+        block_bootstrap="95 % interval over window.blocks stretches of time drawn anew; null if the run is too short",
         measured_if_unknown_ok="availability if every unknown outcome is counted as answered",
         predicted_independent=_PREDICTED["predicted_independent"],
         predicted_joint=_PREDICTED["predicted_joint"],
@@ -130,6 +130,16 @@ KEYS: Final[Mapping[str, str]] = {
     ),
     **_table(
         "operations",
+        *(
+            {
+                f"{model}_gap.difference": f"measured - predicted_{model}",
+                f"{model}_gap.low": "lower end of its 95 % interval: stretches of time are drawn anew, and attempts and "
+                "trace of each stay together; null if the run is too short",
+                f"{model}_gap.high": "upper end",
+                f"{model}_gap.certain": "whether the interval leaves the sign of the difference certain",
+            }
+            for model in ("joint", "independent")
+        ),
         {
             "cause.correlation": "predicted_joint - predicted_independent: replicas failing together. These five add up "
             "to measured - predicted_independent; null if no attempt began in the known time",
@@ -186,7 +196,7 @@ KEYS: Final[Mapping[str, str]] = {
     ),
     **_table(
         "candidates",
-        _CHOICE,
+        {"choice": "a valid quorum choice: its name in run.json, or its quorums in words", "adt": _CHOICE["adt"]},
         _TRACE_INTERVAL,
         kind=_KIND,
         run_as="the name of the run's choice with these quorums; null: a counterfactual only",

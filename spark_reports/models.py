@@ -5,7 +5,7 @@ what front ends see: a view that several of them share counts once for each.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -91,6 +91,27 @@ class Model:
             block[0] += time_us
             block[1] += time_us if row.up in enough else 0
         return [Block(*each) for each in found]
+
+    def independent_of(self, system: System) -> Callable[[Sequence[int]], float | None]:
+        """Give what independent replicas would have given in any selection of stretches, each with its own up shares."""
+        replicas = list(self.votes)
+        bits = [[0] * len(replicas) for _ in range(self.blocks or 0)]
+        known = [0] * len(bits)
+        for row in self.times:
+            block = row.bin * len(bits) // BINS
+            time_us = row.time_us * self.members[row.view]
+            known[block] += time_us
+            for index in range(len(replicas)):
+                bits[block][index] += time_us if row.up >> index & 1 else 0
+
+        def predict(draw: Sequence[int]) -> float | None:
+            total = sum(known[block] for block in draw)
+            if not total:
+                return None
+            up = {name: sum(bits[b][i] for b in draw) / total for i, name in enumerate(replicas)}
+            return float(availability(system, Independent(up)))
+
+        return predict
 
     def served(self, mix: Mapping[System, float]) -> list[Block]:
         """The same for a mix of operations, each by the system that it needs."""

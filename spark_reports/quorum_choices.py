@@ -10,7 +10,8 @@ from typing import Final
 
 from quorate.adts.catalogue import known_types
 from quorate.adts.specification import EventClass, Kind, operation_of
-from quorate.quorums.assignment import is_empty
+from quorate.quorums.assignment import Assignment, is_empty
+from quorate.quorums.choice import Ordering
 from quorate.quorums.choices import Choice as Numbers
 from quorate.quorums.choices import Replication, constraints_of, minimal_choices
 from quorate.quorums.systems import BadQuorums, System, both
@@ -101,6 +102,32 @@ class Choice:
     def is_read_write(self) -> bool:
         """Whether blind operations read an initial quorum before they write."""
         return self.ordering == "quorum"
+
+
+def is_valid(choice: Choice, operations: Sequence[str]) -> bool:
+    """Whether, for these operations, every initial quorum meets the final quorums that its type says it must.
+
+    What was run is measured as it was, valid or not; but only a valid choice can be recommended. Of a type that is not known
+    nothing can be said, so it passes.
+    """
+    specification = known_types().get(choice.adt)
+    if specification is None or not set(operations) <= set(specification.kinds):
+        return True
+    ordering: Ordering = "quorum" if choice.is_read_write() else "clock"
+    constraints = constraints_of(specification, operations, ordering=ordering)
+    initials: dict[str, System] = {}
+    for each in choice.classes:
+        if each.operation in constraints.outcomes:
+            own = initials.get(each.operation)
+            initials[each.operation] = each.initial if own is None else both(own, each.initial)
+    finals = {
+        each.event_class: each.final for each in choice.classes if each.event_class in constraints.classes
+    }
+    try:
+        Assignment(constraints, initials, finals)
+    except BadQuorums:
+        return False
+    return True
 
 
 def is_blind(adt: str, operation: str) -> bool:

@@ -49,6 +49,7 @@ class Options:
         engine: `spark`; `python`, which needs no Java and reads everything into memory; or `auto`: Spark for runs and
             probes where it can be had, Python for other people's traces.
         master: where Spark runs: `local[*]` is this process with all cores. A running session is used as it is.
+        driver_memory: of Spark's own Java process on this machine, as `4g`; None for what fits the input.
         adt: the data type to answer for where no operations were recorded.
         votes: votes by replica, for data without `run.json`; those not named are left out; empty: one vote each.
         mix: how often each operation is asked for, relative to the others; empty: as tried, or each alike.
@@ -59,6 +60,7 @@ class Options:
 
     engine: Engine = "auto"
     master: str = "local[*]"
+    driver_memory: str | None = None
     adt: str | None = None
     votes: Mapping[str, int] = field(default_factory=dict)
     mix: Mapping[str, float] = field(default_factory=dict)
@@ -161,10 +163,13 @@ class _Maker:
         return run
 
     def _with_spark(self) -> Report:
-        with local_session(self.options.master) as spark:
+        options, source = self.options, self.source
+        session = local_session(
+            options.master, driver_memory=options.driver_memory, input_bytes=source.size_bytes()
+        )
+        with session as spark:
             from quorate.spark_reports import engine  # noqa: PLC0415 - the room works without Spark installed
 
-            options, source = self.options, self.source
             if source.kind in (sources.TRACE, sources.PROMETHEUS):
                 stored = engine.take(spark, source, self._loaded(), self.parquet)
             else:

@@ -266,7 +266,12 @@ def _preference(entry: tuple[Operation, str, str]) -> tuple[Any, ...]:
 def intervals_from(
     path: Path, columns: Sequence[str], run: Run, rejects: list[Reject]
 ) -> tuple[list[Interval], int]:
-    """The good intervals of `replicas.csv` or `links.csv`, and the number of rows read."""
+    """The good intervals of `replicas.csv` or `links.csv`, and the number of rows read.
+
+    Raises:
+        ReportError: the file cannot be read, or begins with another header.
+    """
+    check_header(path, columns)
     kind = contract.LINKS if "front_end" in columns else contract.INTERVALS
     parsed: list[tuple[Interval, str]] = []
     read = 0

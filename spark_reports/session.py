@@ -1,7 +1,8 @@
-"""A quiet, offline Spark session on this machine, and the Java runtime it needs.
+"""A quiet, offline Spark session, on this machine or on a cluster, and the Java runtime it needs.
 
-Owns every setting of Spark. The session listens on loopback only, shows no web page, downloads nothing and prints
-nothing unless something fails. All times in the reports are plain numbers, so its time zone (UTC) never matters.
+Owns every setting of Spark. The session shows no web page, downloads nothing and prints nothing unless something fails;
+on this machine it listens on loopback only. All times in the reports are plain numbers, so its time zone (UTC) never
+matters.
 """
 
 import logging
@@ -11,13 +12,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
-from quorate.spark_reports.errors import JavaMissing, SparkMissing
+from quorate.spark_reports.errors import JavaMissing, ReportError, SparkMissing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,18 +28,29 @@ if TYPE_CHECKING:
 JAVA_MIN: Final = 17
 JAVA_CHECK_TIMEOUT_S: Final = 60.0
 
+SMALL_INPUT_BYTES: Final = 64 << 20
+"""Below so much input on disk, some ten million rows, a session is made to start soon; above, to work on for long."""
+
+SMALL_MEMORY: Final = "1g"  # 512m runs too, but leaves the exact percentiles little room
+BIG_MEMORY: Final = "4g"
+MEMORY_PATTERN: Final = r"[1-9][0-9]*[mg]"
+
+EXECUTOR_WAIT_S: Final = 60.0
+EXECUTOR_POLL_S: Final = 0.1
+
 SETTINGS: Final[Mapping[str, str]] = {
-    "spark.driver.memory": "1g",  # 512m runs too, but leaves the exact percentiles little room
-    # The quick compiler only: most of a report's seconds go into code that runs once, and this saves two fifths of
-    # the processor time. Whoever has so much data that it matters gives a session of their own.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.session.timeZone": "UTC",
 }
+LOOPBACK_SETTINGS: Final[Mapping[str, str]] = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+# The quick compiler only: most of a small report's seconds go into code that runs once, and this saves two fifths of
+# the processor time. Code that runs for minutes is worth compiling well.
+SMALL_SETTINGS: Final[Mapping[str, str]] = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 
 # The gateway's logger has a level of its own, or Spark's shell start-up resets the root and says so in two lines.
 LOG4J: Final = """\
@@ -69,55 +83,119 @@ exec {java} "${{arguments[@]}}"
 
 
 @contextmanager
-def local_session(master: str = "local[2]") -> "Iterator[SparkSession]":
+def local_session(
+    master: str = "local[*]", *, driver_memory: str | None = None, input_bytes: int = 0
+) -> "Iterator[SparkSession]":
     """Give the running Spark session of this process, or start one and stop it afterwards.
 
     Args:
-        master: where to run, as Spark writes it: `local[2]` is this process with two cores.
+        master: where to run, as Spark writes it: `local[*]` is this process with all cores, `local[2]` with two,
+            `spark://host:7077` a cluster.
+        driver_memory: of the Java process that this one starts, as `4g` or `512m`; else by the input.
+        input_bytes: size on disk of what is to be read.
 
     Raises:
         JavaMissing: no Java runtime of version 17 or later was found.
         SparkMissing: pyspark is not installed.
+        ReportError: the memory is no amount, Spark does not start, or a cluster gives no executor within a minute.
     """
     if find_spec("pyspark") is None:
         raise SparkMissing("Spark is not installed in this Python; run: pip install 'quorate[reports]'")
     from pyspark.sql import SparkSession  # noqa: PLC0415 - importing the room must not need Spark
 
+    chosen = settings(master, driver_memory, input_bytes)
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
         return
     with tempfile.TemporaryDirectory(prefix="quorate-spark-") as scratch:
-        session = _start(master, Path(scratch))
+        session = _start(master, chosen, Path(scratch))
         try:
+            _await_executor(session, master)
             yield session
         finally:
             session.stop()
 
 
-def _start(master: str, scratch: Path) -> "SparkSession":
+def settings(master: str, driver_memory: str | None = None, input_bytes: int = 0) -> dict[str, str]:
+    """Give the settings of a session on `master` for so much input.
+
+    Raises:
+        ReportError: `driver_memory` is no amount of memory.
+    """
+    if driver_memory is not None and not re.fullmatch(MEMORY_PATTERN, driver_memory):
+        raise ReportError(f"{driver_memory!r} is no amount of driver memory; write it as 4g or 512m")
+    small = input_bytes < SMALL_INPUT_BYTES
+    chosen = {**SETTINGS, "spark.driver.memory": driver_memory or (SMALL_MEMORY if small else BIG_MEMORY)}
+    if on_loopback(master):
+        chosen |= LOOPBACK_SETTINGS
+    if small:
+        chosen |= SMALL_SETTINGS
+    return chosen
+
+
+def is_embedded(master: str) -> bool:
+    """Whether Spark runs within the process that asks for it."""
+    return master.startswith("local")
+
+
+def on_loopback(master: str) -> bool:
+    """Whether no other machine takes part: executors of a cluster must be able to call the driver back."""
+    host = urlsplit(master).hostname or ""
+    return is_embedded(master) or host == "localhost" or host.startswith("127.")
+
+
+def _start(master: str, chosen: Mapping[str, str], scratch: Path) -> "SparkSession":
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped] # noqa: PLC0415
+    from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     builder = SparkSession.builder.master(master).appName("quorate-report")
-    for key, value in SETTINGS.items():
+    for key, value in chosen.items():
         builder = builder.config(key, value)
     builder = builder.config("spark.sql.warehouse.dir", (scratch / "warehouse").as_uri())
-    with _environment(_launch_environment(scratch)):
-        return builder.getOrCreate()
+    with _environment(_launch_environment(master, scratch)):
+        try:
+            return builder.getOrCreate()
+        except (Py4JError, PySparkException) as error:
+            raise _not_started(master, error) from error
 
 
-def _launch_environment(scratch: Path) -> dict[str, str]:
+def _not_started(master: str, error: Exception) -> ReportError:
+    said = next((line.strip() for line in str(error).splitlines() if "Exception:" in line), type(error).__name__)
+    return ReportError(
+        f"Spark does not start at {master} ({said[:300]}); a master is local[*], or spark://HOST:PORT of a cluster "
+        "that runs and accepts this machine"
+    )
+
+
+def _await_executor(session: "SparkSession", master: str) -> None:
+    """Wait until a cluster has given an executor: without one, Spark itself would wait for ever."""
+    if is_embedded(master):
+        return
+    context = session.sparkContext._jsc.sc()  # type: ignore[union-attr] # the Python side does not tell
+    deadline = time.monotonic() + EXECUTOR_WAIT_S
+    while context.getExecutorMemoryStatus().size() < 2:  # the driver is one of them
+        if time.monotonic() > deadline:
+            raise ReportError(
+                f"{master} gave no executor within {EXECUTOR_WAIT_S:g} s; start a worker with a free core and 1 GiB of "
+                "memory, which this machine can be reached from"
+            )
+        time.sleep(EXECUTOR_POLL_S)
+
+
+def _launch_environment(master: str, scratch: Path) -> dict[str, str]:
     """Give the variables that Spark reads while its Java process starts."""
     conf = scratch / "conf"
     conf.mkdir()
     (conf / "log4j2.properties").write_text(LOG4J, encoding="utf-8")
-    return {
+    variables = {
         "JAVA_HOME": str(java_home(scratch)),
         "PYSPARK_PYTHON": sys.executable,  # else the first python3 on PATH, which may lack our packages
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_CONF_DIR": str(conf),
-        "SPARK_LOCAL_IP": "127.0.0.1",
     }
+    return variables | {"SPARK_LOCAL_IP": "127.0.0.1"} if on_loopback(master) else variables
 
 
 def java_home(scratch: Path) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quorate.cli.demo_load import CHOICES
-from quorate.spark_reports.report import make_report
+from quorate.spark_reports.report import Options, make_report
 from tests.cli.conftest import quorate
 
 TIMEOUT_S = 400
@@ -33,5 +33,5 @@ def test_demo_loses_nothing_and_leaves_a_report(tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert Path(told["report"]).read_text().startswith("<!")
     assert not list(run.glob("cluster-*"))
-    again = make_report(run, tmp_path / "again", engine="python")
-    assert json.loads(again.figures.read_text())["rejected"] == []
+    again = make_report(run, tmp_path / "again", Options(engine="python"))
+    assert json.loads(again.json.read_text())["rejected"] == []

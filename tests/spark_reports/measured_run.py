@@ -8,6 +8,8 @@ import csv
 import gzip
 import json
 import random
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +91,7 @@ def write_run(
     replicas: int = 3,
     failing: bool = True,
     compress: bool = False,
+    run_choices: Mapping[str, tuple[str, ...]] = RUN_CHOICES,
 ) -> Path:
     """Write a run of about so many operations; equal arguments give equal files."""
     rng = random.Random(seed)
@@ -104,7 +107,10 @@ def write_run(
         for replica, periods in down.items():
             for start_s, end_s, up in intervals(periods, duration_s):
                 rows.writerow([replica, round(START_S + start_s, 3), round(START_S + end_s, 3), up])
-    lines = [json.dumps(_operation(rng, found["choices"], down, duration_s)) for _ in range(operations)]
+    lines = [
+        json.dumps(_operation(rng, found["choices"], down, duration_s, run_choices))
+        for _ in range(operations)
+    ]
     text = "".join(line + "\n" for line in lines)
     if compress:
         (folder / "operations.jsonl.gz").write_bytes(gzip.compress(text.encode()))
@@ -118,8 +124,9 @@ def _operation(
     found: dict[str, Any],
     down: dict[str, list[tuple[float, float]]],
     duration_s: float,
+    run_choices: Mapping[str, tuple[str, ...]],
 ) -> dict[str, Any]:
-    runnable = [c for adt in RUN_CHOICES.values() for c in adt if c in found] or ["alone"]
+    runnable = [c for adt in run_choices.values() for c in adt if c in found] or ["alone"]
     choice = rng.choice(runnable)
     adt = found[choice]["adt"]
     event_class = rng.choice(list(found[choice]["classes"]))
@@ -143,6 +150,42 @@ def _operation(
         "outcome": outcome,
         "answered": sorted(rng.sample(up, min(len(up), needed))),
     }
+
+
+def write_links(folder: Path, *, seed: int = 1, duration_s: float = 200.0) -> int:
+    """Cut front end c2 off r1 and r3 now and then, and leave a time in which nothing is known; give the number of rows."""
+    rng = random.Random(seed)
+    lines = ["front_end,replica,start_s,end_s,up"]
+    for replica in ("r1", "r3"):
+        for start_s, end_s, up in intervals(outages(rng, duration_s), duration_s):
+            if not 40 <= start_s <= 50:
+                lines.append(f"c2,{replica},{START_S + start_s:.3f},{START_S + end_s:.3f},{up}")
+    (folder / "links.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return len(lines) - 1
+
+
+def pack(folder: Path, name: str, *, keep: int = 0) -> None:
+    """Turn JSON lines of operations or probes into Parquet by day and type, leaving the first `keep` lines in both."""
+    from pyarrow import Table, dataset  # noqa: PLC0415 - only some tests need it
+
+    path = folder / f"{name}.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    time_of = "start_s" if name == "operations" else "time_s"
+    for row in rows:
+        row["day"] = datetime.fromtimestamp(row[time_of], tz=UTC).strftime("%Y-%m-%d")
+    parts = ["day", "adt"] if name == "operations" else ["day"]
+    dataset.write_dataset(
+        Table.from_pylist(rows),
+        folder / name,
+        format="parquet",
+        partitioning=parts,
+        partitioning_flavor="hive",
+    )
+    if keep:
+        path.write_text("\n".join(lines[:keep]) + "\n", encoding="utf-8")
+    else:
+        path.unlink()
 
 
 BAD_OPERATIONS = [
@@ -192,6 +235,46 @@ BAD_INTERVALS = [
     "r1,1760000000000000,1760000000000001,1",
     "r2,1760000000.5,1760000000.6,0",
 ]
+BAD_LINKS = [
+    "c9,r1,1760000000,1760000001,1",
+    "c2,r9,1760000000,1760000001,1",
+    "c2,r1,1760000000,1760000001",
+]
+BAD_PROBES = [
+    "{",
+    '{"replica":"r1","up":1}',
+    '{"replica":"r9","time_s":1760000000,"up":1}',
+    '{"replica":"r1","time_s":-1,"up":1}',
+    '{"replica":"r1","time_s":1760000000,"up":2}',
+    '{"replica":"r1","time_s":1760000000,"up":1,"latency_s":-1}',
+    '{"replica":"r1","time_s":1760000001.25,"up":1,"latency_s":0.1}',
+    '{"replica":"r1","time_s":1760000001.25,"up":0,"latency_s":null}',
+]
+
+
+def write_probes(folder: Path, *, seed: int = 1, step_s: float = 0.5, late_s: float = 0.3) -> int:
+    """Add a prober's samples, which see a change a little late and get lost now and then; give their number."""
+    rng = random.Random(seed)
+    truth: dict[str, list[tuple[float, float, int]]] = {}
+    for line in (folder / "replicas.csv").read_text().splitlines()[1:]:
+        replica, start_s, end_s, up = line.split(",")
+        if (
+            up in ("0", "1")
+            and float(start_s) < float(end_s) < START_S * 10
+            and replica in ("r1", "r2", "r3")
+        ):
+            truth.setdefault(replica, []).append((float(start_s), float(end_s), int(up)))
+    lines = []
+    for replica, periods in truth.items():
+        time_s = periods[0][0] + rng.random() * step_s
+        while time_s < periods[-1][1]:
+            seen = [up for start_s, end_s, up in periods if start_s <= time_s - late_s < end_s]
+            if seen and rng.random() < 0.97:
+                probe = {"replica": replica, "time_s": round(time_s, 6), "up": seen[0], "latency_s": 0.001}
+                lines.append(json.dumps(probe if seen[0] else {**probe, "latency_s": None}))
+            time_s += step_s * rng.uniform(0.9, 1.1)
+    (folder / "probes.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return len(lines)
 
 
 def good_enq() -> dict[str, Any]:
@@ -213,7 +296,17 @@ def good_enq() -> dict[str, Any]:
 def write_bad_rows(folder: Path) -> int:
     """Add a file and lines of bad rows to a run; give their number. Blank lines are no rows."""
     lines = [*BAD_OPERATIONS, *(json.dumps({**good_enq(), **change}) for change in BAD_CHANGES)]
+    twin = {**good_enq(), "start_s": START_S + 2.5}
+    lines += [json.dumps({**twin, "latency_s": latency_s}) for latency_s in (0.2, 0.1)]
     (folder / "operations-bad.jsonl").write_text("\n\n".join(lines) + "\n  \n", encoding="utf-8")
-    with (folder / "replicas.csv").open("a", encoding="utf-8") as file:
-        file.write("\n".join(BAD_INTERVALS) + "\n")
-    return len(lines) + len(BAD_INTERVALS)
+    count = len(lines) - 1  # one of the twins is good
+    for name, bad in (
+        ("replicas.csv", BAD_INTERVALS),
+        ("links.csv", BAD_LINKS),
+        ("probes.jsonl", BAD_PROBES),
+    ):
+        if (folder / name).exists():
+            with (folder / name).open("a", encoding="utf-8") as file:
+                file.write("\n".join(bad) + "\n")
+            count += len(bad)
+    return count

@@ -1,10 +1,13 @@
 """Intervals against published values, and against what they are for."""
 
+import random
+
 import pytest
 
 from quorate.spark_reports.confidence import (
     Block,
     Interval,
+    _widened,
     block_bootstrap,
     block_bootstrap_difference,
     block_count,
@@ -72,11 +75,42 @@ def test_a_single_block_has_no_bootstrap() -> None:
     assert block_bootstrap_difference([Block(10, 9), Block(5, 5)], [Block(10, 9), Block(0, 0)]) is None
 
 
-def test_blocks_can_hold_the_longest_outage_or_there_are_none() -> None:
-    assert block_count(240, 1000, 0) == 60
-    assert block_count(240, 1000, 10_000) == 24
-    assert block_count(240, 1000, 30_000) == 8
-    assert block_count(240, 1000, 31_000) is None
+def test_blocks_can_hold_the_longest_outage_or_else_one_of_mean_length() -> None:
+    assert block_count(240, 1000, 0, 0) == 60
+    assert block_count(240, 1000, 10_000, 1000) == 24
+    assert block_count(240, 1000, 30_000, 1000) == 8
+    assert block_count(240, 1000, 100_000, 30_000) == 8
+    assert block_count(240, 1000, 100_000, 31_000) is None
+
+
+def test_few_blocks_make_a_wider_interval() -> None:
+    """The factor for 8 blocks: t is 2.3646 with 7 degrees of freedom; 2.3646 / 1.96 * sqrt(8 / 7) = 1.290."""
+    found = _widened(Interval(0.4, 0.6), 0.5, 8)
+    assert found == pytest.approx((0.5 - 0.1290, 0.5 + 0.1290), abs=1e-3)
+
+
+def outages_in_blocks(rng: random.Random) -> list[Block]:
+    """240 moments of a replica that goes down with 0.04 and comes back with 0.2 at each, in 10 blocks of 24."""
+    up, blocks = rng.random() < 0.2 / 0.24, []
+    for _ in range(10):
+        ok = 0
+        for _ in range(24):
+            up = rng.random() >= 0.04 if up else rng.random() < 0.2
+            ok += up
+        blocks.append(Block(24, ok))
+    return blocks
+
+
+def test_the_bootstrap_covers_the_truth_where_wilson_does_not() -> None:
+    """Attempts that fail in outages: of 95 % intervals Wilson's hold the true share 5/6 far too seldom."""
+    rng = random.Random(1)
+    runs = [outages_in_blocks(rng) for _ in range(300)]
+    truth = 0.2 / 0.24
+    found = [block_bootstrap(blocks) for blocks in runs]
+    covered = sum(each is not None and each.low <= truth <= each.high for each in found) / len(runs)
+    plain = [wilson(int(sum(block.ok for block in blocks)), 240) for blocks in runs]
+    assert covered >= 0.9
+    assert sum(each.low <= truth <= each.high for each in plain) / len(runs) < 0.7
 
 
 def test_widest_holds_both() -> None:

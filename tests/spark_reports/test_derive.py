@@ -7,20 +7,17 @@ from typing import Any
 
 import pytest
 
-from quorate.spark_reports import reference
-from quorate.spark_reports.contract import find_run_files, read_choices
-from quorate.spark_reports.derive import derive
-from quorate.spark_reports.figures import KEYS, Figures, OperationFigures
-from quorate.spark_reports.report import figures_json
+from quorate.spark_reports.errors import ReportError
+from quorate.spark_reports.figures import Figures, OperationFigures
+from quorate.spark_reports.keys import KEYS
+from quorate.spark_reports.report import Options, make_report
 from tests.spark_reports import measured_run
 
 START_S = int(measured_run.START_S)
 
 
-def figures_of(folder: Path) -> Figures:
-    files = find_run_files(folder)
-    choices = read_choices(files.choices)
-    return derive(reference.aggregate(files, choices), choices)
+def figures_of(folder: Path, **options: Any) -> Figures:
+    return make_report(folder, folder / "report", Options(engine="python", **options)).figures
 
 
 def operation(start_s: float, **changes: Any) -> str:
@@ -33,7 +30,7 @@ def tiny(tmp_path: Path) -> Figures:
 
     Enq under enq-1 needs one vote and is always answered; Deq needs three and fails in the second half.
     """
-    folder = measured_run.write_run(tmp_path / "run", operations=0)
+    folder = measured_run.write_run(tmp_path / "run", operations=0, duration_s=12)
     rows = ["replica,start_s,end_s,up"]
     rows += [f"{r},{START_S},{START_S + 5},1\n{r},{START_S + 5},{START_S + 10},0" for r in ("r1", "r2")]
     rows += [f"r3,{START_S},{START_S + 9},1", f"r3,{START_S + 9},{START_S + 10},0"]
@@ -68,25 +65,119 @@ def test_predictions_from_both_models(tiny: Figures) -> None:
     assert enq.predicted_joint == 0.9
     assert enq.predicted_independent == pytest.approx(1 - 0.5 * 0.5 * 0.1)
     assert deq.predicted_at_attempts == 7 / 10
-    assert deq.attempts_outside_trace == 1
-    assert (deq.ok_while_short, deq.failed_while_enough) == (0, 1)
+    assert deq.joint_agrees
+    assert not deq.independent_agrees
+    assert deq.wilson.low > deq.predicted_independent
+    assert enq.trace.outages == 1
+    assert (deq.trace.longest_s, deq.trace.mean_s) == (5.0, 5.0)
+
+
+def test_the_causes_add_up_and_each_surprise_counts_once(tiny: Figures) -> None:
+    """The lag is one second: the failure at 5.0 s is not one, for there were too few replicas; the one at 1.5 s is far from
+    any change; the one at 10.5 s began when nothing was known."""
+    deq = row(tiny, "enq-1", "Deq")
+    assert deq.surprises.unknown_while_enough == 1
+    assert deq.surprises.outside_trace == 1
+    assert (deq.surprises.failed_near_change, deq.surprises.ok_near_change, deq.surprises.ok_while_short) == (
+        0,
+        0,
+        0,
+    )
+    assert deq.cause is not None
+    assert deq.cause.correlation == pytest.approx(0.5 - 0.225)
+    assert deq.cause.timing == pytest.approx(0.7 - 0.5)
+    assert (deq.cause.detection, deq.cause.rest) == (0.0, -0.1)
+    assert deq.cause.unknown_state == pytest.approx(6 / 11 - 6 / 10)
+    for found in tiny.operations:
+        assert found.cause is not None
+        parts = (
+            getattr(found.cause, name)
+            for name in ("correlation", "timing", "detection", "rest", "unknown_state")
+        )
+        assert sum(parts) == pytest.approx(found.measured - found.predicted_independent, abs=1e-12)
+
+
+def test_outages_as_operations_saw_them(tiny: Figures) -> None:
+    """Deq failed at 1.5 s, answered again at 2 s; then failed from 5 s to the end of its last attempt at 11.5 s."""
+    seen = row(tiny, "enq-1", "Deq").seen
+    assert (seen.outages, seen.longest_s, seen.total_s) == (2, 6.5, 7.0)
+    assert row(tiny, "enq-1", "Enq").seen.mean_s is None
 
 
 def test_the_counterfactual_covers_choices_that_were_not_run(tiny: Figures) -> None:
-    by_pair = {(c.choice, c.operation): c for c in tiny.choices}
-    assert by_pair["enq-1", "Deq"].run
+    by_pair = {(c.choice, c.operation): c for c in tiny.counterfactuals}
+    assert by_pair["enq-1", "Deq"].run_as == "enq-1"
     other = by_pair["enq-2", "Deq"]
-    assert not other.run
-    assert (other.normal_class, other.needed_votes, other.predicted_joint) == ("Deq/Ok", 2, 0.5)
+    assert (other.kind, other.normal_class, other.needed_votes, other.predicted_joint) == (
+        "typed",
+        "Deq/Ok",
+        2,
+        0.5,
+    )
     assert other.predicted_at_attempts == 7 / 10
-    assert (other.shortages, other.longest_shortage_s) == (1, 5.0)
+    assert (other.trace.outages, other.trace.longest_s) == (1, 5.0)
     assert by_pair["majority", "Cas"].predicted_at_attempts is None, "no register was used"
+    new = by_pair["read/write Write (2, 2), Read (2, 0), Cas (2, 2)", "Cas"]
+    assert (new.kind, new.run_as, new.predicted_joint) == ("read-write", None, 0.5)
+
+
+def test_the_front_and_the_recommendation_follow_the_mix(tiny: Figures) -> None:
+    """Eight Enq and eleven Deq: enq-1 serves 8/19 of 0.9 and 11/19 of 0.5, the others 0.5 of each."""
+    queue = {row.choice: row for row in tiny.candidates if row.adt == "queue"}
+    assert [name for name, row in queue.items() if row.on_front] == ["enq-1"]
+    assert queue["enq-2"].dominated_by == "enq-1"
+    best = next(row for row in tiny.recommendations if row.adt == "queue")
+    assert (best.choice, best.mix_from, best.tied) == ("enq-1", "attempts", ())
+    assert {row.operation: row.share for row in best.mix} == {"Enq": 8 / 19, "Deq": 11 / 19}
+    assert best.served == pytest.approx((8 * 0.9 + 11 * 0.5) / 19)
+    against = next(row for row in best.against if row.choice == "read-write")
+    assert against.difference == pytest.approx(8 * 0.4 / 19)
+    assert "counter" not in {row.adt for row in tiny.candidates if row.choice == "alone"}, (
+        "its quorums can miss"
+    )
+
+
+def test_a_tie_goes_to_the_choice_that_asks_fewest_votes(tmp_path: Path) -> None:
+    figures = figures_of(measured_run.write_run(tmp_path / "run", operations=30, failing=False))
+    best = next(row for row in figures.recommendations if row.adt == "queue")
+    assert best.served == 1.0
+    sizes = {row.choice: row.quorum_size for row in figures.candidates if row.adt == "queue"}
+    assert sizes[best.choice] == min(size for size in sizes.values() if size is not None)
+    assert set(best.tied) == set(sizes) - {best.choice}
+
+
+def test_a_mix_that_is_given_stands_over_the_attempts(tmp_path: Path) -> None:
+    folder = measured_run.write_run(tmp_path / "run", operations=300)
+    best = figures_of(folder, mix={"Deq": 3.0, "Enq": 1.0}).recommendations[0]
+    assert (best.mix_from, {row.operation: row.share for row in best.mix}) == (
+        "given",
+        {"Enq": 0.25, "Deq": 0.75},
+    )
+    with pytest.raises(ReportError, match="--mix names Pop, which no type here has together"):
+        figures_of(folder, mix={"Pop": 1.0})
+
+
+def test_the_claim_is_a_measured_line(tmp_path: Path) -> None:
+    """Enq of typed quorums against read/write ones, both run: better at Enq, worse at Deq, and measured."""
+    folder = measured_run.write_run(
+        tmp_path / "run", operations=6000, run_choices={"queue": ("read-write", "enq-1")}
+    )
+    enq, deq = figures_of(folder).claim
+    assert (enq.typed, enq.read_write, enq.operation, enq.blind) == ("enq-1", "read-write", "Enq", True)
+    assert enq.certain
+    assert 0 < enq.low < enq.difference < enq.high
+    assert (deq.operation, deq.blind) == ("Deq", False)
+    assert deq.difference < 0
+    assert deq.predicted_joint < 0 < enq.predicted_joint
 
 
 def test_classes_have_quorums_and_answers_of_their_own(tiny: Figures) -> None:
     by_class = {(c.choice, c.event_class): c for c in tiny.classes}
-    empty = by_class["enq-3", "Deq/Empty"]
-    assert (empty.normal, empty.needed_votes, empty.predicted_joint) == (False, 1, 0.9)
+    empty, enq = by_class["enq-1", "Deq/Empty"], by_class["enq-1", "Enq/Ok"]
+    assert (empty.normal, empty.initial, empty.final, empty.needed_votes) == (False, "3", "0", 3)
+    assert (empty.predicted_joint, empty.measured) == (0.5, None)
+    assert (enq.predicted_joint, enq.measured) == (0.9, 1.0)
+    assert {choice for choice, _ in by_class} == {"enq-1"}, "what was not run stands under counterfactuals"
     assert (by_class["enq-1", "Deq/Ok"].ok, by_class["enq-1", "Deq/Empty"].ok) == (5, 1)
 
 
@@ -97,7 +188,12 @@ def test_replicas_up_sets_and_live_votes(tiny: Figures) -> None:
     shares = {r.live_votes: (r.measured_share, r.independent_share) for r in tiny.live_votes}
     assert shares[2] == pytest.approx((0.0, 0.9 * 0.5 + 0.1 * 0.25))
     assert tiny.window.known_s == 10.0
-    assert tiny.window.end_s - tiny.window.start_s == 11.5
+    assert tiny.window.end_s - tiny.window.start_s == 12
+    assert (r3.mttf_s, r3.mttr_s, r3.rack) == (9.0, 1.0, "b")
+    racked = tiny.correlation.pairs[0]
+    assert (racked.both_down, racked.both_down_independent, racked.phi) == (0.5, 0.25, 1.0)
+    assert tiny.correlation.variance_ratio is not None
+    assert tiny.correlation.variance_ratio > 1
 
 
 def test_timeline_and_downtime_add_up(tiny: Figures) -> None:
@@ -112,8 +208,9 @@ def test_predictions_come_near_the_simple_client(tmp_path: Path) -> None:
     figures = figures_of(measured_run.write_run(tmp_path / "run", operations=6000))
     for found in figures.operations:
         assert found.low <= found.predicted_joint <= found.high
-        assert found.ok_while_short == 0
-        assert found.failed_while_enough <= found.unknown
+        assert found.joint_agrees
+        assert found.surprises.ok_while_short == found.surprises.ok_near_change == 0
+        assert found.surprises.unavailable_while_enough == 0
     assert any(not r.low <= r.predicted_independent <= r.high for r in figures.operations)
     traded = [c for c in figures.comparisons if (c.operation, c.choice, c.other) == ("Enq", "enq-1", "enq-3")]
     assert traded[0].low > 0
@@ -132,9 +229,14 @@ def paths(value: Any, place: str = "") -> Iterator[str]:
 
 
 def test_every_key_of_the_figures_is_explained(tmp_path: Path) -> None:
-    folder = measured_run.write_run(tmp_path / "run", operations=300)
+    folder = measured_run.write_run(
+        tmp_path / "run", operations=300, run_choices={"queue": ("enq-1", "read-write")}
+    )
+    measured_run.write_probes(folder)
     measured_run.write_bad_rows(folder)
-    document = json.loads(figures_json(figures_of(folder), {"quorate": "1"}))
-    assert document.pop("versions") == {"quorate": "1"}
+    made = make_report(folder, tmp_path / "out", Options(engine="python"))
+    document = json.loads(made.json.read_text())
+    assert set(document.pop("versions")) == {"quorate", "python"}
     assert document.pop("keys") == dict(KEYS)
-    assert set(paths(document)) | {"versions", "keys"} == set(KEYS)
+    assert document["source"].pop("made") == {"quorate": "test"}
+    assert set(paths(document)) | {"versions", "keys", "source.made"} == set(KEYS)

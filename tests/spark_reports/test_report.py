@@ -1,61 +1,49 @@
-"""The whole report: made without Java from the reference, and once with Spark."""
+"""The whole report: made without Java from the reference, of every kind of input, and once with Spark."""
 
 import json
-import re
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from quorate.spark_reports.errors import ReportError
-from quorate.spark_reports.report import make_report
+from quorate.spark_reports import figure_tables, report, session
+from quorate.spark_reports.errors import JavaMissing, ReportError, SparkMissing
+from quorate.spark_reports.report import Options, make_report
 from tests.spark_reports import measured_run
+from tests.spark_reports.test_foreign import answer, series
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-VOID = {"meta", "br", "link", "img", "input", "hr"}
+PYTHON = Options(engine="python")
 
 
-class Balance(HTMLParser):
-    """Fails on a tag that is closed out of order, and gathers attributes that could load something."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.links: list[str] = []
-        self.pictures = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "svg" and ("role", "img") in attrs:
-            self.pictures += 1
-            assert dict(attrs)["aria-label"]
-        self.links += [value or "" for name, value in attrs if name in ("src", "href", "srcset", "data")]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-def read(page: Path) -> Balance:
-    html = page.read_text(encoding="utf-8")
-    assert not re.search(r"https?:|@import|url\(|<script", html), "the page must not load anything"
-    parser = Balance()
-    parser.feed(html)
-    assert parser.open == []
-    assert all(link.startswith("#") for link in parser.links)
-    return parser
+def figures_in(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
 def test_a_report_without_java_is_whole(tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
     folder = measured_run.write_run(tmp_path / "run", operations=500)
-    measured_run.write_bad_rows(folder)
-    paths = make_report(folder, tmp_path / "out", engine="python")
-    assert paths.parquet is None
-    assert read(paths.html).pictures == 8, "four charts, each wide and narrow"
-    assert json.loads(paths.figures.read_text())["format"] == 1
+    bad = measured_run.write_bad_rows(folder)
+    made = make_report(folder, tmp_path / "out", PYTHON)
+    assert made.html.read_text(encoding="utf-8").startswith("<!doctype html>")
+    found = figures_in(made.json)
+    assert (found["format"], found["source"]["engine"]) == (2, "python")
+    assert found["rows"] == [
+        {"kind": "intervals", "read": 57, "used": 49, "rejected": 8},
+        {"kind": "operations", "read": 500 + bad - 7, "used": 501, "rejected": bad - 8},
+    ]
+    assert made.tables is not None
+    assert {path.stem for path in made.tables.iterdir()} <= set(found)
+    table = pq.read_table(made.tables / "operations.parquet").to_pylist()
+    assert [row["measured"] for row in table] == [row["measured"] for row in found["operations"]]
+    assert table[0]["wilson"] == found["operations"][0]["wilson"]
+    assert table[0]["trace"] == found["operations"][0]["trace"]
+    assert made.parquet is not None
+    kept = pq.read_table(made.parquet / "rejected").to_pylist()
+    assert len(kept) == bad
+    assert set(kept[0]) == {"kind", "source", "reason", "line"}
 
 
 @pytest.mark.parametrize(
@@ -65,63 +53,163 @@ def test_edges_give_an_honest_report(tmp_path: Path, replicas: int, failing: boo
     folder = measured_run.write_run(
         tmp_path / "run", replicas=replicas, failing=failing, operations=operations, duration_s=60
     )
-    paths = make_report(folder, tmp_path / "out", engine="python")
-    assert read(paths.html).pictures == (8 if operations else 4)
-    figures = json.loads(paths.figures.read_text())
-    assert sum(row["attempts"] for row in figures["operations"]) == operations
+    figures = make_report(folder, tmp_path / "out", PYTHON).figures
+    assert sum(row.attempts for row in figures.operations) == operations
+    assert figures.counterfactuals
     if not failing:
-        assert all(row["predicted_joint"] == 1 for row in figures["choices"])
-        assert all(row["low"] < 1 for row in figures["operations"]), "no failure seen is not: none possible"
+        assert all(row.predicted_joint == 1 for row in figures.counterfactuals)
+        assert all(row.low is None for row in figures.counterfactuals), (
+            "nothing varied: no interval is honest"
+        )
+        assert all(row.low < 1 for row in figures.operations), "no failure seen is not: none possible"
+        assert figures.correlation.variance_ratio is None
 
 
-def test_a_run_in_which_nothing_was_answered_is_reported(tmp_path: Path) -> None:
+def test_rows_out_of_order_are_the_same_run(tmp_path: Path) -> None:
+    folder = measured_run.write_run(tmp_path / "run", operations=200)
+    before = make_report(folder, tmp_path / "out", PYTHON).figures
+    for name in ("operations.jsonl", "replicas.csv"):
+        lines = (folder / name).read_text().splitlines()
+        head = lines[:1] if name.endswith(".csv") else []
+        (folder / name).write_text("\n".join([*head, *reversed(lines[len(head) :])]))
+    assert make_report(folder, tmp_path / "out", PYTHON).figures == before
+
+
+def test_an_export_of_prometheus_is_answered_for(tmp_path: Path) -> None:
+    up = [(15.0 * i, "1") for i in range(40)]
+    down = [(time_s, "0" if 150 <= time_s < 300 else "1") for time_s, _ in up]
+    path = answer(tmp_path, series("a", *up), series("b", *down), series("c", *down))
+    options = Options(adt="queue", mix={"Enq": 1, "Deq": 1})
+    made = make_report(path, tmp_path / "out", options)
+    figures = made.figures
+    assert (figures.source.kind, figures.source.engine, made.notes) == ("prometheus", "python", ())
+    assert figures.operations == figures.claim == ()
+    joint = {(row.choice, row.operation): row.predicted_joint for row in figures.counterfactuals}
+    assert joint["Enq (0, 1), Deq (3, 1)", "Enq"] == 1.0
+    assert joint["Enq (0, 1), Deq (3, 1)", "Deq"] == joint["Enq (0, 2), Deq (2, 2)", "Enq"] == 0.75
+    best = figures.recommendations[0]
+    assert (best.choice, best.served, best.mix_from) == ("Enq (0, 1), Deq (3, 1)", 0.875, "given")
+    weighted = make_report(path, tmp_path / "out", Options(adt="queue", votes={"a": 2, "b": 1})).figures
+    assert [(row.replica, row.votes) for row in weighted.replicas] == [("a", 2), ("b", 1)]
+
+
+def test_probes_alone_are_answered_for(tmp_path: Path) -> None:
     folder = measured_run.write_run(tmp_path / "run", operations=0)
-    failed = {**measured_run.good_enq(), "outcome": "unavailable", "event_class": None}
-    (folder / "operations.jsonl").write_text(json.dumps(failed))
-    paths = make_report(folder, tmp_path / "out", engine="python")
-    assert read(paths.html).pictures == 6
+    measured_run.write_probes(folder)
+    truth = make_report(folder, tmp_path / "out", PYTHON).figures
+    for name in ("run.json", "replicas.csv", "operations.jsonl"):
+        (folder / name).unlink()
+    seen = make_report(folder, tmp_path / "out", Options(engine="python", adt="queue")).figures
+    assert seen.source.kind == "probes"
+    for mine, theirs in zip(seen.replicas, truth.replicas, strict=True):
+        assert mine.up_share == pytest.approx(theirs.up_share, abs=0.03)
+    with pytest.raises(
+        ReportError, match="does not say what kind of object the replicas keep; name one with --type"
+    ):
+        make_report(folder, tmp_path / "out", PYTHON)
 
 
-def test_names_from_the_run_are_escaped(tmp_path: Path) -> None:
+def test_the_prober_is_held_against_the_truth(tmp_path: Path) -> None:
     folder = measured_run.write_run(tmp_path / "run", operations=0)
-    evil = "<b onclick='x()'>&\"</b>"
-    document = json.loads((folder / "choices.json").read_text())
-    document["choices"][evil] = document["choices"].pop("enq-1")
-    (folder / "choices.json").write_text(json.dumps(document))
-    line = json.dumps({**measured_run.good_enq(), "choice": evil})
-    (folder / "operations.jsonl").write_text(f"{line}\n<img src=//evil/x>\n")
-    html = make_report(folder, tmp_path / "out", engine="python").html
-    read(html)
-    text = html.read_text(encoding="utf-8")
-    assert "<b onclick" not in text
-    assert "<img" not in text
-    assert "&lt;b onclick=" in text
+    measured_run.write_probes(folder, step_s=0.1, late_s=0.3)
+    for row in make_report(folder, tmp_path / "out", PYTHON).figures.prober:
+        assert row.outages == row.detected > 5
+        assert (row.missed, row.false_alarms) == (0, 0)
+        assert row.detection_mean_s is not None
+        assert row.recovery_mean_s is not None
+        assert 0.3 <= row.detection_mean_s <= 0.5
+        assert 0.3 <= row.recovery_mean_s <= 0.5
+
+
+def test_without_java_what_fits_is_made_in_python_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No Java anywhere, and no session that another test left running.
+    monkeypatch.setattr(session, "_candidates", lambda: iter(()))
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    folder = measured_run.write_run(tmp_path / "run", operations=20)
+    made = make_report(folder, tmp_path / "out", Options())
+    assert made.figures.source.engine == "python"
+    assert made.notes[0].startswith("Spark needs Java 17")
+    assert made.notes[0].endswith("The report is made in plain Python instead.")
+    with pytest.raises(JavaMissing):
+        make_report(folder, tmp_path / "out", Options(engine="spark"))
+    monkeypatch.setattr(report, "PYTHON_BYTES_MAX", 100)
+    with pytest.raises(SparkMissing, match="too much for plain Python"):
+        make_report(folder, tmp_path / "out", Options())
+
+
+def test_without_pyarrow_there_are_no_tables_and_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figure_tables, "can_write", lambda: False)
+    folder = measured_run.write_run(tmp_path / "run", operations=20)
+    made = make_report(folder, tmp_path / "out", PYTHON)
+    assert (made.tables, made.parquet) == (None, None)
+    assert "they need pyarrow" in made.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"adt": "heap"}, "there is no data type 'heap'; use queue"),
+        ({"lag_s": -1.0}, "a lag of -1.0 s is none"),
+        ({"step_s": 0.0}, "a step of 0.0 s is none"),
+        ({"mix": {"Enq": -1.0}}, "the mix needs shares of 0 or more"),
+        ({"votes": {"r1": 2}}, "--votes contradicts .*run.json"),
+    ],
+)
+def test_options_that_do_not_fit_are_named(tmp_path: Path, options: dict[str, Any], sentence: str) -> None:
+    folder = measured_run.write_run(tmp_path / "run", operations=1)
+    with pytest.raises(ReportError, match=sentence):
+        make_report(folder, tmp_path / "out", Options(engine="python", **options))
 
 
 def test_an_output_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     folder = measured_run.write_run(tmp_path / "run", operations=1)
     (tmp_path / "file").touch()
     with pytest.raises(ReportError, match="file cannot be made"):
-        make_report(folder, tmp_path / "file", engine="python")
+        make_report(folder, tmp_path / "file", PYTHON)
     (tmp_path / "out" / "report.html").mkdir(parents=True)
     with pytest.raises(ReportError, match="out cannot be written"):
-        make_report(folder, tmp_path / "out", engine="python")
+        make_report(folder, tmp_path / "out", PYTHON)
 
 
 @pytest.mark.spark
 def test_spark_makes_the_same_report_and_keeps_the_tables(spark: "SparkSession", tmp_path: Path) -> None:
     folder = measured_run.write_run(tmp_path / "run", operations=400, compress=True)
     bad = measured_run.write_bad_rows(folder)
-    paths = make_report(folder, tmp_path / "out")
-    plain = make_report(folder, tmp_path / "plain", engine="python")
-    read(paths.html)
-    found, expected = (json.loads(made.figures.read_text()) for made in (paths, plain))
+    on_spark = make_report(folder, tmp_path / "out", Options(engine="spark"))
+    plain = make_report(folder, tmp_path / "plain", PYTHON)
+    found, expected = (figures_in(made.json) for made in (on_spark, plain))
     assert set(found.pop("versions")) == {"quorate", "python", "spark", "java"}
     assert set(expected.pop("versions")) == {"quorate", "python"}
+    assert (found["source"].pop("engine"), expected["source"].pop("engine")) == ("spark", "python")
     assert found == expected
-    assert paths.parquet is not None
+    assert on_spark.parquet is not None
     counts = {
-        name: spark.read.parquet(str(paths.parquet / name)).count() for name in ("operations", "rejected")
+        name: spark.read.parquet(str(on_spark.parquet / name)).count() for name in ("operations", "rejected")
     }
-    assert counts == {"operations": 400, "rejected": bad}
+    assert counts == {"operations": 401, "rejected": bad}
     assert spark.range(1).count() == 1, "a session that was running is left running"
+
+
+@pytest.mark.spark
+def test_spark_answers_for_a_trace_and_for_probes_alone_as_python_does(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    trace = tmp_path / "up.csv"
+    trace.write_text("start_s,end_s,up\n0,10,a|b|c\n10,12,a\n12,14,\n14,30,a|b|c\n")
+    probes = measured_run.write_run(tmp_path / "run", operations=0, duration_s=60)
+    measured_run.write_probes(probes)
+    for name in ("run.json", "replicas.csv", "operations.jsonl"):
+        (probes / name).unlink()
+    for place in (trace, probes):
+        found, expected = (
+            figures_in(make_report(place, tmp_path / "out", Options(engine=engine, adt="register")).json)
+            for engine in ("spark", "python")
+        )
+        for each in (found, expected):
+            each.pop("versions")
+            each["source"].pop("engine")
+        assert found == expected

@@ -1,0 +1,162 @@
+"""Other people's data: saved answers of Prometheus, and traces."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.spark_reports import contract, probes
+from quorate.spark_reports.errors import ReportError
+from quorate.spark_reports.foreign import Foreign, read_prometheus, read_trace_file, select
+from quorate.spark_reports.rows import Interval
+
+S = 1_000_000
+
+
+def series(instance: str, *values: tuple[float, Any], **labels: str) -> dict[str, Any]:
+    metric = {"__name__": "up", "instance": instance, "job": "quorate", **labels}
+    return {"metric": metric, "values": [[time_s, value] for time_s, value in values]}
+
+
+def answer(folder: Path, *result: dict[str, Any], name: str = "up.json") -> Path:
+    """A saved answer in the form of the HTTP API."""
+    path = folder / name
+    document = {"status": "success", "data": {"resultType": "matrix", "result": list(result)}}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def test_samples_become_intervals_and_a_gap_is_unknown(tmp_path: Path) -> None:
+    path = answer(
+        tmp_path,
+        series("a:1", (0, "1"), (15, "1"), (30, "0"), (45, "0"), (60, "1")),
+        series("b:1", (0, "1"), (15, "1"), (60, "1")),
+    )
+    found = read_prometheus([path])
+    assert found.replicas == ("a:1", "b:1")
+    assert found.intervals == [
+        Interval("", "a:1", 0, 30 * S, 1),
+        Interval("", "a:1", 30 * S, 60 * S, 0),
+        Interval("", "a:1", 60 * S, 75 * S, 1),
+        Interval("", "b:1", 0, 30 * S, 1),
+        Interval("", "b:1", 60 * S, 75 * S, 1),
+    ]
+    assert found.read == {contract.PROBES: 8}
+
+
+def test_a_step_that_is_given_says_how_long_a_sample_speaks(tmp_path: Path) -> None:
+    path = answer(tmp_path, series("a", (0, "1"), (60, "1"), (120, "0")))
+    assert [each.end_us for each in read_prometheus([path]).intervals] == [120 * S, 180 * S]
+    apart = read_prometheus([path], step_s=15).intervals
+    assert [(each.start_us, each.end_us) for each in apart] == [
+        (0, 15 * S),
+        (60 * S, 75 * S),
+        (120 * S, 135 * S),
+    ]
+
+
+def test_several_answers_are_one_time_and_the_label_is_free(tmp_path: Path) -> None:
+    first = answer(tmp_path, series("x", (0, "1"), (15, "1"), pod="p1"), name="1.json")
+    second = answer(tmp_path, series("y", (15, "1"), (30, "0"), pod="p1"), name="2.json")
+    found = read_prometheus([second, first], label="pod")
+    assert found.replicas == ("p1",)
+    assert [(each.start_us, each.end_us, each.up) for each in found.intervals] == [
+        (0, 30 * S, 1),
+        (30 * S, 45 * S, 0),
+    ]
+
+
+def test_what_is_no_sample_is_kept_aside_and_counted(tmp_path: Path) -> None:
+    good = [(time_s, "1") for time_s in (0, 15, 30)]
+    bad: list[tuple[Any, Any]] = [(45, "NaN"), (60, "0.5"), (-1, "1"), (75, None), ("90", "1"), (1e15, "1")]
+    path = answer(tmp_path, series("a", *good, *bad))
+    path.write_text(path.read_text().replace("[75, null]", "[75]"))
+    found = read_prometheus([path])
+    assert found.read == {contract.PROBES: 9}
+    reasons = sorted(each.reason for each in found.rejects)
+    assert len(reasons) == 6
+    assert reasons.count("value is neither 0 nor 1") == 2
+    assert reasons.count("not a [time, value] pair") == 2
+    assert reasons.count(contract.BAD_TIME) == 2
+    assert [(each.start_us, each.end_us) for each in found.intervals] == [(0, 45 * S)]
+
+
+def test_samples_that_contradict_each_other_are_kept_aside(tmp_path: Path) -> None:
+    files = [
+        answer(tmp_path, series("a", (0, "1"), (15, value), (30, "1")), name=f"{value}.json")
+        for value in ("0", "1")
+    ]
+    found = read_prometheus(files)
+    assert {each.reason for each in found.rejects} == {probes.CONTRADICTS}
+    assert len(found.rejects) == 2
+
+
+REFUSED: list[tuple[Any, str]] = [
+    ("{", "cannot be read as JSON"),
+    ({"status": "error", "error": "parse error"}, r"holds an error of Prometheus \(parse error\)"),
+    ({"data": {"resultType": "vector", "result": []}}, "holds a vector; save the answer of a range query"),
+    ({"x": 1}, "holds no answer of Prometheus"),
+    ([1], "holds no answer of Prometheus"),
+    ({"data": {"resultType": "matrix", "result": []}}, "there is no sample that says 0 or 1"),
+    ({"data": {"resultType": "matrix", "result": [1]}}, "series 1 lacks its metric"),
+    (
+        {"data": {"resultType": "matrix", "result": [{"metric": {"job": "a"}, "values": []}]}},
+        r"series 1 has no label 'instance' \(it has: job\); name one with --label",
+    ),
+    (
+        {"data": {"resultType": "matrix", "result": [series("a", (0, "1")), series("a", (0, "1"))]}},
+        "two series with instance='a'; narrow the query",
+    ),
+    (
+        {"data": {"resultType": "matrix", "result": [series("a", (0, "1"))]}},
+        "no replica has two; give the step",
+    ),
+]
+
+
+@pytest.mark.parametrize(("document", "sentence"), REFUSED, ids=[sentence for _, sentence in REFUSED])
+def test_a_bad_answer_is_named(tmp_path: Path, document: Any, sentence: str) -> None:
+    path = tmp_path / "up.json"
+    path.write_text(document if isinstance(document, str) else json.dumps(document))
+    with pytest.raises(ReportError, match=sentence):
+        read_prometheus([path])
+
+
+def test_traces_of_both_formats_say_the_same(tmp_path: Path) -> None:
+    sets, replicas = tmp_path / "sets.csv", tmp_path / "replicas.csv"
+    sets.write_text("start_s,end_s,up\n0,10,a|b\n10,12,a\n12,20,a|b\n")
+    replicas.write_text("replica,start_s,end_s,up\na,0,20,1\nb,0,10,1\nb,10,12,0\nb,12,20,1\n")
+    expected = [
+        Interval("", "a", 0, 20 * S, 1),
+        Interval("", "b", 0, 10 * S, 1),
+        Interval("", "b", 10 * S, 12 * S, 0),
+        Interval("", "b", 12 * S, 20 * S, 1),
+    ]
+    assert read_trace_file(sets).intervals == read_trace_file(replicas).intervals == expected
+
+
+def test_a_bad_trace_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("start_s,end_s,up\n0,10,a\n11,12,a\n")
+    with pytest.raises(ReportError, match=r"t\.csv: line 3: nothing is said"):
+        read_trace_file(path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ReportError, match="cannot be read as text in UTF-8"):
+        read_trace_file(path)
+
+
+def test_votes_choose_the_replicas_that_count() -> None:
+    rows = [Interval("", name, 0, S, 1) for name in ("a", "b", "c")]
+    found = Foreign(("a", "b", "c"), rows, {})
+    chosen, votes = select(found, {"c": 2, "a": 1})
+    assert (chosen.replicas, votes) == (("c", "a"), {"c": 2, "a": 1})
+    assert [each.replica for each in chosen.intervals] == ["a", "c"]
+    assert select(found, {})[1] == {"a": 1, "b": 1, "c": 1}
+    with pytest.raises(ReportError, match="names 'x', of which the data says nothing; it has a, b, c"):
+        select(found, {"x": 1})
+    with pytest.raises(ReportError, match="gives no replica a vote"):
+        select(found, {"a": 0})
+    many = Foreign(tuple(f"r{i}" for i in range(17)), [], {})
+    with pytest.raises(ReportError, match="has 17 replicas, a report holds 16"):
+        select(many, {})
