@@ -81,6 +81,7 @@ def _measured(figures: Figures) -> dict[str, Any]:
         "claim": tables_choices.claim(figures),
         "comparisons": tables_choices.comparisons(figures),
         "why": wording_method.why(figures),
+        "gaps": tables_run.gaps(figures),
         "causes": tables_run.causes(figures),
         "surprises": tables_run.surprises(figures),
         "timeline": timeline(figures),

@@ -45,6 +45,28 @@ def operations(figures: Figures) -> Table:
     return table("Availability of each operation that was run, measured and predicted", columns, rows)
 
 
+def gaps(figures: Figures) -> Table:
+    """Give measured less predicted, held together stretch by stretch."""
+    rows: list[Cells] = []
+    for row in figures.operations:
+        cells: Cells = [row.choice, Cell(row.operation)]
+        for gap in (row.joint_gap, row.independent_gap):
+            short = gap.low is None or gap.high is None
+            width = (
+                "too short for an interval" if short else f"{signed(gap.low or 0)} to {signed(gap.high or 0)}"
+            )
+            verdict = "off" if gap.certain else "no clear difference"
+            cells += [Cell(signed(gap.difference), width), Cell(verdict)]
+        rows.append(cells)
+    columns: Columns = [
+        prose("Quorum choice"), text("Operation"), "Measured less joint", text("Verdict"), "Measured less independent",
+        text("Verdict"),
+    ]  # fmt: skip
+    return table(
+        "Measured less predicted, in percentage points, held together stretch by stretch", columns, rows
+    )
+
+
 def _agrees(agrees: bool) -> str:
     return "within the interval" if agrees else "outside the interval"
 

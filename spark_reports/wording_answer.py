@@ -240,29 +240,54 @@ def measured(operations: Sequence[OperationFigures]) -> str:
 
 
 def joint(operations: Sequence[OperationFigures]) -> str:
-    """Say whether the prediction from joint up-sets lies within the measured intervals."""
+    """Say whether the prediction from joint up-sets lies within the measured intervals, and what a finer look shows."""
     off = [row for row in operations if not row.joint_agrees]
-    if not off:
-        return (
-            f"Right: what the replicas' joint up times predict lies within the 95 % interval of "
-            f"{_each(len(operations))}."
+    if off:
+        right = len(operations) - len(off)
+        first = (
+            f"Within the 95 % interval of {right} of {len(operations)} measured availabilities, and off for {_named(off)}: "
+            f"{_gap('predicted_joint', off)}."
         )
-    right = len(operations) - len(off)
+    else:
+        first = f"It agrees: what the replicas' joint up times predict lies within the 95 % interval of {_each(len(operations))}."
+    below = [row for row in operations if row.joint_gap.certain and row.joint_gap.difference < 0]
+    above = [row for row in operations if row.joint_gap.certain and row.joint_gap.difference > 0]
+    return " ".join(
+        [first, *_finer(below, "below", len(operations)), *_finer(above, "above", len(operations))]
+    )
+
+
+def _finer(rows: Sequence[OperationFigures], where: str, of: int) -> str:
+    """Say which measurements lie beside the prediction where both are held together stretch by stretch of the run."""
+    if not rows:
+        return ""
+    worst = max(rows, key=lambda row: abs(row.joint_gap.difference))
     return (
-        f"Within the 95 % interval of {right} of {len(operations)} measured availabilities, and off for {_named(off)}: "
-        f"{_gap('predicted_joint', off)}."
+        f" Held together stretch by stretch, {len(rows)} of {of} lie {where} it, by {'up to ' if len(rows) > 1 else ''}"
+        f"{points(worst.joint_gap.difference)} ({worst.operation} with {quoted(worst.choice)}); the table of causes says why."
     )
 
 
 def independent(operations: Sequence[OperationFigures]) -> str:
     """Say whether the prediction that takes failures for independent is visibly off, and by how much."""
     off = [row for row in operations if not row.independent_agrees]
-    if not off:
-        return (
-            f"Not visibly off: it lies within the 95 % interval of {_each(len(operations))}, so this run gives no proof "
-            "against independence."
+    finer = [row for row in operations if row.independent_gap.certain]
+    if off:
+        more = len({id(row) for row in [*off, *finer]}) - len(off)
+        found = (
+            f"Visibly off for {len(off)} of {len(operations)}, beyond their 95 % intervals: "
+            f"{_gap('predicted_independent', off)}."
         )
-    return f"Visibly off for {len(off)} of {len(operations)}, beyond their 95 % intervals: {_gap('predicted_independent', off)}."
+        return f"{found} Held together stretch by stretch, for {more} more." if more else found
+    if finer:
+        return (
+            f"Off for {len(finer)} of {len(operations)}, as it shows when both are held together stretch by stretch of the "
+            f"run: {_gap('predicted_independent', finer)}. Each lies within its own 95 % interval."
+        )
+    return (
+        f"Not visibly off: it lies within the 95 % interval of {_each(len(operations))}, so this run gives no proof "
+        "against independence."
+    )
 
 
 def _each(number: int) -> str:

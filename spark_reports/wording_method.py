@@ -95,6 +95,11 @@ def words(figures: Figures) -> list[Finding]:
             "The same from each replica's own share of time up, multiplied as if replicas failed independently of one another.",
         ),
         Finding(
+            "Stretch by stretch",
+            "The outages of a run are in what was measured and in what is predicted from its trace alike. Where both are drawn "
+            "anew together, their difference varies less than either, and smaller differences show.",
+        ),
+        Finding(
             "Nines",
             "How often a nine stands in the availability before anything else: 99 % has two. One nine more is a tenth of the "
             "failures.",

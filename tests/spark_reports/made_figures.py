@@ -21,6 +21,7 @@ from quorate.spark_reports.figures import (
     CounterfactualFigures,
     DownRow,
     Figures,
+    GapFigures,
     LiveVoteFigures,
     MixFigures,
     OperationFigures,
@@ -45,6 +46,11 @@ CALM: Final = OutageFigures(outages=0, total_s=0.0, longest_s=0.0, mean_s=None)
 def outages(number: int, total_s: float) -> OutageFigures:
     """Give outages of about equal length."""
     return OutageFigures(number, total_s, 1.5 * total_s / number, total_s / number) if number else CALM
+
+
+def paired(difference: float, width: float) -> GapFigures:
+    """Give a difference with an interval that reaches so far to both sides."""
+    return GapFigures(difference, difference - width, difference + width, certain=abs(difference) > width)
 
 
 class Made:
@@ -125,6 +131,8 @@ class Made:
             predicted_at_attempts=joint,
             joint_agrees=interval.low <= joint <= interval.high,
             independent_agrees=interval.low <= independent <= interval.high,
+            joint_gap=paired(rest, 0.01),
+            independent_gap=paired(measured - independent, 0.01),
             cause=CauseFigures(joint - independent, 0.0, rest, 0.0, 0.0),
             surprises=SurpriseFigures(1, 2, 0, 1, 0, 0),
             trace=outages(3 if self.failing else 0, (1 - joint) * WINDOW_S),

@@ -8,7 +8,7 @@ from quorate.spark_reports.figures import AgainstFigures, ClaimFigures, Figures,
 from quorate.spark_reports.wording import NO_BREAK
 from quorate.spark_reports.wording_answer import answers, findings, time_scale
 from quorate.spark_reports.wording_method import how, words
-from tests.spark_reports.made_figures import Made
+from tests.spark_reports.made_figures import Made, paired
 
 MEASURED = Made().figures()
 CALM = Made(failing=False).figures()
@@ -153,20 +153,47 @@ def test_of_several_pairs_the_claim_counts_those_for_which_it_holds() -> None:
 
 
 def test_predictions_are_held_against_the_intervals() -> None:
-    assert said(MEASURED, "Predicted from joint failures").startswith("Right:")
+    assert said(MEASURED, "Predicted from joint failures").startswith("It agrees:")
     off = said(MEASURED, "Predicted as if independent")
     assert off.startswith("Visibly off for 8 of 8")
     assert "by up to 20.2 points (Deq with enq-1: 93.2 % predicted, 73.0 % measured)" in off
+    assert "stretch by stretch" not in off
+
+
+def with_row(number: int, **changes: object) -> Figures:
+    """Figures in which one operation is changed."""
+    rows = list(MEASURED.operations)
+    rows[number] = replace(rows[number], **changes)  # type: ignore[arg-type]
+    return replace(MEASURED, operations=tuple(rows))
 
 
 def test_a_joint_prediction_that_is_off_is_said_to_be() -> None:
-    rows = list(MEASURED.operations)
-    rows[3] = replace(rows[3], joint_agrees=False, predicted_joint=rows[3].measured + 0.1)
-    sentence = said(replace(MEASURED, operations=tuple(rows)), "Predicted from joint failures")
+    figures = with_row(3, joint_agrees=False, predicted_joint=MEASURED.operations[3].measured + 0.1)
+    sentence = said(figures, "Predicted from joint failures")
     assert (
         "interval of 7 of 8 measured availabilities, and off for Deq with enq-2: by 10.0 points" in sentence
     )
-    assert "Right" not in sentence
+    assert "agrees" not in sentence
+
+
+def test_a_joint_prediction_that_agrees_may_yet_be_off_stretch_by_stretch() -> None:
+    sentence = said(with_row(0, joint_gap=paired(-0.03, 0.01)), "Predicted from joint failures")
+    assert sentence.startswith("It agrees:")
+    assert "stretch by stretch, 1 of 8 lie below it, by 3.0 points (Enq with enq-1)" in sentence
+    assert "above" not in sentence
+    assert "lie above it, by 3.0 points" in said(
+        with_row(0, joint_gap=paired(0.03, 0.01)), "Predicted from joint failures"
+    )
+
+
+def test_independence_may_be_off_stretch_by_stretch_only() -> None:
+    within = tuple(replace(row, independent_agrees=True) for row in MEASURED.operations)
+    sentence = said(replace(MEASURED, operations=within), "Predicted as if independent")
+    assert sentence.startswith("Off for 8 of 8, as it shows when both are held together")
+    one_beyond = (MEASURED.operations[0], *within[1:])
+    sentence = said(replace(MEASURED, operations=one_beyond), "Predicted as if independent")
+    assert sentence.startswith("Visibly off for 1 of 8")
+    assert sentence.endswith("for 7 more.")
 
 
 def test_independence_is_not_refuted_by_what_lies_within_the_intervals() -> None:
