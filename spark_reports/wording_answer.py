@@ -252,9 +252,7 @@ def joint(operations: Sequence[OperationFigures]) -> str:
         first = f"It agrees: what the replicas' joint up times predict lies within the 95 % interval of {_each(len(operations))}."
     below = [row for row in operations if row.joint_gap.certain and row.joint_gap.difference < 0]
     above = [row for row in operations if row.joint_gap.certain and row.joint_gap.difference > 0]
-    return " ".join(
-        [first, *_finer(below, "below", len(operations)), *_finer(above, "above", len(operations))]
-    )
+    return f"{first}{_finer(below, 'below', len(operations))}{_finer(above, 'above', len(operations))}"
 
 
 def _finer(rows: Sequence[OperationFigures], where: str, of: int) -> str:
@@ -263,7 +261,7 @@ def _finer(rows: Sequence[OperationFigures], where: str, of: int) -> str:
         return ""
     worst = max(rows, key=lambda row: abs(row.joint_gap.difference))
     return (
-        f" Held together stretch by stretch, {len(rows)} of {of} lie {where} it, by {'up to ' if len(rows) > 1 else ''}"
+        f" Held together stretch by stretch, {len(rows)} of {of} {'lie' if len(rows) > 1 else 'lies'} {where} it, by {'up to ' if len(rows) > 1 else ''}"
         f"{points(worst.joint_gap.difference)} ({worst.operation} with {quoted(worst.choice)}); the table of causes says why."
     )
 

@@ -179,9 +179,9 @@ def test_a_joint_prediction_that_is_off_is_said_to_be() -> None:
 def test_a_joint_prediction_that_agrees_may_yet_be_off_stretch_by_stretch() -> None:
     sentence = said(with_row(0, joint_gap=paired(-0.03, 0.01)), "Predicted from joint failures")
     assert sentence.startswith("It agrees:")
-    assert "stretch by stretch, 1 of 8 lie below it, by 3.0 points (Enq with enq-1)" in sentence
+    assert "stretch by stretch, 1 of 8 lies below it, by 3.0 points (Enq with enq-1)" in sentence
     assert "above" not in sentence
-    assert "lie above it, by 3.0 points" in said(
+    assert "lies above it, by 3.0 points" in said(
         with_row(0, joint_gap=paired(0.03, 0.01)), "Predicted from joint failures"
     )
 
