@@ -38,6 +38,12 @@ MIXES: Final = {
 }
 
 
+SHORT: Final = (
+    "The run is too short beside its outages for intervals that keep together what failed together. Those given take attempts "
+    "for independent of one another and are too narrow: a longer run has to confirm every difference."
+)
+
+
 class Finding(NamedTuple):
     """One finding: what it is about in a few words, and the sentence."""
 
@@ -58,7 +64,7 @@ def answers(figures: Figures) -> list[str]:
 
 def _answer(figures: Figures, row: RecommendationFigures) -> str:
     others = [c for c in figures.candidates if c.adt == row.adt and c.choice != row.choice]
-    mix = f"{MIXES.get(row.mix_from, row.mix_from)} ({listed([f'{m.operation} {_whole(m.share)}' for m in row.mix])})"
+    mix = f"{MIXES.get(row.mix_from, row.mix_from)} ({listed([f'{m.operation}{NO_BREAK}{_whole(m.share)}' for m in row.mix])})"
     if not others:
         return f"For the {row.adt}, {quoted(row.choice)} would have served {percent(row.served)} of {mix}; there is no other choice."
     if len(row.tied) >= len(others):
@@ -124,7 +130,7 @@ def _beside(row: RecommendationFigures) -> str:
 
 def _interval_of(other: AgainstFigures) -> str:
     if other.low is None or other.high is None:
-        return " (the trace is too short to say how sure that is)"
+        return f" ({signed(other.difference)} points; the trace is too short to say how sure that is)"
     return f" ({signed(other.difference)} points, 95 % interval {signed(other.low)} to {signed(other.high)})"
 
 
@@ -147,11 +153,23 @@ def findings(figures: Figures) -> list[Finding]:
         found.append(Finding("Measured", measured(figures.operations)))
         found.append(Finding("Predicted from joint failures", joint(figures.operations)))
         if len(figures.replicas) > 1:
-            found.append(Finding("Predicted as if independent", independent(figures.operations)))
+            found.append(
+                Finding(
+                    "Predicted as if independent", independent(figures.operations, sure=not short(figures))
+                )
+            )
     elif figures.counterfactuals and len(figures.replicas) > 1:
         found.append(Finding("If failures were independent", independent_on_trace(figures)))
     found.append(Finding("Failing together", together(figures)))
+    if short(figures):
+        found.append(Finding("How sure", SHORT))
     return found
+
+
+def short(figures: Figures) -> bool:
+    """Whether something failed, and yet the run is too short for intervals that mind outages."""
+    failed = [row for row in figures.operations if row.ok < row.attempts]
+    return bool(failed) and figures.window.blocks is None
 
 
 def claim(figures: Figures) -> str:
@@ -266,14 +284,17 @@ def _finer(rows: Sequence[OperationFigures], where: str, of: int) -> str:
     )
 
 
-def independent(operations: Sequence[OperationFigures]) -> str:
-    """Say whether the prediction that takes failures for independent is visibly off, and by how much."""
+def independent(operations: Sequence[OperationFigures], *, sure: bool) -> str:
+    """Say whether the prediction that takes failures for independent is off, and by how much.
+
+    It is visibly off only where the intervals can be trusted: where `sure`.
+    """
     off = [row for row in operations if not row.independent_agrees]
     finer = [row for row in operations if row.independent_gap.certain]
     if off:
         more = len({id(row) for row in [*off, *finer]}) - len(off)
         found = (
-            f"Visibly off for {len(off)} of {len(operations)}, beyond their 95 % intervals: "
+            f"{'Visibly off' if sure else 'Off'} for {len(off)} of {len(operations)}, beyond their 95 % intervals: "
             f"{_gap('predicted_independent', off)}."
         )
         return f"{found} Held together stretch by stretch, for {more} more." if more else found

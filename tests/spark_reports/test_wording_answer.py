@@ -61,6 +61,13 @@ def test_a_choice_that_may_be_first_by_chance_is_not_recommended_as_if_it_were_s
     assert "more than the best read/write choice" not in sentence
 
 
+def test_a_difference_without_an_interval_is_not_called_sure() -> None:
+    other = AgainstFigures("enq-4", "read-write", False, 0.5, 0.2, None, None, certain=False)
+    assert "enq-4 is not clearly behind it (+20.00 points; the trace is too short" in answered(
+        recommending(MEASURED, against=(other,))
+    )
+
+
 def test_equals_are_named() -> None:
     others = (against("enq-1", "typed", 0.1, 0.01),)
     assert "choose enq-2, or just as well enq-3:" in answered(
@@ -200,6 +207,15 @@ def test_independence_is_not_refuted_by_what_lies_within_the_intervals() -> None
     assert said(CALM, "Predicted as if independent").startswith("Not visibly off")
     one = Made(replicas=1, choices=1).figures()
     assert "Predicted as if independent" not in {found.about for found in findings(one)}
+
+
+def test_a_run_too_short_for_honest_intervals_is_said_to_be() -> None:
+    too_short = replace(MEASURED, window=replace(MEASURED.window, blocks=None))
+    assert "a longer run has to confirm" in said(too_short, "How sure")
+    assert said(too_short, "Predicted as if independent").startswith("Off for 8 of 8")
+    assert "How sure" not in {
+        found.about for figures in (MEASURED, CALM, TRACE) for found in findings(figures)
+    }
 
 
 def test_no_failure_seen_is_not_called_proof() -> None:
