@@ -1,0 +1,96 @@
+"""docs/report.md, whose tables are made from the code: `python -m tests.spark_reports.report_page > docs/report.md`."""
+
+from itertools import groupby
+
+from quorate.spark_reports import contract, probes
+from quorate.spark_reports.keys import KEYS
+
+INTRODUCTION = """# Reports
+
+`quorate report` says what each quorum choice gave, or would have given, while replicas failed as they really did, and how
+far two predictions are right: from the replicas' joint up-sets, and as if replicas failed independently.
+
+```sh
+quorate report --input out/week --out out/report                  # a measured run (docs/measurements.md)
+quorate report --input up.json --type queue --out out/report      # a saved answer of Prometheus
+quorate report --input up.csv --type register --out out/report    # a trace, in the formats of docs/quorums.md
+quorate report --input probes/ --type queue --out out/report      # a prober's samples alone
+```
+
+It writes `report.html`, `figures.json`, the same figures as Parquet (`tables/`), and the rows kept aside
+(`parquet/rejected`); on Spark also the cleaned rows and joint up-sets.
+
+## From Prometheus
+
+Save the answer of a range query of `up`, for the targets that keep the object:
+
+```sh
+curl -G http://prometheus:9090/api/v1/query_range --data-urlencode 'query=up{job="quorate"}' \\
+    -d start=2026-11-01T00:00:00Z -d end=2026-11-08T00:00:00Z -d step=60 > up.json
+quorate report --input up.json --type queue --mix Enq=1,Deq=1 --out out/report
+```
+
+Prometheus answers with at most 11,000 samples of a series; a folder of several answers is one time. `--label` names the
+label that tells replicas apart (`instance`). `--votes` gives the replicas votes, and leaves out those that it does not
+name. A sample speaks for the time until the next one if that comes within one and a half steps, otherwise for one step: a
+gap is unknown, and left out of every figure. The step is the samples' median distance, or `--step`. Such data is short:
+no Spark is started for it, and none need be there.
+
+## Engines
+
+`--engine auto` takes Spark for runs and probes, and plain Python for traces and Prometheus. Where Spark or its Java is
+missing, what is small enough (256 MiB) is done in Python, which is said. Both compute the same figures; tests hold them
+equal. `--master` names a cluster.
+
+## What is counted
+
+- **Available** is an operation that was answered. One with unknown outcome was not.
+- **Enough** replicas are up for an operation while those that its front end can reach hold an initial and a final quorum of
+  its normal event class (`Deq/Ok` for Deq). Where `links.csv` says that a link was cut, the replica behind it was not up
+  for that front end; times are summed over front ends, each counting once. Where the state of one replica is unknown, so is
+  the up-set.
+- **Intervals** are at 95 %. For a measured share the wider of two counts: Wilson's, as if attempts were independent, and a
+  bootstrap over stretches of time, which keeps together what failed together. A stretch can hold the longest outage of what
+  was run, or, where that leaves fewer than 8, one of mean length; the interval is widened for their number, as Student's t
+  is. Differences between choices, or between measured and predicted, draw the same stretches for both.
+- **Causes** of the difference from independent replicas add up exactly: replicas failing together; when operations were
+  tried; detection, within `--lag` seconds of a change that decides; the rest; and attempts in unknown state.
+- **An outage** is a stretch without enough; the mean of its lengths is the mean time to recovery. As operations saw it, it
+  lasts from the first attempt that failed to the next that was answered, of one choice, operation and view.
+- **Every other choice**: all minimal choices of the type for these replicas, and read/write choices. The one recommended
+  serves most of the mix (as tried, or `--mix`); of equals, the one that asks for the fewest votes. A choice that was run but
+  whose quorums can miss each other is measured, and never recommended.
+
+## Rows kept aside
+
+A bad row is counted, kept with its reason, and listed in the report; it counts nowhere else. Of several rows of one front
+end, object, operation and start (to the microsecond), the one that took least time stays: they come from a writer that
+wrote one operation twice. Rows may stand in any order. The reasons, in the order in which they are tested:
+
+"""
+FIGURES = """
+## figures.json
+
+`x[].y` is the column `y` of the table `x`, in `tables/x.parquet` too.
+"""
+
+
+def rendered() -> str:
+    """The page."""
+    reasons = [
+        reason + "…" if reason.endswith(" ") else reason for reason in (*contract.REASONS, probes.CONTRADICTS)
+    ]
+    parts = [INTRODUCTION, *[f"- {reason}\n" for reason in reasons], FIGURES]
+    for table, keys in groupby(KEYS, key=_table):
+        parts.append(f"\n### {table}\n\n| key | meaning |\n| --- | --- |\n")
+        parts += [f"| `{key}` | {KEYS[key].replace('|', chr(92) + '|')} |\n" for key in keys]
+    return "".join(parts)
+
+
+def _table(key: str) -> str:
+    head = key.partition(".")[0].removesuffix("[]")
+    return head if "." in key else "the document"
+
+
+if __name__ == "__main__":
+    print(rendered(), end="")
