@@ -218,7 +218,7 @@ def test_it_prints_on_paper_with_its_tables(tab: Tab, pages: dict[str, Path]) ->
     assert css == "wide"
     hidden: list[Any] = tab.evaluate(
         "[...document.querySelectorAll('details:not(.big) table')]"
-        ".filter(table => table.getBoundingClientRect().height < 20).map(table => table.caption.textContent)"
+        ".filter(table => !table.checkVisibility()).map(table => table.caption.textContent)"
     )
     assert hidden == []
     printed = tab.pdf()
