@@ -1,8 +1,7 @@
 """A year of 1-second probes of nine replicas, 284 million rows, on two cores and 4 GiB of driver memory.
 
 Makes Parquet files by day (three racks whose outages are joint, replicas that fail by themselves, jitter of 2 ms, one
-probe in a hundred lost), and measures, in a process of its own for each size, what a report does with them: samples to
-intervals, intervals to joint up-sets, and the time of each up-set. One JSON line per size: rows, seconds, rows per second,
+probe in a hundred lost), and measures, in a process of its own for each size, the whole report of them for a queue. One JSON line per size: rows, seconds, rows per second,
 processor seconds, the most memory that the Java process and Python held at once, results, machine, load, commit.
 
     .venv/bin/python benchmarks/year_of_probes.py [--days 4 36 365] [--folder DIR] [--keep]
@@ -54,7 +53,11 @@ def write_days(folder: Path, days: int, seed: int = 1) -> int:
 
 
 def write_day(
-    folder: Path, day: int, own: list[numpy.ndarray], racks: list[numpy.ndarray], random: numpy.random.Generator
+    folder: Path,
+    day: int,
+    own: list[numpy.ndarray],
+    racks: list[numpy.ndarray],
+    random: numpy.random.Generator,
 ) -> int:
     """Write one day, in the order in which a prober goes round; give its number of rows."""
     count = len(REPLICAS)
@@ -64,7 +67,9 @@ def write_day(
     for index in range(count):
         times = sent_s[:, index]
         alone, rack = own[index], racks[index * RACKS // count]
-        up[:, index] = (numpy.searchsorted(alone, times) % 2 == 0) & (numpy.searchsorted(rack, times) % 2 == 0)
+        up[:, index] = (numpy.searchsorted(alone, times) % 2 == 0) & (
+            numpy.searchsorted(rack, times) % 2 == 0
+        )
     kept = random.random(DAY_S * count) >= LOST
     is_up = up.ravel()[kept]
     numbers = numpy.tile(numpy.arange(count, dtype=numpy.int32), DAY_S)[kept]
@@ -142,45 +147,35 @@ def family(top: int) -> list[dict[str, Any]]:
 
 
 def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Run the jobs over a folder of probes, in this process."""
-    from quorate.spark_reports import probe_files, probe_jobs, trace_jobs  # noqa: PLC0415 - the parent needs no Spark
-    from quorate.spark_reports.probes import Spacing  # noqa: PLC0415
-    from quorate.spark_reports.session import local_session  # noqa: PLC0415
+    """Make the report of a folder of probes, in this process."""
+    from quorate.spark_reports.report import Options, make_report  # noqa: PLC0415 - the parent needs no Spark
 
     size = sum(path.stat().st_size for path in folder.rglob("*.parquet"))
+    wanted = Options(
+        engine="spark",
+        master=options.master,
+        driver_memory=options.driver_memory,
+        adt="queue",
+        step_s=1.0 if options.step else None,
+    )
     watch = Watch()
     watch.start()
     began = time.perf_counter()
-    memory, lost_max = options.driver_memory, options.lost_max
-    with local_session(options.master, driver_memory=memory, input_bytes=size) as spark:
-        started_s = time.perf_counter() - began
-        tested = probe_jobs.tested_samples(probe_files.read_samples(spark, [folder]), REPLICAS)
-        spacing = Spacing(1_000_000, lost_max) if options.step else None
-        found = probe_jobs.find_intervals(tested, REPLICAS, spacing, parts=probe_jobs.parts_of(size))
-        intervals_s = time.perf_counter() - began
-        votes = spark.createDataFrame([(name, 1 << i, 1) for i, name in enumerate(REPLICAS)], trace_jobs.REPLICA_SCHEMA)
-        intervals = found.intervals.join(votes, "replica").persist()
-        up_sets = trace_jobs.joint_up_sets(intervals, len(REPLICAS)).persist()
-        times = trace_jobs.up_set_times(up_sets).collect()
-        result = {
-            "rows": found.samples,
-            "step_us": found.spacing.step_us,
-            "intervals": intervals.count(),
-            "joint_intervals": up_sets.count(),
-            "up_sets": len(times),
-            "known_days": round(sum(row.time_us for row in times) / 1e6 / DAY_S, 3),
-            "all_up": round(max(row.time_us for row in times) / sum(row.time_us for row in times), 6),
-            "rejected": found.rejected.count(),
-        }
-        total_s = time.perf_counter() - began
+    with tempfile.TemporaryDirectory(prefix="quorate-report-") as out:
+        report = make_report(folder, Path(out), wanted)
+        seconds = time.perf_counter() - began
+        figures = json.loads(report.json.read_text(encoding="utf-8"))
     watch.stop()
-    return result | {
-        "input_mib": size >> 20,
-        "start_s": round(started_s, 1),
-        "intervals_s": round(intervals_s - started_s, 1),
-        "seconds": round(total_s, 1),
-        "rows_per_s": round(found.samples / (total_s - started_s)),
+    rows = next(each for each in figures["rows"] if each["kind"] == "probes")
+    return {
+        "rows": rows["read"],
+        "used": rows["used"],
+        "up_changes": figures["window"]["up_changes"],
+        "seconds": round(seconds, 1),
+        "rows_per_s": round(rows["read"] / seconds),
         "cpu_s": round(watch.cpu_s, 1),
+        "rows_per_cpu_s": round(rows["read"] / watch.cpu_s),
+        "input_mib": size >> 20,
         "peak_java_mib": watch.java_peak >> 20,
         "peak_python_mib": watch.python_peak >> 20,
     }
@@ -189,7 +184,9 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
 def circumstances(options: argparse.Namespace) -> dict[str, Any]:
     """What the figures were measured on, and with."""
     info = Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.split(":")[1].strip() for line in info if line.startswith("model name")), platform.machine())
+    model = next(
+        (line.split(":")[1].strip() for line in info if line.startswith("model name")), platform.machine()
+    )
     run = ["git", "-C", str(Path(__file__).parent)]
     head = subprocess.run([*run, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     changed = subprocess.run([*run, "status", "--porcelain"], capture_output=True, text=True, check=False)
@@ -212,8 +209,8 @@ def run_size(days: int, place: Path, options: argparse.Namespace) -> bool:
     rows = int((folder / "rows").read_text())
     made_s = time.perf_counter() - began
     load = [round(each, 1) for each in os.getloadavg()]
-    command = [sys.executable, __file__, "--measure", str(folder / "probes"), "--master", options.master]
-    command += ["--driver-memory", options.driver_memory, "--lost-max", str(options.lost_max)]
+    command = [sys.executable, __file__, "--measure", str(folder), "--master", options.master]
+    command += ["--driver-memory", options.driver_memory]
     command += ["--step"] if options.step else []
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if not options.keep:
@@ -224,19 +221,22 @@ def run_size(days: int, place: Path, options: argparse.Namespace) -> bool:
     found = json.loads(done.stdout)
     line = {"days": days, **found, "made_s": round(made_s, 1), "load_average_before": load}
     print(json.dumps(line | circumstances(options)), flush=True)
-    return bool(found["rows"] == rows and found["rejected"] == 0)
+    return bool(found["rows"] == found["used"] == rows)
 
 
 def main() -> int:
     """Measure each size."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--days", type=int, nargs="+", default=[4, 36, 365])
     parser.add_argument("--folder", type=Path, help="where to make the files; else a temporary folder")
     parser.add_argument("--keep", action="store_true", help="leave the files, and use those that are there")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--driver-memory", default="4g")
-    parser.add_argument("--lost-max", type=int, default=3, help="lost probes in a row that are bridged")
-    parser.add_argument("--step", action="store_true", help="say that the step is a second; else it is measured")
+    parser.add_argument(
+        "--step", action="store_true", help="say that the step is a second; else it is measured"
+    )
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -244,7 +244,8 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="quorate-probes-") as temporary:
         place = options.folder or Path(temporary)
-        return 0 if all([run_size(days, place, options) for days in options.days]) else 1
+        good = [run_size(days, place, options) for days in options.days]
+        return 0 if all(good) else 1
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
+from pyspark.sql import types as T  # noqa: N812
 
 from quorate.spark_reports import aggregates as tables
 from quorate.spark_reports import (
@@ -34,13 +35,16 @@ from quorate.spark_reports.probes import Spacing
 from quorate.spark_reports.questions import Questions, deciding
 from quorate.spark_reports.reference import Input
 from quorate.spark_reports.run_document import Run
+from quorate.spark_reports.small_tables import small_table
 from quorate.spark_reports.sources import Source
 
 Row = TypeVar("Row", bound=NamedTuple)
 
 JOIN_BINS_MIN: Final = 256
 JOIN_BINS_MAX: Final = 1 << 20
-REJECTED_SCHEMA: Final = "kind string, source string, reason string, line string"
+REJECTED_SCHEMA: Final = T.StructType(
+    [T.StructField(name, T.StringType()) for name in ("kind", "source", "reason", "line")]
+)
 NAMES_MAX: Final = 10_000
 
 
@@ -125,7 +129,7 @@ class _Reader:
         self.source = source
         self.folder = _Folder(spark, folder)
         self.step_us = step_us
-        self.rejected = [spark.createDataFrame([], REJECTED_SCHEMA)]
+        self.rejected = [small_table(spark, [], REJECTED_SCHEMA)]
         self.rows: dict[str, tables.RowCount] = {}
         self.cached: list[DataFrame] = []
 
@@ -167,7 +171,7 @@ class _Reader:
                 jobs.literal_path(self.source.operation_parquet)
             )
             parts.append(jobs.operations_from_parquet(packed))
-        read = reduce(DataFrame.unionByName, parts, self.spark.createDataFrame([], jobs.READ_SCHEMA))
+        read = reduce(DataFrame.unionByName, parts, small_table(self.spark, [], jobs.READ_SCHEMA))
         tested = jobs.test_operations(
             read, jobs.choice_table(self.spark, run.choices), jobs.object_table(self.spark, run), run
         )
@@ -228,14 +232,14 @@ def take(spark: SparkSession, source: Source, found: Input, folder: Path) -> Sto
             for kind, read in found.read.items()
         }
         no_operations = jobs.test_operations(
-            spark.createDataFrame([], jobs.READ_SCHEMA),
+            small_table(spark, [], jobs.READ_SCHEMA),
             jobs.choice_table(spark, ()),
             jobs.object_table(spark, found.run),
             found.run,
         )
         operations = place.store("operations", jobs.good_rows(no_operations))
         intervals = place.store("intervals", trace_jobs.interval_table(spark, found.intervals))
-        rejected = place.store("rejected", spark.createDataFrame(aside, REJECTED_SCHEMA))
+        rejected = place.store("rejected", small_table(spark, aside, REJECTED_SCHEMA))
         return _joined(place, source, found.run, _Tables(operations, intervals, None, None, rejected), counts)
 
 

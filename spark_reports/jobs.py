@@ -17,6 +17,7 @@ from quorate.spark_reports import contract
 from quorate.spark_reports.aggregates import EXAMPLE_CHARS, QUANTILE_ACCURACY, QUANTILES, Span
 from quorate.spark_reports.quorum_choices import Choice
 from quorate.spark_reports.run_document import Run
+from quorate.spark_reports.small_tables import small_table
 
 OPERATION_SCHEMA: Final = T.StructType(
     [
@@ -89,12 +90,12 @@ def choice_table(spark: SparkSession, choices: Sequence[Choice]) -> DataFrame:
         (each.name, each.adt, list(each.operations), [cls.event_class for cls in each.classes])
         for each in choices
     ]
-    return spark.createDataFrame(rows, CHOICE_SCHEMA)
+    return small_table(spark, rows, CHOICE_SCHEMA)
 
 
 def object_table(spark: SparkSession, run: Run) -> DataFrame:
     """Give one row per object of run.json (`OBJECT_SCHEMA`)."""
-    return spark.createDataFrame(list(run.objects_by_key.items()), OBJECT_SCHEMA)
+    return small_table(spark, list(run.objects_by_key.items()), OBJECT_SCHEMA)
 
 
 def operations_from_lines(lines: DataFrame) -> DataFrame:

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 from pyspark.sql import types as T  # noqa: N812
 
 from quorate.spark_reports.jobs import bin_of
+from quorate.spark_reports.small_tables import small_table
 
 VIEW_SCHEMA: Final = T.StructType(
     [
@@ -26,13 +27,13 @@ DECIDER_SCHEMA: Final = T.StructType(
 
 def view_table(spark: SparkSession, views: Mapping[str, str]) -> DataFrame:
     """Give the view of each front end (`VIEW_SCHEMA`)."""
-    return spark.createDataFrame(list(views.items()), VIEW_SCHEMA)
+    return small_table(spark, list(views.items()), VIEW_SCHEMA)
 
 
 def decider_table(spark: SparkSession, run_systems: Mapping[tuple[str, str], int]) -> DataFrame:
     """Give the quorum system that decides about each operation that was tried (`DECIDER_SCHEMA`)."""
     rows = [(choice, operation, system) for (choice, operation), system in run_systems.items()]
-    return spark.createDataFrame(rows, DECIDER_SCHEMA)
+    return small_table(spark, rows, DECIDER_SCHEMA)
 
 
 def with_view(operations: DataFrame, views: DataFrame, deciders: DataFrame) -> DataFrame:

@@ -144,13 +144,26 @@ def find_intervals(
     edges = run_edges(chunked(seen, spacing), spacing, parts).persist()
     moments = contradicted(edges).persist()
     contradictions = moments.count()
-    rejected = tested.where(F.col("reason").isNotNull() if counted.get["bad"] else F.lit(False))
+    rows, bad_rows = _counts(edges, counted, tested)
+    rejected = tested.where(F.col("reason").isNotNull() if bad_rows else F.lit(False))
     if contradictions:
         moments = F.broadcast(moments) if contradictions <= BROADCAST_MAX else moments
         edges = without(edges, chunked(tested, spacing), moments, spacing, parts)
         rejected = rejected.unionAll(at_moments(tested, moments))
     aside = rejected.select("source", "reason", _text().alias("line"))
-    return Found(merged(edges, replicas, spacing), aside, counted.get["rows"], spacing)
+    return Found(merged(edges, replicas, spacing), aside, rows, spacing)
+
+
+def _counts(edges: DataFrame, counted: Observation, tested: DataFrame) -> tuple[int, int]:
+    """Give the number of rows and of bad ones, both counted while the edges were made.
+
+    Where no row was good, Spark may have replaced the whole plan by an empty one, and the counts with it.
+    """
+    if edges.isEmpty():
+        row = tested.agg(F.count("*"), F.count_if(F.col("key").isNull())).first()
+        assert row is not None, "an aggregate without groups has one row"
+        return int(row[0]), int(row[1])
+    return int(counted.get["rows"]), int(counted.get["bad"])
 
 
 def chunked(tested: DataFrame, spacing: Spacing) -> DataFrame:

@@ -162,7 +162,9 @@ def _start(master: str, chosen: Mapping[str, str], scratch: Path) -> "SparkSessi
 
 
 def _not_started(master: str, error: Exception) -> ReportError:
-    said = next((line.strip() for line in str(error).splitlines() if "Exception:" in line), type(error).__name__)
+    said = next(
+        (line.strip() for line in str(error).splitlines() if "Exception:" in line), type(error).__name__
+    )
     return ReportError(
         f"Spark does not start at {master} ({said[:300]}); a master is local[*], or spark://HOST:PORT of a cluster "
         "that runs and accepts this machine"
@@ -173,7 +175,7 @@ def _await_executor(session: "SparkSession", master: str) -> None:
     """Wait until a cluster has given an executor: without one, Spark itself would wait for ever."""
     if is_embedded(master):
         return
-    context = session.sparkContext._jsc.sc()  # type: ignore[union-attr] # the Python side does not tell
+    context = session.sparkContext._jsc.sc()  # the Python side does not tell
     deadline = time.monotonic() + EXECUTOR_WAIT_S
     while context.getExecutorMemoryStatus().size() < 2:  # the driver is one of them
         if time.monotonic() > deadline:
@@ -191,7 +193,10 @@ def _launch_environment(master: str, scratch: Path) -> dict[str, str]:
     (conf / "log4j2.properties").write_text(LOG4J, encoding="utf-8")
     variables = {
         "JAVA_HOME": str(java_home(scratch)),
-        "PYSPARK_PYTHON": sys.executable,  # else the first python3 on PATH, which may lack our packages
+        # Else the first python3 on PATH, which may lack our packages. Executors of a cluster need no Python at all.
+        "PYSPARK_PYTHON": sys.executable
+        if is_embedded(master)
+        else os.environ.get("PYSPARK_PYTHON", "python3"),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_CONF_DIR": str(conf),
     }

@@ -16,6 +16,7 @@ from quorate.spark_reports.aggregates import Span
 from quorate.spark_reports.jobs import bin_of, microseconds
 from quorate.spark_reports.rows import Interval
 from quorate.spark_reports.run_document import Run
+from quorate.spark_reports.small_tables import small_table
 
 INTERVAL_SCHEMA: Final = T.StructType(
     [
@@ -40,13 +41,13 @@ DECIDING_SCHEMA: Final = T.StructType(
 def interval_table(spark: SparkSession, intervals: Sequence[Interval]) -> DataFrame:
     """Give intervals that were read elsewhere the form of `INTERVAL_SCHEMA`."""
     rows = [(each.front_end, each.replica, each.start_us, each.end_us, each.up) for each in intervals]
-    return spark.createDataFrame(rows, INTERVAL_SCHEMA)
+    return small_table(spark, rows, INTERVAL_SCHEMA)
 
 
 def deciding_table(spark: SparkSession, decided: Mapping[tuple[int, int], bool]) -> DataFrame:
     """Give one row for each quorum system and up-set: whether it is enough (`DECIDING_SCHEMA`)."""
     rows = [(system, up, enough) for (system, up), enough in decided.items()]
-    return spark.createDataFrame(rows, DECIDING_SCHEMA)
+    return small_table(spark, rows, DECIDING_SCHEMA)
 
 
 def parse_intervals(lines: DataFrame, columns: Sequence[str], run: Run) -> DataFrame:
