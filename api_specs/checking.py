@@ -9,13 +9,14 @@ from typing import Final
 
 from msgspec import UNSET
 
-from quorate.adts.catalogue import is_object_name
+from quorate.adts.catalogue import adt_of, is_object_name
 from quorate.adts.log import Entry, Summary
-from quorate.api_specs.limits import NAME_CHARS_MAX, Limits
+from quorate.api_specs.limits import ADOPTED_MAX, ASK_S_MAX, ASK_WISHES_MAX, NAME_CHARS_MAX, Limits
 from quorate.api_specs.messages import (
     Accept,
     Announcement,
     Append,
+    Ask,
     Batch,
     Collect,
     Commit,
@@ -24,6 +25,7 @@ from quorate.api_specs.messages import (
     Window,
 )
 from quorate.api_specs.values import check_value
+from quorate.api_specs.wishes import Front, Swap, Take
 from quorate.timestamps.ballot import Ballot, parse_ballot
 from quorate.timestamps.timestamp import INFINITY, Timestamp, parse
 
@@ -67,17 +69,52 @@ def check_announcement(announcement: Announcement, senders: Collection[str]) -> 
         raise BadBatch(f"announcement: {error}") from None
 
 
+def check_ask(ask: Ask, limits: Limits) -> None:
+    """Raises BadBatch unless `ask` is in form and in bounds: wishes that fit the object's type, none under a key, and a
+    deadline; or nothing but the question which incarnation answers."""
+    try:
+        _check_timestamps((ask.id,))
+        _check_object(ask.object)
+        _check_listed(ask.wishes, "wishes", ASK_WISHES_MAX)
+        if not ask.wishes:
+            return
+        _check_id(ask.incarnation)
+        if not 0 < ask.deadline_s <= ASK_S_MAX:
+            raise ValueError(f"deadline_s: must be above 0, and at most {ASK_S_MAX} seconds")
+        for wish in ask.wishes:
+            _check_wish(wish, is_queue=adt_of(ask.object) == "queue", limits=limits)
+    except ValueError as error:
+        raise BadBatch(f"ask: {error}") from None
+
+
+def _check_wish(wish: Take | Front | Swap, *, is_queue: bool, limits: Limits) -> None:
+    if isinstance(wish, Swap) == is_queue:
+        raise ValueError("wishes: take and front are for queues, swap for registers and dictionaries' keys")
+    if not isinstance(wish, Front) and wish.key:
+        raise ValueError("wishes: one with a key is not handed over: decide it where it was called")
+    if isinstance(wish, Take) and not 1 <= wish.items_max <= limits.batch_items_max:
+        raise ValueError(f"items_max: must be 1 to {limits.batch_items_max} (batch_items_max)")
+    if isinstance(wish, Swap):
+        for value in (wish.old, wish.new):
+            if value is not None:
+                _check_text(value, limits)
+
+
+def _check_object(name: str) -> None:
+    if not is_object_name(name):
+        raise ValueError("object: must be TYPE/NAME (dictionary/NAME/KEY) of the allowed characters")
+
+
 def _check_request(request: Request, limits: Limits) -> None:
     if isinstance(request, Scan):
         _check_prefix(request.prefix, "prefix")
         _check_prefix(request.after, "after")
         _check_count(request.limit, "limit")
         return
-    if not is_object_name(request.object):
-        raise ValueError("object: must be TYPE/NAME (dictionary/NAME/KEY) of the allowed characters")
+    _check_object(request.object)
     match request:
         case Append():
-            _check_entries(request.entries, limits)
+            _check_entries(request.entries, limits.batch_items_max, limits)
         case Collect():
             _check_collect(request, limits)
         case Accept():
@@ -122,18 +159,18 @@ def _check_summary(summary: Summary, limits: Limits) -> None:
     _check_listed(summary.ambiguous, "ambiguous", AMBIGUOUS_MAX)
     if summary.value is not None:
         _check_text(summary.value, limits)
-    _check_entries(summary.adopted, limits)
+    _check_entries(summary.adopted, ADOPTED_MAX, limits)
     for entry_id, _ in summary.ambiguous:
         _check_id(entry_id)
     for decision in summary.recent:
         _check_id(decision.id)
         _check_digest(decision.digest)
         _check_ballot(decision.ballot)
-        _check_entries(decision.taken, limits)
+        _check_entries(decision.taken, limits.batch_items_max, limits)
 
 
-def _check_entries(entries: tuple[Entry, ...], limits: Limits) -> None:
-    _check_listed(entries, "entries", limits.page_entries_max)
+def _check_entries(entries: tuple[Entry, ...], most: int, limits: Limits) -> None:
+    _check_listed(entries, "entries", most)
     for entry in entries:
         _check_id(entry.id)
         _check_timestamps((entry.t,))

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quorate.adts.log import Value
+from quorate.adts.log import Entry, Value
 from quorate.api_specs.limits import DEFAULTS, Limits
 
 INT_MIN: Final = -(1 << 63)
@@ -45,7 +45,7 @@ def from_value(value: Value) -> Any:
 def check_value(text: str, limits: Limits = DEFAULTS) -> str | None:
     """Why `text` cannot be stored as a value, in a sentence; None when it can. For text that a front end sent as a value:
     it must be JSON within the limits; that it is canonical is the front end's promise."""
-    if len(text) > limits.value_bytes_max or len(text.encode()) > limits.value_bytes_max:
+    if len(text) > limits.value_bytes_max or text_bytes(Value(text)) > limits.value_bytes_max:
         return f"the value is over {limits.value_bytes_max} bytes of JSON (value_bytes_max)"
     try:
         _check(msgspec.json.decode(text), limits)
@@ -54,6 +54,16 @@ def check_value(text: str, limits: Limits = DEFAULTS) -> str | None:
     except BadValue as error:
         return str(error)
     return None
+
+
+def text_bytes(value: Value) -> int:
+    """The length of JSON text in a message."""
+    return len(value) if value.isascii() else len(value.encode())
+
+
+def payload_bytes(entries: Iterable[Entry]) -> int:
+    """What the payloads of these entries, as far as they are at hand, weigh in a message."""
+    return sum(text_bytes(entry.value) for entry in entries if isinstance(entry.value, str))
 
 
 def _plain(part: Any) -> Any:

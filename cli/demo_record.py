@@ -1,7 +1,9 @@
 """The files of a measured run, in the form that the Spark report reads (`quorate.spark_reports.contract`).
 
 Owns `operations.jsonl` (one line per finished operation), `replicas.csv` (when each replica was up) and `choices.json`
-(the quorum choices that were run).
+(the quorum choices that were run). Of a choice in numbers of votes `choices.json` has `classes`: event class to [initial,
+final]. Of one in quorum systems, for which no numbers of votes would be true, it has `initials` (operation to system) and
+`finals` (event class to system) instead, in the language of `quorate.quorums.expressions`; "choose(0; )" is nobody.
 """
 
 import json
@@ -29,6 +31,8 @@ from quorate.client_sdk.effects import (
     Read,
     Write,
 )
+from quorate.quorums.choice import QuorumChoice
+from quorate.quorums.system_choice import SystemChoice
 
 Observer = Callable[[Operation, float, float, Outcome], None]
 Interval = tuple[str, float, float, bool]
@@ -145,12 +149,19 @@ def write_run(
 
 
 def _choices(document: ClusterDocument, choices: Mapping[str, str]) -> dict[str, Any]:
-    written = {}
-    for name, example in choices.items():
-        classes = document.choice_of(example).classes
-        written[name] = {
-            "adt": adt_of(example),
-            "classes": {each: [sizes.initial, sizes.final] for each, sizes in classes.items()},
-        }
+    written = {
+        name: {"adt": adt_of(example)} | _quorums(document.choice_of(example))
+        for name, example in choices.items()
+    }
     votes = {id: {"votes": votes} for id, votes in document.votes.items()}
     return {"replicas": votes, "choices": written}
+
+
+def _quorums(choice: QuorumChoice) -> dict[str, Any]:
+    if isinstance(choice, SystemChoice):
+        systems = choice.assignment
+        return {
+            "initials": {operation: str(system) for operation, system in systems.initials.items()},
+            "finals": {name: str(system) for name, system in systems.finals.items()},
+        }
+    return {"classes": {name: [sizes.initial, sizes.final] for name, sizes in choice.classes.items()}}

@@ -14,21 +14,21 @@ from msgspec import Struct
 
 from quorate.api_specs.cluster import BadCluster as BadDocument
 from quorate.api_specs.cluster import ClusterDocument, from_json
-from quorate.api_specs.messages import NOT_DECODED, Announcement, Batch, BatchReply, Testimony
+from quorate.api_specs.limits import REPLY_BODIES_MAX
+from quorate.api_specs.messages import NOT_DECODED, Announcement, Ask, Batch, BatchReply, Served, Testimony
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.errors import BadCluster, RefusedByReplicas, Unavailable
 
 MSGPACK: Final = "application/msgpack"
 JSON: Final = "application/json"
 BATCH_PATH: Final = "/replica/v1/batch"
+ASK_PATH: Final = "/replica/v1/ask"
 ANNOUNCEMENT_PATH: Final = "/replica/v1/announcement"
 CLUSTER_PATH: Final = "/v1/cluster"
 
 CONNECT_TIMEOUT_S: Final = 1.0
 KEEPALIVE_S: Final = 4.0
 """Below uvicorn's 5 s, so that a connection is seldom used just when the replica closes it."""
-REPLY_BODIES_MAX: Final = 8
-"""A reply may be so many times as long as a request body may be; it holds pages of whole values."""
 TESTIMONY_BYTES_MAX: Final = 1024
 CLUSTER_BYTES_MAX: Final = 8 * 1024 * 1024
 DETAIL_CHARS_MAX: Final = 300
@@ -102,6 +102,28 @@ class HttpTransport:
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
             return unanswered(replica, error)
         return _answer(replica, response, body)
+
+    async def ask(self, replica: str, ask: Ask, timeout_s: float) -> Served | Unanswered:
+        """See Asker. Only what any copy of the ask would meet with is definite: a refusal of what it says, or no way."""
+        request = self._client.build_request(
+            "POST",
+            self._base_urls[replica] + ASK_PATH,
+            content=msgspec.msgpack.encode(ask),
+            headers={"Content-Type": MSGPACK, "Accept": MSGPACK},
+            timeout=_timeout(timeout_s),
+        )
+        try:
+            async with asyncio.timeout(timeout_s):
+                response, body = await _sent(self._client, request, self._reply_bytes_max)
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
+            return unanswered(replica, error)
+        if response.status_code != httpx.codes.OK:
+            refusal = _refusal(replica, response, body)
+            return Unanswered(refusal.detail, refused=refusal.refused, definite=refusal.refused)
+        try:
+            return msgspec.msgpack.decode(body, type=Served)
+        except NOT_DECODED as error:
+            return Unanswered(f"{replica}: its answer is malformed: {error}"[:DETAIL_CHARS_MAX])
 
     async def announce(
         self, replica: str, announcement: Announcement, timeout_s: float

@@ -27,6 +27,7 @@ from quorate.replica.gate import Gate
 from quorate.replica.janitor import Janitor
 from quorate.replica.member import Member
 from quorate.replica.responses import Refusal, problem_of, problem_response
+from quorate.replica.serving import Serving
 from quorate.replica.tombstones import Waiting
 from quorate.replica.watch import Watch
 from quorate.timestamps.timestamp import wall_us
@@ -77,6 +78,15 @@ def create_app(member: Member, connect: Connect, token: str | None = None) -> Fa
     endpoint = protocol_api.announcement_endpoint(member)
     app.router.routes.append(
         Route(protocol_api.ANNOUNCEMENT_PATH, endpoint, methods=["POST"], include_in_schema=False)
+    )
+    serving = Serving(member, lambda: operations.front_end)
+    app.router.routes.append(
+        Route(
+            protocol_api.ASK_PATH,
+            protocol_api.ask_endpoint(serving),
+            methods=["POST"],
+            include_in_schema=False,
+        )
     )
     add_adt_endpoints(app.router, operations)
     _add_service_endpoints(app.router, member)

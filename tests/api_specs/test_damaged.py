@@ -19,7 +19,7 @@ from quorate.api_specs.values import check_value, from_value, to_value
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.http_transport import _answer
 from quorate.replica.ports import ObjectState
-from quorate.replica.protocol_api import JSON, MSGPACK, _decoded
+from quorate.replica.protocol_api import _DECODE, JSON, MSGPACK, _decoded
 from quorate.replica.responses import Refusal, problem_of
 from quorate.timestamps.ballot import parse_ballot
 from quorate.timestamps.timestamp import parse
@@ -54,7 +54,7 @@ def test_a_damaged_batch_is_malformed_or_another_batch(
 ) -> None:
     problem = None
     try:
-        check_batch(_decoded(damaged(ENCODE[media_type](batch), damages), media_type), DEFAULTS)
+        check_batch(_decoded(damaged(ENCODE[media_type](batch), damages), media_type, _DECODE), DEFAULTS)
     except (Refusal, BadBatch) as refused:
         problem = problem_of(refused)
     assert problem is None or (problem.name, problem.definite) == ("malformed", True)

@@ -1,11 +1,16 @@
 """The demo's records and its short table."""
 
+import json
+from pathlib import Path
+
 from quorate.adts.log import Value
-from quorate.api_specs.cluster import parse
-from quorate.cli.demo_record import Recorder, UpTimes, operation_name
+from quorate.api_specs.cluster import ChoiceRule, parse
+from quorate.cli.demo_record import Recorder, UpTimes, operation_name, write_run
 from quorate.cli.demo_table import needed_votes, outcome_rows
 from quorate.cli.document import new_document
 from quorate.client_sdk.effects import Dequeue, Done, Failed, Read, Write
+from quorate.quorums.expressions import parse_system
+from quorate.quorums.systems import is_quorum
 
 DOCUMENT = parse(new_document({f"r{number}": f"http://127.0.0.1:{8000 + number}" for number in (1, 2, 3)}))
 CHOICES = {"jobs": "queue/jobs", "register": "register/x"}
@@ -56,6 +61,23 @@ def test_table_tells_apart_what_was_begun_with_a_replica_down() -> None:
         1,
     )
     assert (read["answered_all_up"], read["answered_some_down"]) == (1.0, None)
+
+
+def test_choices_are_written_as_what_they_are(tmp_path: Path) -> None:
+    rules = [
+        ChoiceRule("queue/fast", finals={"Enq": "r1 + r2*r3", "Deq": "r1 + r2 + r3"}),
+        ChoiceRule("queue/counted", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}),
+    ]
+    document = parse(new_document({f"r{n}": f"http://127.0.0.1:{n}" for n in (1, 2, 3)}, rules=rules))
+    write_run(tmp_path, [], [], document, {"fast": "queue/fast", "counted": "queue/counted"})
+    written = json.loads((tmp_path / "choices.json").read_text())["choices"]
+    assert written["counted"]["classes"]["Deq/Ok"] == [3, 1]
+    assert "classes" not in written["fast"]
+    assert written["fast"]["finals"]["Enq/Ok"] == "(r1 + (r2*r3))"
+    initials = {name: parse_system(text) for name, text in written["fast"]["initials"].items()}
+    assert is_quorum(initials["Enq"], ())
+    assert not is_quorum(initials["Deq"], {"r1", "r2"})
+    assert is_quorum(initials["Deq"], {"r1", "r2", "r3"})
 
 
 def test_votes_needed_are_those_of_the_normal_class() -> None:

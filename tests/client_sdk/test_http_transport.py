@@ -11,7 +11,7 @@ import httpx
 import msgspec
 import pytest
 
-from quorate.api_specs.messages import Batch, BatchReply, Collect, Collected, Status
+from quorate.api_specs.messages import Ask, Batch, BatchReply, Collect, Collected, Served, Status
 from quorate.client_sdk import http_transport
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.errors import BadCluster, RefusedByReplicas, Unavailable
@@ -306,3 +306,57 @@ def test_no_other_module_imports_httpx() -> None:
     room = Path(http_transport.__file__).parent
     importing = [path.name for path in room.glob("*.py") if "import httpx" in path.read_text()]
     assert importing == ["http_transport.py"]
+
+
+ASK = Ask("hash", ZERO, "queue/q")
+SERVED = Served("r1", "i")
+
+
+async def asked_of(server: Server, answer: bytes) -> Served | Unanswered:
+    """What comes of an ask that the server answers with `answer`."""
+
+    async def handle(_: Asked) -> bytes:
+        return answer
+
+    server.handler = handle
+    transport = HttpTransport({"r1": server.url}, token=TOKEN, body_bytes_max=1000)
+    try:
+        return await transport.ask("r1", ASK, 5)
+    finally:
+        await transport.aclose()
+
+
+async def test_an_ask_goes_with_the_token_and_its_answer_comes_back(server: Server) -> None:
+    assert await asked_of(server, response(200, msgspec.msgpack.encode(SERVED))) == SERVED
+    [asked] = server.asked
+    assert asked.line == "POST /replica/v1/ask HTTP/1.1"
+    assert asked.headers["authorization"] == f"Bearer {TOKEN}"
+    assert msgspec.msgpack.decode(asked.body, type=Ask) == ASK
+
+
+@pytest.mark.parametrize(
+    ("answer", "definite"),
+    [
+        (problem(400, "malformed", definite=True), True),
+        (problem(503, "overloaded", definite=True), False),
+        (problem(500, "internal"), False),
+        (response(200, b"nonsense"), False),
+    ],
+    ids=["malformed", "overloaded", "internal", "nonsense"],
+)
+async def test_only_what_any_copy_of_an_ask_meets_is_definite(
+    server: Server, answer: bytes, definite: bool
+) -> None:
+    got = await asked_of(server, answer)
+    assert isinstance(got, Unanswered)
+    assert got.definite is definite
+
+
+async def test_an_ask_that_never_left_is_definite() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    transport = HttpTransport({"r1": f"http://127.0.0.1:{port}"}, body_bytes_max=1000)
+    got = await transport.ask("r1", ASK, 5)
+    await transport.aclose()
+    assert isinstance(got, Unanswered)
+    assert got.definite
