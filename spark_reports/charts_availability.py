@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
+from math import inf
 from typing import Final
 
 from markupsafe import Markup
@@ -91,7 +92,7 @@ def _draw(rows: Sequence[OperationFigures], frame: Frame) -> Drawn:
 
 def _whole_nines(share: float) -> str:
     """Give the note of a tick at a whole number of nines."""
-    if share >= 1:
+    if nines(share) == inf:
         return "all"
     whole = round(nines(share))
     return counted(whole, "nine") if whole and abs(nines(share) - whole) < 1e-6 else ""

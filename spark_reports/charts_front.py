@@ -66,6 +66,11 @@ class Plane(NamedTuple):
     front: tuple[Point, ...]
     measured: tuple[Measurement, ...]
 
+    @property
+    def trades(self) -> bool:
+        """Whether choices on the front differ: else one place is best for both operations."""
+        return len({(point.x, point.y) for point in self.front}) > 1
+
 
 def numbers(figures: Figures, adt: str) -> dict[str, int]:
     """Number the choices of a type, as its chart and its table name them."""
@@ -89,7 +94,7 @@ def front(figures: Figures, adt: str, name: str) -> Chart | None:
             *([Mark("run", "predicted, a choice that was run")] if any(p.run for p in plane.points) else []),
             Mark("not-run", "predicted, a choice that was not run"),
             Mark("recommended", "the recommended choice"),
-            Mark("front", "Pareto front"),
+            *([Mark("front", "Pareto front")] if plane.trades else []),
             *([Mark("cross", "measured, joined to its prediction")] if plane.measured else []),
         ),
         drawings=both(name, title, _described(plane), partial(_draw, plane)),
@@ -98,12 +103,16 @@ def front(figures: Figures, adt: str, name: str) -> Chart | None:
 
 
 def _caption(plane: Plane) -> str:
-    caption = (
-        f"Each number is a choice of the table below, placed by what it would have given {plane.x} (to the right) and "
-        f"{plane.y} (upwards) on this trace, in nines. On the line lie the choices that no other beats in one without losing "
-        "in the other."
+    best = (
+        "On the line lie the choices that no other beats in one without losing in the other."
+        if plane.trades
+        else f"None is better for either than {_numbers([point.number for point in plane.front])}."
     )
-    return f"{caption} Crosses are measurements with their 95 % intervals." if plane.measured else caption
+    crosses = " Crosses are measurements with their 95 % intervals." if plane.measured else ""
+    return (
+        f"Each number is a choice of the table below, placed by what it would have given {plane.x} (to the right) and "
+        f"{plane.y} (upwards) on this trace, in nines. {best}{crosses}"
+    )
 
 
 def _plane(figures: Figures, adt: str) -> Plane | None:

@@ -6,7 +6,7 @@ library would add tens of megabytes to the installation, or one to every page.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import log10
+from math import inf, log10
 from typing import Final
 
 from markupsafe import Markup, escape
@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from quorate.spark_reports.wording import nines
 
 NINES_MAX: Final = 12.0
-"""What lies closer to 1 than floats can tell apart from rounding is drawn at this many nines."""
+"""No axis has more: beyond, floats cannot be told from 1."""
 
 STEPS: Final = ((1.0, 1), (0.7, 4), (0.5, 2), (0.4, 4), (0.3, 4), (0.2, 3), (0.15, 4))
 """Where an axis of nines may have a tick within one nine: what is missing to 1, and how fine the axis must be for it."""
@@ -141,7 +141,7 @@ class Nines:
 
     def __call__(self, share: float) -> float:
         """Give the pixel of a share; what lies beyond either end of the axis stays at it."""
-        if share >= 1:
+        if nines(share) == inf:
             return self.end
         place = min(self.high, max(self.low, nines(share)))
         return self.left + (place - self.low) / (self.high - self.low) * (self.right - self.left)
@@ -185,7 +185,7 @@ def nines_scale(shares: Iterable[float], left: float, right: float) -> Nines:
     ['97 %', '98 %', '100 %']
     """
     given = list(shares)
-    places = [min(NINES_MAX, nines(share)) for share in given if share < 1] or [nines(0.9)]
+    places = [place for place in map(nines, given) if place < inf] or [nines(0.9)]
     marks = [nines(share) for share in _round_shares(FINEST)]
     edge = 1e-9
     low = max(mark for mark in marks if mark <= max(0.0, min(places)) + edge)
@@ -195,6 +195,6 @@ def nines_scale(shares: Iterable[float], left: float, right: float) -> Nines:
     if high <= low:
         low = marks[-4]
     # The break takes a ninth of the way: enough that a mark at 100 % does not touch the last tick.
-    whole = any(share >= 1 for share in given)
+    whole = any(nines(share) == inf for share in given)
     broken = right - (right - left) / 9 if whole else right
     return Nines(low, high, left, broken, right)

@@ -8,21 +8,24 @@ from typing import Final
 NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 NO_VALUE: Final = "\N{EN DASH}"
 MISSING_MIN: Final = 1e-9
+ROUNDING: Final = 1e-12
+"""A share that is nearer to 1 than this is 1: sums and products of floats are no surer."""
+
 SMALLEST: Final = 5e-4
 
 
 def percent(share: float) -> str:
-    """Write a share so that what is missing to 100 % keeps about two digits; only 1 is written 100 %, only 0 is 0 %.
+    """Write a share so that what is missing to 100 % keeps about two digits; but for rounding, only 1 is written 100 %.
 
     The blank before the sign does not break.
 
     >>> [percent(share).replace(NO_BREAK, "_") for share in (1.0, 0.99954, 0.9954, 0.954, 0.9999987, 0.0, 1e-5)]
     ['100_%', '99.954_%', '99.54_%', '95.4_%', '99.99987_%', '0_%', '<_0.1_%']
-    >>> percent(1 - 1e-10).replace(NO_BREAK, "_")
-    '>_99.9999999_%'
+    >>> [percent(share).replace(NO_BREAK, "_") for share in (1 - 1e-10, 1 - 1e-16)]
+    ['>_99.9999999_%', '100_%']
     """
     missing = 1 - share
-    if missing <= 0:
+    if missing < ROUNDING:
         return f"100{NO_BREAK}%"
     if missing < MISSING_MIN:
         return f">{NO_BREAK}{(1 - MISSING_MIN) * 100:.7f}{NO_BREAK}%"
@@ -43,7 +46,7 @@ def maybe_percent(share: float | None) -> str:
 def nines(share: float) -> float:
     """Give how many nines a share has: 0.9 has 1, 0.99 has 2, 0.95 has 1.3; 1 has infinitely many."""
     missing = 1 - share
-    return max(0.0, -log10(missing)) if missing > 0 else inf
+    return max(0.0, -log10(missing)) if missing >= ROUNDING else inf
 
 
 def in_nines(share: float, low: float | None = None) -> str:
@@ -52,9 +55,9 @@ def in_nines(share: float, low: float | None = None) -> str:
     >>> in_nines(0.995), in_nines(1.0, low=0.98), in_nines(1.0), in_nines(0.9), in_nines(0.0)
     ('2.3 nines', 'at least 1.7 nines', 'nothing missing', '1.0 nines', '0.0 nines')
     """
-    if share < 1:
+    if nines(share) < inf:
         return f"{nines(share):.1f} nines"
-    return "nothing missing" if low is None or low >= 1 else f"at least {nines(low):.1f} nines"
+    return "nothing missing" if low is None or nines(low) == inf else f"at least {nines(low):.1f} nines"
 
 
 def points(difference: float) -> str:
@@ -106,13 +109,13 @@ def listed(things: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(part for part in (", ".join(things[:-1]), *things[-1:]) if part)
 
 
-def quoted(name: str) -> str:
-    """Put a name of several words in quotation marks, so that a sentence around it stays clear.
+def quoted(name: str, adt: str = "") -> str:
+    """Put a name of several words, or one that is that of a type too, in quotation marks: the sentence stays clear.
 
-    >>> quoted("majority"), quoted("Enq (0, 1)")
-    ('majority', '"Enq (0, 1)"')
+    >>> quoted("majority"), quoted("Enq (0, 1)"), quoted("queue", "queue")
+    ('majority', '"Enq (0, 1)"', '"queue"')
     """
-    return f'"{name}"' if " " in name else name
+    return f'"{name}"' if " " in name or name == adt else name
 
 
 def unbroken(name: str) -> str:

@@ -66,12 +66,14 @@ def _answer(figures: Figures, row: RecommendationFigures) -> str:
     others = [c for c in figures.candidates if c.adt == row.adt and c.choice != row.choice]
     mix = f"{MIXES.get(row.mix_from, row.mix_from)} ({listed([f'{m.operation}{NO_BREAK}{_whole(m.share)}' for m in row.mix])})"
     if not others:
-        return f"For the {row.adt}, {quoted(row.choice)} would have served {percent(row.served)} of {mix}; there is no other choice."
+        return f"For the {row.adt}, {quoted(row.choice, row.adt)} would have served {percent(row.served)} of {mix}; there is no other choice."
     if len(row.tied) >= len(others):
         return _all_alike(row, len(others) + 1, mix)
     behind = [other for other in row.against if other.choice not in row.tied and not other.certain]
     head = f"For the {row.adt}, with replicas failing as these did, "
-    head += f"{quoted(row.choice)} comes first" if behind else f"choose {quoted(row.choice)}"
+    head += (
+        f"{quoted(row.choice, row.adt)} comes first" if behind else f"choose {quoted(row.choice, row.adt)}"
+    )
     return (
         f"{head}{_tied(row, behind)}: it would have served {percent(row.served)} of {mix}{_beside(row)}"
         f"{_as_run(figures, row)}{_not_clearly(behind)}."

@@ -32,9 +32,8 @@ def test_every_share_has_a_place_on_an_axis_of_nines(shares: list[float]) -> Non
     scale = nines_scale(shares, 100, 700)
     for share in shares:
         assert 100 <= scale(share) <= 700
-        assert (scale(share) == scale.end) == (
-            share == 1 or (scale.end == scale.right and nines(share) >= scale.high)
-        )
+        at_end = nines(share) == inf or (scale.end == scale.right and nines(share) >= scale.high)
+        assert (scale(share) == scale.end) == at_end
     for one, other in pairwise(sorted(shares)):
         assert scale(one) <= scale(other)
 
@@ -48,13 +47,14 @@ def test_ticks_of_nines_are_round_few_and_in_order(shares: list[float], most: in
     assert places == sorted(set(places))
     for share, label in ticks:
         assert float(label.removesuffix(" %")) / 100 == pytest.approx(share, abs=1e-15)
-    assert (ticks[-1][1] == "100 %") == (1 in shares)
+    assert (ticks[-1][1] == "100 %") == (inf in map(nines, shares))
 
 
 def test_all_lies_beyond_every_number_of_nines() -> None:
     scale = nines_scale([0.9, 0.999, 1.0], 0, 900)
     assert scale(0.999) < scale(1.0) == 900
     assert nines(1.0) == inf
+    assert scale(1 - 1e-15) == 900, "a rounded 1 is 1"
     assert nines_scale([0.9, 0.999], 0, 900)(0.999) == 900, "no place is kept for what nobody reached"
 
 
@@ -171,3 +171,13 @@ def test_a_type_with_one_operation_has_no_front() -> None:
     figures = Made().figures()
     only = tuple(row for row in figures.counterfactuals if row.operation == "Enq")
     assert front(replace(figures, counterfactuals=only), "queue", "f") is None
+
+
+def test_a_front_of_one_place_is_no_line() -> None:
+    calm = front(Made(failing=False).figures(), "queue", "f")
+    assert calm is not None
+    assert "None is better for either than 1\N{EN DASH}4." in calm.caption
+    assert "Pareto front" not in [mark.meaning for mark in calm.legend]
+    trading = front(Made().figures(), "queue", "f")
+    assert trading is not None
+    assert "Pareto front" in [mark.meaning for mark in trading.legend]
