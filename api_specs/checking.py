@@ -26,8 +26,8 @@ from quorate.api_specs.messages import (
 )
 from quorate.api_specs.values import check_value
 from quorate.api_specs.wishes import Front, Swap, Take
-from quorate.timestamps.ballot import Ballot, parse_ballot
-from quorate.timestamps.timestamp import INFINITY, Timestamp, parse
+from quorate.timestamps.ballot import NO_BALLOT, Ballot, parse_ballot
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, parse
 
 ID_CHARS_MAX: Final = 500
 """An entry's or a decision's id: a timestamp, or made of an object's name and an idempotency key."""
@@ -38,6 +38,7 @@ TURNS_MAX: Final = 100
 DIGEST_CHARS_MAX: Final = 64
 COUNT_MAX: Final = (1 << 62) - 1
 """Counts and arrival numbers; the store's integers have 64 bits."""
+_NO_END: Final = "the end of all timestamps can only bound a window"
 PREFIX_CHARS_MAX: Final = 2 * NAME_CHARS_MAX + 20
 
 
@@ -125,10 +126,19 @@ def _check_request(request: Request, limits: Limits) -> None:
                     raise ValueError("then: must be about the same object")
                 _check_collect(request.then, limits)
         case Commit():
-            _check_ballot(request.ballot)
-            _check_timestamps((request.horizon, request.buried, *request.complete))
-            if request.summary is not None:
-                _check_summary(request.summary, limits)
+            _check_commit(request, limits)
+
+
+def _check_commit(request: Commit, limits: Limits) -> None:
+    """Most of them only say what is complete: what they left out is in form."""
+    if request.ballot != NO_BALLOT:
+        _check_ballot(request.ballot)
+    for timestamp in (request.horizon, request.buried):
+        if timestamp != ZERO:
+            _check_timestamps((timestamp,))
+    _check_timestamps(request.complete)
+    if request.summary is not None:
+        _check_summary(request.summary, limits)
 
 
 def _check_collect(request: Collect, limits: Limits) -> None:
@@ -172,8 +182,10 @@ def _check_summary(summary: Summary, limits: Limits) -> None:
 def _check_entries(entries: tuple[Entry, ...], most: int, limits: Limits) -> None:
     _check_listed(entries, "entries", most)
     for entry in entries:
-        _check_id(entry.id)
-        _check_timestamps((entry.t,))
+        if parse(entry.t) == INFINITY:
+            raise ValueError(_NO_END)
+        if entry.id != entry.t:
+            _check_id(entry.id)
         if entry.value is not None and entry.value is not UNSET:
             _check_text(entry.value, limits)
 
@@ -186,7 +198,7 @@ def _check_text(value: str, limits: Limits) -> None:
 def _check_timestamps(timestamps: Iterable[Timestamp]) -> None:
     for timestamp in timestamps:
         if parse(timestamp) == INFINITY:
-            raise ValueError("the end of all timestamps can only bound a window")
+            raise ValueError(_NO_END)
 
 
 def _check_ballot(ballot: Ballot) -> None:

@@ -16,6 +16,7 @@ from quorate.api_specs.messages import Served
 from quorate.client_sdk.effects import (
     Answer,
     Effects,
+    Enqueue,
     Failed,
     Now,
     Operation,
@@ -27,6 +28,7 @@ from quorate.client_sdk.errors import Closed
 from quorate.client_sdk.link import Link
 from quorate.client_sdk.machine import FrontEnd
 from quorate.client_sdk.ports import Asker, Clock, SystemClock, Transport
+from quorate.client_sdk.together import Together
 
 CLOSE_TIMEOUT_S: Final = 0.5
 """What `aclose` gives lazy messages to leave: each of them may be lost."""
@@ -96,8 +98,11 @@ class Driver:
             replica.id: Link(replica.id, document, transport, self._clock, self._delivered)
             for replica in document.replicas
         }
+        self._together: Final = Together(self._run, document.limits)
         self._waiting: Final[dict[int, asyncio.Future[Outcome]]] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._wakes_at_s = 0.0
+        """When the timer, if it is set, will wake the machine."""
         self._is_closed = False
 
     async def run(self, operation: Operation, deadline_s: float) -> Outcome:
@@ -105,6 +110,11 @@ class Driver:
 
         A cancelled `run` cancels the operation, which may nevertheless take effect.
         """
+        if isinstance(operation, Enqueue) and not operation.key:
+            return await self._together.enqueue(operation, deadline_s)
+        return await self._run(operation, deadline_s)
+
+    async def _run(self, operation: Operation, deadline_s: float) -> Outcome:
         if self._is_closed:
             raise Closed("the client is closed: connect again", definite=True)
         try:
@@ -197,12 +207,14 @@ class Driver:
         self._wake_at(effects.wake_at_s)
 
     def _wake_at(self, wake_at_s: float | None) -> None:
+        """Set the timer, unless it is set for then or earlier: a tick in vain costs less than a timer for each message."""
+        if wake_at_s is None or (self._timer is not None and self._wakes_at_s <= wake_at_s):
+            return
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
-        if wake_at_s is not None:
-            delay_s = max(0.0, wake_at_s - self._clock.now().mono_s)
-            self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
+        self._wakes_at_s = wake_at_s
+        delay_s = max(0.0, wake_at_s - self._clock.now().mono_s)
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
 
     def _fail_all(self, error: Exception) -> None:
         for future in self._waiting.values():

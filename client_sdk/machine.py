@@ -6,7 +6,7 @@ delivers answers and the time, and carries out the effects; the simulation is on
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from heapq import heappop, heappush
 from typing import Final
 from weakref import WeakValueDictionary
@@ -86,6 +86,7 @@ class FrontEnd:
         """Asks under way: whose they are, and which replica was asked."""
         self._sends: list[Send] = []
         self._ask_sends: list[SendAsk] = []
+        self._marks: dict[tuple[str, str], list[Timestamp]] = {}  # by replica and object
         self._finished: list[Finish] = []
 
     def start(self, operation: Operation, now: Now, deadline_s: float) -> tuple[int, Effects]:
@@ -157,7 +158,8 @@ class FrontEnd:
         For when a call has raised: what was then half changed must not be trusted, and a decider that was stopped must
         never use its turn again (two accepts of one ballot).
         """
-        for forgotten in (self._tasks, self._tokens, self._asks, self._deciders, self._mirrors, self._held):
+        learnt = (self._deciders, self._mirrors, self._held, self._marks)
+        for forgotten in (self._tasks, self._tokens, self._asks, *learnt):
             forgotten.clear()
         for dropped in (self._ready, self._wakes, self._sends, self._ask_sends, self._finished):
             dropped.clear()
@@ -172,8 +174,11 @@ class FrontEnd:
         return self._last_token
 
     def send_lazily(self, replica: str, request: Commit) -> None:
-        """Send along with the next message to that replica."""
-        self._sends.append(Send(replica, request, 0, lazy=True))
+        """Send along with the next message to that replica; marks of completeness that one answer gives rise to go as one."""
+        if request == Commit(request.object, complete=request.complete):
+            self._marks.setdefault((replica, request.object), []).extend(request.complete)
+        else:
+            self._sends.append(Send(replica, request, 0, lazy=True))
 
     def host_of(self, name: str) -> str | None:
         """The replica whose front end should decide on the object, where several want to; None: this one."""
@@ -230,7 +235,7 @@ class FrontEnd:
             decider.is_running = True
             runner = self._spawn(task.deadline_s)
             runner.steps = decider.run(runner)
-            runner.on_end = lambda: self._decider_ended(decider)
+            runner.on_end = partial(setattr, decider, "is_running", False)
             self._ready.append(runner)
         return asked
 
@@ -314,8 +319,12 @@ class FrontEnd:
             task = self._ready.pop(0)
             if task.number in self._tasks:
                 self._resume(task)
-        sends, asks = tuple(self._sends), tuple(self._ask_sends)
-        effects = Effects(sends, tuple(self._finished), self._next_wake(), asks)
+        for (replica, name), complete in self._marks.items():
+            self._sends.append(Send(replica, Commit(name, complete=tuple(complete)), 0, lazy=True))
+        self._marks.clear()
+        effects = Effects(
+            tuple(self._sends), tuple(self._finished), self._next_wake(), tuple(self._ask_sends)
+        )
         self._sends.clear()
         self._ask_sends.clear()
         self._finished.clear()
@@ -348,9 +357,6 @@ class FrontEnd:
             if isinstance(result, Failed):
                 self.count(f"outcomes {result.reason}")
             self._finished.append(Finish(task.number, result))
-
-    def _decider_ended(self, decider: Decider) -> None:
-        decider.is_running = False
 
     def _next_wake(self) -> float | None:
         while self._wakes:

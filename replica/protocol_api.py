@@ -1,7 +1,7 @@
 """The replica protocol over HTTP: batches and asks, in JSON or MessagePack, and announcements.
 
-Owns decoding, the check that sender and replica hold the same cluster document, and encoding. It is the hot path, so it
-stays off the typed machinery; its place in the OpenAPI document is made from the same message types.
+Owns decoding, the check that sender and replica hold the same cluster document, and encoding. It is the hot path, so
+batches do not pass the framework; their place in the OpenAPI document is made from the same message types.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from quorate.api_specs.checking import check_announcement, check_ask, check_batch
 from quorate.api_specs.messages import (
@@ -22,8 +23,9 @@ from quorate.api_specs.messages import (
     Served,
     Testimony,
 )
+from quorate.api_specs.problems import problem
 from quorate.replica.member import Member
-from quorate.replica.responses import Refusal
+from quorate.replica.responses import Refusal, problem_response
 from quorate.replica.serving import Serving
 
 PATH: Final = "/replica/v1/batch"
@@ -31,6 +33,7 @@ ASK_PATH: Final = "/replica/v1/ask"
 ANNOUNCEMENT_PATH: Final = "/replica/v1/announcement"
 JSON: Final = "application/json"
 MSGPACK: Final = "application/msgpack"
+_JSON: Final = JSON.encode()
 
 _Message = TypeVar("_Message")
 
@@ -48,18 +51,27 @@ _ENCODE: Final[Mapping[str, Callable[[BatchReply | Served], bytes]]] = {
 }
 
 
-def batch_endpoint(member: Member) -> Callable[[Request], Awaitable[Response]]:
-    """The endpoint that answers batches for `member`."""
+def batch_app(member: Member) -> ASGIApp:
+    """The ASGI application that answers batches for `member`. It stands behind a Gate, which hands it a body in one piece
+    and makes problem documents of what it raises."""
 
-    async def answer_batch(request: Request) -> Response:
-        media_type = _media_type(request)
-        batch = _decoded(await request.body(), media_type, _DECODE)
+    async def answer_batch(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            refused = problem("method-not-allowed", f"not with {scope['method']}")
+            await problem_response(refused, {"Allow": "POST"})(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
+        batch = _decoded((await receive())["body"], media_type, _DECODE)
         _check_cluster(batch.cluster, member)
         check_batch(batch, member.document.limits)
         reply = await member.answer(batch.requests)
         _raise_if_all_refused(reply)
-        answer_type = _answer_type(request.headers.get("accept", ""), media_type)
-        return Response(_ENCODE[answer_type](reply), media_type=answer_type)
+        answer_type = _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
+        body = _ENCODE[answer_type](reply)
+        sent = [(b"content-type", answer_type.encode()), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": sent})
+        await send({"type": "http.response.body", "body": body})
 
     return answer_batch
 
@@ -68,7 +80,7 @@ def ask_endpoint(serving: Serving) -> Callable[[Request], Awaitable[Response]]:
     """The endpoint at which other front ends ask the replica's own."""
 
     async def answer_ask(request: Request) -> Response:
-        media_type = _media_type(request)
+        media_type = _media_type(request.headers.get("content-type", JSON))
         ask = _decoded(await request.body(), media_type, _DECODE_ASK)
         _check_cluster(ask.cluster, serving.member)
         check_ask(ask, serving.member.document.limits)
@@ -113,8 +125,8 @@ def _shown(text: str) -> str:
     return text[:64] if text.isascii() and text.isalnum() else "of no valid form"
 
 
-def _media_type(request: Request) -> str:
-    return request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+def _media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
 
 
 def _decoded(body: bytes, media_type: str, decoders: Mapping[str, Callable[[bytes], _Message]]) -> _Message:

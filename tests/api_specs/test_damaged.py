@@ -4,7 +4,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-import httpx
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +16,7 @@ from quorate.api_specs.problems import Problem
 from quorate.api_specs.problems import parse as parse_problem
 from quorate.api_specs.values import check_value, from_value, to_value
 from quorate.client_sdk.effects import Unanswered
-from quorate.client_sdk.http_transport import _answer
+from quorate.client_sdk.http_answer import HttpAnswer, batch_reply
 from quorate.replica.ports import ObjectState
 from quorate.replica.protocol_api import _DECODE, JSON, MSGPACK, _decoded
 from quorate.replica.responses import Refusal, problem_of
@@ -68,7 +67,7 @@ def test_a_damaged_reply_is_no_answer_or_another_reply(
 ) -> None:
     body = damaged(ENCODE[media_type](reply), damages)
     for status in (200, 400, 503):
-        answer = _answer("r1", httpx.Response(status, headers={"Content-Type": media_type}), body)
+        answer = batch_reply("r1", HttpAnswer(status, media_type, "", body))
         assert isinstance(
             answer, BatchReply if status == 200 and isinstance(answer, BatchReply) else Unanswered
         )
