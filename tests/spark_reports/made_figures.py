@@ -4,8 +4,7 @@ What hangs together in real figures does so here: a recommended choice serves mo
 """
 
 import random
-from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from quorate.spark_reports.aggregates import BINS, Latency, Rejected
 from quorate.spark_reports.confidence import Interval, wilson
@@ -51,6 +50,11 @@ def outages(number: int, total_s: float) -> OutageFigures:
 def paired(difference: float, width: float) -> GapFigures:
     """Give a difference with an interval that reaches so far to both sides."""
     return GapFigures(difference, difference - width, difference + width, certain=abs(difference) > width)
+
+
+def around(difference: float) -> tuple[float, float, float, float, bool]:
+    """Give a difference, its interval, what was predicted, and whether the sign is certain."""
+    return difference, difference - 0.02, difference + 0.02, difference, abs(difference) > 0.02
 
 
 class Made:
@@ -225,18 +229,7 @@ class Made:
                 ):
                     gap = self.predicted(own)[0] - self.predicted(others)[0]
                     rows.append(
-                        ClaimFigures(
-                            adt="queue",
-                            typed=typed,
-                            read_write=other,
-                            operation=operation,
-                            blind=operation == "Enq",
-                            difference=gap,
-                            low=gap - 0.02,
-                            high=gap + 0.02,
-                            predicted_joint=gap,
-                            certain=abs(gap) > 0.02,
-                        )
+                        ClaimFigures("queue", typed, other, operation, operation == "Enq", *around(gap))
                     )
         return tuple(rows)
 
@@ -274,55 +267,98 @@ class Made:
             for operation, p50_s in (("Enq", 0.0021), ("Deq", 0.0035))
         )
 
+    def source(self) -> SourceFigures:
+        return SourceFigures(
+            kind="run" if self.measured else "prometheus",
+            files=("run.json", "operations.jsonl.gz", "replicas.csv") if self.measured else ("up.json",),
+            engine="python",
+            front_ends=("f1", "f2") if self.measured else (),
+            links=False,
+            prober_step_s=0.1 if self.measured else None,
+            plan='seed = 1\n[time]\nduration = "7d"\n' if self.measured else None,
+            made={"quorate": "0.1.0", "machine": "two cores"} if self.measured else {},
+        )
+
+    def window(self) -> WindowFigures:
+        return WindowFigures(
+            start_s=START_S,
+            end_s=START_S + WINDOW_S,
+            known_s=WINDOW_S,
+            up_changes=31 if self.failing else 1,
+            bin_s=WINDOW_S / BINS,
+            blocks=40 if self.failing else None,
+            time_scale=2520.0 if self.measured else 1.0,
+            lag_s=0.5,
+        )
+
+    def replica_rows(self) -> tuple[ReplicaFigures, ...]:
+        up = 0.9 if self.failing else 1.0
+        return tuple(
+            ReplicaFigures(
+                replica=replica,
+                votes=1,
+                rack="abc"[n // 2 % 3],
+                observed_s=WINDOW_S,
+                up_share=up,
+                up_share_known=up,
+                outages=4 if self.failing else 0,
+                longest_outage_s=9.0 if self.failing else 0.0,
+                mttf_s=54.0 if self.failing else None,
+                mttr_s=6.0 if self.failing else None,
+            )
+            for n, replica in enumerate(self.replicas)
+        )
+
+    def correlation(self) -> CorrelationFigures:
+        pairs = [(a, b) for i, a in enumerate(self.replicas) for b in self.replicas[i + 1 :]]
+        return CorrelationFigures(
+            variance_ratio=2.13 if self.failing else None,
+            pairs=tuple(
+                PairFigures(a, b, 0.05, 0.01, 0.44) if self.failing else PairFigures(a, b, 0, 0, None)
+                for a, b in pairs
+            ),
+        )
+
+    @staticmethod
+    def classes(operations: tuple[OperationFigures, ...]) -> tuple[ClassFigures, ...]:
+        return tuple(
+            ClassFigures(
+                choice=row.choice,
+                adt=row.adt,
+                operation=row.operation,
+                event_class=row.normal_class,
+                normal=True,
+                initial=row.initial,
+                final=row.final,
+                needed_votes=row.needed_votes,
+                ok=row.ok,
+                measured=row.measured if row.operation == "Enq" else None,
+                predicted_independent=row.predicted_independent,
+                predicted_joint=row.predicted_joint,
+                trace=row.trace,
+            )
+            for row in operations
+        )
+
+    @staticmethod
+    def comparisons(operations: tuple[OperationFigures, ...]) -> tuple[ComparisonFigures, ...]:
+        return tuple(
+            ComparisonFigures("queue", a.operation, a.choice, b.choice, *around(gap))
+            for i, a in enumerate(operations)
+            for b in operations[i + 1 :]
+            if a.operation == b.operation
+            for gap in [a.measured - b.measured]
+        )
+
     def figures(self) -> Figures:
         """Give the whole of it."""
-        up = 0.9 if self.failing else 1.0
-        pairs = [(a, b) for i, a in enumerate(self.replicas) for b in self.replicas[i + 1 :]]
         operations = self.operations() if self.measured else ()
         return Figures(
             format=FORMAT,
-            source=SourceFigures(
-                kind="run" if self.measured else "prometheus",
-                files=("run.json", "operations.jsonl.gz", "replicas.csv") if self.measured else ("up.json",),
-                engine="python",
-                front_ends=("f1", "f2") if self.measured else (),
-                links=False,
-                prober_step_s=0.1 if self.measured else None,
-                plan='seed = 1\n[time]\nduration = "7d"\n' if self.measured else None,
-                made={"quorate": "0.1.0", "machine": "two cores"} if self.measured else {},
-            ),
-            window=WindowFigures(
-                start_s=START_S,
-                end_s=START_S + WINDOW_S,
-                known_s=WINDOW_S,
-                up_changes=31 if self.failing else 1,
-                bin_s=WINDOW_S / BINS,
-                blocks=40 if self.failing else None,
-                time_scale=2520.0 if self.measured else 1.0,
-                lag_s=0.5,
-            ),
-            replicas=tuple(
-                ReplicaFigures(
-                    replica=replica,
-                    votes=1,
-                    rack="abc"[n // 2 % 3],
-                    observed_s=WINDOW_S,
-                    up_share=up,
-                    up_share_known=up,
-                    outages=4 if self.failing else 0,
-                    longest_outage_s=9.0 if self.failing else 0.0,
-                    mttf_s=54.0 if self.failing else None,
-                    mttr_s=6.0 if self.failing else None,
-                )
-                for n, replica in enumerate(self.replicas)
-            ),
-            correlation=CorrelationFigures(
-                variance_ratio=2.13 if self.failing else None,
-                pairs=tuple(
-                    PairFigures(a, b, 0.05, 0.01, 0.44) if self.failing else PairFigures(a, b, 0, 0, None)
-                    for a, b in pairs
-                ),
-            ),
+            source=self.source(),
+            window=self.window(),
+            replicas=self.replica_rows(),
+            correlation=self.correlation(),
             live_votes=tuple(
                 LiveVoteFigures(
                     votes,
@@ -333,41 +369,8 @@ class Made:
             ),
             up_sets=(UpSetFigures(tuple(self.replicas), 1.0),),
             operations=operations,
-            classes=tuple(
-                ClassFigures(
-                    choice=row.choice,
-                    adt=row.adt,
-                    operation=row.operation,
-                    event_class=row.normal_class,
-                    normal=True,
-                    initial=row.initial,
-                    final=row.final,
-                    needed_votes=row.needed_votes,
-                    ok=row.ok,
-                    measured=row.measured if row.operation == "Enq" else None,
-                    predicted_independent=row.predicted_independent,
-                    predicted_joint=row.predicted_joint,
-                    trace=row.trace,
-                )
-                for row in operations
-            ),
-            comparisons=tuple(
-                ComparisonFigures(
-                    "queue",
-                    a.operation,
-                    a.choice,
-                    b.choice,
-                    gap,
-                    gap - 0.02,
-                    gap + 0.02,
-                    gap,
-                    abs(gap) > 0.02,
-                )
-                for i, a in enumerate(operations)
-                for b in operations[i + 1 :]
-                if a.operation == b.operation
-                for gap in [a.measured - b.measured]
-            ),
+            classes=self.classes(operations),
+            comparisons=self.comparisons(operations),
             claim=self.claim() if self.measured else (),
             candidates=self.candidates(),
             counterfactuals=self.counterfactuals(),
@@ -387,23 +390,3 @@ class Made:
             ),
             rejected=(Rejected("operations.jsonl.gz", "start lies after the window", 3, '{"start_s": 9e9}'),),
         )
-
-
-def renamed(figures: Figures, name: str) -> Figures:
-    """Give figures in which the first choice, the first replica and a rejected row carry this name."""
-    choice, replica = figures.candidates[0].choice, figures.replicas[0].replica
-
-    def swap(row: Any) -> Any:
-        changes = {}
-        for key in ("choice", "other", "typed", "read_write", "replica", "run_as", "dominated_by"):
-            if getattr(row, key, None) in {choice, replica} and getattr(row, key) is not None:
-                changes[key] = name
-        return replace(row, **changes) if changes else row
-
-    tables = "replicas operations classes comparisons claim candidates counterfactuals recommendations prober timeline downtime"
-    changes: dict[str, Any] = {
-        table: tuple(swap(row) for row in getattr(figures, table)) for table in tables.split()
-    }
-    latencies = [row._replace(choice=name) if row.choice == choice else row for row in figures.latencies]
-    changes |= {"latencies": tuple(latencies), "rejected": (Rejected(name, name, 1, name),)}
-    return replace(figures, **changes)

@@ -4,16 +4,39 @@ import re
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 
+from quorate.spark_reports.aggregates import Rejected
 from quorate.spark_reports.figures import Figures
 from quorate.spark_reports.page import render
 from quorate.spark_reports.short_names import NAME_CHARS_MAX, short_names
-from tests.spark_reports.made_figures import Made, renamed
+from tests.spark_reports.made_figures import Made
 
 VERSIONS = {"quorate": "1.2.3", "python": "3.11"}
 EVIL = "<script>alert('x')</script>\"><img src=//evil/x onerror=alert(1)>"
+
+
+def renamed(figures: Figures, name: str) -> Figures:
+    """Give figures in which the first choice, the first replica and a rejected row carry this name."""
+    choice, replica = figures.candidates[0].choice, figures.replicas[0].replica
+
+    def swap(row: Any) -> Any:
+        changes = {}
+        for key in ("choice", "other", "typed", "read_write", "replica", "run_as", "dominated_by"):
+            if getattr(row, key, None) in {choice, replica} and getattr(row, key) is not None:
+                changes[key] = name
+        return replace(row, **changes) if changes else row
+
+    tables = "replicas operations classes comparisons claim candidates counterfactuals recommendations prober timeline downtime"
+    changes: dict[str, Any] = {
+        table: tuple(swap(row) for row in getattr(figures, table)) for table in tables.split()
+    }
+    latencies = [row._replace(choice=name) if row.choice == choice else row for row in figures.latencies]
+    changes |= {"latencies": tuple(latencies), "rejected": (Rejected(name, name, 1, name),)}
+    return replace(figures, **changes)
+
 
 KINDS: dict[str, Figures] = {
     "measured": Made().figures(),
