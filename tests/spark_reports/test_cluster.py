@@ -20,13 +20,13 @@ from tests.spark_reports import measured_run
 from tests.spark_reports.standalone import bare_python, cluster, spark_program
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-RUN_S = 300
+RUN_S = 900
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A measured run with bad rows, and a prober's samples."""
-    folder = measured_run.write_run(tmp_path_factory.mktemp("cluster") / "run", operations=300)
+    folder = measured_run.write_run(tmp_path_factory.mktemp("cluster") / "run", operations=100)
     measured_run.write_bad_rows(folder)
     start = measured_run.START_S
     samples = [
