@@ -34,8 +34,6 @@ def read_probes(
             continue
         good.append((row["replica"], microseconds(row["time_s"]), int(row["up"])))
         texts.append((name, line))
-    if not good:
-        return [], read
     spacing = probes.Spacing(probes.usual_step_us(good) if step_us is None else step_us)
     found = probes.read_samples(good, spacing)
     contradicted = set(found.contradicted)

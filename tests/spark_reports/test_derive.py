@@ -97,6 +97,55 @@ def test_the_causes_add_up_and_each_surprise_counts_once(tiny: Figures) -> None:
         assert sum(parts) == pytest.approx(found.measured - found.predicted_independent, abs=1e-12)
 
 
+def test_an_attempt_is_near_a_change_within_the_lag_before_and_after(tmp_path: Path) -> None:
+    """One replica, down from 10 to 20 s; the lag is one second, the window ends at 30 s, which is no change."""
+    folder = measured_run.write_run(tmp_path / "run", operations=0, duration_s=30, replicas=1)
+    rows = [(0, 10, 1), (10, 20, 0), (20, 30, 1)]
+    lines = [f"r1,{START_S + start},{START_S + end},{up}" for start, end, up in rows]
+    (folder / "replicas.csv").write_text("\n".join(["replica,start_s,end_s,up", *lines]))
+    ok = [(10.5, 0.1), (12.0, 0.1), (18.8, 0.3), (18.5, 0.4), (5.0, 0.1)]
+    failed = [(20.9, 0.1), (21.1, 0.1), (8.5, 0.6), (8.5001, 0.4), (25.0, 4.9), (9.9, 0.2)]
+    add: dict[str, Any] = {"object": "counter/alone", "adt": "counter", "choice": "alone", "operation": "Add"}
+    lines = [operation(at, **add, latency_s=latency, event_class="Add/Ok") for at, latency in ok]
+    add |= {"outcome": "unavailable", "event_class": None}
+    lines += [operation(at, **add, latency_s=latency) for at, latency in failed]
+    (folder / "operations.jsonl").write_text("\n".join(lines))
+    found = row(figures_of(folder, lag_s=1.0), "alone", "Add")
+    told = found.surprises
+    assert (told.ok_near_change, told.ok_while_short) == (2, 2)
+    assert (told.failed_near_change, told.unavailable_while_enough) == (3, 3)
+    assert found.cause is not None
+    assert (found.cause.detection, found.cause.rest) == pytest.approx((-1 / 11, -1 / 11))
+    strict = row(figures_of(folder, lag_s=0.0), "alone", "Add").surprises
+    assert (strict.failed_near_change, strict.ok_near_change) == (1, 0), "the one that the outage caught"
+
+
+def test_behind_a_cut_link_a_replica_is_down_for_that_front_end(tmp_path: Path) -> None:
+    """One replica that never fails; of three front ends c2 is cut off it for the last half, and for a tenth unknown."""
+    folder = measured_run.write_run(tmp_path / "run", operations=0, duration_s=10, replicas=1, failing=False)
+    rows = [(0, 4, 1), (5, 10, 0)]
+    lines = [f"c2,r1,{START_S + start},{START_S + end},{up}" for start, end, up in rows]
+    (folder / "links.csv").write_text("\n".join(["front_end,replica,start_s,end_s,up", *lines]))
+    add: dict[str, Any] = {"object": "counter/alone", "adt": "counter", "choice": "alone", "operation": "Add"}
+    ok = [
+        operation(at, **add, front_end=name, event_class="Add/Ok")
+        for at, name in ((7, "c1"), (8, "c3"), (2, "c2"))
+    ]
+    add |= {"outcome": "unavailable", "event_class": None, "front_end": "c2"}
+    failed = [operation(at, **add) for at in (4.5, 7, 8)]
+    (folder / "operations.jsonl").write_text("\n".join(ok + failed))
+    figures = figures_of(folder)
+    found = row(figures, "alone", "Add")
+    assert found.predicted_joint == pytest.approx((10 + 10 + 4) / (10 + 10 + 9))
+    assert figures.window.known_s == pytest.approx(29 / 3)
+    assert figures.replicas[0].up_share == 1.0
+    assert figures.replicas[0].up_share_known == found.predicted_joint == found.predicted_independent
+    assert found.predicted_at_attempts == 3 / 5
+    assert (found.surprises.outside_trace, found.surprises.unavailable_while_enough) == (1, 0)
+    assert (found.trace.outages, found.trace.longest_s, found.seen.outages) == (1, 5.0, 1)
+    assert figures.source.links
+
+
 def test_outages_as_operations_saw_them(tiny: Figures) -> None:
     """Deq failed at 1.5 s, answered again at 2 s; then failed from 5 s to the end of its last attempt at 11.5 s."""
     seen = row(tiny, "enq-1", "Deq").seen
@@ -144,6 +193,9 @@ def test_a_tie_goes_to_the_choice_that_asks_fewest_votes(tmp_path: Path) -> None
     sizes = {row.choice: row.quorum_size for row in figures.candidates if row.adt == "queue"}
     assert sizes[best.choice] == min(size for size in sizes.values() if size is not None)
     assert set(best.tied) == set(sizes) - {best.choice}
+    reads = figures_of(tmp_path / "run", mix={"Read": 9.0, "Write": 1.0, "Cas": 1.0})
+    register = next(row for row in reads.recommendations if row.adt == "register")
+    assert register.choice == "Write (0, 3), Read (1, 0), Cas (1, 3)"
 
 
 def test_a_mix_that_is_given_stands_over_the_attempts(tmp_path: Path) -> None:
@@ -162,6 +214,9 @@ def test_the_claim_is_a_measured_line(tmp_path: Path) -> None:
     folder = measured_run.write_run(
         tmp_path / "run", operations=6000, run_choices={"queue": ("read-write", "enq-1")}
     )
+    document = json.loads((folder / "run.json").read_text())
+    document["choices"] = {"read-write": document["choices"].pop("read-write"), **document["choices"]}
+    (folder / "run.json").write_text(json.dumps(document))
     enq, deq = figures_of(folder).claim
     assert (enq.typed, enq.read_write, enq.operation, enq.blind) == ("enq-1", "read-write", "Enq", True)
     assert enq.certain
@@ -192,8 +247,10 @@ def test_replicas_up_sets_and_live_votes(tiny: Figures) -> None:
     assert (r3.mttf_s, r3.mttr_s, r3.rack) == (9.0, 1.0, "b")
     racked = tiny.correlation.pairs[0]
     assert (racked.both_down, racked.both_down_independent, racked.phi) == (0.5, 0.25, 1.0)
-    assert tiny.correlation.variance_ratio is not None
-    assert tiny.correlation.variance_ratio > 1
+    apart = tiny.correlation.pairs[1]
+    assert (apart.both_down, apart.both_down_independent) == pytest.approx((0.1, 0.05))
+    # None, two and three are down for 5, 4 and 1 s: mean 1.1, variance 1.29; alone 0.25 + 0.25 + 0.09.
+    assert tiny.correlation.variance_ratio == pytest.approx(1.29 / 0.59)
 
 
 def test_timeline_and_downtime_add_up(tiny: Figures) -> None:

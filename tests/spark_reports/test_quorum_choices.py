@@ -50,6 +50,13 @@ def test_what_was_run_stands_in_the_place_of_its_twin() -> None:
     assert found[1].classes == typed.classes
 
 
+def test_a_read_write_choice_is_no_twin_of_a_typed_one_with_the_same_numbers() -> None:
+    plain = choice("rw", "quorum", Enq_Ok=(3, 3), Deq_Ok=(3, 3), Deq_Empty=(3, 0))
+    found = all_choices([plain], {"queue": ["Deq"]}, VOTES)
+    assert [(each.name, each.kind) for each in found if each.run_as] == [("rw", READ_WRITE)]
+    assert "Deq (3, 3)" in {each.name for each in found}
+
+
 def test_a_name_that_a_run_has_taken_is_told_apart() -> None:
     odd = choice("Enq (0, 1), Deq (5, 1)", Enq_Ok=(0, 3), Deq_Ok=(4, 3), Deq_Empty=(4, 0))
     names = [each.name for each in all_choices([odd], {"queue": ["Enq", "Deq"]}, VOTES)]
