@@ -21,6 +21,15 @@ from quorate.cli.quorums_input import by_name, number, percent, whole_number
 
 ENGINES: Final = ("auto", "spark", "python")
 
+DriverMemory = Annotated[
+    str,
+    typer.Option(
+        "--driver-memory",
+        metavar="SIZE",
+        help="Memory of Spark's Java process here: 4g, 512m; 1g, or 4g for more than 64 MiB of input.",
+    ),
+]
+
 
 @reported
 def report(
@@ -46,14 +55,7 @@ def report(
     master: Annotated[
         str, typer.Option("--master", metavar="URL", help="Where Spark runs: local[*], spark://HOST:PORT, …")
     ] = "local[*]",
-    driver_memory: Annotated[
-        str,
-        typer.Option(
-            "--driver-memory",
-            metavar="SIZE",
-            help="Memory of Spark's Java process here: 4g, 512m; 1g, or 4g for more than 64 MiB of input.",
-        ),
-    ] = "",
+    driver_memory: DriverMemory = "",
     type_name: Annotated[
         str,
         typer.Option("--type", metavar="TYPE", help="What the replicas keep, where no run says so: queue, …"),
