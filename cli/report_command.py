@@ -21,7 +21,30 @@ from quorate.cli.quorums_input import by_name, number, percent, whole_number
 
 ENGINES: Final = ("auto", "spark", "python")
 
-DriverMemory = Annotated[
+
+InputOption = Annotated[
+    Path,
+    typer.Option(
+        "--input",
+        metavar="DIR|FILE",
+        help="A measured run, a folder of probes, a CSV trace, or saved JSON of a Prometheus range query.",
+    ),
+]
+OutOption = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="Folder for the report; made if missing.")
+]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="auto|spark|python",
+        help="auto: Spark for runs and probes where it and Java are there, else plain Python.",
+    ),
+]
+MasterOption = Annotated[
+    str, typer.Option("--master", metavar="URL", help="Where Spark runs: local[*], spark://HOST:PORT, …")
+]
+MemoryOption = Annotated[
     str,
     typer.Option(
         "--driver-memory",
@@ -29,60 +52,48 @@ DriverMemory = Annotated[
         help="Memory of Spark's Java process here: 4g, 512m; 1g, or 4g for more than 64 MiB of input.",
     ),
 ]
+TypeOption = Annotated[
+    str,
+    typer.Option("--type", metavar="TYPE", help="What the replicas keep, where no run says so: queue, …"),
+]
+VotesOption = Annotated[
+    str,
+    typer.Option(
+        "--votes", metavar="r1=1,r2=1,…", help="Replicas that count, with their votes; all, one each."
+    ),
+]
+MixOption = Annotated[
+    str,
+    typer.Option(
+        "--mix", metavar="Enq=1,Deq=1", help="How often each operation is wanted; as tried, or alike."
+    ),
+]
+LabelOption = Annotated[
+    str, typer.Option("--label", help="The label of Prometheus that tells replicas apart.")
+]
+StepOption = Annotated[
+    float | None,
+    typer.Option("--step", metavar="SECONDS", help="Time between samples; their median, where left out."),
+]
+LagOption = Annotated[
+    float,
+    typer.Option("--lag", metavar="SECONDS", help="An attempt so near to a change counts as met by it."),
+]
 
 
 @reported
 def report(
-    input_path: Annotated[
-        Path,
-        typer.Option(
-            "--input",
-            metavar="DIR|FILE",
-            help="A measured run, a folder of probes, a CSV trace, or saved JSON of a Prometheus range query.",
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder for the report; made if missing.")
-    ],
-    engine: Annotated[
-        str,
-        typer.Option(
-            "--engine",
-            metavar="auto|spark|python",
-            help="auto: Spark for runs and probes where it and Java are there, else plain Python.",
-        ),
-    ] = "auto",
-    master: Annotated[
-        str, typer.Option("--master", metavar="URL", help="Where Spark runs: local[*], spark://HOST:PORT, …")
-    ] = "local[*]",
-    driver_memory: DriverMemory = "",
-    type_name: Annotated[
-        str,
-        typer.Option("--type", metavar="TYPE", help="What the replicas keep, where no run says so: queue, …"),
-    ] = "",
-    votes: Annotated[
-        str,
-        typer.Option(
-            "--votes", metavar="r1=1,r2=1,…", help="Replicas that count, with their votes; all, one each."
-        ),
-    ] = "",
-    mix: Annotated[
-        str,
-        typer.Option(
-            "--mix", metavar="Enq=1,Deq=1", help="How often each operation is wanted; as tried, or alike."
-        ),
-    ] = "",
-    label: Annotated[
-        str, typer.Option("--label", help="The label of Prometheus that tells replicas apart.")
-    ] = "instance",
-    step_s: Annotated[
-        float | None,
-        typer.Option("--step", metavar="SECONDS", help="Time between samples; their median, where left out."),
-    ] = None,
-    lag_s: Annotated[
-        float,
-        typer.Option("--lag", metavar="SECONDS", help="An attempt so near to a change counts as met by it."),
-    ] = 1.0,
+    input_path: InputOption,
+    out: OutOption,
+    engine: EngineOption = "auto",
+    master: MasterOption = "local[*]",
+    driver_memory: MemoryOption = "",
+    type_name: TypeOption = "",
+    votes: VotesOption = "",
+    mix: MixOption = "",
+    label: LabelOption = "instance",
+    step_s: StepOption = None,
+    lag_s: LagOption = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """What each quorum choice gave, or would have given, while these replicas failed as they did.

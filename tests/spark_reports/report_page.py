@@ -61,6 +61,16 @@ equal. `--master` names a cluster.
   serves most of the mix (as tried, or `--mix`); of equals, the one that asks for the fewest votes. A choice that was run but
   whose quorums can miss each other is measured, and never recommended.
 
+## How it is checked
+
+Spark and plain Python are two programs that share the words and the last step, from counts to figures. Tests run both over
+the same input (all parts of a run with every kind of bad row, Parquet and lines at once, gaps, stretches that overlap or
+have no length, attempts in the same microsecond) and ask for equal counts, and for latencies to 1e-12; and they read
+Spark's plans: no row of Python, no product of two tables, nothing brought home that is not grouped. Figures are compared
+with ones worked out by hand. In 1,000 made-up runs of ten stretches, with attempts that fail in outages, the 95 % bootstrap
+interval held the true availability 916 times, Wilson's 524 times (`tests/spark_reports/test_confidence.py` repeats it with
+300).
+
 ## Rows kept aside
 
 A bad row is counted, kept with its reason, and listed in the report; it counts nowhere else. Of several rows of one front

@@ -65,6 +65,24 @@ def test_edges_give_an_honest_report(tmp_path: Path, replicas: int, failing: boo
         assert figures.correlation.variance_ratio is None
 
 
+def test_all_replicas_down_all_the_time(tmp_path: Path) -> None:
+    folder = measured_run.write_run(tmp_path / "run", operations=0, duration_s=10)
+    start = int(measured_run.START_S)
+    rows = [f"{name},{start},{start + 10},0" for name in ("r1", "r2", "r3")]
+    (folder / "replicas.csv").write_text("\n".join(["replica,start_s,end_s,up", *rows]))
+    failed = {**measured_run.good_enq(), "outcome": "unavailable", "event_class": None}
+    (folder / "operations.jsonl").write_text(json.dumps(failed))
+    figures = make_report(folder, tmp_path / "out", PYTHON).figures
+    (enq,) = figures.operations
+    assert (enq.measured, enq.predicted_joint, enq.predicted_independent) == (0.0, 0.0, 0.0)
+    assert (enq.trace.outages, enq.trace.mean_s) == (1, 10.0)
+    assert enq.joint_agrees
+    assert [(row.mttf_s, row.mttr_s) for row in figures.replicas] == [(None, 10.0)] * 3
+    best = next(row for row in figures.recommendations if row.adt == "queue")
+    assert best.served == 0.0
+    assert len(best.tied) == 3, "no choice is better than another, and none is called so"
+
+
 def test_rows_out_of_order_are_the_same_run(tmp_path: Path) -> None:
     folder = measured_run.write_run(tmp_path / "run", operations=200)
     before = make_report(folder, tmp_path / "out", PYTHON).figures
