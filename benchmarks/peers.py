@@ -9,6 +9,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 PEERS: Final = {"RabbitMQ": "rabbitmq_peer.py", "etcd": "etcd_peer.py"}
@@ -63,7 +64,7 @@ def beside(key: Key, ours: Sequence[float], theirs: Sequence[Theirs]) -> dict[st
     return {
         "peer": " ".join(opponent[:2]),
         "peer_runs": figures,
-        "ratio": round(ratios[len(ratios) // 2], 3),
+        "ratio": round(median(ratios), 3),
         "ratio_min": round(ratios[0], 3),
         "ratio_max": round(ratios[-1], 3),
     }
