@@ -28,6 +28,9 @@ LOOK_S: Final = 0.5
 ALONE_S: Final = 3.0
 LEFT_S_MIN: Final = 0.02
 """With less time left, a wish is not worth the way."""
+HOSTS_SHARE: Final = 0.7
+"""Of the least time that a caller has left, the host gets so much: when it can do nothing, for want of a quorum, its word
+that it certainly did nothing must be back in time, or the caller would be told that the outcome is unknown."""
 GRACE_S: Final = 0.5
 """How long an answer may travel, besides the time that the host may take."""
 GREETING_S: Final = 0.5
@@ -119,8 +122,8 @@ class Handing:
             wishes.append(asked.wish)
             asked.is_proposed = True
             self._machine.count("wishes handed over")
-        left_s = max(asked.task.deadline_s for asked in batch) - task.now.mono_s
-        limit_s = min(ASK_S_MAX, max(left_s, LEFT_S_MIN))
+        left_s = min(asked.task.deadline_s for asked in batch) - task.now.mono_s
+        limit_s = min(ASK_S_MAX, HOSTS_SHARE * max(left_s, LEFT_S_MIN))
         answer = yield from self._exchange(task, host, tuple(wishes), limit_s, limit_s + GRACE_S)
         if isinstance(answer, Served) and len(answer.results) == len(batch):
             self._take_in(task, host, answer, batch, finish)

@@ -201,9 +201,12 @@ def test_a_host_that_was_not_heard_of_lately_is_only_greeted_for_callers_may_giv
     assert (asked.is_here, asked.is_proposed) == (True, False), "nothing was handed over"
 
 
-def test_the_host_gets_no_more_time_than_the_callers_have_and_a_second_at_most(rig: Rig) -> None:
+def test_the_host_is_given_less_time_than_any_caller_has_and_a_second_at_most(rig: Rig) -> None:
     rig.hand(Unanswered("no"), wishes=(Take(1),))
     assert rig.machine.asks[-1][2] == 1.0
     rig.task.now = Now(9.7, 0)
     rig.hand(Unanswered("no"), wishes=(Take(1),))
-    assert rig.machine.asks[-1][2] == pytest.approx(0.3)
+    assert rig.machine.asks[-1][2] == pytest.approx(0.7 * 0.3)
+    batch = [Asked(Take(1), task(deadline_s)) for deadline_s in (19.7, 9.9)]
+    next(rig.handing.hand_over(rig.task, "r1", batch, lambda *_: None))
+    assert rig.machine.asks[-1][2] == pytest.approx(0.7 * 0.2)
