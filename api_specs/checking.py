@@ -9,13 +9,14 @@ from typing import Final
 
 from msgspec import UNSET
 
-from quorate.adts.catalogue import is_object_name
+from quorate.adts.catalogue import adt_of, is_object_name
 from quorate.adts.log import Entry, Summary
-from quorate.api_specs.limits import NAME_CHARS_MAX, Limits
+from quorate.api_specs.limits import ADOPTED_MAX, ASK_S_MAX, ASK_WISHES_MAX, NAME_CHARS_MAX, Limits
 from quorate.api_specs.messages import (
     Accept,
     Announcement,
     Append,
+    Ask,
     Batch,
     Collect,
     Commit,
@@ -24,8 +25,9 @@ from quorate.api_specs.messages import (
     Window,
 )
 from quorate.api_specs.values import check_value
-from quorate.timestamps.ballot import Ballot, parse_ballot
-from quorate.timestamps.timestamp import INFINITY, Timestamp, parse
+from quorate.api_specs.wishes import Front, Swap, Take
+from quorate.timestamps.ballot import NO_BALLOT, Ballot, parse_ballot
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, parse
 
 ID_CHARS_MAX: Final = 500
 """An entry's or a decision's id: a timestamp, or made of an object's name and an idempotency key."""
@@ -36,6 +38,7 @@ TURNS_MAX: Final = 100
 DIGEST_CHARS_MAX: Final = 64
 COUNT_MAX: Final = (1 << 62) - 1
 """Counts and arrival numbers; the store's integers have 64 bits."""
+_NO_END: Final = "the end of all timestamps can only bound a window"
 PREFIX_CHARS_MAX: Final = 2 * NAME_CHARS_MAX + 20
 
 
@@ -67,17 +70,52 @@ def check_announcement(announcement: Announcement, senders: Collection[str]) -> 
         raise BadBatch(f"announcement: {error}") from None
 
 
+def check_ask(ask: Ask, limits: Limits) -> None:
+    """Raises BadBatch unless `ask` is in form and in bounds: wishes that fit the object's type, none under a key, and a
+    deadline; or nothing but the question which incarnation answers."""
+    try:
+        _check_timestamps((ask.id,))
+        _check_object(ask.object)
+        _check_listed(ask.wishes, "wishes", ASK_WISHES_MAX)
+        if not ask.wishes:
+            return
+        _check_id(ask.incarnation)
+        if not 0 < ask.deadline_s <= ASK_S_MAX:
+            raise ValueError(f"deadline_s: must be above 0, and at most {ASK_S_MAX} seconds")
+        for wish in ask.wishes:
+            _check_wish(wish, is_queue=adt_of(ask.object) == "queue", limits=limits)
+    except ValueError as error:
+        raise BadBatch(f"ask: {error}") from None
+
+
+def _check_wish(wish: Take | Front | Swap, *, is_queue: bool, limits: Limits) -> None:
+    if isinstance(wish, Swap) == is_queue:
+        raise ValueError("wishes: take and front are for queues, swap for registers and dictionaries' keys")
+    if not isinstance(wish, Front) and wish.key:
+        raise ValueError("wishes: one with a key is not handed over: decide it where it was called")
+    if isinstance(wish, Take) and not 1 <= wish.items_max <= limits.batch_items_max:
+        raise ValueError(f"items_max: must be 1 to {limits.batch_items_max} (batch_items_max)")
+    if isinstance(wish, Swap):
+        for value in (wish.old, wish.new):
+            if value is not None:
+                _check_text(value, limits)
+
+
+def _check_object(name: str) -> None:
+    if not is_object_name(name):
+        raise ValueError("object: must be TYPE/NAME (dictionary/NAME/KEY) of the allowed characters")
+
+
 def _check_request(request: Request, limits: Limits) -> None:
     if isinstance(request, Scan):
         _check_prefix(request.prefix, "prefix")
         _check_prefix(request.after, "after")
         _check_count(request.limit, "limit")
         return
-    if not is_object_name(request.object):
-        raise ValueError("object: must be TYPE/NAME (dictionary/NAME/KEY) of the allowed characters")
+    _check_object(request.object)
     match request:
         case Append():
-            _check_entries(request.entries, limits)
+            _check_entries(request.entries, limits.batch_items_max, limits)
         case Collect():
             _check_collect(request, limits)
         case Accept():
@@ -88,10 +126,19 @@ def _check_request(request: Request, limits: Limits) -> None:
                     raise ValueError("then: must be about the same object")
                 _check_collect(request.then, limits)
         case Commit():
-            _check_ballot(request.ballot)
-            _check_timestamps((request.horizon, request.buried, *request.complete))
-            if request.summary is not None:
-                _check_summary(request.summary, limits)
+            _check_commit(request, limits)
+
+
+def _check_commit(request: Commit, limits: Limits) -> None:
+    """Most of them only say what is complete: what they left out is in form."""
+    if request.ballot != NO_BALLOT:
+        _check_ballot(request.ballot)
+    for timestamp in (request.horizon, request.buried):
+        if timestamp != ZERO:
+            _check_timestamps((timestamp,))
+    _check_timestamps(request.complete)
+    if request.summary is not None:
+        _check_summary(request.summary, limits)
 
 
 def _check_collect(request: Collect, limits: Limits) -> None:
@@ -122,21 +169,23 @@ def _check_summary(summary: Summary, limits: Limits) -> None:
     _check_listed(summary.ambiguous, "ambiguous", AMBIGUOUS_MAX)
     if summary.value is not None:
         _check_text(summary.value, limits)
-    _check_entries(summary.adopted, limits)
+    _check_entries(summary.adopted, ADOPTED_MAX, limits)
     for entry_id, _ in summary.ambiguous:
         _check_id(entry_id)
     for decision in summary.recent:
         _check_id(decision.id)
         _check_digest(decision.digest)
         _check_ballot(decision.ballot)
-        _check_entries(decision.taken, limits)
+        _check_entries(decision.taken, limits.batch_items_max, limits)
 
 
-def _check_entries(entries: tuple[Entry, ...], limits: Limits) -> None:
-    _check_listed(entries, "entries", limits.page_entries_max)
+def _check_entries(entries: tuple[Entry, ...], most: int, limits: Limits) -> None:
+    _check_listed(entries, "entries", most)
     for entry in entries:
-        _check_id(entry.id)
-        _check_timestamps((entry.t,))
+        if parse(entry.t) == INFINITY:
+            raise ValueError(_NO_END)
+        if entry.id != entry.t:
+            _check_id(entry.id)
         if entry.value is not None and entry.value is not UNSET:
             _check_text(entry.value, limits)
 
@@ -149,7 +198,7 @@ def _check_text(value: str, limits: Limits) -> None:
 def _check_timestamps(timestamps: Iterable[Timestamp]) -> None:
     for timestamp in timestamps:
         if parse(timestamp) == INFINITY:
-            raise ValueError("the end of all timestamps can only bound a window")
+            raise ValueError(_NO_END)
 
 
 def _check_ballot(ballot: Ballot) -> None:

@@ -5,20 +5,20 @@ not meet.
 """
 
 import hashlib
+import math
 import tomllib
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct, field
 
 from quorate.adts.catalogue import SPECIFICATIONS, adt_of
-from quorate.adts.specification import Specification
 from quorate.api_specs.limits import REPLICAS_MAX, VOTES_MAX, Limits
 from quorate.quorums.choice import BadChoice, Ordering, QuorumChoice
-from quorate.quorums.system_choice import SystemChoice
+from quorate.quorums.system_choice import choice_of_events, choice_of_pair
 
 CHOICES_MAX: Final = 1000
 
@@ -40,10 +40,14 @@ class ReplicaInfo(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChoiceRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """The quorum choice of all objects whose names match `objects` (shell-style, as `queue/fast-*`)."""
+    """The quorum choice of all objects whose names match `objects` (shell-style, as `queue/fast-*`).
+
+    Given by `classes`, or by `reads` and `writes`, or by `initials` and `finals`. What is left out of any is filled in.
+    """
 
     objects: str
     classes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """For each event class the votes that are read before, and those that must store it after."""
     ordering: Ordering = "clock"
     collect: bool = True
     """False keeps decided events in the logs (for teaching and tracing): such logs grow with history."""
@@ -51,6 +55,10 @@ class ChoiceRule(Struct, frozen=True, forbid_unknown_fields=True):
     """A quorum system instead of `classes`, as `r1*r2 + r3*r4`: who is read by operations that depend on something."""
     writes: str = ""
     """Who stores changes; absent: the dual of `reads`, the sets that meet every quorum of it."""
+    initials: dict[str, str] = field(default_factory=dict)
+    """Who is read before each operation, a quorum system by operation."""
+    finals: dict[str, str] = field(default_factory=dict)
+    """Who stores each event class, a quorum system by class; an operation alone stands for its normal outcome."""
 
 
 class ClockSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,36 +117,40 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
         return _choice(self, adt_of(object_name), self.rule_of(object_name))
 
 
+class _Words(NamedTuple):
+    """The words of a rule that say which quorums, so that choices can be remembered by them."""
+
+    classes: tuple[tuple[str, tuple[int, int]], ...]
+    pair: tuple[str, str]
+    initials: tuple[tuple[str, str], ...]
+    finals: tuple[tuple[str, str], ...]
+
+
 @lru_cache(maxsize=CHOICES_MAX)
 def _cached_choice(
-    adt: str,
-    votes: tuple[tuple[str, int], ...],
-    classes: tuple[tuple[str, tuple[int, int]], ...],
-    systems: tuple[str, str],
-    ordering: Ordering,
+    adt: str, votes: tuple[tuple[str, int], ...], words: _Words, ordering: Ordering
 ) -> QuorumChoice:
-    if any(systems):
-        return _system_choice(SPECIFICATIONS[adt], dict(votes), classes, systems, ordering)
-    return QuorumChoice(SPECIFICATIONS[adt], dict(votes), dict(classes), ordering=ordering)
-
-
-def _system_choice(
-    specification: Specification,
-    votes: dict[str, int],
-    classes: tuple[object, ...],
-    systems: tuple[str, str],
-    ordering: Ordering,
-) -> QuorumChoice:
-    if classes:
-        raise BadChoice("give either reads and writes or classes, not both")
-    if not systems[0]:
+    specification = SPECIFICATIONS[adt]
+    if sum(map(bool, (words.classes, any(words.pair), words.initials or words.finals))) > 1:
+        raise BadChoice("give classes, or reads and writes, or initials and finals; not several of these")
+    if words.initials or words.finals:
+        initials, finals = dict(words.initials), dict(words.finals)
+        return choice_of_events(specification, dict(votes), initials, finals, ordering=ordering)
+    if not any(words.pair):
+        return QuorumChoice(specification, dict(votes), dict(words.classes), ordering=ordering)
+    if not words.pair[0]:
         raise BadChoice("writes without reads: give both, or reads alone")
-    return SystemChoice(specification, votes, *systems, ordering=ordering)
+    return choice_of_pair(specification, dict(votes), *words.pair, ordering=ordering)
 
 
 def _choice(document: ClusterDocument, adt: str, rule: ChoiceRule) -> QuorumChoice:
-    votes, classes = tuple(document.votes.items()), tuple(rule.classes.items())
-    return _cached_choice(adt, votes, classes, (rule.reads, rule.writes), rule.ordering)
+    words = _Words(
+        tuple(rule.classes.items()),
+        (rule.reads, rule.writes),
+        tuple(rule.initials.items()),
+        tuple(rule.finals.items()),
+    )
+    return _cached_choice(adt, tuple(document.votes.items()), words, rule.ordering)
 
 
 def parse(text: str, source: str = "cluster.toml") -> ClusterDocument:
@@ -163,8 +175,11 @@ def checked(document: ClusterDocument) -> ClusterDocument:
     if (problem := document.limits.problem()) is not None:
         raise BadCluster(f"[limits]: {problem}")
     clock = document.clock
-    if min(clock.replica_error_s, clock.front_end_error_s or 0.0) < 0 or clock.offset_max_s <= 0:
-        raise BadCluster("[clock]: errors must not be negative, and offset_max_s must be above zero")
+    errors_s = (clock.replica_error_s, clock.front_end_error_s or 0.0)
+    if not all(0 <= error_s < math.inf for error_s in errors_s) or not 0 < clock.offset_max_s < math.inf:
+        raise BadCluster(
+            "[clock]: errors must not be negative, offset_max_s must be above zero, and all be finite"
+        )
     if len(document.choices) > CHOICES_MAX:
         raise BadCluster(f"[[choices]]: at most {CHOICES_MAX} of them")
     for number, rule in enumerate(document.choices, 1):

@@ -3,13 +3,24 @@
 Values that an operator may change live in the cluster document's `[limits]` and default to these.
 """
 
+import math
 from typing import Final
 
 from msgspec import Struct
 
+from quorate.quorums.expressions import TEXT_CHARS_MAX
+
 NAME_CHARS_MAX: Final = 200
 REPLICAS_MAX: Final = 25
 VOTES_MAX: Final = 1000
+ADOPTED_MAX: Final = 1000
+"""Entries that a summary adopts: recoveries in force that nothing has passed yet, and a settled front."""
+KEYED_ENTRIES_MAX: Final = 2000
+"""Entries that the keyed operations of a summary name together: every accept carries them."""
+SYSTEM_CHARS_MAX: Final = TEXT_CHARS_MAX
+ASK_WISHES_MAX: Final = 16
+ASK_S_MAX: Final = 1.0
+REPLY_BODIES_MAX: Final = 8
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,12 +51,25 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     consumed_lag_s: float = 30.0
     """How long payloads of taken entries stay, so that a repeated dequeue gets the first answer."""
 
+    @property
+    def ask_wishes_max(self) -> int:
+        """Wishes that go in one ask, so that all their payloads fit in one reply."""
+        fitting = REPLY_BODIES_MAX * self.body_bytes_max // (self.page_bytes_max + self.value_bytes_max)
+        return max(1, min(ASK_WISHES_MAX, fitting))
+
     def problem(self) -> str | None:
         """What is wrong with these limits, in a sentence; None when all relations hold."""
-        if not all(getattr(self, name) > 0 for name in self.__struct_fields__):
-            return "every limit must be above zero"
+        if not all(0 < getattr(self, name) < math.inf for name in self.__struct_fields__):
+            return "every limit must be above zero, and finite"
         if self.value_bytes_max * 2 > self.body_bytes_max:
             return "value_bytes_max must be at most half of body_bytes_max, or a value of that size cannot be sent"
+        if 2 * (self.page_bytes_max + self.value_bytes_max) > self.body_bytes_max:
+            return (
+                "page_bytes_max and value_bytes_max together must be at most half of body_bytes_max, "
+                "or a summary cannot be sent that adopts as much as it may"
+            )
+        if self.batch_items_max > KEYED_ENTRIES_MAX:
+            return f"batch_items_max must be at most {KEYED_ENTRIES_MAX}, or a batch under a key could never be remembered"
         if self.deadline_s_max >= self.retry_window_s:
             return "deadline_s_max must be below retry_window_s, or a retry may outlive the ids it relies on"
         if self.wait_s_max > self.deadline_s_max:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from quorate.adts.log import NOTHING, Entry, Summary
+from quorate.api_specs.wishes import Front, Swap, Take
 from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
@@ -204,6 +205,54 @@ class BatchReply(Struct, frozen=True):
     began: Timestamp = ZERO
 
 
+class Ask(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A front end hands wishes to the one embedded in a replica, which decides them with those of all others (DESIGN section
+    2, "Steady owner"). Not idempotent, unlike all else in the protocol: it is sent once, and served once at most.
+
+    `cluster` is the hash of the sender's cluster document, `incarnation` the only one of the replica that may serve it, and
+    `id` a new timestamp of the sender. No wish carries a key: what was answered under a key by the sender itself ("Empty"
+    is remembered nowhere) must not be undone by an ask that arrives later. `deadline_s` counts from its arrival.
+    Without wishes, and with no incarnation, it asks only which incarnation answers.
+    """
+
+    cluster: str
+    id: Timestamp
+    object: str
+    incarnation: str = ""
+    wishes: tuple[Take | Front | Swap, ...] = ()
+    deadline_s: float = 0.0
+
+
+class Granted(Struct, frozen=True, tag="granted", omit_defaults=True):
+    """A wish was decided, with this result: the entries of a Take or a Front, or whether a Swap was made.
+
+    `answered` are the replicas that it rests on.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    swapped: bool = False
+    answered: tuple[str, ...] = ()
+
+
+class Denied(Struct, frozen=True, tag="denied", omit_defaults=True):
+    """A wish was not decided. `definite`: it certainly was not and will not be, so that the sender may decide it."""
+
+    detail: str
+    definite: bool = False
+
+
+class Served(Struct, frozen=True, omit_defaults=True):
+    """The answer to an Ask: one result per wish, in order.
+
+    `is_shared`: another front end asked about the same object just now.
+    """
+
+    replica: str
+    incarnation: str
+    results: tuple[Granted | Denied, ...] = ()
+    is_shared: bool = False
+
+
 class Announcement(Struct, frozen=True, forbid_unknown_fields=True):
     """What a replica tells each other one, so that they can bear witness if its store is ever replaced by an older state of
     itself, or by another store (DESIGN section 4: rolled back, swapped). Front ends neither send nor see it.
@@ -220,7 +269,11 @@ class Announcement(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Testimony(Struct, frozen=True):
-    """The answer: the sender's store as it was known before, and how far it had come; empty when there was none."""
+    """The answer: the sender's store as it was known before, and how far it had come; empty when there was none.
+
+    `noted`: what was announced will be remembered; else (its disk is full) it is to be told again.
+    """
 
     store: str = ""
     clock: Timestamp = ZERO
+    noted: bool = True

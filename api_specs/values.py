@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quorate.adts.log import Value
+from quorate.adts.log import Entry, Value
 from quorate.api_specs.limits import DEFAULTS, Limits
 
 INT_MIN: Final = -(1 << 63)
@@ -45,7 +45,8 @@ def from_value(value: Value) -> Any:
 def check_value(text: str, limits: Limits = DEFAULTS) -> str | None:
     """Why `text` cannot be stored as a value, in a sentence; None when it can. For text that a front end sent as a value:
     it must be JSON within the limits; that it is canonical is the front end's promise."""
-    if len(text) > limits.value_bytes_max or len(text.encode()) > limits.value_bytes_max:
+    # A character has at most four bytes, so that a short text need not be encoded to be counted.
+    if len(text) > limits.value_bytes_max // 4 and text_bytes(Value(text)) > limits.value_bytes_max:
         return f"the value is over {limits.value_bytes_max} bytes of JSON (value_bytes_max)"
     try:
         _check(msgspec.json.decode(text), limits)
@@ -56,6 +57,16 @@ def check_value(text: str, limits: Limits = DEFAULTS) -> str | None:
     return None
 
 
+def text_bytes(value: Value) -> int:
+    """The length of JSON text in a message."""
+    return len(value) if value.isascii() else len(value.encode())
+
+
+def payload_bytes(entries: Iterable[Entry]) -> int:
+    """What the payloads of these entries, as far as they are at hand, weigh in a message."""
+    return sum(text_bytes(entry.value) for entry in entries if isinstance(entry.value, str))
+
+
 def _plain(part: Any) -> Any:
     """The plain form of a subclass that msgspec does not know, as numpy.float64 is one of float."""
     return next(kind(part) for kind in (str, int, float) if isinstance(part, kind))
@@ -63,6 +74,9 @@ def _plain(part: Any) -> Any:
 
 def _check(obj: Any, limits: Limits) -> None:
     """Look at every part, level by level, so that a value that contains itself ends at the limits."""
+    if not isinstance(obj, list | tuple | dict):
+        _check_scalar("", obj)
+        return
     level: list[tuple[str, Any]] = [("", obj)]
     for _ in range(limits.value_depth_max + 1):
         inner: list[tuple[str, Any]] = []

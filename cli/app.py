@@ -9,6 +9,7 @@ from quorate.cli import (
     cluster_commands,
     demo_command,
     doctor,
+    measure_command,
     object_commands,
     quorums_choices,
     quorums_command,
@@ -54,6 +55,7 @@ app.command("report", rich_help_panel="Looking")(report_command.report)
 app.command("trace", rich_help_panel="Looking")(trace_command.trace)
 app.command("status", rich_help_panel="Looking")(status.status)
 app.command("doctor", rich_help_panel="Looking")(doctor.doctor)
+app.command("measure", rich_help_panel="Looking")(measure_command.measure_command)
 app.command("demo", rich_help_panel="Looking")(demo_command.demo)
 
 

@@ -1,13 +1,14 @@
 """`quorate demo`, which `make demo` runs: the whole way on real processes, told as it happens.
 
 Owns the order of the story and its words. What is run lies in `demo_trace` and `demo_load`, what must hold in
-`demo_check`, what is written and tabled in `demo_record`.
+`demo_check`, what is tabled in `demo_table`; what is written down `quorate.measurement` knows.
 """
 
 import asyncio
 import shutil
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -18,8 +19,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from quorate.api_specs.cluster import ChoiceRule
-from quorate.cli.demo_load import CHOICES, QUEUES, Load, problems_at_rest
-from quorate.cli.demo_record import UpTimes, write_run
+from quorate.cli.demo_load import FRONT_END_NAMES, OBJECTS, QUEUES, Load, Seen, problems_at_rest
 from quorate.cli.demo_table import outcome_rows
 from quorate.cli.demo_trace import CLASSES, QUEUE, STEPS, run_step
 from quorate.cli.failure import EXIT_FAILED
@@ -27,6 +27,12 @@ from quorate.cli.local_cluster import LocalCluster, free_ports
 from quorate.cli.output import AsJson, answer, console, reported
 from quorate.cli.progress import bar, busy
 from quorate.cli.trace_command import read_traces, show
+from quorate.measurement.clock import RunClock
+from quorate.measurement.parquet import convert
+from quorate.measurement.recorder import Recorder
+from quorate.measurement.rows import OperationRow
+from quorate.measurement.run_folder import Run, clear, write_replicas, write_run
+from quorate.measurement.up_times import UpTimes
 
 OPERATIONS: Final = 3000
 OUTAGES: Final = (("r2", 0.25, 0.55), ("r3", 0.70, 0.80))
@@ -59,7 +65,7 @@ def demo(
     root = Path(tempfile.mkdtemp(prefix="cluster-", dir=out)).resolve()
     problems: list[str] | None = None
     try:
-        problems, records, rows = _on_replicas(story, root, out, operations)
+        problems, rows = _on_replicas(story, root, out, operations)
     finally:
         if problems == [] and not keep:
             shutil.rmtree(root, ignore_errors=True)
@@ -71,7 +77,7 @@ def demo(
     story.print(f"The measurements behind it are in {escape(str(out))}. Everything is stopped.")
     story.print(f"This took {time.monotonic() - began_s:.0f} s.")
     if as_json:
-        data = {"ok": not problems, "problems": problems, "operations": len(records), "outcomes": rows}
+        data = {"ok": not problems, "problems": problems, "operations": operations, "outcomes": rows}
         answer(True, data | {"out": str(out.resolve()), "report": report})
     if problems:
         raise typer.Exit(EXIT_FAILED)
@@ -79,10 +85,11 @@ def demo(
 
 def _on_replicas(
     story: Console, root: Path, out: Path, operations: int
-) -> tuple[list[str], list[dict[str, Any]], list[dict[str, Any]]]:
-    """All that needs the replicas; they are stopped afterwards. What is wrong, the records, the rows of the table."""
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """All that needs the replicas; they are stopped afterwards. What is wrong, and the rows of the table."""
     history = out / "history.jsonl"
     history.unlink(missing_ok=True)
+    clear(out)
     with LocalCluster.create(root, rules=_RULES) as cluster:
         with busy(story, "Starting three replicas"):
             cluster.start()
@@ -90,12 +97,11 @@ def _on_replicas(
         for id, url in cluster.urls.items():
             story.print(f"  {id} at {url}, process {cluster.pids[id]}")
         problems = _lecture(story, cluster)
-        load, up_times = asyncio.run(_under_load(story, cluster, operations, history))
+        seen, rows = asyncio.run(_under_load(story, cluster, out, operations, history))
         with busy(story, "Draining the queues, and comparing with what the clients saw"):
-            problems += asyncio.run(problems_at_rest(cluster.document, load.seen, history))
-        write_run(out, load.recorder.records, up_times.intervals(), cluster.document, CHOICES)
-    records = load.recorder.records
-    return problems, records, outcome_rows(records, up_times, cluster.document, CHOICES)
+            problems += asyncio.run(problems_at_rest(cluster.document, seen, history))
+    convert(out)
+    return problems, rows
 
 
 def _lecture(story: Console, cluster: LocalCluster) -> list[str]:
@@ -115,30 +121,48 @@ def _lecture(story: Console, cluster: LocalCluster) -> list[str]:
 
 
 async def _under_load(
-    story: Console, cluster: LocalCluster, operations: int, history: Path
-) -> tuple[Load, UpTimes]:
+    story: Console, cluster: LocalCluster, out: Path, operations: int, history: Path
+) -> tuple[Seen, list[dict[str, Any]]]:
+    """The measured part. What the clients saw, and the rows of the table."""
     _heading(story, f"{operations} operations of four front ends, while replicas are killed")
-    with bar(story, "operations begun", operations) as progress:
-        load = Load(cluster.document, operations, progress.advance, history)
-        up_times = UpTimes(list(cluster.urls), time.time())
+    clock = RunClock()
+    rows: list[OperationRow] = []
+    recorder = Recorder(out / "operations-1.jsonl.gz")
+
+    def record(row: OperationRow) -> None:
+        rows.append(row)
+        recorder.add(row)
+
+    with bar(story, "operations begun", operations) as progress, closing(recorder):
+        load = Load(cluster.document, operations, progress.advance, history, record, clock)
+        start_s = clock.now_s()
+        up_times = UpTimes(cluster.urls, start_s)
         async with asyncio.TaskGroup() as group:
-            group.create_task(load.run())
-            group.create_task(_outages(story, cluster, load, up_times))
-        up_times.end(time.time())
-    return load, up_times
+            flushing = group.create_task(recorder.run())
+            outages = group.create_task(_outages(story, cluster, load, up_times, clock))
+            await load.run()
+            await outages
+            flushing.cancel()
+    end_s = clock.now_s()
+    write_replicas(out, up_times.intervals(end_s))
+    run = Run(cluster.document, OBJECTS, FRONT_END_NAMES, (start_s, end_s), made={"by": "quorate demo"})
+    write_run(out, run)
+    return load.seen, outcome_rows(rows, up_times.intervals(end_s), cluster.document, OBJECTS)
 
 
-async def _outages(story: Console, cluster: LocalCluster, load: Load, up_times: UpTimes) -> None:
+async def _outages(
+    story: Console, cluster: LocalCluster, load: Load, up_times: UpTimes[str], clock: RunClock
+) -> None:
     """Kill and bring back, as the load goes on."""
     for id, killed_at, back_at in OUTAGES:
         await load.reached(killed_at)
         pid = cluster.pids[id]
-        up_times.mark(id, time.time(), up=False)
         await asyncio.to_thread(cluster.kill, id)
+        up_times.mark(id, clock.now_s(), up=False)
         story.print(f"  {id} is killed (SIGKILL to process {pid})")
         await load.reached(back_at)
         await asyncio.to_thread(cluster.restart, id)
-        up_times.mark(id, time.time(), up=True)
+        up_times.mark(id, clock.now_s(), up=True)
         story.print(f"  {id} is back with its old data (process {cluster.pids[id]})")
 
 

@@ -17,8 +17,10 @@ from msgspec import Struct, field
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.cli.demo_check import QueueRun, Written, cell_problems, claim_problems, counter_problems
-from quorate.cli.demo_record import Recorder
 from quorate.client_sdk import AsyncClient, History, QuorateError, connect_async
+from quorate.measurement.clock import RunClock
+from quorate.measurement.load import observer
+from quorate.measurement.rows import OperationRow
 
 DEADLINE_S: Final = 2.0
 DRAIN_DEADLINE_S: Final = 10.0
@@ -42,11 +44,14 @@ QUEUES: Final[Mapping[str, dict[str, tuple[int, int]]]] = {
 }
 """The three choices of the lecture's table for three replicas; each is the name of the queue that is run with it."""
 
-CHOICES: Final = {name: f"queue/{name}" for name in QUEUES} | {
-    "register": "register/settings",
-    "dictionary": "dictionary/users",
+OBJECTS: Final[Mapping[str, str]] = {f"queue/{name}": name for name in QUEUES} | {
+    "register/settings": "register",
+    "register/counter": "register",
+    "dictionary/users": "dictionary",
+    "dictionary/seats": "dictionary",
 }
-"""Names of quorum choices, and an object that is run with each."""
+"""All objects of the load, and the name of the quorum choice of each."""
+FRONT_END_NAMES: Final = tuple(f"front-end-{number}" for number in range(1, FRONT_ENDS + 1))
 
 Step = Callable[[AsyncClient, int], Awaitable[None]]
 
@@ -63,15 +68,25 @@ class Seen(Struct):
 
 
 class Load:
-    """`operations` operations on the cluster; `begun` hears of each that begins; `history` is a file to record them in."""
+    """`operations` operations on the cluster; `begun` hears of each that begins; `history` is a file to record them in.
+
+    `record` gets the row of each that has ended, with times of `clock`.
+    """
 
     def __init__(
-        self, document: ClusterDocument, operations: int, begun: Callable[[], None], history: Path
+        self,
+        document: ClusterDocument,
+        operations: int,
+        begun: Callable[[], None],
+        history: Path,
+        record: Callable[[OperationRow], None],
+        clock: RunClock,
     ) -> None:
         self.operations: Final = operations
         self._duration_s: Final = max(DURATION_MIN_S, operations / RATE_MAX)
         self.seen: Final = Seen()
-        self.recorder: Final = Recorder(CHOICES)
+        self._record: Final = record
+        self._clock: Final = clock
         self._document: Final = document
         self._begun: Final = begun
         self._history: Final = history
@@ -87,12 +102,11 @@ class Load:
         """Begin all operations at a steady rate, and wait until each has its outcome."""
         async with AsyncExitStack() as stack:
             clients = []
-            for number in range(1, FRONT_ENDS + 1):
-                name = f"front-end-{number}"
+            for name in FRONT_END_NAMES:
                 history = History(self._history, process=name)
                 connecting = connect_async(self._document, deadline_s=DEADLINE_S, history=history)
                 client = await stack.enter_async_context(connecting)
-                client.on_finished(self.recorder.observer(name))
+                client.on_finished(observer(name, OBJECTS, self._record, self._clock))
                 clients.append(client)
             await self._begin_all(clients)
 

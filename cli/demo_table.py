@@ -1,46 +1,52 @@
 """The demo's short table: how many operations were answered, with all replicas up and with one down. Pure."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
 from quorate.adts.specification import operation_of
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.cli.demo_record import UpTimes
+from quorate.measurement.rows import OperationRow
+from quorate.measurement.up_times import Interval, were_all_up
 
 
 def outcome_rows(
-    records: list[dict[str, Any]], up_times: UpTimes, document: ClusterDocument, choices: Mapping[str, str]
+    rows: Sequence[OperationRow],
+    replicas: Sequence[Interval[str]],
+    document: ClusterDocument,
+    objects: Mapping[str, str],
 ) -> list[dict[str, Any]]:
-    """One row for each quorum choice and operation, in the order of `choices` (name: an object that is run with it)."""
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for record in records:
-        groups[record["choice"], record["operation"]].append(record)
-    order = list(choices)
+    """One row for each quorum choice and operation, in the order of the choices that `objects` names for each object.
+
+    `replicas` are the true times of the replicas.
+    """
+    groups: dict[tuple[str, str], list[OperationRow]] = defaultdict(list)
+    for row in rows:
+        groups[row.choice, row.operation].append(row)
+    order = list(dict.fromkeys(objects.values()))
     keys = sorted(groups, key=lambda key: (order.index(key[0]), key[1] != "Enq", key[1]))
-    return [_row(*key, groups[key], up_times, document, choices) for key in keys]
+    return [_row(*key, groups[key], replicas, document) for key in keys]
 
 
 def _row(
     choice: str,
     operation: str,
-    records: list[dict[str, Any]],
-    up_times: UpTimes,
+    rows: Sequence[OperationRow],
+    replicas: Sequence[Interval[str]],
     document: ClusterDocument,
-    choices: Mapping[str, str],
 ) -> dict[str, Any]:
-    whole = [up_times.were_all_up(each["start_s"], each["start_s"] + each["latency_s"]) for each in records]
-    answered = [each["outcome"] == "ok" for each in records]
-    latencies = [each["latency_s"] for each in records if each["outcome"] == "ok"]
+    whole = [were_all_up(replicas, each.start_s, each.start_s + each.latency_s) for each in rows]
+    answered = [each.outcome == "ok" for each in rows]
+    latencies = [each.latency_s for each in rows if each.outcome == "ok"]
     return {
         "choice": choice,
         "operation": operation,
-        "needed_votes": needed_votes(document, choices[choice], operation),
-        "begun": len(records),
+        "needed_votes": needed_votes(document, rows[0].object, operation),
+        "begun": len(rows),
         "answered_all_up": _share([was for was, up in zip(answered, whole, strict=True) if up]),
         "answered_some_down": _share([was for was, up in zip(answered, whole, strict=True) if not up]),
-        "unknown": sum(each["outcome"] == "unknown" for each in records),
+        "unknown": sum(each.outcome == "unknown" for each in rows),
         "median_ms": median(latencies) * 1000 if latencies else None,
     }
 

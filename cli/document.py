@@ -3,7 +3,6 @@
 Owns the text of a new document and where documents are looked for. What a document means, `api_specs.cluster` decides.
 """
 
-import json
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -11,12 +10,12 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from quorate.adts.catalogue import SPECIFICATIONS, adt_of
+from quorate.adts.catalogue import SPECIFICATIONS
 from quorate.api_specs.cluster import ChoiceRule as Rule
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, parse
+from quorate.cli.choice_rule import quoted, rule_text
 from quorate.cli.failure import Failure, Usage
 from quorate.client_sdk.connecting import is_url
-from quorate.quorums.choice import QuorumChoice
 
 DEFAULT_NAME: Final = "cluster.toml"
 _HOST_AND_PORT: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}/?")
@@ -46,12 +45,12 @@ _CHOICES_HEAD = """
 # Another choice for a queue: "Enq/Ok" = [0, 1], "Deq/Ok" = [{total}, 1], "Deq/Empty" = [{total}, 0] adds items as long
 # as a single replica lives, and takes them only while all of them do. Put such a rule above the general one,
 # with a narrower name (objects = "queue/orders-*"). Peek and Size are filled in by themselves.
+#
+# Instead of numbers a rule may give quorum systems: reads and writes, or one for each operation and event class, as
+#     initials = {{ Deq = "r1*r2 + r3" }}
+#     finals = {{ Enq = "(r1 + r2)*r3", Deq = "(r1 + r2)*r3" }}
+# `quorate quorums plan queue --mix Enq=50,Deq=50 --toml` prints such rules, to be pasted here.
 """
-
-_CHOICE = """
-[[choices]]
-objects = {objects}
-{options}{quorums}"""
 
 _ONE_MACHINE = """
 # What the operator vouches for. All these replicas, and their callers, read one machine's clock: nothing to wait for.
@@ -80,14 +79,14 @@ def new_document(
     `rules` are quorum choices to stand above the majorities.
     """
     votes = dict.fromkeys(urls, 1)
-    parts = [_HEAD.format(name=_quoted(name))]
+    parts = [_HEAD.format(name=quoted(name))]
     parts += [
-        _REPLICA.format(id=_quoted(replica), url=_quoted(url), votes=1, store=_quoted(secrets.token_hex(8)))
+        _REPLICA.format(id=quoted(replica), url=quoted(url), votes=1, store=quoted(secrets.token_hex(8)))
         for replica, url in urls.items()
     ]
     parts.append(_CHOICES_HEAD.format(total=len(urls)))
     for rule in [*rules, *(Rule(f"{adt}/*") for adt in SPECIFICATIONS)]:
-        parts.append(_rule_text(rule, votes))
+        parts.append("\n" + rule_text(rule, votes))
     clock = _ONE_MACHINE if all(map(_is_loopback, urls.values())) else _MANY_MACHINES
     parts.append(clock.format(offset_max_s=ClockSettings().offset_max_s))
     text = "".join(parts)
@@ -95,26 +94,9 @@ def new_document(
     return text
 
 
-def _rule_text(rule: Rule, votes: Mapping[str, int]) -> str:
-    options = "" if rule.collect else "collect = false # keeps decided events in the logs, for teaching\n"
-    if rule.reads:
-        lines = [f"reads = {_quoted(rule.reads)}\n"]
-        lines += [f"writes = {_quoted(rule.writes)}\n"] if rule.writes else []
-    else:
-        choice = QuorumChoice(SPECIFICATIONS[adt_of(rule.objects)], votes, rule.classes)
-        lines = ["[choices.classes]\n"]
-        lines += [f'"{name}" = [{sizes.initial}, {sizes.final}]\n' for name, sizes in choice.classes.items()]
-    return _CHOICE.format(objects=_quoted(rule.objects), options=options, quorums="".join(lines))
-
-
 def _is_loopback(url: str) -> bool:
     host = urlsplit(url).hostname or ""
     return host in ("localhost", "::1") or host.startswith("127.")
-
-
-def _quoted(text: str) -> str:
-    """A TOML string; for the texts that pass here JSON's form is one."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 def write_new(path: Path, text: str) -> None:
@@ -161,7 +143,7 @@ def change_store(path: Path, old: ClusterDocument, new: ClusterDocument, replica
     )
     text = path.read_text(encoding="utf-8")
     if not was or text.count(was) != 1:
-        raise Failure(f"In {path}, write store = {_quoted(is_now)} for {replica_id} by hand.")
+        raise Failure(f"In {path}, write store = {quoted(is_now)} for {replica_id} by hand.")
     changed = text.replace(was, is_now)
     parse(changed, str(path))
     beside = path.with_name(path.name + ".new")

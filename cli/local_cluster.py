@@ -117,9 +117,11 @@ class LocalCluster:
         """Start every replica that does not run."""
         for id in self.urls:
             if id not in self.pids:
-                self._start_one(id)
+                self.launch(id)
 
-    def _start_one(self, id: str) -> None:
+    def launch(self, replica_id: str) -> None:
+        """Start a replica that does not run; it is not ready yet."""
+        id = replica_id
         port = int(self.urls[id].rpartition(":")[2])
         if not is_free(port):
             raise Failure(
@@ -180,7 +182,7 @@ class LocalCluster:
 
     def restart(self, replica_id: str, deadline_s: float = READY_DEADLINE_S) -> None:
         """Start a replica that does not run, and wait until it is ready."""
-        self._start_one(replica_id)
+        self.launch(replica_id)
         until = time.monotonic() + deadline_s
         while not is_ready(self.urls[replica_id]):
             if replica_id not in self.pids:

@@ -18,13 +18,14 @@ from quorate.api_specs.cluster import BadCluster
 from quorate.cli.failure import EXIT_FAILED, EXIT_UNKNOWN, EXIT_USAGE, Failure
 from quorate.cli.values import compact
 from quorate.client_sdk.errors import BadInput, QuorateError, Unavailable
+from quorate.measurement.plan import BadPlan
 from quorate.quorums.choice import BadChoice
 from quorate.quorums.strategy import MissingSolver
 from quorate.quorums.systems import BadQuorums
 
 P = ParamSpec("P")
 
-_BAD_INPUT = (BadCluster, BadName, BadChoice, BadQuorums)
+_BAD_INPUT = (BadCluster, BadName, BadChoice, BadQuorums, BadPlan)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON line.")]
 

@@ -9,11 +9,11 @@ from rich import box
 from rich.table import Table
 
 from quorate.adts.specification import operation_of
+from quorate.cli.choice_rule import TomlOption, check_offered, offered_text
 from quorate.cli.data_types import TypeArgument, type_named
 from quorate.cli.failure import Usage
 from quorate.cli.output import AsJson, answer, console, reported
 from quorate.cli.quorums_input import (
-    DEFAULT_REPLICAS,
     GroupsOption,
     OperationsOption,
     ReplicasOption,
@@ -93,12 +93,13 @@ def _asked(
 @reported
 def choices(
     type_name: TypeArgument,
-    replicas: ReplicasOption = DEFAULT_REPLICAS,
-    votes: VotesOption = "",
+    replicas: ReplicasOption = None,
+    votes: VotesOption = None,
     rule: RuleOption = "inclusion",
     operations: OperationsOption = "",
     ordering: OrderingOption = "clock",
     replication: ReplicationOption = "typed",
+    toml: TomlOption = False,
     as_json: AsJson = False,
 ) -> None:
     """All minimal quorum choices: one line for each, (initial, final) votes for each event class.
@@ -106,9 +107,15 @@ def choices(
     Smaller is not valid: some operation could miss an event that it depends on.
     """
     asked = _asked(type_name, replicas_of(replicas, votes), rule, operations, ordering, replication)
+    if toml:
+        check_offered(asked.constraints.type_name, replication)
+    texts = [
+        offered_text(of_choice(asked.constraints, each, asked.votes), ordering, replication)
+        for each in asked.choices
+    ]
     if as_json:
         rows = [{name: list(sizes) for name, sizes in each.classes.items()} for each in asked.choices]
-        answer(True, _heading(asked, rule, ordering, replication) | {"choices": rows})
+        answer(True, _heading(asked, rule, ordering, replication) | {"choices": rows, "toml": texts})
         return
     console().print(_title(asked, rule))
     table = Table(box=box.SIMPLE_HEAVY)
@@ -117,13 +124,16 @@ def choices(
     for each in asked.choices:
         table.add_row(*(str(tuple(sizes)) for sizes in each.classes.values()))
     console().print(table)
+    if toml:
+        for each, text in zip(asked.choices, texts, strict=True):
+            answer(False, None, f"# {each}\n{text}")
 
 
 @reported
 def availability_of_choices(
     type_name: TypeArgument,
-    replicas: ReplicasOption = DEFAULT_REPLICAS,
-    votes: VotesOption = "",
+    replicas: ReplicasOption = None,
+    votes: VotesOption = None,
     system: SystemOption = None,
     up: UpOption = "",
     group: GroupsOption = None,
@@ -139,6 +149,8 @@ def availability_of_choices(
     With --trace also how often it did not, for how long at most, and what independent replicas would have predicted.
     """
     parsed = [_pair(text) for text in system or ()]
+    if parsed and (replicas, votes) != (None, None):
+        raise Usage("--system names its replicas; leave -n and --votes out")
     named = list(dict.fromkeys(name for pair in parsed for each in pair for name in named_in(each)))
     given = dict.fromkeys(named, 1) if parsed else replicas_of(replicas, votes)
     up_trace = trace_from(trace, list(given)) if trace is not None else None
@@ -162,6 +174,10 @@ def availability_of_choices(
 
 def _pair(text: str) -> tuple[System, System]:
     reads, bar, writes = text.partition("|")
+    if not reads.strip() or (bar and not writes.strip()):
+        raise Usage(
+            f"--system: {text!r} names no {'writes' if reads.strip() else 'reads'}; write READS, or READS|WRITES"
+        )
     first = parse_system(reads)
     return first, parse_system(writes) if bar else dual(first)
 

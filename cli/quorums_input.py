@@ -23,13 +23,13 @@ Number = TypeVar("Number")
 DEFAULT_REPLICAS: Final = 3
 
 ReplicasOption = Annotated[
-    int,
+    int | None,
     typer.Option(
-        "--replicas", "-n", min=1, max=REPLICAS_MAX, help="So many replicas, r1, r2 …, of one vote."
+        "--replicas", "-n", min=1, max=REPLICAS_MAX, help="So many replicas, r1, r2 …, of one vote (3)."
     ),
 ]
 VotesOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--votes", metavar="r1=2,r2=1,…", help="Replicas with their votes, instead of -n; 0 is allowed."
     ),
@@ -59,10 +59,12 @@ TraceOption = Annotated[
 ]
 
 
-def replicas_of(count: int, votes: str) -> dict[str, int]:
+def replicas_of(count: int | None, votes: str | None) -> dict[str, int]:
     """Votes by replica, from -n or from --votes."""
-    if not votes:
-        return {f"r{each}": 1 for each in range(1, count + 1)}
+    if votes is None:
+        return {f"r{each}": 1 for each in range(1, (count or DEFAULT_REPLICAS) + 1)}
+    if count is not None:
+        raise Usage("--votes says which replicas there are; leave -n out")
     found = by_name(votes, "--votes", whole_number)
     if len(found) > REPLICAS_MAX:
         raise Usage(f"--votes names {len(found)} replicas; name at most {REPLICAS_MAX}")
@@ -90,16 +92,20 @@ def time_of(word: str) -> AnswerTime:
     for point in word.split("/"):
         time_ms, _, weight = point.partition(":")
         points.append((float(number(time_ms)), float(number(weight or "1"))))
+        if min(points[-1]) < 0:
+            raise ValueError(f"times and weights of 0 or more; {point} is negative")
     return answer_time(points)
 
 
-def by_name(text: str, option: str, read: Callable[[str], Number]) -> dict[str, Number]:
-    """`r1=2,r2=1` as a mapping; Usage names the part that cannot be read."""
+def by_name(
+    text: str, option: str, read: Callable[[str], Number], example: str = "r1=1,r2=2"
+) -> dict[str, Number]:
+    """`r1=2,r2=1` as a mapping; Usage names the part that cannot be read, and shows the `example`."""
     found: dict[str, Number] = {}
     for part in text.split(","):
         name, equals, word = (each.strip() for each in part.partition("="))
         if not name or not equals:
-            raise Usage(f"{option}: {part!r} is not NAME=VALUE; write as r1=1,r2=2")
+            raise Usage(f"{option}: {part!r} is not NAME=VALUE; write as {example}")
         if name in found:
             raise Usage(f"{option}: {name} is given twice; give it once")
         try:
@@ -110,9 +116,9 @@ def by_name(text: str, option: str, read: Callable[[str], Number]) -> dict[str, 
 
 
 def for_each(
-    text: str, option: str, replicas: Sequence[str], read: Callable[[str], Number]
+    text: str, option: str, replicas: Sequence[str], read: Callable[[str], Number], naming: str = "--votes"
 ) -> dict[str, Number]:
-    """One value for all replicas, or `r1=…,r2=…` with one for each that is named."""
+    """One value for all replicas, or `r1=…,r2=…` with one for each. `naming` is the option that names replicas."""
     if "=" not in text:
         try:
             return dict.fromkeys(replicas, read(text.strip()))
@@ -121,8 +127,12 @@ def for_each(
     found = by_name(text, option, read)
     for name in found:
         if name not in replicas:
-            raise Usage(f"{option}: unknown replica {name!r}; known are {', '.join(replicas)}")
+            raise Usage(f"{option}: unknown replica {name!r}; {_known(replicas, naming)}")
     return found
+
+
+def _known(replicas: Sequence[str], naming: str) -> str:
+    return f"known are {', '.join(replicas)}; {naming} names others"
 
 
 def names_of(text: str) -> list[str] | None:
@@ -144,16 +154,20 @@ def trace_from(file: Path, replicas: Sequence[str]) -> UpTrace:
 
 
 def model_of(
-    up: str, groups: Sequence[str], trace: UpTrace | None, replicas: Sequence[str]
+    up: str,
+    groups: Sequence[str],
+    trace: UpTrace | None,
+    replicas: Sequence[str],
+    naming: str = "--votes",
 ) -> Model[Fraction] | None:
-    """How replicas fail, as the options say; None where they say nothing."""
+    """How replicas fail, as the options say; None where they say nothing. `naming` is as in `for_each`."""
     if trace is not None:
         if up or groups:
             raise Usage("--trace says who was up; leave --p and --group out")
         return trace.joint()
     if not up and not groups:
         return None
-    chances = for_each(up or "1", "--p", replicas, number)
+    chances = for_each(up or "1", "--p", replicas, number, naming)
     for name in replicas:
         if name not in chances:
             raise Usage(f"--p: nothing is said about replica {name!r}; give it a number from 0 to 1")

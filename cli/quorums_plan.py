@@ -10,12 +10,12 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from quorate.cli.choice_rule import TomlOption, check_offered, offered_text
 from quorate.cli.data_types import TypeArgument, type_named
 from quorate.cli.failure import Usage
 from quorate.cli.output import AsJson, answer, console, reported, say
 from quorate.cli.quorums_choices import OrderingOption, ReplicationOption, RuleOption
 from quorate.cli.quorums_input import (
-    DEFAULT_REPLICAS,
     GroupsOption,
     OperationsOption,
     ReplicasOption,
@@ -45,6 +45,8 @@ from quorate.quorums.systems import replicas_of as replicas_in
 from quorate.quorums.targets import Target, parse_target
 
 ROWS_SHOWN_MAX: Final = 20
+NAMING: Final = "--names"
+"""The option that says which replicas there are."""
 DEFAULT_UP: Final = "0.99"
 """Where nothing is said about failures, that replicas are up as in Gifford's examples."""
 
@@ -82,10 +84,10 @@ TargetOption = Annotated[
 def plan_command(
     type_name: TypeArgument,
     mix: MixOption,
-    replicas: ReplicasOption = DEFAULT_REPLICAS,
+    replicas: ReplicasOption = None,
     names: Annotated[
-        str, typer.Option("--names", metavar="a,b,…", help="The replicas' names, instead of -n.")
-    ] = "",
+        str | None, typer.Option("--names", metavar="a,b,…", help="The replicas' names, instead of -n.")
+    ] = None,
     votes_max: Annotated[
         int, typer.Option("--votes-max", min=1, max=10, help="Try 0 to so many votes each.")
     ] = 2,
@@ -109,6 +111,7 @@ def plan_command(
     ordering: OrderingOption = "clock",
     replication: ReplicationOption = "typed",
     rows: Annotated[int, typer.Option("--rows", min=1, help="Show at most so many.")] = ROWS_SHOWN_MAX,
+    toml: TomlOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Votes, choices and systems for a mix of operations: all those that meet the targets and that no other beats.
@@ -116,14 +119,14 @@ def plan_command(
     Weighed are the availability of each operation, the load of the busiest replica, messages, round trips, and the
     median time if --latency is given. Load and capacity need scipy (the extra `plan`).
     """
-    known = names_of(names) or list(replicas_of(replicas, ""))
-    if twice := sorted(name for name in set(known) if known.count(name) > 1):
-        raise Usage(f"--names: {twice[0]} is given twice; give it once")
+    known = _names(replicas, names)
     specification = type_named(type_name)
     constraints = constraints_of(
         specification, names_of(operations), ordering=ordering, replication=replication
     )
-    shares = event_classes(specification, by_name(mix, "--mix", number), "--mix")
+    shares = event_classes(specification, by_name(mix, "--mix", number, "Enq=50,Deq=50"), "--mix")
+    if toml:
+        check_offered(specification.name, replication)
     setting = Setting(
         constraints,
         tuple(known),
@@ -137,23 +140,39 @@ def plan_command(
     _check_targets(targets, setting)
     systems = [_system(each, known) for each in system or ()]
     offers = plan(setting, candidates_of(setting, votes_max=votes_max, rule=rule, systems=systems), targets)
+    texts = [offered_text(offer.assignment, ordering, replication) for offer in offers[:rows]]
     if as_json:
-        answer(True, _as_json(setting, offers[:rows], len(offers)))
-    else:
-        _show(setting, offers, rows)
+        answer(True, _as_json(setting, offers[:rows], texts, len(offers)))
+        return
+    _show(setting, offers, rows)
+    for index, text in enumerate(texts if toml else (), 1):
+        answer(False, None, f"\n# Offer {index}\n{text}".rstrip())
+
+
+def _names(replicas: int | None, names: str | None) -> list[str]:
+    if names is None:
+        return list(replicas_of(replicas, None))
+    if replicas is not None:
+        raise Usage("--names says which replicas there are; leave -n out")
+    known = names_of(names)
+    if known is None:
+        raise Usage(f"--names: {names!r} names nobody; write as a,b,c")
+    if twice := sorted(name for name in set(known) if known.count(name) > 1):
+        raise Usage(f"--names: {twice[0]} is given twice; give it once")
+    return known
 
 
 def _model(up: str, groups: Sequence[str], trace: Path | None, known: Sequence[str]) -> Model[float]:
     up_trace = trace_from(trace, known) if trace is not None else None
     if up_trace is None and not up:
         up = "1" if groups else DEFAULT_UP
-    return _rounded(model_of(up, groups, up_trace, known))
+    return _rounded(model_of(up, groups, up_trace, known, NAMING))
 
 
 def _workload(shares: Mapping[str, Fraction], capacity: str, latency: str, known: Sequence[str]) -> Workload:
-    every = for_each(capacity or "1", "--capacity", known, number)
+    every = for_each(capacity or "1", "--capacity", known, number, NAMING)
     capacities = {name: float(each) for name, each in every.items()}
-    times = for_each(latency, "--latency", known, time_of) if latency else {}
+    times = for_each(latency, "--latency", known, time_of, NAMING) if latency else {}
     for name in known:
         if times and name not in times:
             raise Usage(f"--latency: nothing is said about replica {name!r}; give it milliseconds")
@@ -174,11 +193,13 @@ def _rounded(model: Model[Fraction] | None) -> Model[float]:
 
 
 def _system(text: str, known: Sequence[str]) -> System:
+    if not text.strip():
+        raise Usage("--system: an empty text names nobody; write as 'a*b + c*d'")
     system = parse_system(text)
     for name in replicas_in(system):
         if name not in known:
             raise Usage(
-                f"--system: {text!r} names the unknown replica {name!r}; known are {', '.join(known)}"
+                f"--system: {text!r} names the unknown replica {name!r}; known are {', '.join(known)}; {NAMING} names others"
             )
     return system
 
@@ -187,7 +208,9 @@ def _dead(text: str, known: Sequence[str]) -> list[str]:
     dead = names_of(text) or []
     for name in dead:
         if name not in known:
-            raise Usage(f"--dead: unknown replica {name!r}; known are {', '.join(known)}")
+            raise Usage(
+                f"--dead: unknown replica {name!r}; known are {', '.join(known)}; {NAMING} names others"
+            )
     return dead
 
 
@@ -208,14 +231,18 @@ def _check_targets(targets: Sequence[Target], setting: Setting) -> None:
             raise Usage(f"the target on {target.figure} needs answer times: give --latency")
 
 
-def _as_json(setting: Setting, offers: Sequence[Offer], count: int) -> dict[str, Any]:
+def _as_json(
+    setting: Setting, offers: Sequence[Offer], texts: Sequence[str | None], count: int
+) -> dict[str, Any]:
     return {
         "type": setting.constraints.type_name,
         "replicas": list(setting.replicas),
         "dead": sorted(setting.dead),
         "mix": {name: float(share) for name, share in setting.mix.items()},
         "found": count,
-        "offers": [_offer_as_json(setting, offer) for offer in offers],
+        "offers": [
+            _offer_as_json(setting, offer) | {"toml": text} for offer, text in zip(offers, texts, strict=True)
+        ],
     }
 
 

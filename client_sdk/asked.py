@@ -26,7 +26,9 @@ class Asked(Struct, eq=False):
     wish: Wish
     task: Task
     is_proposed: bool = False
-    """Whether something that grants it was sent: from then on its outcome may be unknown."""
+    """Whether something that may grant it was sent: from then on its outcome may be unknown."""
+    is_here: bool = False
+    """Whether it must be decided by this front end: another one handed it over, or would not take it."""
 
 
 class Machine(Protocol):

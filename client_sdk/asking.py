@@ -3,6 +3,7 @@
 from collections.abc import Generator
 from typing import Protocol
 
+from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Collect, Commit
 from quorate.client_sdk.asked import Asked, Verdict
 from quorate.client_sdk.decisions import Wish
@@ -27,14 +28,18 @@ class OperationFailed(Exception):
 class Machine(Protocol):
     """What operations need of the front end around them."""
 
+    @property
+    def limits(self) -> Limits:
+        """The cluster document's limits."""
+
     def mirror_of(self, name: str) -> Mirror:
         """What is known of the object."""
 
     def choice_of(self, name: str) -> QuorumChoice:
         """The object's quorum choice."""
 
-    def ask(self, name: str, wish: Wish, task: Task) -> Asked:
-        """Ask the object's decider; the verdict comes to the task as a Resolved."""
+    def ask(self, name: str, wish: Wish, task: Task, *, is_here: bool = False) -> Asked:
+        """Ask the object's decider; the verdict comes to the task as a Resolved. `is_here`: it must not hand it over."""
 
     def give_up(self, name: str, asked: Asked) -> str:
         """Withdraw the wish; how far the decider has come, in words."""
@@ -58,11 +63,13 @@ class Machine(Protocol):
         """Add one to a counter."""
 
 
-def decide(name: str, wish: Wish, task: Task, machine: Machine) -> Generator[float, Event, Verdict]:
+def decide(
+    name: str, wish: Wish, task: Task, machine: Machine, *, is_here: bool = False
+) -> Generator[float, Event, Verdict]:
     """The decider's verdict on the wish; OperationFailed when it fails or the task's deadline passes."""
     if not machine.is_time_known():  # A turn stamped by a wall clock that is far ahead would be refused.
         yield from read_clocks(name, task, machine, VoteCount(machine.choice_of(name).votes, 1))
-    asked = machine.ask(name, wish, task)
+    asked = machine.ask(name, wish, task, is_here=is_here)
     while not task.is_late:
         event = yield task.deadline_s
         if isinstance(event, Resolved):

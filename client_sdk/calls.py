@@ -12,7 +12,7 @@ from msgspec import Struct
 from quorate.adts.catalogue import BadName, check_name, object_name
 from quorate.adts.log import Value
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.values import BadValue, from_value, to_value
+from quorate.api_specs.values import BadValue, from_value, text_bytes, to_value
 from quorate.client_sdk.effects import (
     CompareAndSet,
     Dequeue,
@@ -63,7 +63,7 @@ def enqueue(name: str, values: Sequence[Any], key: str | None, limits: Limits) -
             f"{len(values)} values at once: at most {limits.batch_items_max} (batch_items_max) are allowed"
         )
     texts = tuple(_value(value, limits) for value in values)
-    if sum(map(len, texts)) * 2 > limits.body_bytes_max and len(texts) > 1:
+    if sum(map(text_bytes, texts)) * 2 > limits.body_bytes_max and len(texts) > 1:
         raise BadInput("the values are too long for one message: enqueue fewer at once")
     full = _object("queue", name)
     told = tuple(Told("enqueue", full, value=text) for text in texts)
@@ -120,6 +120,16 @@ def read(name: str) -> Call[Any]:
 def get(name: str, key: str) -> Call[Any]:
     """Read a dictionary's key."""
     return _reading("get", _object("dictionary", name), key)
+
+
+def lookup(name: str, key: str) -> Call[tuple[Any, ...]]:
+    """Read a dictionary's key: a tuple of its value, or an empty one where it is absent (a null value is there)."""
+    found = _reading("get", _object("dictionary", name), key)
+
+    def as_tuple(value: Value | None) -> tuple[Any, ...]:
+        return () if value is None else (from_value(value),)
+
+    return Call(found.operation, found.told, as_tuple, found.results)
 
 
 def _reading(f: str, full: str, key: str | None = None) -> Call[Any]:

@@ -46,7 +46,9 @@ class Recipe(Struct, frozen=True):
         check_deadline(self.deadline_s, document.limits)
         urls = _urls(document, self.endpoints)
         transport = HttpTransport(urls, token=self.token, body_bytes_max=document.limits.body_bytes_max)
-        driver = Driver(document, transport=transport, site=new_site(), seed=secrets.randbits(64))
+        driver = Driver(
+            document, transport=transport, asker=transport, site=new_site(), seed=secrets.randbits(64)
+        )
         return AsyncClient(document, driver, deadline_s=self.deadline_s, history=history)
 
     async def _document(self) -> ClusterDocument:

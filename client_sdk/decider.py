@@ -6,20 +6,20 @@ which the next collect rides.
 """
 
 from collections.abc import Callable, Generator
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from msgspec import UNSET
 
 from quorate.adts.catalogue import adt_of
 from quorate.adts.queue import view
 from quorate.adts.specification import Kind
-from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Commit, Window
-from quorate.client_sdk.asked import Asked, Machine, Verdict
+from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Commit
+from quorate.api_specs.wishes import Front, Take
+from quorate.client_sdk.asked import Asked, Verdict
+from quorate.client_sdk.asked import Machine as DecidingMachine
 from quorate.client_sdk.decisions import (
     Context,
-    Front,
     Plan,
-    Take,
     Wish,
     entries_wanted,
     is_included,
@@ -28,20 +28,17 @@ from quorate.client_sdk.decisions import (
     plan_queue,
 )
 from quorate.client_sdk.effects import Failed
+from quorate.client_sdk.handing import Handing
+from quorate.client_sdk.handing import Machine as HandingMachine
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.payloads import Gone, Withheld, fetch_payloads, filled
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Steps, Task
 from quorate.client_sdk.turn import Turn, TurnLost
+from quorate.client_sdk.windows import Windows
 from quorate.quorums.choice import QuorumChoice
 from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.timestamp import ZERO, Timestamp
 
-WINDOW_MIN: Final = 32
-"""Entries asked for ahead of those that are taken now."""
-MIRRORED_MAX: Final = 128
-"""Entries of a queue kept in mind, at least."""
-CELL_ROWS: Final = 1000
-"""Entries of a cell asked for at once; older than the current value, they go as soon as it is complete."""
 WISHES_MAX: Final = 256  # decided in one batch
 BACKOFF_S_FIRST: Final = 0.002
 BACKOFF_S_MAX: Final = 1.0
@@ -49,6 +46,10 @@ BACKOFF_SHARE_MAX: Final = 0.1  # of the time left
 LOSSES_MAX: Final = 6
 
 DecideSteps = Generator[float, Event, None]
+
+
+class Machine(DecidingMachine, HandingMachine, Protocol):
+    """What a decider and its handing over need of the front end around them."""
 
 
 class Decider:
@@ -64,6 +65,8 @@ class Decider:
         self._initial: Final = choice.initial_of_kind(Kind.DECIDE)
         self._final: Final = choice.final_of_kind(Kind.DECIDE)
         self._blind_final: Final = choice.final_of_kind(Kind.BLIND)
+        self._windows: Final = Windows(mirror, is_queue=self._is_queue)
+        self._handing: Final = Handing(mirror.name, machine, machine.limits.ask_wishes_max)
         self._turn: Turn | None = None
         self._stamp = ZERO
         """Of a cell: the fence of the latest collect, and the timestamp of the value that a plan on it sets."""
@@ -79,9 +82,12 @@ class Decider:
         return "nothing was asked yet" if self._round is None else self._round.explain()
 
     def run(self, task: Task) -> Steps:
-        """Decide until nobody asks any more."""
+        """Decide, or hand over to the object's host, until nobody asks any more."""
         while self.asked:
             batch = self.asked[:WISHES_MAX]
+            if (chosen := self._handing.choose(batch, task.now.mono_s)) is not None:
+                yield from self._handing.hand_over(task, *chosen, self._finish)
+                continue
             task.deadline_s = max(asked.task.deadline_s for asked in batch)
             if self._turn is not None and self._turn.stamp < self._machine.oldest_turn():
                 self._turn = None
@@ -91,6 +97,7 @@ class Decider:
             except TurnLost:
                 self._turn = None
                 self._machine.count("turns lost")
+                self._handing.meet(task.now.mono_s)
                 yield from self._back_off(task)
             except Expired as expired:
                 self._turn = None
@@ -202,11 +209,12 @@ class Decider:
     def _collect(self, task: Task, wishes: list[Wish]) -> DecideSteps:
         """Promises, fences and logs of an initial quorum, read after this call began."""
         wanted = entries_wanted(wishes)
-        self._trim(wanted)
+        self._windows.trim(wanted)
         fence = self._stamp = self._fence_wanted(wishes)
 
         def request(replica: str) -> Collect:
-            window = self._window(replica, wanted, self._mirror.summary.horizon)
+            source, horizon = self._machine.payload_source(), self._mirror.summary.horizon
+            window = self._windows.at(replica, wanted, horizon, source)
             ballot, fence_next = self._held.ballot(0), wanted if self._is_queue else 0
             return Collect(self._mirror.name, ballot, fence, fence_next, window, self._mirror.ballot)
 
@@ -242,25 +250,7 @@ class Decider:
         """The fence to ask for by name: a cell's new stamp; of a queue the last entry that we know we mean to take."""
         if not self._is_queue:
             return self._machine.stamp()
-        heads = view(self._mirror.summary, self._mirror.by_id())[: entries_wanted(wishes)]
-        return heads[-1].entry.t if heads else ZERO
-
-    def _window(self, replica: str, wanted: int, horizon: Timestamp) -> Window:
-        """Ask for more entries only when few above `horizon` are left of what is known of this replica's log.
-
-        Payloads of a queue come from one replica only; a cell's entries are few anyway.
-        """
-        if not self._is_queue:
-            return self._mirror.window(replica, CELL_ROWS, payload=True)
-        upto = self._mirror.known_upto(replica)
-        ahead = sum(horizon < timestamp <= upto for timestamp in self._mirror.seen)
-        limit = max(2 * wanted, WINDOW_MIN) if ahead < wanted + WINDOW_MIN // 2 else 0
-        return self._mirror.window(replica, limit, payload=replica == self._machine.payload_source())
-
-    def _trim(self, wanted: int) -> None:
-        """Keep no more of a long queue in mind than the next few batches: a decision must not cost its length."""
-        if self._is_queue:
-            self._mirror.trim(max(2 * wanted, MIRRORED_MAX))
+        return self._windows.last_of(self._mirror.summary, entries_wanted(wishes))
 
     def _propose(self, task: Task, plan: Plan, granted: list[tuple[Asked, Any]]) -> DecideSteps:
         """Get the plan's summary accepted by a final quorum."""
@@ -269,7 +259,7 @@ class Decider:
         self._proposed = (self._held.ballot(self._held.step + 1), granted)
         # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
         next_wanted = entries_wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
-        self._trim(next_wanted)
+        self._windows.trim(next_wanted)
         yield from self._accept(task, plan, next_wanted)
         self._proposed = None
 
@@ -315,9 +305,8 @@ class Decider:
         """The steady owner's next view rides on the accept; a cell must be looked at afresh each time anyway."""
         if not self._is_queue or not wanted:
             return None
-        remaining = view(plan.summary, self._mirror.by_id())
-        fence = remaining[min(wanted, len(remaining)) - 1].entry.t if remaining else ZERO
-        window = self._window(replica, wanted, plan.summary.horizon)
+        fence = self._windows.last_of(plan.summary, wanted)
+        window = self._windows.at(replica, wanted, plan.summary.horizon, self._machine.payload_source())
         return Collect(self._mirror.name, fence=fence, window=window, known=ballot)
 
     @property
@@ -375,7 +364,7 @@ class Decider:
             # A repeat of a decision whose payload is gone must not be told that nothing happened.
             batch[place].is_proposed = batch[place].is_proposed or bool(getattr(batch[place].wish, "key", ""))
         self._machine.count("payloads fetched")
-        payloads = yield from fetch_payloads(task, self._mirror, missing)
+        payloads = yield from fetch_payloads(task, self._mirror, missing, self._machine.limits)
         return filled(plan, handed, payloads, is_unchanged=plan.summary == self._mirror.summary)
 
     def _fail_for_lack(self, batch: list[Asked], plan: Plan, gone: Gone) -> None:

@@ -14,6 +14,9 @@ from msgspec.structs import replace
 
 from quorate.adts import cell, queue
 from quorate.adts.log import Decision, Entry, Seen, Summary, Value
+from quorate.api_specs.limits import ADOPTED_MAX, KEYED_ENTRIES_MAX
+from quorate.api_specs.values import payload_bytes
+from quorate.api_specs.wishes import Front, Swap, Take
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.keys import KEY_REUSED, TOO_MANY_KEYS, digest
 from quorate.timestamps.ballot import Ballot, step_of, turn_of
@@ -21,8 +24,6 @@ from quorate.timestamps.timestamp import Timestamp
 
 NULL: Final = Value("null")
 
-RECENT_ENTRIES_MAX: Final = 2000
-"""Entries that the recent decisions of a summary name together: every accept carries them."""
 TURNS_MAX: Final = 64
 """Turns that a summary remembers: an owner that lost its turn looks again after as many others at most."""
 TURNS_KEPT: Final = 8
@@ -37,17 +38,6 @@ class Fate(Enum):
     VOID = "void"
     """It never was complete and never will be: its operation may be run again with a new timestamp."""
     UNKNOWN = "unknown"
-
-
-class Take(Struct, frozen=True):
-    """Take up to `items_max` from the front. Result: the entries, in order."""
-
-    items_max: int
-    key: str = ""
-
-
-class Front(Struct, frozen=True):
-    """The entry at the front, settled there: no other can come before it any more. Result: none or one entry."""
 
 
 class Recover(Struct, frozen=True):
@@ -65,15 +55,6 @@ class Reserve(Struct, frozen=True):
 
     key: str
     entries: tuple[Entry, ...]
-
-
-class Swap(Struct, frozen=True):
-    """Set `new` if the value is `old`; or, `only_absent`, if the key is absent. Result: whether it was set."""
-
-    old: Value | None
-    new: Value | None
-    only_absent: bool = False
-    key: str = ""
 
 
 class Settle(Struct, frozen=True):
@@ -129,17 +110,21 @@ class _Draft:
         known = (*self.recent, *self._before.recent)
         return next((decision for decision in known if key and decision.id == key), None)
 
-    def has_room_for(self, key: str, entries: int) -> bool:
-        """Whether a decision under the key can be remembered; without a key it need not be."""
-        named = sum(len(known.taken) for known in self.recent)
-        return not key or (
-            len(self.recent) < self.context.recent_max and named + entries <= RECENT_ENTRIES_MAX
-        )
+    def has_room_for(self, key: str, entries: Sequence[Entry]) -> bool:
+        """Whether a decision under the key can be remembered with what it names; without a key it need not be."""
+        if not key:
+            return True
+        named = [entry for known in self.recent for entry in known.taken]
+        size = payload_bytes(named)
+        if size and size + payload_bytes(entries) > self.context.take_bytes_max:
+            return False
+        return len(self.recent) < self.context.recent_max and len(named) + len(entries) <= KEYED_ENTRIES_MAX
 
     def has_room_to_adopt(self, entry: Entry) -> bool:
-        """Whether the summary stays small enough to be sent. The first one always has room; who has none asks again."""
-        sizes = [len(each.value) for each in (*self.adopted.values(), entry) if isinstance(each.value, str)]
-        return not self.adopted or sum(sizes) <= self.context.take_bytes_max
+        """Whether the summary, and a settled front besides, can be sent. The first has room; who has none asks again."""
+        adopted = (*self.adopted.values(), entry)
+        is_light = payload_bytes(adopted) <= self.context.take_bytes_max
+        return len(adopted) == 1 or (is_light and len(adopted) < ADOPTED_MAX)
 
     def note_changed(self, key: str = "", taken: tuple[Entry, ...] = (), digest: str = "") -> None:
         """This ballot changes the state; with a key, a repeat will find its answer here."""
@@ -227,12 +212,13 @@ def _take(
     if not waiting:
         return
     heads = _within(waiting[: wish.items_max], draft)
-    if not draft.has_room_for(wish.key, len(heads)):
+    entries = tuple(found.entry for found in heads)
+    memo = tuple(_memo(draft, entry) for entry in entries) if wish.key else ()
+    if not draft.has_room_for(wish.key, memo):
         results[place] = TOO_MANY_KEYS
         return
     del waiting[: len(heads)]
-    entries = tuple(found.entry for found in heads)
-    draft.note_changed(wish.key, tuple(_memo(draft, entry) for entry in entries) if wish.key else ())
+    draft.note_changed(wish.key, memo)
     for found in heads:
         draft.note_taken(found)
         draft.adopted.pop(found.entry.id, None)
@@ -245,7 +231,7 @@ def _within(heads: list[Seen], draft: _Draft) -> list[Seen]:
     """As many of the heads as fit one answer, but at least one; those whose payload is not at hand count nothing."""
     size = 0
     for place, found in enumerate(heads):
-        size += len(found.entry.value) if isinstance(found.entry.value, str) else 0
+        size += payload_bytes((found.entry,))
         if place and size > draft.context.take_bytes_max:
             return heads[:place]
     return heads
@@ -308,7 +294,7 @@ def _rereserve(draft: _Draft, wish: Recover) -> tuple[Fate, tuple[Entry, ...]]:
 def _reserve(draft: _Draft, wish: Reserve) -> tuple[Entry, ...] | Failed:
     if (earlier := draft.keyed(wish.key)) is not None:
         return earlier.taken
-    if not draft.has_room_for(wish.key, len(wish.entries)):
+    if not draft.has_room_for(wish.key, wish.entries):
         return TOO_MANY_KEYS
     draft.note_changed(wish.key, wish.entries)
     return wish.entries
@@ -336,15 +322,11 @@ def plan_cell(
                 is_changed = is_changed or swapped
             case Settle():
                 results[place] = value
-    rests_on_unknown = source is not None and not context.is_complete(source)
-    if is_changed:
-        timestamp = stamp
-    if source is not None and (is_changed or rests_on_unknown):
-        draft.note_taken(source)
-        _note_recovered(draft, wishes)
-        draft.horizon, draft.value = timestamp, value
-    elif is_changed:
-        draft.horizon, draft.value = timestamp, value
+    if is_changed or (source is not None and not context.is_complete(source)):
+        if source is not None:
+            draft.note_taken(source)
+            _note_recovered(draft, wishes)
+        draft.horizon, draft.value = stamp if is_changed else timestamp, value
     return Plan(draft.finish(set()), results, events)
 
 
@@ -362,7 +344,7 @@ def _swap(
     if (earlier := draft.keyed(wish.key)) is not None:
         return (True if earlier.digest == digest(wish.old, wish.new) else KEY_REUSED), value, False
     matches = value is None if wish.only_absent else (value or NULL) == (wish.old or NULL)
-    if matches and not draft.has_room_for(wish.key, 0):
+    if matches and not draft.has_room_for(wish.key, ()):
         return TOO_MANY_KEYS, value, False
     events.append(f"Cas({wish.old},{wish.new});{'Ok' if matches else 'Fail'}()")
     if not matches:

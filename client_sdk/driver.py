@@ -12,14 +12,29 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.client_sdk.effects import Answer, Effects, Failed, Now, Operation, Outcome
+from quorate.api_specs.messages import Served
+from quorate.client_sdk.effects import (
+    Answer,
+    Effects,
+    Enqueue,
+    Failed,
+    Now,
+    Operation,
+    Outcome,
+    SendAsk,
+    Unanswered,
+)
 from quorate.client_sdk.errors import Closed
 from quorate.client_sdk.link import Link
 from quorate.client_sdk.machine import FrontEnd
-from quorate.client_sdk.ports import Clock, SystemClock, Transport
+from quorate.client_sdk.ports import Asker, Clock, SystemClock, Transport
+from quorate.client_sdk.together import Together
 
 CLOSE_TIMEOUT_S: Final = 0.5
 """What `aclose` gives lazy messages to leave: each of them may be lost."""
+
+ASKS_MAX: Final = 64
+"""Asks under way; there is one for an object at most. What is not asked is decided here."""
 
 SITE_CHARS: Final = 13
 
@@ -34,6 +49,9 @@ class Machine(Protocol):
 
     def deliver(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> Effects:
         """Take the answer to one batch (the tokens of its requests in order, 0 for lazy ones)."""
+
+    def take_served(self, token: int, answer: Served | Unanswered, now: Now) -> Effects:
+        """Take what came of one ask."""
 
     def tick(self, now: Now) -> Effects:
         """Look at the time."""
@@ -52,13 +70,17 @@ def new_site() -> str:
 
 
 class Driver:
-    """One front end. `own` is the id of the replica that it is embedded in, if any; `site` comes from `new_site`."""
+    """One front end. `own` is the id of the replica that it is embedded in, if any; `site` comes from `new_site`.
+
+    With an `asker`, wishes on objects that other front ends decide on, too, are handed over to one of them.
+    """
 
     def __init__(
         self,
         document: ClusterDocument,
         *,
         transport: Transport,
+        asker: Asker | None = None,
         site: str,
         seed: int,
         own: str | None = None,
@@ -66,14 +88,21 @@ class Driver:
         machine: Machine | None = None,
     ) -> None:
         self._clock: Final = clock or SystemClock()
-        self._machine: Final = machine or FrontEnd(document, site=site, seed=seed, own=own)
+        self._machine: Final = machine or FrontEnd(
+            document, site=site, seed=seed, own=own, may_ask=asker is not None
+        )
         self._transport: Final = transport
+        self._asker: Final = asker
+        self._asking: Final[set[asyncio.Task[None]]] = set()
         self._links: Final = {
             replica.id: Link(replica.id, document, transport, self._clock, self._delivered)
             for replica in document.replicas
         }
+        self._together: Final = Together(self._run, document.limits)
         self._waiting: Final[dict[int, asyncio.Future[Outcome]]] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._wakes_at_s = 0.0
+        """When the timer, if it is set, will wake the machine."""
         self._is_closed = False
 
     async def run(self, operation: Operation, deadline_s: float) -> Outcome:
@@ -81,6 +110,11 @@ class Driver:
 
         A cancelled `run` cancels the operation, which may nevertheless take effect.
         """
+        if isinstance(operation, Enqueue) and not operation.key:
+            return await self._together.enqueue(operation, deadline_s)
+        return await self._run(operation, deadline_s)
+
+    async def _run(self, operation: Operation, deadline_s: float) -> Outcome:
         if self._is_closed:
             raise Closed("the client is closed: connect again", definite=True)
         try:
@@ -104,12 +138,28 @@ class Driver:
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
+        for asking in self._asking:
+            asking.cancel()
+        await asyncio.gather(*self._asking, return_exceptions=True)
         await asyncio.gather(*(link.aclose(CLOSE_TIMEOUT_S) for link in self._links.values()))
         await self._transport.aclose()
 
     def _delivered(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> None:
         if not self._is_closed:
             self._step(lambda: self._machine.deliver(replica, tokens, answer, sent, now))
+
+    async def _ask(self, send: SendAsk, *, has_room: bool) -> None:
+        """Carry one ask, and its answer back."""
+        answer: Served | Unanswered = Unanswered("too many asks are under way", definite=True)
+        if has_room and self._asker is not None:
+            answer = Unanswered("the transport failed")
+            try:
+                async with asyncio.timeout(send.timeout_s):
+                    answer = await self._asker.ask(send.replica, send.ask, send.timeout_s)
+            except TimeoutError:
+                answer = Unanswered(f"{send.replica}: no answer within {send.timeout_s:.1f} s")
+        if not self._is_closed:
+            self._step(lambda: self._machine.take_served(send.token, answer, self._clock.now()))
 
     def _tick(self) -> None:
         self._timer = None
@@ -145,6 +195,11 @@ class Driver:
     def _apply(self, effects: Effects) -> None:
         for send in effects.sends:
             self._links[send.replica].put(send)
+        for ask in effects.asks:
+            has_room = len(self._asking) < ASKS_MAX
+            asking = asyncio.get_running_loop().create_task(self._ask(ask, has_room=has_room))
+            self._asking.add(asking)
+            asking.add_done_callback(self._asking.discard)
         for finish in effects.finished:
             future = self._waiting.pop(finish.number, None)
             if future is not None and not future.done():
@@ -152,12 +207,14 @@ class Driver:
         self._wake_at(effects.wake_at_s)
 
     def _wake_at(self, wake_at_s: float | None) -> None:
+        """Set the timer, unless it is set for then or earlier: a tick in vain costs less than a timer for each message."""
+        if wake_at_s is None or (self._timer is not None and self._wakes_at_s <= wake_at_s):
+            return
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
-        if wake_at_s is not None:
-            delay_s = max(0.0, wake_at_s - self._clock.now().mono_s)
-            self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
+        self._wakes_at_s = wake_at_s
+        delay_s = max(0.0, wake_at_s - self._clock.now().mono_s)
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
 
     def _fail_all(self, error: Exception) -> None:
         for future in self._waiting.values():

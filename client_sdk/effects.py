@@ -6,7 +6,8 @@ from msgspec import Struct
 
 from quorate.adts.log import Value
 from quorate.adts.specification import EventClass
-from quorate.api_specs.messages import BatchReply, Request
+from quorate.api_specs.messages import Ask, BatchReply, Request
+from quorate.api_specs.wishes import Front, Swap, Take
 from quorate.timestamps.timestamp import Timestamp
 
 
@@ -101,7 +102,16 @@ class Bury(Struct, frozen=True):
     object: str
 
 
-Operation = Enqueue | Dequeue | Peek | QueueSize | Read | Write | CompareAndSet | PutIfAbsent | Items | Bury
+class Serve(Struct, frozen=True):
+    """Decide a wish that another front end handed over. Result: that of the wish."""
+
+    object: str
+    wish: Take | Front | Swap
+
+
+Operation = (
+    Enqueue | Dequeue | Peek | QueueSize | Read | Write | CompareAndSet | PutIfAbsent | Items | Bury | Serve
+)
 
 
 class Done(Struct, frozen=True):
@@ -157,6 +167,15 @@ class Send(Struct, frozen=True):
     lazy: bool = False
 
 
+class SendAsk(Struct, frozen=True):
+    """Send `ask` to `replica`, once; `FrontEnd.take_served` wants what comes of it, under `token`, within `timeout_s`."""
+
+    replica: str
+    ask: Ask
+    token: int
+    timeout_s: float
+
+
 class Finish(Struct, frozen=True):
     """The operation started under this number has ended."""
 
@@ -170,3 +189,4 @@ class Effects(Struct, frozen=True):
     sends: tuple[Send, ...]
     finished: tuple[Finish, ...]
     wake_at_s: float | None
+    asks: tuple[SendAsk, ...] = ()

@@ -90,6 +90,8 @@ class Link:
         self._declined: list[int] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._incarnation = ""
+        self._former = ""
+        """The incarnation before: its words may still arrive late, and count for no more than lost."""
         self._highest = ZERO
         self._failures = 0
         self._retry_at_s = 0.0
@@ -212,6 +214,9 @@ class Link:
                 return Unanswered(
                     f"{self.replica}: {len(answer.replies)} replies to {len(batch.requests)} requests"
                 )
+            if self._former and answer.incarnation == self._former:
+                # Not refused: what was asked is to be asked again, of the replica as it is now.
+                return Unanswered(f"{self.replica}: its answer from before its restart came too late")
             if self._is_older(answer):
                 detail = (
                     f"{self.replica}: its store is older than it was: restart it, and it will say what to do"
@@ -222,11 +227,11 @@ class Link:
     def _is_older(self, reply: BatchReply) -> bool:
         """Whether a restarted replica began below what this front end saw of it: its store was rolled back, and it has
         forgotten promises (DESIGN section 4). Where it stands now proves nothing: it rises with the first message that it
-        takes. None of a rolled-back one becomes known; late words of a former incarnation count for no more than lost."""
+        takes. None of a rolled-back one becomes known."""
         if reply.incarnation != self._incarnation:
             if reply.began < self._highest:
                 return True
-            self._incarnation = reply.incarnation
+            self._former, self._incarnation = self._incarnation, reply.incarnation
         self._highest = max(self._highest, reply.clock)
         return False
 

@@ -6,14 +6,14 @@ delivers answers and the time, and carries out the effects; the simulation is on
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from heapq import heappop, heappush
 from typing import Final
 from weakref import WeakValueDictionary
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Accepted, BatchReply, Commit, Reply, Request
+from quorate.api_specs.messages import Accepted, Ask, BatchReply, Commit, Reply, Request, Served
 from quorate.client_sdk import operations
 from quorate.client_sdk.asked import Asked, Verdict
 from quorate.client_sdk.clock_bound import ClockBound
@@ -28,8 +28,11 @@ from quorate.client_sdk.effects import (
     Operation,
     Outcome,
     Send,
+    SendAsk,
     Unanswered,
 )
+from quorate.client_sdk.handing import WishOver
+from quorate.client_sdk.hosts import Hosts
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.tasks import Answered, Event, Resolved, Task
 from quorate.quorums.choice import QuorumChoice
@@ -41,9 +44,20 @@ OBJECTS_MAX: Final = 10_000
 
 
 class FrontEnd:
-    """One front end. `site` is new for each incarnation; `own` is the replica it runs in, if any."""
+    """One front end. `site` is new for each incarnation; `own` is the replica it runs in, if any.
 
-    def __init__(self, document: ClusterDocument, *, site: str, seed: int, own: str | None = None) -> None:
+    `may_ask`: its driver carries asks, so that wishes may be handed over to other front ends.
+    """
+
+    def __init__(
+        self,
+        document: ClusterDocument,
+        *,
+        site: str,
+        seed: int,
+        own: str | None = None,
+        may_ask: bool = False,
+    ) -> None:
         self.document: Final = document
         self.counters: dict[str, int] = {}
         self._choice_of = lru_cache(maxsize=OBJECTS_MAX)(document.choice_of)
@@ -54,6 +68,8 @@ class FrontEnd:
         self._seed = seed
         self._own = own
         self._source = own or next(iter(document.votes))
+        self._hosts: Final = Hosts(document, own)
+        self._may_ask: Final = may_ask
         self._ill: set[str] = set()
         self._now = Now(0.0, 0)
         self._mirrors: OrderedDict[str, Mirror] = OrderedDict()
@@ -66,7 +82,11 @@ class FrontEnd:
         self._ready: list[Task] = []
         self._last_number = 0
         self._last_token = 0
+        self._asks: dict[int, tuple[Task, str]] = {}
+        """Asks under way: whose they are, and which replica was asked."""
         self._sends: list[Send] = []
+        self._ask_sends: list[SendAsk] = []
+        self._marks: dict[tuple[str, str], list[Timestamp]] = {}  # by replica and object
         self._finished: list[Finish] = []
 
     def start(self, operation: Operation, now: Now, deadline_s: float) -> tuple[int, Effects]:
@@ -83,8 +103,10 @@ class FrontEnd:
         if isinstance(answer, BatchReply):
             self._bound.measure(replica, answer.now_us, sent, now)
             self._clock.witness(answer.clock)
+            self._hosts.heard(replica, answer.incarnation, now.mono_s)
             self._prefer(replica, is_well=True)
         else:
+            self._hosts.failed(replica, now.mono_s)
             self._prefer(replica, is_well=False)
         for place, token in enumerate(tokens):
             task, request = self._tokens.pop(token, (None, None))
@@ -96,6 +118,18 @@ class FrontEnd:
             reply = answer.replies[place]
             self._absorb(replica, answer.incarnation, request, reply)
             self._post(task, Answered(replica, token, reply))
+        return self._effects()
+
+    def take_served(self, token: int, answer: Served | Unanswered, now: Now) -> Effects:
+        """Take in what came of one ask."""
+        self._now = now
+        task, host = self._asks.pop(token, (None, ""))
+        if task is not None:
+            if isinstance(answer, Served) and answer.replica != host:
+                answer = Unanswered(f"its URL reaches replica {answer.replica}: correct the endpoints")
+            if isinstance(answer, Served):
+                self._hosts.heard(host, answer.incarnation, now.mono_s)
+            self._post(task, Answered(host, token, answer))
         return self._effects()
 
     def tick(self, now: Now) -> Effects:
@@ -124,9 +158,10 @@ class FrontEnd:
         For when a call has raised: what was then half changed must not be trusted, and a decider that was stopped must
         never use its turn again (two accepts of one ballot).
         """
-        for forgotten in (self._tasks, self._tokens, self._deciders, self._mirrors, self._held):
+        learnt = (self._deciders, self._mirrors, self._held, self._marks)
+        for forgotten in (self._tasks, self._tokens, self._asks, *learnt):
             forgotten.clear()
-        for dropped in (self._ready, self._wakes, self._sends, self._finished):
+        for dropped in (self._ready, self._wakes, self._sends, self._ask_sends, self._finished):
             dropped.clear()
 
     # What operations and deciders ask for (their Machine protocols).
@@ -139,8 +174,41 @@ class FrontEnd:
         return self._last_token
 
     def send_lazily(self, replica: str, request: Commit) -> None:
-        """Send along with the next message to that replica."""
-        self._sends.append(Send(replica, request, 0, lazy=True))
+        """Send along with the next message to that replica; marks of completeness that one answer gives rise to go as one."""
+        if request == Commit(request.object, complete=request.complete):
+            self._marks.setdefault((replica, request.object), []).extend(request.complete)
+        else:
+            self._sends.append(Send(replica, request, 0, lazy=True))
+
+    def host_of(self, name: str) -> str | None:
+        """The replica whose front end should decide on the object, where several want to; None: this one."""
+        return self._hosts.host_of(name, self._now.mono_s) if self._may_ask else None
+
+    def is_greeted(self, host: str) -> bool:
+        """Whether the present incarnation of the host is known."""
+        return self._hosts.incarnation_of(host, self._now.mono_s) is not None
+
+    def pause_host(self, host: str) -> None:
+        """Do not ask this one for a while."""
+        self._hosts.failed(host, self._now.mono_s)
+
+    def send_ask(
+        self,
+        task: Task,
+        host: str,
+        name: str,
+        wishes: tuple[WishOver, ...],
+        deadline_s: float,
+        timeout_s: float,
+    ) -> int:
+        """Ask the host; its answer comes to the task as an Answered with the returned token."""
+        self._last_token += 1
+        incarnation = self._hosts.incarnation_of(host, self._now.mono_s) if wishes else ""
+        assert incarnation is not None, "a host is greeted before wishes are handed over"
+        ask = Ask(self.document.hash, self.stamp(), name, incarnation, wishes, deadline_s)
+        self._asks[self._last_token] = (task, host)
+        self._ask_sends.append(SendAsk(host, ask, self._last_token, timeout_s))
+        return self._last_token
 
     def mirror_of(self, name: str) -> Mirror:
         """What is known of the object."""
@@ -156,18 +224,18 @@ class FrontEnd:
         """The object's quorum choice."""
         return self._choice_of(name)
 
-    def ask(self, name: str, wish: Wish, task: Task) -> Asked:
-        """Ask the object's decider; the verdict comes to the task as a Resolved."""
+    def ask(self, name: str, wish: Wish, task: Task, *, is_here: bool = False) -> Asked:
+        """Ask the object's decider; the verdict comes to the task as a Resolved. `is_here`: it must not hand it over."""
         decider = self._deciders.get(name)
         if decider is None:
             decider = self._deciders[name] = Decider(self.mirror_of(name), self.choice_of(name), self)
-        asked = Asked(wish, task)
+        asked = Asked(wish, task, is_here=is_here)
         decider.asked.append(asked)
         if not decider.is_running:
             decider.is_running = True
             runner = self._spawn(task.deadline_s)
             runner.steps = decider.run(runner)
-            runner.on_end = lambda: self._decider_ended(decider)
+            runner.on_end = partial(setattr, decider, "is_running", False)
             self._ready.append(runner)
         return asked
 
@@ -251,8 +319,14 @@ class FrontEnd:
             task = self._ready.pop(0)
             if task.number in self._tasks:
                 self._resume(task)
-        effects = Effects(tuple(self._sends), tuple(self._finished), self._next_wake())
+        for (replica, name), complete in self._marks.items():
+            self._sends.append(Send(replica, Commit(name, complete=tuple(complete)), 0, lazy=True))
+        self._marks.clear()
+        effects = Effects(
+            tuple(self._sends), tuple(self._finished), self._next_wake(), tuple(self._ask_sends)
+        )
         self._sends.clear()
+        self._ask_sends.clear()
         self._finished.clear()
         return effects
 
@@ -283,9 +357,6 @@ class FrontEnd:
             if isinstance(result, Failed):
                 self.count(f"outcomes {result.reason}")
             self._finished.append(Finish(task.number, result))
-
-    def _decider_ended(self, decider: Decider) -> None:
-        decider.is_running = False
 
     def _next_wake(self) -> float | None:
         while self._wakes:

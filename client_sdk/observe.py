@@ -26,12 +26,12 @@ from quorate.api_specs.messages import (
 )
 from quorate.client_sdk.asking import Machine, OutcomeSteps, decide, pause, tell_complete
 from quorate.client_sdk.blind import Blind
-from quorate.client_sdk.decider import CELL_ROWS
 from quorate.client_sdk.decisions import Recover, Settle
 from quorate.client_sdk.effects import Bury, Done, Items, QueueInfo, QueueSize
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.payloads import Withheld, fetch_payloads
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
+from quorate.client_sdk.windows import CELL_ROWS
 from quorate.quorums.choice import QuorumChoice
 from quorate.quorums.tally import Quorum
 from quorate.timestamps.ballot import Ballot
@@ -172,7 +172,7 @@ def _settle_all(
     ]
     missing = {found.entry.t for found in doubtful if found.entry.value is UNSET}
     try:
-        payloads = (yield from fetch_payloads(task, mirror, missing)) if missing else {}
+        payloads = (yield from fetch_payloads(task, mirror, missing, machine.limits)) if missing else {}
     except Withheld:
         return False
     for found in doubtful:

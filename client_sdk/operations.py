@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from quorate.api_specs.wishes import Front, Swap, Take
 from quorate.client_sdk import observe
 from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps, decide, pause
 from quorate.client_sdk.blind import Blind
-from quorate.client_sdk.decisions import Front, Swap, Take
 from quorate.client_sdk.effects import (
     Bury,
     CompareAndSet,
@@ -24,6 +24,7 @@ from quorate.client_sdk.effects import (
     PutIfAbsent,
     QueueSize,
     Read,
+    Serve,
     Write,
 )
 from quorate.client_sdk.keys import decision_id
@@ -95,6 +96,12 @@ def _dequeue(operation: Dequeue, task: Task, machine: Machine) -> OutcomeSteps:
         pause_s = min(2 * pause_s, POLL_S_MAX)
 
 
+def _serve(operation: Serve, task: Task, machine: Machine) -> OutcomeSteps:
+    verdict = yield from decide(operation.object, operation.wish, task, machine, is_here=True)
+    machine.count("wishes served for others")
+    return Done(verdict.result, "Serve/Ok", verdict.answered)
+
+
 _OBSERVING: Final = Peek | QueueSize | Read | Items
 
 _RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeSteps]]] = {
@@ -108,4 +115,5 @@ _RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeStep
     PutIfAbsent: _put_if_absent,
     Items: observe.items,
     Bury: observe.bury,
+    Serve: _serve,
 }

@@ -6,6 +6,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Value
+from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Collect, Collected
 from quorate.client_sdk.decisions import Plan
 from quorate.client_sdk.mirror import Mirror
@@ -35,21 +36,22 @@ class Gone(Exception):
 
 
 def fetch_payloads(
-    task: Task, mirror: Mirror, missing: set[Timestamp]
+    task: Task, mirror: Mirror, missing: set[Timestamp], limits: Limits
 ) -> Generator[float, Event, dict[Timestamp, Value]]:
     """The values of these entries, from whichever replicas hold them; Gone when none of them all does.
     Withheld when the mirror dropped some: an entry that no initial quorum shows need not be waited for.
 
-    A reply holds a page of them at most, so it may take several rounds.
+    A page of them is asked for at once, and a reply may hold fewer, so it may take several rounds.
     """
     found: dict[Timestamp, Value] = {}
     while missing - found.keys():
-        request = Collect(mirror.name, wanted=tuple(sorted(missing - found.keys())), known=mirror.ballot)
+        wanted = tuple(sorted(missing - found.keys())[: limits.page_entries_max])
+        request = Collect(mirror.name, wanted=wanted, known=mirror.ballot)
         try:
             yield from _one_round(task, mirror, request, found)
         except Expired as expired:
             if expired.is_refused:
-                raise Gone(missing - found.keys(), expired) from None
+                raise Gone(set(wanted), expired) from None
             raise
     return found
 

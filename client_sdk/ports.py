@@ -6,7 +6,7 @@ Owns these two seams only. Must not know HTTP, nor what a message means.
 import time
 from typing import Protocol
 
-from quorate.api_specs.messages import Batch, BatchReply
+from quorate.api_specs.messages import Ask, Batch, BatchReply, Served
 from quorate.client_sdk.effects import Now, Unanswered
 
 
@@ -18,6 +18,13 @@ class Transport(Protocol):
 
     async def aclose(self) -> None:
         """Give up all connections; no exchange is under way."""
+
+
+class Asker(Protocol):
+    """Carries asks to the front ends embedded in replicas. Never raises for what a network or a replica does."""
+
+    async def ask(self, replica: str, ask: Ask, timeout_s: float) -> Served | Unanswered:
+        """The answer to `ask`, which is sent once, or why there is none, within `timeout_s`. May be cancelled."""
 
 
 class Clock(Protocol):

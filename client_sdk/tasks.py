@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
-from quorate.api_specs.messages import Refused, Reply, Request
+from quorate.api_specs.messages import Refused, Reply, Request, Served
 from quorate.client_sdk.effects import Failed, Now, Unanswered
 
 RESEND_S_FIRST: Final = 0.2
@@ -19,11 +19,11 @@ RESEND_S_MAX: Final = 1.0
 
 
 class Answered(Struct, frozen=True):
-    """A replica's answer to the request that was sent under `token`."""
+    """A replica's answer to the request, or its front end's to the ask, that was sent under `token`."""
 
     replica: str
     token: int
-    answer: Reply | Unanswered
+    answer: Reply | Served | Unanswered
 
 
 class Resolved(Struct, frozen=True):
@@ -149,7 +149,7 @@ class Gathering:
         del self._pending[event.replica], self._tokens[event.replica]
         if isinstance(event.answer, Refused | Unanswered):
             self.troubles[event.replica] = event.answer.detail
-        else:
+        elif not isinstance(event.answer, Served):  # Tokens of asks are of no round.
             self.replies[event.replica] = event.answer
         return True
 

@@ -56,7 +56,7 @@ class Assignment:
 
     def _check(self) -> None:
         for name in sorted(self.constraints.changes):
-            if is_empty(self.finals[name]):
+            if is_quorum(self.finals[name], ()):
                 raise BadQuorums(f"{name} changes the state and is stored nowhere: give it a final quorum")
         for name, system in (*self.initials.items(), *self.finals.items()):
             if not is_quorum(system, self.replicas):

@@ -3,12 +3,13 @@
     system  :=  term { "+" term }                     one of them (or)
     term    :=  factor { "*" factor }                 all of them (and)
     factor  :=  NAME | "(" system ")"
-             |  "choose" "(" NUMBER ";" system { "," system } ")"
+             |  "choose" "(" NUMBER ";" system { "," system } ")"       or "choose(0; )", nobody
              |  "majority" "(" system { "," system } ")"
              |  "votes" "(" NUMBER ";" NAME ":" NUMBER { "," NAME ":" NUMBER } ")"
              |  "grid" "(" NAME { "," NAME } ";" NAME { "," NAME } ... ")"      its rows
 
-What `str` makes of a system can be read again and is the same system.
+What `str` makes of a system can be read again and is the same system, but for votes that name a replica twice: who
+writes these has miscounted.
 """
 
 import re
@@ -17,6 +18,7 @@ from typing import Final, TypeVar
 
 from quorate.quorums.systems import (
     DEPTH_MAX,
+    NOBODY,
     BadQuorums,
     Replica,
     System,
@@ -129,9 +131,11 @@ class _Parser:
             case "choose" | "votes":
                 needed = self.number()
                 self.expect(";")
-                if name == "choose":
-                    return choose(needed, self.listed(lambda: self.system(depth), ","))
-                return self.votes(needed)
+                if name == "votes":
+                    return self.votes(needed)
+                if needed == 0 and self.token == ")":
+                    return NOBODY
+                return choose(needed, self.listed(lambda: self.system(depth), ","))
             case "majority":
                 return majority(self.listed(lambda: self.system(depth), ","))
             case "grid":
@@ -140,7 +144,12 @@ class _Parser:
 
     def votes(self, needed: int) -> System:
         parts = tuple(self.listed(self.weighted, ","))
+        names = [part.name for _, part in parts if isinstance(part, Replica)]
+        if twice := sorted(name for name in set(names) if names.count(name) > 1):
+            raise BadQuorums(f"votes({needed}; …) names {twice[0]} twice; give each replica its votes once")
         total = sum(weight for weight, _ in parts)
+        if needed > total == 0:
+            raise BadQuorums(f"votes({needed}; …) gives no votes at all; give at least one replica a vote")
         if needed > total:
             raise BadQuorums(f"{needed} votes are needed but there are {total}; give 0 to {total}")
         return Threshold(needed, parts)

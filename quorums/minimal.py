@@ -67,6 +67,14 @@ def cheapest(system: System, prices: Mapping[str, float]) -> frozenset[str] | No
     return None if found is None else found[1]
 
 
+def least_size(system: System) -> int:
+    """How many replicas the smallest quorum has; all where there is no quorum."""
+    if not is_plain(system):
+        return tables.least_size(system)
+    found = _cheapest(system, {})
+    return len(replicas_of(system)) if found is None else len(found[1])
+
+
 def disjoint_quorums(one: System, other: System) -> tuple[frozenset[str], frozenset[str]] | None:
     """A minimal quorum of each such that they share no replica; None when every two meet.
 

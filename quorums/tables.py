@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from quorate.quorums.availability import Probability
-from quorate.quorums.systems import BadQuorums, Replica, System, Threshold, dual, replicas_of
+from quorate.quorums.systems import BadQuorums, Replica, System, Threshold, choose, dual, replicas_of
 
 TABLE_REPLICAS_MAX: Final = 20
 
@@ -73,6 +73,24 @@ def minimal_sets(system: System) -> Iterator[frozenset[str]]:
     for index in range(len(order)):
         larger |= (table & ~_replica_table(index, len(order))) << (1 << index)
     return (_names(mask, order) for mask in _set_bits(table & ~larger))
+
+
+def least_size(system: System) -> int:
+    """How many replicas the smallest quorum has; all where there is no quorum.
+
+    Halving: there is a quorum of at most k replicas where the table has a set that `choose(k + 1; all)` has not.
+    """
+    check_size(system)
+    order = replicas_of(system)
+    table = truth_table(system, order)
+    least, most = 0, len(order)
+    while least < most:
+        middle = (least + most) // 2
+        if table & ~truth_table(choose(middle + 1, order), order):
+            most = middle
+        else:
+            least = middle + 1
+    return least
 
 
 def disjoint_quorums(one: System, other: System) -> tuple[frozenset[str], frozenset[str]] | None:

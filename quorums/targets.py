@@ -101,7 +101,10 @@ def parse_target(text: str, operations: Collection[str]) -> Target:
     if operation and operation not in operations:
         raise BadQuorums(f"{text!r}: the mix has no operation {operation!r}; it has {', '.join(operations)}")
     _check(text, operation, figure, unit)
-    return Target(operation, figure, ">" in found[3], number / 100 if unit == "%" else number)
+    number = number / 100 if unit == "%" else number
+    if figure == "availability" and not 0 <= number <= 1:
+        raise BadQuorums(f"{text!r}: availability is 0 to 100 %; write it as 99.9% or 0.999")
+    return Target(operation, figure, ">" in found[3], number)
 
 
 def _number(word: str) -> float | None:

@@ -184,6 +184,8 @@ def _by_intervals(rows: list[_Row], known: Collection[str] | None) -> UpTrace:
         up = [name.strip() for name in row.up.split("|")] if row.up else []
         for name in up:
             _check_known(name, known, row.line)
+            if up.count(name) > 1:
+                raise BadQuorums(f"line {row.line}: up lists {name} twice; list it once")
         named |= dict.fromkeys(up)
         intervals.append(Interval(row.start_s, row.end_s, frozenset(up)))
     in_order = sorted(rows, key=lambda row: row.start_s)

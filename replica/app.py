@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -17,16 +18,18 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from quorate.api_specs.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX, Problem, as_json, problem
 from quorate.replica import adt_models as models
 from quorate.replica import protocol_api
 from quorate.replica.adt_api import FrontEnd, Operations, add_adt_endpoints
 from quorate.replica.embedded import to_others
-from quorate.replica.gate import Gate
+from quorate.replica.gate import Crowd, Gate
 from quorate.replica.janitor import Janitor
 from quorate.replica.member import Member
 from quorate.replica.responses import Refusal, problem_of, problem_response
+from quorate.replica.serving import Serving
 from quorate.replica.tombstones import Waiting
 from quorate.replica.watch import Watch
 from quorate.timestamps.timestamp import wall_us
@@ -39,7 +42,20 @@ Connect = Callable[[Member], FrontEnd]
 """Makes the embedded front end of a member, on the event loop that it will live on."""
 
 
-def create_app(member: Member, connect: Connect, token: str | None = None) -> FastAPI:
+class ReplicaApp(FastAPI):
+    """The application, with the one path of its own that does not pass the framework (`protocol_api.batch_app`)."""
+
+    batches: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or the lifespan."""
+        if scope["type"] == "http" and scope["path"] == protocol_api.PATH:
+            await self.batches(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+
+def create_app(member: Member, connect: Connect, token: str | None = None) -> ReplicaApp:
     """The application that answers for `member`; its lifespan runs the front end and the janitor, and closes both and
     the member."""
     operations = Operations(member.document.limits, lambda: member.lost)
@@ -59,7 +75,7 @@ def create_app(member: Member, connect: Connect, token: str | None = None) -> Fa
             await front_end.aclose()
             await asyncio.to_thread(member.close)
 
-    app = FastAPI(
+    app = ReplicaApp(
         title="Quorate",
         version=API_VERSION,
         lifespan=lifespan,
@@ -69,18 +85,24 @@ def create_app(member: Member, connect: Connect, token: str | None = None) -> Fa
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.router.routes.append(
-        Route(
-            protocol_api.PATH, protocol_api.batch_endpoint(member), methods=["POST"], include_in_schema=False
-        )
-    )
     endpoint = protocol_api.announcement_endpoint(member)
     app.router.routes.append(
         Route(protocol_api.ANNOUNCEMENT_PATH, endpoint, methods=["POST"], include_in_schema=False)
     )
+    serving = Serving(member, lambda: operations.front_end)
+    app.router.routes.append(
+        Route(
+            protocol_api.ASK_PATH,
+            protocol_api.ask_endpoint(serving),
+            methods=["POST"],
+            include_in_schema=False,
+        )
+    )
     add_adt_endpoints(app.router, operations)
     _add_service_endpoints(app.router, member)
-    app.add_middleware(Gate, limits=member.document.limits, token=token)
+    gate = partial(Gate, limits=member.document.limits, token=token, crowd=Crowd())
+    app.batches = gate(protocol_api.batch_app(member))
+    app.add_middleware(gate)
     _handle_errors(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app

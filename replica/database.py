@@ -1,16 +1,18 @@
-"""One open SQLite file, through SQLAlchemy Core: transactions, pragmas, errors.
+"""One open SQLite file: transactions, pragmas, errors.
 
-Owns the connection: no other module knows pragmas or the errors of a driver. Must not know what a row means.
+Owns the connection: no other module knows pragmas or the errors of a driver. SQLAlchemy opens it, and its Core has made the
+statements (`replica.statements`); the driver runs them, for here the way through Core would cost several times what
+SQLite does (`docs/performance.md`). Must not know what a row means.
 """
 
-import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Final
 
-from sqlalchemy import Connection, create_engine, event
+from sqlalchemy import create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
@@ -39,16 +41,27 @@ class StorageFailed(Exception):
         self.passing: Final = passing
 
 
-@contextlib.contextmanager
-def _mapped() -> Iterator[None]:
-    """The one place where foreign database errors become ours."""
-    try:
-        yield
-    except DBAPIError as error:
-        code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF  # The low byte names the kind.
-        raise StorageFailed(f"the database failed: {error.orig}", passing=code in _PASSING) from error
-    except SQLAlchemyError as error:
-        raise StorageFailed(f"the database failed: {error}") from error
+class _Mapped:
+    """The one place where foreign database errors become ours. A context, of a class for speed."""
+
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(
+            error, DBAPIError
+        ):  # SQLAlchemy wraps what the driver raises while it opens and closes.
+            error = error.orig
+        if isinstance(error, sqlite3.Error):
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # The low byte names the kind.
+            raise StorageFailed(f"the database failed: {error}", passing=code in _PASSING) from error
+        if isinstance(error, SQLAlchemyError):
+            raise StorageFailed(f"the database failed: {error}") from error
+
+
+_mapped: Final = _Mapped()
 
 
 class Database:
@@ -68,43 +81,54 @@ class Database:
             connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False},
         )
         event.listen(self._engine, "connect", _configure)
-        # The driver must not begin by itself, or a read before the first write would be outside the transaction.
-        event.listen(self._engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
-        with _mapped():
-            self._connection: Final[Connection] = self._engine.connect()
+        with _mapped:
+            self._connection: Final = self._engine.connect()
+            driver = self._connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        self._driver: Final = driver
+
+    def _run(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        """Within a transaction, which the driver must not begin by itself: a read before the first write would be outside."""
+        if not self._driver.in_transaction:
+            self._driver.execute("BEGIN")
+        return self._driver.execute(sql, parameters)
 
     def create_tables(self) -> None:
         """Make the tables of an empty file; part of the transaction at hand."""
-        with _mapped():
+        with _mapped:
             for statement in CREATE:
-                self._connection.exec_driver_sql(statement)
+                self._run(statement)
         self._wrote = True
 
     def all(self, sql: str, parameters: tuple[Any, ...] = ()) -> Sequence[Any]:
         """All result rows of a query."""
-        with _mapped():
-            return self._connection.exec_driver_sql(sql, parameters).fetchall()
+        with _mapped:
+            return self._run(sql, parameters).fetchall()
 
     def each(self, sql: str) -> Iterator[Any]:
         """The result rows of a query one by one, for more than fits in memory."""
-        with _mapped():
-            yield from self._connection.exec_driver_sql(sql)
+        with _mapped:
+            yield from self._run(sql)
 
     def one(self, sql: str, parameters: tuple[Any, ...] = ()) -> Any:
         """The first result row of a query, or None."""
-        with _mapped():
-            return self._connection.exec_driver_sql(sql, parameters).fetchone()
+        with _mapped:
+            return self._run(sql, parameters).fetchone()
 
     def write(self, sql: str, *parameters: tuple[Any, ...]) -> int:
         """Run a statement once for each tuple of parameters; the number of rows it changed."""
         self._wrote = True
-        with _mapped():
-            return self._connection.exec_driver_sql(sql, list(parameters)).rowcount
+        with _mapped:
+            if len(parameters) == 1:
+                return self._run(sql, parameters[0]).rowcount
+            if not self._driver.in_transaction:
+                self._driver.execute("BEGIN")
+            return self._driver.executemany(sql, parameters).rowcount
 
     def commit(self) -> None:
         """Make what was written durable; returns when it is on disk."""
-        with _mapped():
-            self._connection.commit()
+        with _mapped:
+            self._driver.commit()
         self.commits += self._wrote
         self._wrote = False
 
@@ -116,8 +140,8 @@ class Database:
     def rollback(self) -> None:
         """Undo what was written since the last commit."""
         self._wrote = False
-        with _mapped():
-            self._connection.rollback()
+        with _mapped:
+            self._driver.rollback()
 
     def is_empty(self) -> bool:
         """Whether the file has no tables yet."""
@@ -135,9 +159,9 @@ class Database:
         """Return some free pages to the file system, in a transaction of its own; nothing when there are few."""
         if self.one("PRAGMA freelist_count")[0] > VACUUM_PAGES:
             self._wrote = True
-            with _mapped():
+            with _mapped:
                 for _ in range(VACUUM_PAGES):  # The driver takes one step, and each step frees one page.
-                    self._connection.exec_driver_sql("PRAGMA incremental_vacuum(1)")
+                    self._run("PRAGMA incremental_vacuum(1)")
 
     def sizes(self) -> dict[str, int]:
         """Bytes of the database file and of its write-ahead log."""
@@ -146,7 +170,7 @@ class Database:
 
     def close(self) -> None:
         """Close the file; the write-ahead log is folded in."""
-        with _mapped():
+        with _mapped:
             self._connection.close()
             self._engine.dispose()
 

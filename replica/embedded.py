@@ -58,9 +58,11 @@ class _MemberClock:
 def embedded_front_end(member: Member, token: str | None) -> Driver:
     """A front end for `member`, on the running event loop. The replicas of a cluster share one token."""
     document = member.document
+    others = to_others(member, token)
     return Driver(
         document,
-        transport=EmbeddedTransport(member, to_others(member, token)),
+        transport=EmbeddedTransport(member, others),
+        asker=others,
         site=new_site(),
         seed=secrets.randbits(63),
         own=member.id,

@@ -22,14 +22,21 @@ class _Gone(Exception):
     """The client went away."""
 
 
+class Crowd:
+    """How many requests are under way, at all gates that share it."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class Gate:
     """ASGI middleware. A body is handed on only once it is whole and known to be within the limit."""
 
-    def __init__(self, app: ASGIApp, *, limits: Limits, token: str | None) -> None:
+    def __init__(self, app: ASGIApp, *, limits: Limits, token: str | None, crowd: Crowd) -> None:
         self._app: Final = app
+        self._crowd: Final = crowd
         self._body_bytes_max: Final = limits.body_bytes_max
         self._credentials: Final = None if token is None else b"Bearer " + token.encode()
-        self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; lifespan events pass through."""
@@ -43,7 +50,7 @@ class Gate:
             started = True
             await send(message)
 
-        self._under_way += 1
+        self._crowd.count += 1
         try:
             await self._pass(scope, receive, noting_send)
         except _Gone:
@@ -56,13 +63,13 @@ class Gate:
                 raise  # Half an answer has gone: the server can only cut the connection.
             await problem_response(document)(scope, receive, send)
         finally:
-            self._under_way -= 1
+            self._crowd.count -= 1
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])
         if not scope["path"].startswith(OPEN_PREFIX):
             self._check_token(headers.get(b"authorization", b""))
-            if self._under_way > CONCURRENT_MAX:
+            if self._crowd.count > CONCURRENT_MAX:
                 raise Refusal("overloaded", f"{CONCURRENT_MAX} requests are under way already")
         if scope["method"] in _BODILESS:
             await self._app(scope, receive, send)

@@ -31,6 +31,7 @@ from quorate.api_specs.messages import (
     Status,
     Window,
 )
+from quorate.api_specs.values import text_bytes
 from quorate.gc.collection import collected_by_commit, collected_by_completion, may_forget
 from quorate.replica.ports import Effect, Forget, Log, MarkComplete, ObjectState, PutEvent, PutRow, PutState
 from quorate.timestamps.ballot import turn_of
@@ -209,7 +210,7 @@ def _within(rows: list[Row], bounds: Bounds) -> list[Row]:
     """The first of `rows`, as many as fit a page, but at least one."""
     size = 0
     for place, row in enumerate(rows):
-        size += len(row.entry.value) if isinstance(row.entry.value, str) else 0
+        size += text_bytes(row.entry.value) if isinstance(row.entry.value, str) else 0
         if place and size > bounds.page_bytes_max:
             return rows[:place]
     return rows

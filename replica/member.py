@@ -6,7 +6,7 @@ Owns the way of a batch from checked requests to a durable reply, and what healt
 import logging
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple, TypeVar
 
 from quorate.api_specs.cluster import ClusterDocument
@@ -14,7 +14,7 @@ from quorate.api_specs.messages import Announcement, BatchReply, Reply, Request,
 from quorate.replica.committer import Committer
 from quorate.replica.identity import Folder
 from quorate.replica.machine import Bounds, handle
-from quorate.replica.store import Store
+from quorate.replica.store import StorageFailed, Store
 from quorate.replica.tombstones import Tombstones, Waiting
 from quorate.replica.witness import contradiction, seen
 from quorate.timestamps.timestamp import ZERO, Timestamp
@@ -100,18 +100,24 @@ class Member:
         return BatchReply(self.id, incarnation, store.clock, self.wall_us(), tuple(replies), self.began)
 
     async def testify(self, announcement: Announcement) -> Testimony:
-        """What was known of the sender's store; from now on, what it says as well. A replica that does not vote may
-        still testify, if it has a store at all. Raises as `run` does."""
+        """What was known of the sender's store; from now on, what it says as well, unless it cannot be written. A replica
+        that does not vote may still testify, if it has a store at all. Raises as `run` does."""
         if self._committer is None:
             raise StoreLost(self.lost)
 
-        def work(store: Store) -> Testimony:
+        def work(store: Store, *, notes: bool) -> Testimony:
             known = store.witness(announcement.replica)
-            if (now := seen(known, announcement)) != known:
+            now = seen(known, announcement)
+            if notes and now != known:
                 store.put_witness(announcement.replica, now)
-            return Testimony() if known is None else Testimony(known.store, known.clock)
+            return Testimony(
+                "" if known is None else known.store, ZERO if known is None else known.clock, notes
+            )
 
-        return await self._committer.submit(work)
+        try:
+            return await self._committer.submit(partial(work, notes=True))
+        except StorageFailed:  # Its disk is full, say: what it knows, it can still tell.
+            return await self._committer.submit(partial(work, notes=False))
 
     async def announcement(self, *, is_first: bool = False) -> Announcement:
         """How far this replica's store has come, as is on disk; `is_first`: how far it had come when it was opened."""

@@ -4,6 +4,7 @@ Why it is safe: what was decided or complete is stored by a final quorum. The lo
 final quorum with more votes than it alone has left a copy with a survivor, and the new store takes the union. Promises
 and fences need no copy from the lost one: the new store's id changes the cluster document's hash, so every message of an
 operation begun before is refused. Only what a final quorum of the lost replica alone held is gone: `loses` names it.
+The new store bears witness from the start: it notes how far each of the others has come.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from quorate.api_specs.messages import Row
 from quorate.replica.identity import FolderRefused, format_store, open_folder
 from quorate.replica.ports import Effect, MarkComplete, ObjectState, PutEvent, PutRow, PutState
 from quorate.replica.store import Store
+from quorate.replica.witness import Witness
 from quorate.timestamps.timestamp import Timestamp
 
 PAGE: Final = 1000
@@ -60,10 +62,13 @@ def make_replacement(
     if missing := sorted(old.votes.keys() - others.keys() - {replica_id}):
         raise FolderRefused(f"the folders of all other replicas are needed; {', '.join(missing)} is missing")
     with ExitStack() as stack:
-        sources = [_source(stack, old, other, path) for other, path in sorted(others.items())]
+        opened = {other: _source(stack, old, other, path) for other, path in sorted(others.items())}
+        sources = [source for _, source in opened.values()]
         format_store(folder, new, replica_id)
-        target = _source(stack, new, replica_id, folder)
+        _, target = _source(stack, new, replica_id, folder)
         target.raise_floor(max(source.floor() for source in sources))
+        for other, (store, source) in opened.items():
+            target.put_witness(other, Witness(store, source.clock))
         objects = 0
         for name in _names(sources):
             target.apply(_object(name, sources))
@@ -74,14 +79,15 @@ def make_replacement(
         return objects
 
 
-def _source(stack: ExitStack, document: ClusterDocument, replica_id: str, path: Path) -> Store:
+def _source(stack: ExitStack, document: ClusterDocument, replica_id: str, path: Path) -> tuple[str, Store]:
+    """The id of the folder's store, and the store."""
     opened = open_folder(path, document, replica_id)
     stack.callback(opened.close)
     if opened.database is None:
         raise FolderRefused(f"{path} holds no store either: {opened.lost}")
     store = Store(opened.database)
     stack.callback(store.close)
-    return store
+    return opened.identity.store, store
 
 
 def _names(sources: Sequence[Store]) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Asks the other replicas about this one's store before it votes, and keeps telling them how far it has come.
 
 Owns the rhythm only; what an answer proves is `witness`'s business. It must not hold the start up for dead replicas: who
-does not answer within ASK_S is asked again later, and a contradiction heard then still ends the voting at once.
+does not answer within ASK_S is asked again later, and a contradiction heard then still ends the voting at once. It
+outlives every error, as the janitor does: without it nobody would ever contradict a store that was rolled back.
 """
 
 import asyncio
@@ -87,9 +88,22 @@ class Watch:
         """As `_round`; a store that cannot be read just now is announced later."""
         try:
             return await self._round(names, timeout_s)
+        except StoreLost:
+            raise
         except (Overloaded, StorageFailed) as error:
             _log.warning("the others were not told of the store: %s", error)
-            return set()
+        except Exception:  # noqa: BLE001
+            # Any mistake of ours. Nobody waits for the watch, so nobody else would hear of it; the next round may go well.
+            _log.exception("the watch met an error of its own")
+        return set()
+
+    async def _word_of(self, name: str, told: Announcement, timeout_s: float) -> Testimony | Unanswered:
+        """What one replica says. An error of ours on the way to it must not keep the words of the others from us."""
+        try:
+            return await self._others.announce(name, told, timeout_s)
+        except Exception:  # noqa: BLE001 - see above
+            _log.exception("the watch met an error of its own on the way to %s", name)
+            return Unanswered("an error of our own")
 
     async def _round(self, names: Iterable[str], timeout_s: float) -> set[str]:
         """Announce to each that does not know yet; who answered. Raises StoreLost once one has contradicted.
@@ -99,14 +113,13 @@ class Watch:
         """
         first, now = await self._member.announcement(is_first=True), await self._member.announcement()
         due = {name: now if name in self._told else first for name in names if self._told.get(name) != now}
-        answers = await asyncio.gather(
-            *(self._others.announce(name, told, timeout_s) for name, told in due.items())
-        )
+        answers = await asyncio.gather(*(self._word_of(name, told, timeout_s) for name, told in due.items()))
         answered = set()
         for (name, told), answer in zip(due.items(), answers, strict=True):
             if isinstance(answer, Testimony):
                 answered.add(name)
-                self._told[name] = told
+                if answer.noted:
+                    self._told[name] = told
                 self._member.hear(name, told, answer)
         if self._member.lost is not None:
             raise StoreLost(self._member.lost)

@@ -12,7 +12,7 @@ from `quorate.quorums` and recorded measurements, and talks to no replica.
     quorum_choices  what was run, and every other valid choice; questions is what is asked of the trace
     derive          aggregates to figures, with models, confidence, derive_operations, derive_choices
     keys            what every figure means; figure_tables writes them as Parquet
-    page            figures to HTML, with wording, charts and svg
+    page            figures to HTML: sentences (wording…), tables (tables…), charts (charts…, svg), templates
     report          all of it: make_report
 
     >>> from pathlib import Path

@@ -1,39 +1,44 @@
-"""The charts of a report, each drawn twice: wide for a screen or paper, narrow for a phone.
+"""What all charts of a report share: each is drawn twice, wide for a screen or paper, narrow for a phone.
 
-A drawing that only shrinks would be unreadable on a phone, so the page holds both and shows the one that fits. Marks
-differ in shape as well as in colour (the colours are Okabe and Ito's, safe for colour-blind readers), and every drawing
-has its content as text too: a description here, a table on the page.
+A drawing that only shrinks would be unreadable on a phone, so the page holds both and shows the one that fits. Marks differ in
+shape as well as in colour (the colours are Okabe and Ito's, safe for colour-blind readers), and every chart has its content as
+text too: a description, and a table on the page.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log10
-from typing import Final
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
 from quorate.spark_reports import svg
-from quorate.spark_reports.aggregates import BINS
-from quorate.spark_reports.figures import Figures
-from quorate.spark_reports.wording import counted, duration, percent
+from quorate.spark_reports.tables import Table
+from quorate.spark_reports.wording import shortened
 
-AXES: Final = (
-    (0.0, 5),
-    (0.5, 5),
-    (0.7, 3),
-    (0.8, 4),
-    (0.9, 5),
-    (0.95, 5),
-    (0.98, 4),
-    (0.99, 5),
-    (0.995, 5),
-    (0.998, 4),
-    (0.999, 5),
-)
-"""Where an axis of shares may begin, and into how many round steps it is then cut up to 1."""
+CHAR_WIDTH: Final = 7.4
+"""Pixels that one letter of a label takes, in a wide font: labels are cut by it, for a page cannot measure text."""
 
-TIME_UNITS: Final = (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3))
-NAME_CHARS_MAX: Final = 40
+ROWS_MAX: Final = 80
+"""Rows of one chart; what goes beyond stands in its table or in figures.json."""
+
+
+class Mark(NamedTuple):
+    """An entry of a legend: the shape, and what it means."""
+
+    shape: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One chart with all that stands around it; `tables` hold the same facts as text."""
+
+    name: str
+    title: str
+    caption: str
+    legend: tuple[Mark, ...]
+    drawings: Markup
+    tables: tuple[Table, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,198 +49,142 @@ class Frame:
     width: float
     label_width: float
     row_height: float
+    value_width: float
 
     @property
     def left(self) -> float:
-        return self.label_width + 14
+        """Where the axis begins."""
+        return self.label_width + 16
 
     @property
     def right(self) -> float:
-        return self.width - 18
+        """Where the axis ends."""
+        return self.width - self.value_width - 16
 
-    def label(self, y: float, name: str, note: str = "") -> Iterator[Markup]:
-        """Give the label of the row whose middle is at `y`."""
-        name = name if len(name) <= NAME_CHARS_MAX else name[: NAME_CHARS_MAX - 1] + "…"
+    def middle(self, top: float) -> float:
+        """Give the height at which the marks of a row stand."""
+        return top + (self.row_height / 2 if self.label_width else self.row_height - 14)
+
+    def label(self, top: float, name: str, value: str = "") -> Iterator[Markup]:
+        """Give the label of the row that begins at `top`, and the value that stands at its end."""
         if self.label_width:
-            yield svg.text(self.label_width, y + (0 if note else 5), name, "name", "end")
-            yield svg.text(self.label_width, y + 14, note, "note", "end")
+            y = self.middle(top) + 4.5
+            yield svg.text(self.label_width, y, self.fitted(name, self.label_width), "name", "end")
+            yield svg.text(self.width - 2, y, value, "value", "end")
         else:
-            yield svg.text(self.left, y - 15, name, "name")
-            yield svg.text(self.right, y - 15, note, "note", "end")
+            room = self.width - 24 - CHAR_WIDTH * len(value)
+            yield svg.text(4, top + 13, self.fitted(name, room), "name")
+            yield svg.text(self.width - 4, top + 13, value, "value", "end")
+
+    @staticmethod
+    def fitted(name: str, room: float) -> str:
+        """Cut a name to so many pixels."""
+        return shortened(name, max(4, int(room / CHAR_WIDTH)))
 
 
-FRAMES: Final = (
-    Frame(css="wide", width=880, label_width=190, row_height=40),
-    Frame(css="narrow", width=350, label_width=0, row_height=52),
-)
+WIDE: Final = Frame(css="wide", width=880, label_width=180, row_height=26, value_width=84)
+NARROW: Final = Frame(css="narrow", width=350, label_width=0, row_height=42, value_width=0)
 
 
-def _both(draw: Callable[[Figures, Frame], Markup]) -> Callable[[Figures], Markup]:
-    return lambda figures: Markup("").join(draw(figures, frame) for frame in FRAMES)
-
-
-def _availability(figures: Figures, frame: Frame) -> Markup:
-    rows = figures.operations
-    lowest = min(min(row.low, row.predicted_joint, row.predicted_independent) for row in rows)
-    axis_low, steps = max(axis for axis in AXES if axis[0] <= max(0.0, lowest))
-    scale = svg.Scale(axis_low, 1.0, frame.left, frame.right)
-    height = len(rows) * frame.row_height + 34
-    ticks = [axis_low + (1 - axis_low) * step / steps for step in range(steps + 1)]
-    parts = list(_axis(scale, [(tick, f"{tick * 100:.6g} %") for tick in ticks], height, frame))
-    described = []
-    for index, row in enumerate(rows):
-        y = _row_middle(frame, index)
-        parts += frame.label(
-            y, f"{row.choice}: {row.operation}", f"needs {row.needed_votes}, n = {row.attempts:,}"
+def both(name: str, title: str, description: str, draw: Callable[[Frame], "Drawn"]) -> Markup:
+    """Draw for both frames, under names of their own."""
+    drawings = []
+    for frame in (WIDE, NARROW):
+        drawn = draw(frame)
+        drawings.append(
+            svg.picture(
+                f"{name}-{frame.css}", frame.width, drawn.height, title, description, drawn.parts, frame.css
+            )
         )
-        parts.append(svg.line(scale(row.low), y, scale(row.high), y, "measured whisker"))
-        parts.append(svg.circle(scale(row.measured), y, "measured"))
-        parts.append(svg.diamond(scale(row.predicted_joint), y, "joint"))
-        parts.append(svg.bar(scale(row.predicted_independent), y, "independent"))
-        described.append(
-            f"{row.choice} {row.operation}: measured {percent(row.measured)}, joint {percent(row.predicted_joint)}, "
-            f"independent {percent(row.predicted_independent)}"
-        )
-    title = "Availability measured and predicted, by quorum choice and operation"
-    return svg.picture(frame.width, height, title, "; ".join(described), parts, frame.css)
+    return Markup("").join(drawings)
 
 
-def _live_votes(figures: Figures, frame: Frame) -> Markup:
-    scale = svg.Scale(0.0, 1.0, frame.left, frame.right - 60)
-    height = len(figures.live_votes) * frame.row_height + 34
-    parts = list(_axis(scale, [(s / 4, f"{s * 25} %") for s in range(5)], height, frame))
-    described = []
-    for index, row in enumerate(figures.live_votes):
-        y = _row_middle(frame, index)
-        parts += frame.label(y, counted(row.live_votes, "live vote"))
-        for top, share, css in (
-            (y - 11, row.measured_share, "joint"),
-            (y + 1, row.independent_share, "independent"),
-        ):
-            parts.append(svg.rect(scale.left, top, max(scale(share) - scale.left, 0.5), 10, f"{css} fill"))
-            parts.append(svg.text(scale(share) + 5, top + 9, f"{share * 100:.2f} %", "value"))
-        described.append(
-            f"{row.live_votes}: measured {row.measured_share:.4f}, independent {row.independent_share:.4f}"
-        )
-    title = "Share of time with so many live votes, measured and if replicas failed independently"
-    return svg.picture(frame.width, height, title, "; ".join(described), parts, frame.css)
+class Drawn(NamedTuple):
+    """The elements of a drawing, and how high it is."""
+
+    parts: list[Markup]
+    height: float
 
 
-def _timeline(figures: Figures, frame: Frame) -> Markup:
-    span_s = figures.window.bin_s * BINS
-    scale = svg.Scale(0.0, span_s, frame.left, frame.right)
-    rows = len(figures.downtime) + len(figures.timeline)
-    height = rows * frame.row_height + 34
-    parts = list(_axis(scale, _time_ticks(span_s), height, frame))
-    for index, down in enumerate(figures.downtime):
-        y = _row_middle(frame, index)
-        replica = figures.replicas[index]
-        parts += frame.label(
-            y, down.replica, f"up {percent(replica.up_share)}, {counted(replica.outages, 'outage')}"
-        )
-        parts.append(svg.line(scale.left, y + 9, scale.right, y + 9, "base"))
-        parts += _columns(down.down_share, scale, y + 9, figures.window.bin_s, "down")
-    for index, row in enumerate(figures.timeline, start=len(figures.downtime)):
-        y = _row_middle(frame, index)
-        shares = [failed / n if n else 0.0 for failed, n in zip(row.failed, row.attempts, strict=True)]
-        parts += frame.label(y, f"{row.choice}: {row.operation}", f"{sum(row.failed):,} failed")
-        parts.append(svg.line(scale.left, y + 9, scale.right, y + 9, "base"))
-        parts += _columns(shares, scale, y + 9, figures.window.bin_s, "failed")
-    title = "When replicas were down, and when operations failed"
-    described = "; ".join(
-        [
-            f"{r.replica}: {counted(r.outages, 'outage')}, longest {duration(r.longest_outage_s)}"
-            for r in figures.replicas
-        ]
-        + [
-            f"{row.choice} {row.operation}: {sum(row.failed)} of {sum(row.attempts)} failed"
-            for row in figures.timeline
-        ]
-    )
-    return svg.picture(frame.width, height, title, described, parts, frame.css)
+GROUP_HEIGHT: Final = 30.0
+AXIS_HEIGHT: Final = 30.0
+NOTE_HEIGHT: Final = 15.0
 
 
-def _columns(
-    shares: Sequence[float], scale: svg.Scale, base_y: float, bin_s: float, css: str
-) -> Iterator[Markup]:
-    """Draw one column per bin, as high as its share; neighbours of equal height become one."""
-    start = 0
-    for index in range(1, len(shares) + 1):
-        if index < len(shares) and shares[index] == shares[start]:
+class Tick(NamedTuple):
+    """A line of an axis: its pixel, its label, and a note below the label."""
+
+    at: float
+    label: str
+    note: str = ""
+
+
+class Group(NamedTuple):
+    """Rows of a chart under one heading; each row draws its marks at the height that it is given."""
+
+    heading: str
+    rows: "Sequence[Row]"
+
+
+class Row(NamedTuple):
+    """One row: its label, the value at its end, and what draws its marks."""
+
+    name: str
+    value: str
+    marks: Callable[[float], Iterable[Markup]]
+
+
+def grouped(groups: Sequence[Group], frame: Frame, ticks: Sequence[Tick]) -> Drawn:
+    """Draw groups of rows, from above, over one axis."""
+    bottom = sum(GROUP_HEIGHT + len(group.rows) * frame.row_height for group in groups)
+    parts = list(axis(ticks, bottom, frame))
+    top = 0.0
+    for group in groups:
+        parts.append(svg.text(0 if not frame.label_width else frame.left, top + 20, group.heading, "heading"))
+        top += GROUP_HEIGHT
+        for row in group.rows:
+            parts += frame.label(top, row.name, row.value)
+            parts += row.marks(frame.middle(top))
+            top += frame.row_height
+    noted = any(tick.note for tick in ticks)
+    return Drawn(parts, bottom + AXIS_HEIGHT + (NOTE_HEIGHT if noted else 0))
+
+
+def axis(ticks: Sequence[Tick], bottom: float, frame: Frame, top: float = 4) -> Iterator[Markup]:
+    """Draw the upright lines of an axis with their labels below.
+
+    A label at the very edge is moved inwards, and one that would meet another is left out; those with a note go first.
+    """
+    taken: list[tuple[float, float]] = []
+    for x, label, note in sorted(ticks, key=lambda tick: (not tick.note, -tick.at)):
+        yield svg.line(x, top, x, bottom + 4, "grid")
+        width = max(len(label), len(note)) * CHAR_WIDTH
+        left = min(frame.width - width, max(0.0, x - width / 2))
+        if any(left < right + 2 and begin < left + width + 2 for begin, right in taken):
             continue
-        if shares[start] > 0:
-            left, right = scale(start * bin_s), scale(index * bin_s)
-            high = max(1.5, 18 * shares[start])
-            yield svg.rect(left, base_y - high, max(right - left, 1.0), high, css)
-        start = index
-
-
-def _latency(figures: Figures, frame: Frame) -> Markup:
-    rows = [row for row in figures.latencies if row.outcome == "ok"]
-    low = 10.0 ** floor(log10(max(min(row.p50_s for row in rows), 1e-6)))
-    high = 10.0 ** ceil(log10(max(*(row.max_s for row in rows), low * 10)))
-    scale = svg.Scale(low, high, frame.left, frame.right, logarithmic=True)
-    decades = [low * 10.0**step for step in range(round(log10(high / low)) + 1)]
-    height = len(rows) * frame.row_height + 34
-    parts = list(_axis(scale, [(decade, duration(decade)) for decade in decades], height, frame))
-    described = []
-    for index, row in enumerate(rows):
-        y = _row_middle(frame, index)
-        parts += frame.label(y, f"{row.choice}: {row.operation}", f"median {duration(row.p50_s)}")
-        parts.append(svg.line(scale(row.p50_s), y, scale(row.max_s), y, "measured whisker"))
-        parts.append(svg.circle(scale(row.p50_s), y, "measured"))
-        parts.append(svg.diamond(scale(row.p99_s), y, "joint"))
-        parts.append(svg.bar(scale(row.max_s), y, "independent"))
-        described.append(
-            f"{row.choice} {row.operation}: median {duration(row.p50_s)}, 99 % {duration(row.p99_s)}"
-        )
-    title = "Latency of answered operations"
-    return svg.picture(frame.width, height, title, "; ".join(described), parts, frame.css)
-
-
-def _row_middle(frame: Frame, index: int) -> float:
-    return index * frame.row_height + (20 if frame.label_width else 34)
-
-
-def _axis(
-    scale: svg.Scale, ticks: Sequence[tuple[float, str]], height: float, frame: Frame
-) -> Iterator[Markup]:
-    for value, label in ticks:
-        x = scale(value)
-        # Labels at the very edge would be cut off.
-        anchor = "end" if x > frame.width - 30 else "start" if x < 30 else "middle"
-        yield svg.line(x, 2, x, height - 26, "grid")
-        yield svg.text(x, height - 10, label, "tick", anchor)
-
-
-def _time_ticks(span_s: float) -> list[tuple[float, str]]:
-    """Give three to eight round times from 0 on that lie within the span, all written in one unit."""
-    unit, unit_s = next((name, size) for name, size in TIME_UNITS if span_s >= 2 * size or name == "ms")
-    rough = span_s / unit_s / 6
-    power = 10.0 ** floor(log10(rough))
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
-    count = floor(span_s / unit_s / step)
-    return [
-        (index * step * unit_s, f"{index * step:g} {unit}" if index else "0") for index in range(count + 1)
-    ]
-
-
-availability_chart = _both(_availability)
-live_votes_chart = _both(_live_votes)
-timeline_chart = _both(_timeline)
-latency_chart = _both(_latency)
+        taken.append((left, left + width))
+        yield svg.text(left + width / 2, bottom + 19, label, "tick", "middle")
+        if note:
+            yield svg.text(left + width / 2, bottom + 19 + NOTE_HEIGHT, note, "tick", "middle")
 
 
 def symbol(shape: str) -> Markup:
     """Give a small picture of a mark, for a legend; what it means stands beside it."""
     marks = {
-        "measured": svg.circle(12, 12, "measured"),
-        "joint": svg.diamond(12, 12, "joint"),
-        "independent": svg.bar(12, 12, "independent"),
-        "whisker": svg.line(1, 12, 23, 12, "measured whisker"),
-        "joint-fill": svg.rect(2, 6, 20, 12, "joint fill"),
-        "independent-fill": svg.rect(2, 6, 20, 12, "independent fill"),
-        "down": svg.rect(6, 3, 12, 18, "down"),
-        "failed": svg.rect(6, 3, 12, 18, "failed"),
+        "measured": [svg.line(1, 12, 23, 12, "whisker"), svg.circle(12, 12, "measured")],
+        "joint": [svg.diamond(12, 12, "joint")],
+        "independent": [svg.bar(12, 12, "independent")],
+        "joint-fill": [svg.rect(2, 6, 20, 12, "joint-fill")],
+        "independent-fill": [svg.rect(2, 6, 20, 12, "independent-fill")],
+        "down": [svg.line(1, 20, 23, 20, "base"), svg.rect(6, 4, 12, 16, "down")],
+        "failed": [svg.line(1, 20, 23, 20, "base"), svg.rect(6, 4, 12, 16, "failed")],
+        "front": [svg.polyline([(1, 5), (14, 5), (14, 19), (23, 19)], "front")],
+        "run": [svg.circle(12, 12, "run")],
+        "not-run": [svg.circle(12, 12, "not-run")],
+        "cross": [svg.line(3, 12, 21, 12, "whisker"), svg.line(12, 3, 12, 21, "whisker")],
+        "recommended": [svg.circle(12, 12, "ring", 10)],
+        "p50": [svg.circle(12, 12, "measured")],
+        "p99": [svg.diamond(12, 12, "joint")],
+        "max": [svg.bar(12, 12, "independent")],
     }
-    return svg.element("svg", marks[shape], width=24, height=24, aria_hidden="true", class_="symbol")
+    return svg.element("svg", *marks[shape], width=24, height=24, aria_hidden="true", class_="symbol")

@@ -1,4 +1,4 @@
-"""Fills the page of a report: one self-contained HTML file that loads nothing from anywhere.
+"""Fills the page of a report: one self-contained HTML file that loads nothing from anywhere and runs no script.
 
 Every value goes through the template's escaping; the charts escape theirs in `svg`.
 """
@@ -6,15 +6,25 @@ Every value goes through the template's escaping; the charts escape theirs in `s
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from quorate.spark_reports import charts, wording
-from quorate.spark_reports.aggregates import BINS
+from quorate.spark_reports import tables_choices, tables_run, wording_answer, wording_method
+from quorate.spark_reports.charts import symbol
+from quorate.spark_reports.charts_availability import availability
+from quorate.spark_reports.charts_front import front, numbers
+from quorate.spark_reports.charts_latency import latency, live_votes
+from quorate.spark_reports.charts_timeline import timeline
 from quorate.spark_reports.figures import Figures
+from quorate.spark_reports.short_names import renamed, short_names
+from quorate.spark_reports.wording import counted, duration, unbroken
 
 TEMPLATE: Final = "report.html.jinja"
+EARLIEST_S: Final = 315_532_800.0  # 1980
+LATEST_S: Final = 32_503_680_000.0  # 3000
+FOLD_ROWS: Final = 24
+"""A table with more rows is shown folded, and stays folded on paper."""
 
 
 def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool) -> str:
@@ -25,41 +35,121 @@ def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool) -> s
         versions: names and versions of what made the report.
         parquet: whether the tables were written beside the page.
     """
+    names = short_names(figures)
+    figures = renamed(figures, names)
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        loader=FunctionLoader(lambda name: files(__package__).joinpath(name).read_text(encoding="utf-8")),
     )
-    environment.globals.update(
-        percent=wording.percent,
-        duration=wording.duration,
-        signed=wording.signed,
-        counted=wording.counted,
-        symbol=charts.symbol,
-        bins=BINS,
-    )
-    template = environment.from_string(files(__package__).joinpath(TEMPLATE).read_text(encoding="utf-8"))
-    operations = figures.operations
-    answered = any(row.outcome == "ok" for row in figures.latencies)
-    started = datetime.fromtimestamp(figures.window.start_s, tz=UTC)
-    return template.render(
-        figures=figures,
-        versions=versions,
+    environment.filters.update(unbroken=unbroken)
+    environment.globals.update(symbol=symbol, FOLD_ROWS=FOLD_ROWS)
+    return environment.get_template(TEMPLATE).render(
+        **_answer(figures),
+        **_measured(figures),
+        **_choices(figures),
+        **_method(figures, versions),
         parquet=parquet,
-        answer=wording.answer(figures),
-        started=started.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        lasted=wording.duration(figures.window.end_s - figures.window.start_s),
-        attempts=sum(row.attempts for row in operations),
-        unknown=sum(row.unknown for row in operations),
-        blocked=bool(operations) and all(row.block_bootstrap is not None for row in operations),
-        lucky=sum(row.surprises.ok_while_short + row.surprises.ok_near_change for row in operations),
-        unlucky=sum(row.unavailable + row.unknown for row in operations),
-        outside=sum(row.surprises.outside_trace for row in operations),
-        rejected_rows=sum(row.rows for row in figures.rejected),
-        availability_chart=charts.availability_chart(figures) if operations else None,
-        live_votes_chart=charts.live_votes_chart(figures),
-        timeline_chart=charts.timeline_chart(figures),
-        latency_chart=charts.latency_chart(figures) if answered else None,
+        contents=_contents(figures),
+        names=tables_run.named(
+            "Names that this page shortens",
+            {short: full for full, short in names.items()},
+            ("On this page", "In full"),
+        ),
+    )
+
+
+def _answer(figures: Figures) -> dict[str, Any]:
+    rejected = sum(row.rows for row in figures.rejected)
+    return {
+        "measured_on": _measured_on(figures),
+        "answers": wording_answer.answers(figures),
+        "findings": wording_answer.findings(figures),
+        "answer_tables": [tables_choices.answer(figures, adt) for adt in tables_choices.adts(figures)],
+        "rejected_rows": counted(rejected, "bad row") + (" was" if rejected == 1 else " were")
+        if rejected
+        else "",
+    }
+
+
+def _measured(figures: Figures) -> dict[str, Any]:
+    return {
+        "availability": availability(figures) if figures.operations else None,
+        "claim": tables_choices.claim(figures),
+        "comparisons": tables_choices.comparisons(figures),
+        "why": wording_method.why(figures),
+        "gaps": tables_run.gaps(figures),
+        "causes": tables_run.causes(figures),
+        "surprises": tables_run.surprises(figures),
+        "timeline": timeline(figures),
+        "outages": tables_run.outages(figures),
+        "live_votes": live_votes(figures),
+        "pairs": tables_run.pairs(figures),
+        "latency": latency(figures),
+        "latencies": tables_run.latencies(figures),
+    }
+
+
+def _choices(figures: Figures) -> dict[str, Any]:
+    adts = dict.fromkeys(row.adt for row in figures.candidates)
+    return {
+        "choices": [
+            {
+                "front": front(figures, adt, f"front-{index}"),
+                "candidates": tables_choices.candidates(figures, adt, numbers(figures, adt)),
+                "outages": tables_choices.counterfactual_outages(figures, adt),
+            }
+            for index, adt in enumerate(adts)
+        ],
+        "recommended": tables_choices.recommended(figures),
+        "classes": tables_choices.event_classes(figures),
+    }
+
+
+def _method(figures: Figures, versions: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "how": wording_method.how(figures),
+        "words": wording_method.words(figures),
+        "prober": tables_run.prober(figures),
+        "rows_read": tables_run.rows_read(figures),
+        "rejected": tables_run.rejected(figures),
+        "plan": figures.source.plan,
+        "versions": tables_run.named("What made this report", versions, ("Name", "Version")),
+        "made": tables_run.named("What made the run", figures.source.made, ("Name", "Value")),
+    }
+
+
+def _contents(figures: Figures) -> list[tuple[str, str]]:
+    """Give anchor and heading of each part that the page has."""
+    parts = [
+        ("measured", "Measured and predicted", bool(figures.operations)),
+        ("over-time", "What failed, and when", True),
+        ("choices", "Every choice on this trace", bool(figures.candidates)),
+        ("latency", "Latency", bool(figures.latencies)),
+        ("how", "How this was measured", True),
+        ("rejected", "Rejected rows", True),
+        ("plan", "The plan", bool(figures.source.plan)),
+        ("versions", "Versions and files", True),
+    ]
+    return [(anchor, heading) for anchor, heading, there in parts if there]
+
+
+def _since(start_s: float) -> str:
+    """Write when the window begins, if its times are dates at all: those of a trace may count from 0."""
+    if not EARLIEST_S <= start_s < LATEST_S:
+        return ""
+    return f"from {datetime.fromtimestamp(start_s, tz=UTC).strftime('%Y-%m-%d %H:%M:%S UTC')} on, "
+
+
+def _measured_on(figures: Figures) -> str:
+    window = figures.window
+    attempts = sum(row.attempts for row in figures.operations)
+    what = f"{counted(attempts, 'operation')} on " if attempts else ""
+    scale = wording_answer.time_scale(window)
+    return (
+        f"{what}{counted(len(figures.replicas), 'replica')}, {_since(window.start_s)}for "
+        f"{duration(window.end_s - window.start_s)}.{' ' + scale if scale else ''}"
     )

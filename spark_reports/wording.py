@@ -1,36 +1,81 @@
-"""Numbers and findings in words: how a figure is written, and the sentences that open a report."""
+"""Numbers in words: how the page writes shares, differences, durations and lists. Pure."""
 
 from collections.abc import Sequence
-from itertools import combinations
-from typing import Final, NamedTuple
+from math import ceil, inf, log10
+from re import sub
+from typing import Final
 
-from quorate.spark_reports.figures import ComparisonFigures, Figures, OperationFigures
-
-SHARE_WORTH_SAYING: Final = 0.0005
 NO_BREAK: Final = "\N{NO-BREAK SPACE}"
+NO_VALUE: Final = "\N{EN DASH}"
+MISSING_MIN: Final = 1e-9
+ROUNDING: Final = 1e-12
+"""A share that is nearer to 1 than this is 1: sums and products of floats are no surer."""
+
+SMALLEST: Final = 5e-4
 
 
 def percent(share: float) -> str:
-    """Write a share so that what is missing to 100 % keeps about two digits; only 1 is written 100 %.
+    """Write a share so that what is missing to 100 % keeps about two digits; but for rounding, only 1 is written 100 %.
 
     The blank before the sign does not break.
 
-    >>> [percent(share).replace(NO_BREAK, "_") for share in (1.0, 0.99954, 0.9954, 0.954, 0.99999999, 0.0)]
-    ['100_%', '99.954_%', '99.54_%', '95.4_%', '>_99.999_%', '0.0_%']
+    >>> [percent(share).replace(NO_BREAK, "_") for share in (1.0, 0.99954, 0.9954, 0.954, 0.9999987, 0.0, 1e-5)]
+    ['100_%', '99.954_%', '99.54_%', '95.4_%', '99.99987_%', '0_%', '<_0.1_%']
+    >>> [percent(share).replace(NO_BREAK, "_") for share in (1 - 1e-10, 1 - 1e-16)]
+    ['>_99.9999999_%', '100_%']
     """
     missing = 1 - share
-    if missing <= 0:
+    if missing < ROUNDING:
         return f"100{NO_BREAK}%"
-    if missing < 1e-5:
-        return f">{NO_BREAK}99.999{NO_BREAK}%"
-    decimals = 1 if missing >= 0.01 else 2 if missing >= 0.001 else 3
+    if missing < MISSING_MIN:
+        return f">{NO_BREAK}{(1 - MISSING_MIN) * 100:.7f}{NO_BREAK}%"
+    if share <= 0:
+        return f"0{NO_BREAK}%"
+    if share < SMALLEST:
+        return f"<{NO_BREAK}0.1{NO_BREAK}%"
+    # One digit more than the place of the first that is not a nine; the small number is for 1 - 0.999, which is above 0.001.
+    decimals = max(1, 1 + ceil(-log10(missing * 100) - 1e-9))
     return f"{share * 100:.{decimals}f}{NO_BREAK}%"
 
 
+def maybe_percent(share: float | None) -> str:
+    """Write a share, or a dash where there is none."""
+    return NO_VALUE if share is None else percent(share)
+
+
+def nines(share: float) -> float:
+    """Give how many nines a share has: 0.9 has 1, 0.99 has 2, 0.95 has 1.3; 1 has infinitely many."""
+    missing = 1 - share
+    return max(0.0, -log10(missing)) if missing >= ROUNDING else inf
+
+
+def in_nines(share: float, low: float | None = None) -> str:
+    """Write an availability in nines; where all was answered, what its interval leaves certain.
+
+    >>> in_nines(0.995), in_nines(1.0, low=0.98), in_nines(1.0), in_nines(0.9), in_nines(0.0)
+    ('2.3 nines', 'at least 1.7 nines', 'nothing missing', '1.0 nines', '0.0 nines')
+    """
+    if nines(share) < inf:
+        return f"{nines(share):.1f} nines"
+    return "nothing missing" if low is None or nines(low) == inf else f"at least {nines(low):.1f} nines"
+
+
 def points(difference: float) -> str:
-    """Write a difference between shares in percentage points, without a sign."""
+    """Write the size of a difference between shares in percentage points, without a sign."""
     size = abs(difference) * 100
-    return f"{size:.1f} points" if size >= 1 else f"{size:.2f} points"
+    if size >= 1:
+        return f"{size:.1f} points"
+    return f"{size:.2f} points" if size >= 0.01 or not size else f"{size:.1g} points"
+
+
+def signed(difference: float) -> str:
+    """Write a difference between shares in percentage points with its sign, a true minus where there is one.
+
+    >>> signed(0.0123), signed(0.0)
+    ('+1.23', '0.00')
+    """
+    text = f"{difference * 100:+.2f}"
+    return "0.00" if text in {"+0.00", "-0.00"} else text.replace("-", "\N{MINUS SIGN}")
 
 
 def counted(number: int, thing: str) -> str:
@@ -38,105 +83,57 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
-def signed(difference: float) -> str:
-    """Write a difference between shares in percentage points with its sign, a true minus where there is one."""
-    return f"{difference * 100:+.2f}".replace("-", "\N{MINUS SIGN}")
-
-
 def duration(seconds: float) -> str:
     """Write a duration with three digits and the unit that suits it."""
-    for unit, length_s in (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3)):
-        # Minutes and hours only where they are plainly easier to read than seconds.
+    if seconds == 0:
+        return f"0{NO_BREAK}s"
+    for unit, length_s in (("days", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3)):
+        # Minutes and more only where they are plainly easier to read than seconds.
         if seconds >= length_s * (2 if length_s > 1 else 1):
-            return f"{seconds / length_s:.3g}{NO_BREAK}{unit}"
+            number = seconds / length_s
+            return f"{number:,.0f}{NO_BREAK}{unit}" if number >= 999.5 else f"{number:.3g}{NO_BREAK}{unit}"
     return f"{seconds * 1e6:.3g}{NO_BREAK}µs"
 
 
-class Trade(NamedTuple):
-    """Two operations under two choices, of which each is the better one for one of the operations."""
-
-    gained: ComparisonFigures
-    paid: ComparisonFigures
-
-    @property
-    def smaller(self) -> float:
-        return min(abs(self.gained.difference), abs(self.paid.difference))
-
-    @property
-    def certain(self) -> bool:
-        """Whether both differences have a sign that their 95 % intervals do not leave open."""
-        return all(row.low > 0 or row.high < 0 for row in self)
+def maybe_duration(seconds: float | None) -> str:
+    """Write a duration, or a dash where there is none."""
+    return NO_VALUE if seconds is None else duration(seconds)
 
 
-def best_trade(comparisons: Sequence[ComparisonFigures]) -> Trade | None:
-    """Find the two choices and operations for which most is traded, or None if nothing worth saying is."""
-    trades = [
-        Trade(*sorted(pair, key=lambda row: -row.difference))
-        for pair in combinations(comparisons, 2)
-        if (pair[0].adt, pair[0].choice, pair[0].other) == (pair[1].adt, pair[1].choice, pair[1].other)
-        and pair[0].difference * pair[1].difference < 0
-    ]
-    worth = [trade for trade in trades if trade.smaller >= SHARE_WORTH_SAYING]
-    return max(worth, key=lambda trade: (trade.certain, trade.smaller), default=None)
+def listed(things: Sequence[str], last: str = "and") -> str:
+    """Join things as a sentence does.
+
+    >>> listed(["r1"]), listed(["r1", "r2", "r3"])
+    ('r1', 'r1, r2 and r3')
+    """
+    return f" {last} ".join(part for part in (", ".join(things[:-1]), *things[-1:]) if part)
 
 
-def answer(figures: Figures) -> list[str]:
-    """Give the sentences that open the report: what was traded, and which model of failure told it beforehand."""
-    if not figures.operations:
-        return [
-            "No operation was measured. What each quorum choice would have given on this trace stands below.",
-        ]
-    trade = best_trade(figures.comparisons)
-    first = _trade_sentence(trade, figures.operations) if trade else _plain_sentence(figures.operations)
-    return [first, _model_sentence(figures.operations)]
+def quoted(name: str, adt: str = "") -> str:
+    """Put a name of several words, or one that is that of a type too, in quotation marks: the sentence stays clear.
+
+    >>> quoted("majority"), quoted("Enq (0, 1)"), quoted("queue", "queue")
+    ('majority', '"Enq (0, 1)"', '"queue"')
+    """
+    return f'"{name}"' if " " in name or name == adt else name
 
 
-def _trade_sentence(trade: Trade, operations: Sequence[OperationFigures]) -> str:
-    measured = {(row.choice, row.operation): percent(row.measured) for row in operations}
-    gained, paid = trade
-    choice, other = gained.choice, gained.other
-    certainty = (
-        "Both differences are larger than chance would make them (95 % intervals)."
-        if trade.certain
-        else "One of these differences may be chance (95 % intervals): a longer run has to confirm it."
-    )
-    return (
-        f"{choice} answered {measured[choice, gained.operation]} of {gained.operation} and "
-        f"{measured[choice, paid.operation]} of {paid.operation}, {other} "
-        f"{measured[other, gained.operation]} and {measured[other, paid.operation]}: "
-        f"going from {other} to {choice} buys {_with_interval(gained, 1)} of {gained.operation} for "
-        f"{_with_interval(paid, -1)} of {paid.operation}. {certainty}"
-    )
+def unbroken(name: str) -> str:
+    """Keep the two numbers of a quorum, as in Enq (0, 1), on one line.
+
+    >>> unbroken("Enq (0, 1), Deq (3, 1)").replace(NO_BREAK, "_")
+    'Enq (0,_1), Deq (3,_1)'
+    """
+    return sub(r"(\(\d+), (\d+\))", rf"\1,{NO_BREAK}\2", name)
 
 
-def _with_interval(row: ComparisonFigures, sign: int) -> str:
-    low, high = sorted((sign * row.low, sign * row.high))
-    return f"{points(row.difference)} ({low * 100:.2g} to {high * 100:.2g})"
+def shortened(name: str, chars_max: int) -> str:
+    """Cut a name in its middle: names of one run often differ at their ends.
 
-
-def _plain_sentence(operations: Sequence[OperationFigures]) -> str:
-    worst = min(operations, key=lambda row: row.measured)
-    if worst.measured == 1:
-        attempts = sum(row.attempts for row in operations)
-        return f"All {attempts:,} operations were answered, under every quorum choice that was run."
-    best = max(operations, key=lambda row: row.measured)
-    return (
-        f"Availability ran from {percent(worst.measured)} ({worst.operation} with {worst.choice}) to "
-        f"{percent(best.measured)} ({best.operation} with {best.choice}); among the choices that were run, none gave "
-        "one operation more and took it from another."
-    )
-
-
-def _model_sentence(operations: Sequence[OperationFigures]) -> str:
-    def worst(model: str) -> tuple[float, OperationFigures]:
-        gaps = [(abs(getattr(row, model) - row.measured), row) for row in operations]
-        return max(gaps, key=lambda gap: gap[0])
-
-    joint, _ = worst("predicted_joint")
-    independent, row = worst("predicted_independent")
-    return (
-        f"Predicted from the replicas' joint up time, availability is at most {points(joint)} from the measured one; "
-        f"predicted as if replicas failed independently, it is up to {points(independent)} away "
-        f"({row.operation} with {row.choice}: {percent(row.predicted_independent)} predicted, "
-        f"{percent(row.measured)} measured)."
-    )
+    >>> shortened("a-very-long-name-1", 11)
+    'a-ver…ame-1'
+    """
+    if len(name) <= chars_max:
+        return name
+    tail = (chars_max - 1) // 2
+    return f"{name[: chars_max - 1 - tail]}…{name[len(name) - tail :]}"

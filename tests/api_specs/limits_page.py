@@ -5,12 +5,36 @@ import inspect
 from itertools import pairwise
 
 from quorate.api_specs import limits
-from quorate.api_specs.limits import DEFAULTS, NAME_CHARS_MAX, REPLICAS_MAX, VOTES_MAX, Limits
+from quorate.api_specs.limits import (
+    ADOPTED_MAX,
+    ASK_S_MAX,
+    ASK_WISHES_MAX,
+    DEFAULTS,
+    KEYED_ENTRIES_MAX,
+    NAME_CHARS_MAX,
+    REPLICAS_MAX,
+    REPLY_BODIES_MAX,
+    SYSTEM_CHARS_MAX,
+    VOTES_MAX,
+    Limits,
+)
 
 FIXED = {
     "NAME_CHARS_MAX": (NAME_CHARS_MAX, "Characters of an object's name and of a dictionary's key."),
     "REPLICAS_MAX": (REPLICAS_MAX, "Replicas of a cluster."),
     "VOTES_MAX": (VOTES_MAX, "Votes of a replica."),
+    "ADOPTED_MAX": (ADOPTED_MAX, "Entries that a summary adopts; a recovery that finds no room tries again."),
+    "KEYED_ENTRIES_MAX": (
+        KEYED_ENTRIES_MAX,
+        "Entries that the keyed operations of an object name together within the retry window; more keys are refused.",
+    ),
+    "SYSTEM_CHARS_MAX": (SYSTEM_CHARS_MAX, "Characters of a quorum system, as text."),
+    "ASK_WISHES_MAX": (ASK_WISHES_MAX, "Wishes that a front end hands to another one at once."),
+    "REPLY_BODIES_MAX": (
+        REPLY_BODIES_MAX,
+        "A reply is at most so many times as long as a request body may be; it holds pages of whole values.",
+    ),
+    "ASK_S_MAX": (ASK_S_MAX, "Seconds that the other one may take over them."),
 }
 INTRODUCTION = """# Limits
 
@@ -26,8 +50,11 @@ Under `[limits]`. What is left out has the default. Sizes are in bytes, times in
 RELATIONS = """
 A document whose limits do not fit together is refused, with a sentence that names the pair:
 
-- every limit is above zero;
+- every limit is above zero, and finite;
 - `value_bytes_max` is at most half of `body_bytes_max`, or a value of that size could not be sent;
+- `page_bytes_max` and `value_bytes_max` together are at most half of `body_bytes_max`, or a summary could not be sent
+  that adopts as much as it may;
+- `batch_items_max` is at most `KEYED_ENTRIES_MAX`, or a batch under a key could never be remembered;
 - `deadline_s_max` is below `retry_window_s`, or a retry might outlive the ids it relies on;
 - `wait_s_max` is at most `deadline_s_max`;
 - `consumed_lag_s` is at most `retry_window_s`.
@@ -59,7 +86,7 @@ def rendered() -> str:
     rows = [
         f"| `{name}` | {getattr(DEFAULTS, name)} | {meaning[name]} |\n" for name in Limits.__struct_fields__
     ]
-    constants = {name for name in vars(limits) if name.endswith("_MAX")}
+    constants = {name for name in vars(limits) if name.endswith("_MAX")} - {"TEXT_CHARS_MAX"}
     assert constants == FIXED.keys(), "a constant of the module is missing here"
     fixed = [f"| `{name}` | {value} | {what} |\n" for name, (value, what) in FIXED.items()]
     return INTRODUCTION + "".join(rows) + RELATIONS + "".join(fixed)

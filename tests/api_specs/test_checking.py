@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Decision, Entry, Summary, Value
 from quorate.api_specs.checking import AMBIGUOUS_MAX, COUNT_MAX, ID_CHARS_MAX, BadBatch, check_batch
-from quorate.api_specs.limits import DEFAULTS, Limits
+from quorate.api_specs.limits import ADOPTED_MAX, DEFAULTS, Limits
 from quorate.api_specs.messages import Accept, Append, Batch, Collect, Commit, Request, Scan, Window
 from quorate.timestamps.ballot import NO_BALLOT, make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, make
@@ -52,7 +52,7 @@ def test_what_a_front_end_sends_passes() -> None:
         (Append(NAME, (with_(ENTRY, value="{"),)), "the value is not JSON text"),
         (Append(NAME, (with_(ENTRY, value="NaN"),)), "the value is not JSON text"),
         (Append(NAME, (with_(ENTRY, value='"' + "x" * 50 + '"'),)), "over 50 bytes"),
-        (Append(NAME, (ENTRY,) * 11), "entries: 11 of them, at most 10"),
+        (Append(NAME, (ENTRY,) * 9), "entries: 9 of them, at most 8"),
         (Collect(NAME, ballot="b"), "'b' is not a ballot"),  # type: ignore[arg-type]
         (Collect(NAME, ballot=make_ballot(INFINITY, 0)), "cannot be a turn"),
         (Collect(NAME, known=BALLOT + "x"), "is not a ballot"),  # type: ignore[arg-type]
@@ -65,6 +65,8 @@ def test_what_a_front_end_sends_passes() -> None:
         (of_summary(horizon="x"), "is not a timestamp"),
         (of_summary(value="{"), "not JSON"),
         (of_summary(adopted=(with_(ENTRY, t="x"),)), "is not a timestamp"),
+        (of_summary(adopted=(ENTRY,) * (ADOPTED_MAX + 1)), f"entries: {ADOPTED_MAX + 1} of them"),
+        (of_summary(recent=(Decision("k", BALLOT, (ENTRY,) * 9),)), "entries: 9 of them, at most 8"),
         (of_summary(ambiguous=(("", AT),)), "id: must be"),
         (of_summary(ambiguous=(("a", INFINITY),)), "can only bound a window"),
         (of_summary(recent=(Decision("", BALLOT),)), "id: must be"),
@@ -85,9 +87,14 @@ def test_what_a_front_end_sends_passes() -> None:
     ],
 )  # fmt: skip
 def test_what_is_out_of_form_is_refused_and_its_request_named(request_: Request, sentence: str) -> None:
-    limits = Limits(page_entries_max=10, recent_decisions_max=10, value_bytes_max=50)
+    limits = Limits(page_entries_max=10, batch_items_max=8, recent_decisions_max=10, value_bytes_max=50)
     with pytest.raises(BadBatch, match=rf"^requests\[1\]: .*{sentence}"):
         check_batch(Batch("c", (GOOD[0], request_)), limits)
+
+
+def test_an_enqueue_may_be_longer_than_a_page_of_a_reply() -> None:
+    limits = Limits(page_entries_max=1, batch_items_max=9)
+    check_batch(Batch("c", (Append(NAME, (ENTRY,) * 9), of_summary(adopted=(ENTRY,) * 9))), limits)
 
 
 def test_a_batch_is_bounded() -> None:

@@ -19,6 +19,12 @@ url = "https://example.test"
 votes = 2
 store = "abc"
 """
+
+
+def queue_rule(words: str) -> str:
+    return GOOD + '[[choices]]\nobjects = "queue/*"\n' + words
+
+
 GOOD = 'name = "c"\n' + REPLICAS
 
 
@@ -104,11 +110,81 @@ def test_memory_covers_a_clock_that_is_behind_and_one_that_is_ahead() -> None:
             GOOD + '[[choices]]\nobjects = "queue/*"\nreads = "r1*"',
             "character 4 of 'r1.': the end stands where",
         ),
-        (GOOD + '[[choices]]\nobjects = "queue/*"\nreads = "r9"', "'r9' names the unknown replica 'r9'"),
+        (
+            GOOD + '[[choices]]\nobjects = "queue/*"\nreads = "r9"',
+            "reads: unknown replica 'r9'; known are r1",
+        ),
         (GOOD + '[[choices]]\nobjects = "queue/*"\nwrites = "r1"', "writes without reads: give both"),
         (
             GOOD + '[[choices]]\nobjects = "queue/*"\nreads = "r1"\nclasses = { "Enq/Ok" = [0, 1] }',
-            "give either reads and writes or classes, not both",
+            "give classes, or reads and writes, or initials and finals; not several",
+        ),
+        (
+            queue_rule('finals = { Enq = "r1" }\nreads = "r1"'),
+            "give classes, or reads and writes, or initials and",
+        ),
+        (queue_rule('initials = { Deq = "r1" }\nclasses = { "Enq/Ok" = [0, 1] }'), "not several of these"),
+        (
+            queue_rule('initials = { Pop = "r1" }'),
+            "initials: a queue has no operation 'Pop': use Enq, Deq, Peek, Size",
+        ),
+        (
+            queue_rule('initials = { "Deq/Ok" = "r1" }'),
+            "initials are given by operation, for nobody knows the outcome before reading: write Deq, not Deq/Ok",
+        ),
+        (
+            queue_rule('initials = { Enq = "r1" }'),
+            "initials: Enq depends on nothing here and reads nobody; leave it out",
+        ),
+        (
+            queue_rule('initials = { Deq = "r1*" }'),
+            "initials, Deq: character 4 of 'r1.': the end stands where",
+        ),
+        (
+            queue_rule('initials = { Deq = "r1 + r9" }'),
+            "initials, Deq: unknown replica 'r9'; known are r1, r2, r3",
+        ),
+        (
+            queue_rule('finals = { "Deq/Full" = "r1" }'),
+            "finals: a queue has no event class 'Deq/Full': use Enq/Ok, Deq/Ok",
+        ),
+        (
+            queue_rule('finals = { Deq = "r1", "Deq/Ok" = "r1" }'),
+            "finals: Deq/Ok is given twice; give it once",
+        ),
+        (
+            queue_rule('finals = { "Deq/Empty" = "r1" }'),
+            "finals: Deq/Empty changes nothing and is stored nowhere; leave it",
+        ),
+        (
+            queue_rule('finals = { Peek = "r1" }'),
+            "finals: Peek/Ok changes nothing and is stored nowhere; leave it out",
+        ),
+        (
+            queue_rule('finals = { Enq = "choose(0; r1) + r2" }'),
+            "Enq/Ok changes the state and is stored nowhere: give it",
+        ),
+        (
+            queue_rule('finals = { Enq = "choose(4; r1, r2, r3)" }'),
+            "finals, Enq: 4 votes are needed but there are 3",
+        ),
+        (
+            queue_rule('finals = { Enq = "votes(1; r1:0)" }'),
+            r"finals, Enq: votes\(1; …\) gives no votes at all",
+        ),
+        (
+            queue_rule('finals = { Enq = "' + "r1+" * 4000 + 'r1" }'),
+            "finals, Enq: the system has 12002 characters; write at",
+        ),
+        (
+            queue_rule('initials = { Deq = "r1*r2" }\nfinals = { Enq = "r3", "Deq" = "r1" }'),
+            r"1 \(queue/\*\): Deq depends on Enq/Ok and can miss it: \{r1, r2\} and \{r3\} share no replica; make one",
+        ),
+        (
+            queue_rule(
+                'initials = { Enq = "r1" }\nfinals = { Enq = "r2", Deq = "r1*r2" }\nordering = "quorum"'
+            ),
+            r"Enq depends on Enq/Ok and can miss it: \{r1\} and \{r2\} share no replica",
         ),
         (GOOD + '[[choices]]\nobjects = "queue/*"\nordering = "luck"', "Invalid enum value 'luck'"),
     ],

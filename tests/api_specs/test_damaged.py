@@ -4,7 +4,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-import httpx
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,9 +16,9 @@ from quorate.api_specs.problems import Problem
 from quorate.api_specs.problems import parse as parse_problem
 from quorate.api_specs.values import check_value, from_value, to_value
 from quorate.client_sdk.effects import Unanswered
-from quorate.client_sdk.http_transport import _answer
+from quorate.client_sdk.http_answer import HttpAnswer, batch_reply
 from quorate.replica.ports import ObjectState
-from quorate.replica.protocol_api import JSON, MSGPACK, _decoded
+from quorate.replica.protocol_api import _DECODE, JSON, MSGPACK, _decoded
 from quorate.replica.responses import Refusal, problem_of
 from quorate.timestamps.ballot import parse_ballot
 from quorate.timestamps.timestamp import parse
@@ -54,7 +53,7 @@ def test_a_damaged_batch_is_malformed_or_another_batch(
 ) -> None:
     problem = None
     try:
-        check_batch(_decoded(damaged(ENCODE[media_type](batch), damages), media_type), DEFAULTS)
+        check_batch(_decoded(damaged(ENCODE[media_type](batch), damages), media_type, _DECODE), DEFAULTS)
     except (Refusal, BadBatch) as refused:
         problem = problem_of(refused)
     assert problem is None or (problem.name, problem.definite) == ("malformed", True)
@@ -68,7 +67,7 @@ def test_a_damaged_reply_is_no_answer_or_another_reply(
 ) -> None:
     body = damaged(ENCODE[media_type](reply), damages)
     for status in (200, 400, 503):
-        answer = _answer("r1", httpx.Response(status, headers={"Content-Type": media_type}), body)
+        answer = batch_reply("r1", HttpAnswer(status, media_type, "", body))
         assert isinstance(
             answer, BatchReply if status == 200 and isinstance(answer, BatchReply) else Unanswered
         )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.cli.demo_load import CHOICES
+from quorate.cli.demo_load import OBJECTS
 from quorate.spark_reports.report import Options, make_report
 from tests.cli.conftest import quorate
 
@@ -24,7 +24,7 @@ def test_demo_loses_nothing_and_leaves_a_report(tmp_path: Path) -> None:
     assert '[Deq(); Ok("y")]' in done.stderr
     assert "r2 is killed" in done.stderr
     assert "r3 is back" in done.stderr
-    assert {row["choice"] for row in told["outcomes"]} == set(CHOICES)
+    assert {row["choice"] for row in told["outcomes"]} == set(OBJECTS.values())
     # With one of three down, nobody can reach all three.
     all_three = next(
         row for row in told["outcomes"] if (row["choice"], row["operation"]) == ("enq3-deq1", "Enq")

@@ -46,6 +46,25 @@ def test_rules_stand_above_the_majorities() -> None:
     assert parse(text).rule_of("queue/other").collect
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        ChoiceRule("queue/a", initials={"Deq": "r1*r2 + r3"}, finals={"Enq/Ok": "(r1 + r2)*r3"}),
+        ChoiceRule("queue/a", finals={"Deq/Ok": "r1", "Enq/Ok": "r1 + r2"}, ordering="quorum", collect=False),
+        ChoiceRule("register/a", initials={"Read": "r1"}),
+        ChoiceRule("register/a", reads="r1", writes="r1*r2", ordering="quorum"),
+    ],
+)
+def test_a_rule_is_read_as_it_was_given(rule: ChoiceRule) -> None:
+    assert parse(new_document(URLS, rules=[rule])).choices[0] == rule
+
+
+def test_numbers_are_written_with_their_ordering() -> None:
+    text = new_document(URLS, rules=[ChoiceRule("queue/a", ordering="quorum")])
+    assert parse(text).rule_of("queue/a").ordering == "quorum"
+    assert parse(text).choice_of("queue/a").sizes("Enq/Ok") == (2, 2)
+
+
 def test_bad_url_is_named() -> None:
     with pytest.raises(BadCluster, match="must look like http://host:port"):
         new_document({"r1": "127.0.0.1:80"})

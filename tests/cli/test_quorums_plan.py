@@ -2,11 +2,20 @@
 
 import json
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from quorate.adts.catalogue import SPECIFICATIONS
+from quorate.adts.specification import operation_of
+from quorate.api_specs.cluster import parse
+from quorate.cli.document import new_document
+from quorate.quorums.choice import Ordering, QuorumChoice
+from quorate.quorums.expressions import parse_system
+from quorate.quorums.system_choice import SystemQuorum
+from quorate.quorums.tally import Quorum, VoteCount
 from tests.cli.conftest import quorate
 
 QUEUE = ("--operations", "Enq,Deq")
@@ -37,6 +46,7 @@ def test_the_lecture_table_of_three_is_one_command() -> None:
 
 def test_choices_as_json_have_the_documented_keys() -> None:
     found = as_json("choices", "queue", "--votes", "r1=2,r2=1,r3=0", *QUEUE, "--rule", "by-operation")
+    assert len(found.pop("toml")) == 2
     assert found == {
         "type": "queue",
         "votes": {"r1": 2, "r2": 1, "r3": 0},
@@ -133,6 +143,66 @@ def test_a_plan_that_nothing_meets_says_so() -> None:
     assert "No candidate meets all targets" in text
 
 
+@pytest.mark.parametrize("adt", SPECIFICATIONS)
+@pytest.mark.parametrize("ordering", ["clock", "quorum"])
+def test_what_a_plan_prints_is_the_choice_of_an_object(adt: str, ordering: Ordering) -> None:
+    """Every offer, pasted into a cluster document, gives the quorums that the offer names."""
+    mix = ",".join(f"{operation}=1" for operation in SPECIFICATIONS[adt].kinds)
+    found = as_json(
+        "plan", adt, "-n", "4", "--mix", mix, "--ordering", ordering, "--system", "r1*r2 + r3*r4", "--rows", "1000",
+    )  # fmt: skip
+    assert found["offers"]
+    for offer in found["offers"]:
+        choice = pasted(offer["toml"], adt, replicas=4)
+        for operation, system in offer["initial"].items():
+            assert quorums_of(choice.initial_of(operation)) == quorums_of(SystemQuorum(parse_system(system)))
+        for name, system in offer["final"].items():
+            assert quorums_of(choice.final_of(name)) == quorums_of(SystemQuorum(parse_system(system)))
+
+
+def test_what_choices_print_is_the_choice_of_an_object() -> None:
+    votes = {"r1": 2, "r2": 1, "r3": 1}
+    found = as_json("choices", "dictionary", "--votes", "r1=2,r2=1,r3=1", "--operations", "Put,Get,Cas")
+    for sizes, text in zip(found["choices"], found["toml"], strict=True):
+        choice = pasted(text, "dictionary", replicas=3)
+        for name, (initial, final) in sizes.items():
+            needed, stored = VoteCount(votes, initial), VoteCount(votes, final)
+            assert quorums_of(choice.initial_of(operation_of(name)), 3) == quorums_of(needed, 3)
+            assert quorums_of(choice.final_of(name), 3) == quorums_of(stored, 3)
+
+
+def pasted(rule: str, adt: str, replicas: int) -> QuorumChoice:
+    """The choice of an object where the printed rule stands in a document."""
+    urls = {f"r{n}": f"http://127.0.0.1:{8000 + n}" for n in range(1, replicas + 1)}
+    head, place, rest = new_document(urls).partition("\n[[choices]]\n")
+    return parse(head + "\n" + rule + place + rest).choice_of(f"{adt}/one")
+
+
+def quorums_of(quorum: Quorum, replicas: int = 4) -> set[frozenset[str]]:
+    """All sets of the replicas that meet it."""
+    names = [f"r{n}" for n in range(1, replicas + 1)]
+    sets = (frozenset(some) for size in range(replicas + 1) for some in combinations(names, size))
+    return {each for each in sets if quorum.is_met_by(each)}
+
+
+def test_rules_are_printed_to_be_pasted() -> None:
+    text = printed("plan", "queue", "-n", "3", *QUEUE, "--mix", "Enq=1,Deq=1", "--toml")
+    _, _, first = text.partition("# Offer 1\n")
+    rule, _, _ = first.partition("\n# Offer 2")
+    assert pasted(rule, "queue", replicas=3).final_of("Enq/Ok").is_met_by({"r1", "r2", "r3"})
+    text = printed("choices", "queue", "-n", "3", *QUEUE, "--toml")
+    assert text.count('[[choices]]\nobjects = "queue/*"') == 3
+    assert '"Enq/Ok" = "(r1 + r2 + r3)"' in text
+
+
+@pytest.mark.parametrize("words", [("stack",), ("queue", "--replication", "versions")])
+def test_there_is_no_rule_where_the_service_keeps_no_such_objects(words: Sequence[str]) -> None:
+    assert set(as_json("choices", *words)["toml"]) == {None}
+    done = quorate("quorums", "choices", *words, "--toml")
+    assert done.returncode == 2
+    assert "--toml: the service keeps objects of the types queue, register, dictionary" in done.stderr
+
+
 BAD: list[tuple[Sequence[str], str]] = [
     (("choices", "queues"), "there is no data type 'queues': use queue"),
     (("choices", "queue", "--operations", "Push"), "a queue has no operation 'Push': use Enq"),
@@ -144,7 +214,7 @@ BAD: list[tuple[Sequence[str], str]] = [
     (("availability", "queue", "--p", "1.5"), "'r1' is 1.5; give a number from 0 to 1"),
     (("availability", "queue", "--p", "high"), "--p: 'high': write a number"),
     (("availability", "queue", "--p", "r1=0.9"), "--p: nothing is said about replica 'r2'"),
-    (("availability", "queue", "--p", "r9=0.9"), "--p: unknown replica 'r9'; known are r1, r2, r3"),
+    (("availability", "queue", "--p", "r9=0.9"), "--p: unknown replica 'r9'; known are r1, r2, r3; --votes names others"),
     (("availability", "queue", "--group", "rack"), "--group: 'rack' is not NAME=P:r1,r2"),
     (("availability", "queue", "--group", "rack=0.9:r9"), "group 'rack' holds the unknown replica 'r9'"),
     (("availability", "queue", "--group", "rack=2:r1"), "group 'rack' is 2; give a number from 0 to 1"),
@@ -156,12 +226,29 @@ BAD: list[tuple[Sequence[str], str]] = [
     (("plan", "queue", "--mix", "Enq=1", "--dead", "r9"), "--dead: unknown replica 'r9'"),
     (("plan", "queue", "--mix", "Enq=1", "--target", "Enq p50 <= 5"), "needs answer times: give --latency"),
     (("plan", "queue", "--mix", "Enq=1", "--target", "fast"), "'fast' states no target"),
-    (("plan", "queue", "--mix", "Enq=1", "--latency", "-5"), "-5.0 ms"),
+    (("plan", "queue", "--mix", "Enq=1", "--latency", "-5"), "--latency: '-5': write times and weights of 0 or more; -5 is negative"),
     (("plan", "queue", "--mix", "Enq=1", "--capacity", "0"), "capacity of replica 'r1' is 0"),
     (("plan", "queue", "--mix", "Enq=1", "--latency", "1e999"), "--latency: '1e999': write a number"),
     (("plan", "queue", "--mix", "Enq=1", "--latency", "r1=5"), "--latency: nothing is said about replica 'r2'"),
     (("plan", "queue", "--mix", "Enq=1", "--names", "a,a,b"), "--names: a is given twice; give it once"),
     (("plan", "queue", "--mix", "Enq=1", "--system", "r1*r9"), "'r1*r9' names the unknown replica 'r9'; known are r1, r2"),
+    (("choices", "queue", "-n", "3", "--votes", "r1=1"), "--votes says which replicas there are; leave -n out"),
+    (("choices", "queue", "--votes", ""), "--votes: '' is not NAME=VALUE; write as r1=1,r2=2"),
+    (("availability", "queue", "--p", "a=0.9"), "unknown replica 'a'; known are r1, r2, r3; --votes names others"),
+    (("availability", "queue", "--p", "0.9", "--system", "a|"), "--system: 'a|' names no writes; write READS, or READS|WRITES"),
+    (("availability", "queue", "--p", "0.9", "--system", "|a"), "--system: '|a' names no reads; write READS, or READS|WRITES"),
+    (("availability", "queue", "--p", "0.9", "--system", "a", "-n", "3"), "--system names its replicas; leave -n and --votes out"),
+    (("availability", "queue", "--p", "0.9", "--system", "votes(1;a:0)"), "votes(1; …) gives no votes at all"),
+    (("availability", "queue", "--p", "0.9", "--system", "votes(2;a:1,a:1)"), "names a twice; give each replica its votes once"),
+    (("availability", "queue", "--trace", "TWICE"), "twice.csv: line 2: up lists r1 twice; list it once"),
+    (("plan", "queue", "--mix", "Enq"), "--mix: 'Enq' is not NAME=VALUE; write as Enq=50,Deq=50"),
+    (("plan", "queue", "--mix", "Enq=1", "--latency", "r1=-5"), "--latency: r1=-5: write times and weights of 0 or more; -5 is negative"),
+    (("plan", "queue", "--mix", "Enq=1", "--p", "a=0.9"), "unknown replica 'a'; known are r1, r2, r3; --names names others"),
+    (("plan", "queue", "--mix", "Enq=1", "--target", ">= 101%"), "availability is 0 to 100 %; write it as 99.9% or 0.999"),
+    (("plan", "queue", "--mix", "Enq=1", "--target", "Enq >= 99"), "availability is 0 to 100 %; write it as 99.9% or 0.999"),
+    (("plan", "queue", "--mix", "Enq=1", "--system", ""), "--system: an empty text names nobody"),
+    (("plan", "queue", "--mix", "Enq=1", "--names", ","), "--names: ',' names nobody; write as a,b,c"),
+    (("plan", "queue", "--mix", "Enq=1", "-n", "3", "--names", "a,b"), "--names says which replicas there are; leave -n out"),
     (("availability", "queue", "--p", "1e-999999999"), "--p: '1e-999999999': write a number"),
 ]  # fmt: skip
 
@@ -170,7 +257,10 @@ BAD: list[tuple[Sequence[str], str]] = [
 def test_bad_input_is_named_with_its_place_and_the_remedy(
     words: Sequence[str], sentence: str, trace: Path
 ) -> None:
-    done = quorate("quorums", *(str(trace) if word == "TRACE" else word for word in words))
+    twice = trace.with_name("twice.csv")
+    twice.write_text("start_s,end_s,up\n0,9,r1|r2|r1\n")
+    files = {"TRACE": str(trace), "TWICE": str(twice)}
+    done = quorate("quorums", *(files.get(word, word) for word in words))
     assert done.returncode == 2, done.stdout + done.stderr
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr

@@ -16,9 +16,21 @@ from quorate.api_specs.messages import (
     Commit,
     Committed,
     Request,
+    Served,
     Status,
 )
-from quorate.client_sdk.effects import Answer, Done, Effects, Finish, Now, Operation, Read, Send, Unanswered
+from quorate.client_sdk.effects import (
+    Answer,
+    Done,
+    Effects,
+    Finish,
+    Now,
+    Operation,
+    Read,
+    Send,
+    SendAsk,
+    Unanswered,
+)
 from quorate.timestamps.timestamp import ZERO
 
 
@@ -61,6 +73,8 @@ class ScriptedMachine:
         self.ticks: list[float] = []
         self.wake_at_s: float | None = None
         self.lazies: list[Send] = []
+        self.asks: list[SendAsk] = []
+        self.served: list[tuple[int, Served | Unanswered]] = []
         self.breaks = False
         self.started_over = 0
         self._token = 0
@@ -75,7 +89,8 @@ class ScriptedMachine:
             sends.append(Send(replica, Collect("register/x"), self._token))
         self._open[number] = {send.token for send in sends}
         lazies, self.lazies = self.lazies, []
-        return number, Effects((*lazies, *sends), (), self.wake_at_s)
+        asks, self.asks = self.asks, []
+        return number, Effects((*lazies, *sends), (), self.wake_at_s, tuple(asks))
 
     def deliver(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> Effects:
         """See Machine."""
@@ -85,6 +100,11 @@ class ScriptedMachine:
         for waited in self._open.values():
             waited.difference_update(tokens)
         return self._finished()
+
+    def take_served(self, token: int, answer: Served | Unanswered, now: Now) -> Effects:
+        """See Machine."""
+        self.served.append((token, answer))
+        return Effects((), (), None)
 
     def tick(self, now: Now) -> Effects:
         """See Machine."""

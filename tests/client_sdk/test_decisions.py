@@ -8,17 +8,16 @@ from msgspec.structs import replace
 
 from quorate.adts import queue
 from quorate.adts.log import NOTHING, Decision, Entry, Seen, Summary, Value
+from quorate.api_specs.limits import ADOPTED_MAX
+from quorate.api_specs.wishes import Front, Swap, Take
 from quorate.client_sdk.decisions import (
     TURNS_KEPT,
     TURNS_MAX,
     Context,
     Fate,
-    Front,
     Recover,
     Reserve,
     Settle,
-    Swap,
-    Take,
     Wish,
     is_included,
     plan_cell,
@@ -151,6 +150,44 @@ def test_an_entry_that_was_taken_took_effect() -> None:
     assert fate(summary, may_be_complete=False) == (Fate.IN_FORCE, summary)
     adopted = Summary(horizon=at(9), adopted=(entry(5),))
     assert fate(adopted, may_be_complete=False) == (Fate.IN_FORCE, adopted)
+
+
+def test_a_summary_adopts_no_more_than_can_be_sent_and_still_settles_a_front() -> None:
+    """Who finds no room asks again: the others are taken meanwhile."""
+    many = tuple(entry(number) for number in range(1, ADOPTED_MAX))
+    context = replace(CONTEXT, take_bytes_max=1_000_000)
+    full = Summary(adopted=many)
+    recover = Recover(entry(6000), may_be_complete=False)
+    plan = queue_plan(full, complete(5000), recover, context=context)
+    assert plan.results == {0: (Fate.UNKNOWN, ())}
+    assert plan.summary is full
+    with_room = replace(full, adopted=many[1:])
+    assert queue_plan(with_room, {}, recover, context=context).results == {0: (Fate.IN_FORCE, ())}
+    front = queue_plan(full, {at(0): Seen(entry(0), {"r1", "r2"})}, Front(), context=context)
+    assert len(front.summary.adopted) == ADOPTED_MAX
+
+
+def test_what_a_summary_adopts_is_counted_in_bytes_of_the_message() -> None:
+    """A character may take four."""
+    wide = Entry(at(1), at(1), Value('"\U0001f40c"'))
+    small = replace(CONTEXT, take_bytes_max=8)
+    plan = queue_plan(Summary(adopted=(wide,)), {}, Recover(entry(333), may_be_complete=False), context=small)
+    assert plan.results == {0: (Fate.UNKNOWN, ())}
+    small = replace(CONTEXT, take_bytes_max=9)
+    plan = queue_plan(Summary(adopted=(wide,)), {}, Recover(entry(333), may_be_complete=False), context=small)
+    assert plan.results == {0: (Fate.IN_FORCE, ())}
+
+
+def test_keys_are_refused_when_what_they_took_weighs_too_much_to_be_sent() -> None:
+    """An entry that was adopted is remembered with its payload, for no log need have it; the first one has room."""
+    small = replace(CONTEXT, take_bytes_max=5, recent_max=9)
+    summary = Summary(adopted=(entry(111_111), entry(222_222)))
+    first = queue_plan(summary, {}, Take(1, "k"), context=small)
+    assert taken(first.results[0]) == ["111111"]
+    second = queue_plan(first.summary, {}, Take(1, "l"), context=small)
+    assert second.results == {0: TOO_MANY_KEYS}
+    assert taken(queue_plan(first.summary, {}, Take(1), context=small).results[0]) == ["222222"]
+    assert taken(queue_plan(first.summary, {}, Take(1, "k"), context=small).results[0]) == ["111111"]
 
 
 def test_a_passed_entry_is_void_only_when_too_few_replicas_can_hold_it() -> None:

@@ -332,7 +332,8 @@ async def test_an_invariant_that_breaks_at_the_start_is_told_likewise(
 
 
 async def test_a_replica_that_stands_below_what_was_seen_of_it_is_not_believed(rig: Rig) -> None:
-    """Its store was rolled back; the words of its former life may still arrive late, and count for no more than lost."""
+    """Its store was rolled back. The words of a former life of a sound one may still arrive late: they count as lost, so
+    that the replica is asked again, and is not left out of the round as one that refuses is."""
 
     def stands(incarnation: str, began_us: int, wall_us: int) -> None:
         began, clock = (make(each, 0, "site") for each in (began_us, wall_us))
@@ -349,7 +350,6 @@ async def test_a_replica_that_stands_below_what_was_seen_of_it_is_not_believed(r
         ("first", 1, 3, True),  # overtaken by the reply before
         ("second", 5, 5, True),
         ("third", 4, 9, False),  # the first message that it took has made it rise
-        ("first", 1, 5, False),
         ("third", 4, 9, False),
         ("second", 5, 6, True),
         ("fourth", 6, 6, True),
@@ -358,3 +358,9 @@ async def test_a_replica_that_stands_below_what_was_seen_of_it_is_not_believed(r
         assert await believed() == is_believed, (incarnation, wall_us)
     refused = [each for _, _, each in rig.machine.answers if isinstance(each, Unanswered)]
     assert all(each.refused and not each.definite for each in refused)
+    stands("second", 5, 9)
+    assert not await believed()
+    late = rig.machine.answers[-1][2]
+    assert isinstance(late, Unanswered)
+    assert (late.refused, late.definite) == (False, False)
+    assert "before its restart" in late.detail

@@ -1,58 +1,34 @@
-"""HTTP as it goes wrong: every exception and every answer becomes one sentence, and says whether it is definite."""
+"""HTTP as it goes wrong: every exception and every answer becomes one sentence, and says whether it is definite. Each test
+of the transport runs with each HTTP client."""
 
 import asyncio
 import inspect
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import msgspec
 import pytest
 
-from quorate.api_specs.messages import Batch, BatchReply, Collect, Collected, Status
+from quorate.api_specs.messages import Batch, Collect
 from quorate.client_sdk import http_transport
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.errors import BadCluster, RefusedByReplicas, Unavailable
-from quorate.client_sdk.http_transport import NEVER_SENT, HttpTransport, fetch_cluster, unanswered
-from quorate.timestamps.timestamp import ZERO
+from quorate.client_sdk.http_transport import any_client, fetch_cluster
+from quorate.client_sdk.httpx_client import NEVER_SENT, HttpxClient, told
+from quorate.client_sdk.quick_client import QuickClient
+from tests.client_sdk.exchanging import BATCH, REPLY, TOKEN, Ask, Make, right
 from tests.client_sdk.loopback import Asked, Server, problem, response, serving, silence
 from tests.client_sdk.scripted import document_of
 
-BATCH = Batch("hash", (Collect("register/x"),))
-REPLY = BatchReply("r1", "i", ZERO, 0, (Collected(Status()),))
-TOKEN = "a-very-secret-token"
 
-
-async def right(_: Asked) -> bytes:
-    """The answer that all is well."""
-    return response(200, msgspec.msgpack.encode(REPLY))
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving(right) as made:
-        yield made
-
-
-async def ask(server: Server, answer: bytes | None = None, timeout_s: float = 5) -> BatchReply | Unanswered:
-    """One exchange with a server that answers `answer`."""
-    if answer is not None:
-
-        async def handle(_: Asked) -> bytes:
-            return answer
-
-        server.handler = handle
-    transport = HttpTransport({"r1": server.url}, token=TOKEN, body_bytes_max=1000)
-    try:
-        return await transport.exchange("r1", BATCH, timeout_s)
-    finally:
-        await transport.aclose()
-
-
-async def test_a_batch_goes_as_messagepack_with_the_token_and_its_reply_comes_back(server: Server) -> None:
-    assert await ask(server) == REPLY
+async def test_a_batch_goes_as_messagepack_with_the_token_and_its_reply_comes_back(
+    server: Server, ask: Ask
+) -> None:
+    assert await ask() == REPLY
     [asked] = server.asked
     assert asked.line == "POST /replica/v1/batch HTTP/1.1"
     assert asked.headers["content-type"] == asked.headers["accept"] == "application/msgpack"
@@ -60,30 +36,30 @@ async def test_a_batch_goes_as_messagepack_with_the_token_and_its_reply_comes_ba
     assert msgspec.msgpack.decode(asked.body, type=Batch) == BATCH
 
 
-async def test_json_is_an_option(server: Server) -> None:
+async def test_json_is_an_option(server: Server, to: Make) -> None:
     async def handle(asked: Asked) -> bytes:
         assert msgspec.json.decode(asked.body, type=Batch) == BATCH
         return response(200, msgspec.json.encode(REPLY), asked.headers["accept"])
 
     server.handler = handle
-    transport = HttpTransport({"r1": server.url}, encoding="json", body_bytes_max=1000)
+    transport = to(server.url, encoding="json")
     assert await transport.exchange("r1", BATCH, 5) == REPLY
     await transport.aclose()
 
 
-async def test_connections_are_kept(server: Server) -> None:
-    transport = HttpTransport({"r1": server.url}, body_bytes_max=1000)
+async def test_connections_are_kept(server: Server, to: Make) -> None:
+    transport = to(server.url)
     for _ in range(5):
         assert await transport.exchange("r1", BATCH, 5) == REPLY
     await transport.aclose()
     assert server.connections == 1
 
 
-async def test_a_refused_connection_is_definite() -> None:
+async def test_a_refused_connection_is_definite(to: Make) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    transport = HttpTransport({"r1": f"http://127.0.0.1:{port}"}, body_bytes_max=1000)
+    transport = to(f"http://127.0.0.1:{port}")
     answer = await transport.exchange("r1", BATCH, 5)
     await transport.aclose()
     assert isinstance(answer, Unanswered)
@@ -91,17 +67,17 @@ async def test_a_refused_connection_is_definite() -> None:
     assert answer.detail.startswith("r1: ")
 
 
-async def test_silence_ends_at_the_timeout_and_is_not_definite(server: Server) -> None:
+async def test_silence_ends_at_the_timeout_and_is_not_definite(server: Server, ask: Ask) -> None:
     server.handler = silence
     started_s = time.monotonic()
-    answer = await ask(server, timeout_s=0.1)
+    answer = await ask(timeout_s=0.1)
     assert time.monotonic() - started_s < 2
     assert isinstance(answer, Unanswered)
     assert not answer.definite
     assert "no answer in time" in answer.detail
 
 
-async def test_an_answer_that_trickles_ends_at_the_timeout_too(server: Server) -> None:
+async def test_an_answer_that_trickles_ends_at_the_timeout_too(to: Make) -> None:
     """Each byte is in time for httpx, whose timeout is for one read; the whole is not."""
     writers: list[asyncio.StreamWriter] = []
 
@@ -114,7 +90,7 @@ async def test_an_answer_that_trickles_ends_at_the_timeout_too(server: Server) -
 
     trickling = await asyncio.start_server(trickle, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{trickling.sockets[0].getsockname()[1]}"
-    transport = HttpTransport({"r1": url}, body_bytes_max=100_000)
+    transport = to(url, 100_000)
     answer = await transport.exchange("r1", BATCH, 0.2)
     assert isinstance(answer, Unanswered)
     assert not answer.definite
@@ -124,10 +100,10 @@ async def test_an_answer_that_trickles_ends_at_the_timeout_too(server: Server) -
         writer.transport.abort()
 
 
-async def test_a_connection_cut_after_sending_is_not_definite(server: Server) -> None:
+async def test_a_connection_cut_after_sending_is_not_definite(server: Server, ask: Ask) -> None:
     server.cuts = True
     started_s = time.monotonic()
-    answer = await ask(server, b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
+    answer = await ask(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
     assert time.monotonic() - started_s < 4, "it was cut, not waited out"
     assert isinstance(answer, Unanswered)
     assert not answer.definite
@@ -146,29 +122,29 @@ async def test_a_connection_cut_after_sending_is_not_definite(server: Server) ->
     ],
 )
 @pytest.mark.parametrize("content_type", ["application/msgpack", "application/json", "text/html"])
-async def test_a_malformed_reply_is_no_reply(server: Server, body: bytes, content_type: str) -> None:
-    answer = await ask(server, response(200, body, content_type))
+async def test_a_malformed_reply_is_no_reply(body: bytes, content_type: str, ask: Ask) -> None:
+    answer = await ask(response(200, body, content_type))
     assert isinstance(answer, Unanswered)
     assert not answer.definite
     assert "malformed" in answer.detail
 
 
-async def test_not_even_http_is_no_reply(server: Server) -> None:
-    answer = await ask(server, b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
+async def test_not_even_http_is_no_reply(ask: Ask) -> None:
+    answer = await ask(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
     assert isinstance(answer, Unanswered)
     assert not answer.definite
 
 
-async def test_an_endless_reply_ends_at_the_bound(server: Server) -> None:
-    answer = await ask(server, response(200, b"x" * 100_000))
+async def test_an_endless_reply_ends_at_the_bound(ask: Ask) -> None:
+    answer = await ask(response(200, b"x" * 100_000))
     assert isinstance(answer, Unanswered)
     assert "longer than 8000 bytes" in answer.detail
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_redirect_is_not_followed(server: Server, status: int) -> None:
+async def test_a_redirect_is_not_followed(status: int, ask: Ask) -> None:
     with serving(right) as elsewhere:
-        answer = await ask(server, response(status, Location=elsewhere.url))
+        answer = await ask(response(status, Location=elsewhere.url))
         assert elsewhere.asked == []
     assert isinstance(answer, Unanswered)
     assert answer.refused
@@ -191,15 +167,15 @@ async def test_a_redirect_is_not_followed(server: Server, status: int) -> None:
     ],
 )
 async def test_problems_say_whether_it_was_refused_and_whether_that_is_definite(
-    server: Server, answered: bytes, refused: bool, definite: bool
+    answered: bytes, refused: bool, definite: bool, ask: Ask
 ) -> None:
-    answer = await ask(server, answered)
+    answer = await ask(answered)
     assert isinstance(answer, Unanswered)
     assert (answer.refused, answer.definite) == (refused, definite)
 
 
-async def test_the_advice_of_a_problem_reaches_the_user(server: Server) -> None:
-    answer = await ask(server, problem(409, "wrong-cluster"))
+async def test_the_advice_of_a_problem_reaches_the_user(ask: Ask) -> None:
+    answer = await ask(problem(409, "wrong-cluster"))
     assert isinstance(answer, Unanswered)
     assert answer.detail == "r1: advice on wrong-cluster"
 
@@ -229,7 +205,7 @@ def test_only_failures_before_sending_are_definite(kind: type[Exception]) -> Non
     }
     error = kind.__new__(kind)
     Exception.__init__(error, "something")
-    answer = unanswered("r1", error)
+    answer = told("r1", error)
     assert answer.definite == (kind in before_sending)
     assert not answer.refused
     assert answer.detail.startswith("r1: ")
@@ -237,12 +213,12 @@ def test_only_failures_before_sending_are_definite(kind: type[Exception]) -> Non
 
 
 async def test_the_token_is_in_no_repr_and_no_sentence(
-    server: Server, caplog: pytest.LogCaptureFixture
+    server: Server, caplog: pytest.LogCaptureFixture, to: Make
 ) -> None:
     caplog.set_level("DEBUG")
-    transport = HttpTransport({"r1": server.url}, token=TOKEN, body_bytes_max=1000)
+    transport = to(server.url, token=TOKEN)
     await transport.exchange("r1", BATCH, 5)
-    shown = repr(transport) + repr(vars(transport)) + repr(transport._client.headers)
+    shown = repr(transport) + repr(vars(transport)) + repr(vars(transport._client))
     server.stop()
     shown += repr(await transport.exchange("r1", BATCH, 5))
     await transport.aclose()
@@ -250,12 +226,10 @@ async def test_the_token_is_in_no_repr_and_no_sentence(
     assert TOKEN not in caplog.text
 
 
-async def test_the_environment_is_not_asked_for_proxies(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_environment_is_not_asked_for_proxies(monkeypatch: pytest.MonkeyPatch, ask: Ask) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    assert await ask(server) == REPLY
+    assert await ask() == REPLY
 
 
 async def test_the_cluster_document_is_fetched(server: Server) -> None:
@@ -302,7 +276,71 @@ async def test_a_document_is_not_waited_for_without_an_end(server: Server) -> No
     assert caught.value.definite
 
 
-def test_no_other_module_imports_httpx() -> None:
+def test_only_one_module_imports_each_http_library() -> None:
     room = Path(http_transport.__file__).parent
-    importing = [path.name for path in room.glob("*.py") if "import httpx" in path.read_text()]
-    assert importing == ["http_transport.py"]
+    for library, module in (("httpx", "httpx_client.py"), ("httptools", "quick_client.py")):
+        importing = [path.name for path in room.glob("*.py") if f"import {library}\n" in path.read_text()]
+        assert importing == [module]
+
+
+def test_the_quick_client_carries_what_it_can_and_httpx_the_rest() -> None:
+    plain, secure = "http://127.0.0.1:1", "https://127.0.0.1:1"
+    assert isinstance(any_client({"r1": plain, "r2": plain}, None), QuickClient)
+    assert isinstance(any_client({"r1": plain, "r2": secure}, None), HttpxClient)
+
+
+async def test_an_answer_may_be_announced_and_come_in_chunks(server: Server, ask: Ask) -> None:
+    body = msgspec.msgpack.encode(REPLY)
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:3], body[3:]))
+    announced = (
+        b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: application/msgpack\r\n"
+    )
+    assert await ask(announced + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n") == REPLY
+
+
+async def test_a_large_batch_goes_whole(server: Server, to: Make) -> None:
+    batch = Batch("hash", (Collect("register/" + "x" * 4_000_000),))
+    transport = to(server.url)
+    assert await transport.exchange("r1", batch, 30) == REPLY
+    await transport.aclose()
+    assert msgspec.msgpack.decode(server.asked[0].body, type=Batch) == batch
+
+
+async def test_a_connection_that_the_server_closed_is_not_used_again(server: Server, to: Make) -> None:
+    transport = to(server.url)
+    assert await transport.exchange("r1", BATCH, 5) == REPLY
+    server.stop()
+    server.start()
+    for _ in range(3):  # The loop asks the system in its next turn, and hears it in the one after.
+        await asyncio.sleep(0)
+    assert await transport.exchange("r1", BATCH, 5) == REPLY
+    await transport.aclose()
+    assert server.connections == 2
+
+
+async def test_an_answer_that_came_too_late_is_nobody_elses(server: Server, to: Make) -> None:
+    """The first caller goes away; the second must not be given what the first was to get."""
+    first_asked, late = asyncio.Event(), REPLY
+    loop = asyncio.get_running_loop()
+    go_on: list[Callable[[], Any]] = []
+
+    async def slow(asked: Asked) -> bytes:
+        if len(server.asked) > 1:
+            return await right(asked)
+        held = asyncio.Event()
+        serving_loop = asyncio.get_running_loop()
+        go_on.append(lambda: serving_loop.call_soon_threadsafe(held.set))
+        loop.call_soon_threadsafe(first_asked.set)
+        await held.wait()
+        return response(200, b"late")
+
+    server.handler = slow
+    transport = to(server.url)
+    first = asyncio.create_task(transport.exchange("r1", BATCH, 30))
+    await asyncio.wait_for(first_asked.wait(), 10)
+    first.cancel()
+    await asyncio.wait([first])
+    go_on[0]()
+    assert await transport.exchange("r1", BATCH, 5) == late
+    await transport.aclose()
+    assert server.connections == 2

@@ -1,7 +1,13 @@
 """Two attempts with one idempotency key that come to one front end together are decided in one batch, and take effect once."""
 
 from quorate.adts.log import NOTHING, Entry, Seen, Value
-from quorate.client_sdk.decisions import Context, Reserve, Swap, Take, plan_cell, plan_queue
+from quorate.api_specs.wishes import Swap, Take
+from quorate.client_sdk.decisions import (
+    Context,
+    Reserve,
+    plan_cell,
+    plan_queue,
+)
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, make
 

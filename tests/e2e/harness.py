@@ -23,7 +23,7 @@ from quorate.client_sdk.driver import Driver, new_site
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.history import History
 from quorate.client_sdk.http_transport import HttpTransport
-from quorate.client_sdk.ports import Transport
+from quorate.client_sdk.ports import Asker, Transport
 from quorate.timestamps.timestamp import Timestamp
 
 ROOT: Final = Path(__file__).parents[2]
@@ -149,11 +149,12 @@ async def front_end(
     document: ClusterDocument,
     transport: Transport,
     *,
+    asker: Asker | None = None,
     history: History | None = None,
     deadline_s: float = 5.0,
 ) -> AsyncIterator[AsyncClient]:
-    """The SDK's client over a transport of the test's."""
-    driver = Driver(document, transport=transport, site=new_site(), seed=secrets.randbits(64))
+    """The SDK's client over a transport of the test's; without an `asker` it hands nothing over."""
+    driver = Driver(document, transport=transport, asker=asker, site=new_site(), seed=secrets.randbits(64))
     async with AsyncClient(document, driver, deadline_s=deadline_s, history=history) as client:
         yield client
 

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from quorate.cli.local_cluster import free_ports
-from tests.e2e.fault_proxy import Proxy
+from quorate.measurement.fault_proxy import Proxy
 from tests.e2e.harness import until
 
 WAIT_S: Final = 10.0
@@ -44,7 +44,10 @@ async def proxied() -> AsyncIterator[tuple[Peer, Proxy]]:
     (port,) = free_ports(1)
     server = await asyncio.start_server(peer.serve, "127.0.0.1", port)
     try:
-        async with asyncio.timeout(WAIT_S), Proxy(f"http://127.0.0.1:{port}", seed=1) as proxy:
+        async with (
+            asyncio.timeout(WAIT_S),
+            Proxy(f"http://127.0.0.1:{port}", free_ports(1)[0], seed=1) as proxy,
+        ):
             yield peer, proxy
     finally:
         server.close()

@@ -21,10 +21,10 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.local_cluster import LocalCluster, free_ports
 from quorate.client_sdk import AsyncClient, QuorateError, connect_async
 from quorate.client_sdk.history import History
-from tests.e2e.fault_proxy import Proxy, Way
+from quorate.measurement.fault_proxy import Proxy, Way
 from tests.e2e.harness import Clusters, until
 from tests.e2e.histories import Told
 from tests.e2e.load import DEADLINE_S, MAJORITIES, Load, goes_on, last_look
@@ -181,7 +181,7 @@ async def _break_everything(cluster: LocalCluster, clients: Sequence[Linked], lo
 async def _linked(stack: AsyncExitStack, cluster: LocalCluster, seed: int, history: History) -> Linked:
     """A client with a proxy of its own before each replica."""
     links = {
-        replica: await stack.enter_async_context(Proxy(url, seed=seed))
+        replica: await stack.enter_async_context(Proxy(url, free_ports(1)[0], seed=seed))
         for replica, url in cluster.urls.items()
     }
     endpoints = {replica: proxy.url for replica, proxy in links.items()}

@@ -4,20 +4,26 @@ Three front ends work on three queues (majorities; Enq at one replica and Deq at
 register and a dictionary, while every replica in turn is ended with SIGKILL under load and started again. Afterwards the
 queues are drained and the whole history is held against the serial specifications, object by object: linearizable,
 nothing acknowledged lost, nothing delivered twice, nothing invented. Operations with unknown outcome are counted apart:
-each may have taken effect once or never. While a replica is down, majorities go on; the other two queues show that they
-do exactly what their quorums allow.
+each may have taken effect once or never.
+
+While a replica is down, majorities go on, and the other two queues do exactly what their quorums allow: where one replica
+stores an enqueue it is done and a dequeue, which needs all, is refused for certain; where all must store it, it is not
+done. That, and the same front ends working on through a restart of every replica, is what this test shows beside
+`test_kill_all.py` (what is on disk) and `test_faulty_links.py` (majorities only).
 """
 
 import asyncio
 from typing import Final
 
+import pytest
+
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.local_cluster import LocalCluster
-from quorate.client_sdk import connect_async
+from quorate.client_sdk import AsyncClient, OutcomeUnknown, Unavailable, connect_async
 from quorate.client_sdk.history import History
 from tests.e2e.harness import Clusters
 from tests.e2e.histories import Told
-from tests.e2e.load import DEADLINE_S, MAJORITIES, Load, goes_on, last_look
+from tests.e2e.load import DEADLINE_S, IN_VAIN_S, MAJORITIES, Load, goes_on, last_look
 
 EAGER: Final[dict[str, tuple[int, int]]] = {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)}
 THRIFTY: Final[dict[str, tuple[int, int]]] = {"Enq/Ok": (0, 3), "Deq/Ok": (1, 3), "Deq/Empty": (1, 0)}
@@ -26,11 +32,22 @@ QUEUES: Final = ("jobs", "eager", "thrifty")
 FRONT_ENDS: Final = 3
 
 
-async def _kill_in_turn(cluster: LocalCluster, load: Load) -> None:
+async def _does_what_quorums_allow(client: AsyncClient, down: str) -> None:
+    eager, thrifty = client.queue("eager"), client.queue("thrifty")
+    await eager.enqueue(f"while {down} is down")
+    with pytest.raises(Unavailable) as refused:
+        await eager.dequeue(deadline_s=IN_VAIN_S)
+    assert refused.value.definite, "nothing can be proposed without the promise of all"
+    with pytest.raises(OutcomeUnknown):
+        await thrifty.enqueue(f"perhaps, for {down} is down", deadline_s=IN_VAIN_S)
+
+
+async def _kill_in_turn(cluster: LocalCluster, client: AsyncClient, load: Load) -> None:
     await goes_on(load, tuple(load.done), "before the first kill")
     for replica in cluster.urls:
         await asyncio.to_thread(cluster.kill, replica)
         await goes_on(load, MAJORITIES, f"while {replica} is down")
+        await _does_what_quorums_allow(client, replica)
         await asyncio.to_thread(cluster.restart, replica)
         await goes_on(load, tuple(load.done), f"when {replica} is back")
     load.is_over = True
@@ -47,7 +64,7 @@ async def _run(clusters: Clusters, cluster: LocalCluster) -> None:
             for client in connected:
                 for worker in load.workers(client):
                     group.create_task(worker)
-            group.create_task(_kill_in_turn(cluster, load))
+            group.create_task(_kill_in_turn(cluster, connected[0], load))
     finally:
         for client in connected:
             await client.aclose()

@@ -5,6 +5,7 @@ from hypothesis import given
 
 from quorate.quorums.expressions import parse_system
 from quorate.quorums.systems import (
+    NOBODY,
     BadQuorums,
     Replica,
     System,
@@ -20,12 +21,13 @@ from tests.quorums.listing import SYSTEMS, UNTIMED, quorums_of
 
 
 def is_writable(system: System) -> bool:
-    """Weights are written in votes(…) and for replicas only."""
+    """Weights are written in votes(…), for replicas only, and once for each."""
     if isinstance(system, Replica):
         return True
     if all(weight == 1 for weight, _ in system.parts):
         return all(is_writable(part) for _, part in system.parts)
-    return all(isinstance(part, Replica) for _, part in system.parts)
+    names = [part.name for _, part in system.parts if isinstance(part, Replica)]
+    return len(set(names)) == len(system.parts)
 
 
 def with_weights_on_replicas(system: System) -> System:
@@ -53,6 +55,7 @@ def test_what_is_printed_is_read_as_the_same_quorums(system: System) -> None:
         ("choose(2; a, b*c, majority(d, e, f))", choose(2, ["a", all_of("bc"), majority("def")])),
         ("votes(3; a:2, b:1, c:0)", votes({"a": 2, "b": 1, "c": 0}, 3)),
         ("grid(a, b; c, d)", grid(["ab", "cd"])),
+        ("choose(0; )", NOBODY),
         ("r-1.x", Replica("r-1.x")),
     ],
 )
@@ -71,6 +74,8 @@ def test_the_grammar(text: str, expected: System) -> None:
         ("pick(a)", r"pick\(…\) is no kind of system: use choose, votes, majority or grid"),
         ("choose(x; a)", "character 8 of .* 'x' stands where a number should"),
         ("choose(3; a, b)", "3 votes are needed but there are 2"),
+        ("votes(1; a:0)", r"votes\(1; …\) gives no votes at all; give at least one replica a vote"),
+        ("votes(2; a:1, a:1)", r"votes\(2; …\) names a twice; give each replica its votes once"),
         ("votes(9; a:1)", "9 votes are needed but there are 1"),
         ("votes(1; a)", r"'\)' stands where ':' should"),
         ("grid(a,b;c)", "rows of the grid have different lengths"),

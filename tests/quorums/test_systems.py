@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorate.quorums import tables
 from quorate.quorums.minimal import (
     blocking_sets,
     cheapest,
     check_meets,
     count_of_votes,
     disjoint_quorums,
+    least_size,
     minimal_quorums,
     resilience,
 )
@@ -44,6 +46,14 @@ from tests.quorums.listing import NAMES, SYSTEMS, UNTIMED, all_sets, quorums_of
 @given(SYSTEMS)
 def test_a_set_is_a_quorum_when_it_holds_a_union_that_the_definition_gives(system: System) -> None:
     assert {each for each in all_sets(NAMES) if is_quorum(system, each)} == quorums_of(system)
+
+
+@UNTIMED
+@given(SYSTEMS)
+def test_the_least_size_is_that_of_the_smallest_quorum(system: System) -> None:
+    least = min(map(len, quorums_of(system)), default=len(replicas_of(system)))
+    assert least_size(system) == least
+    assert tables.least_size(system) == least
 
 
 @UNTIMED

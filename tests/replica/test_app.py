@@ -183,6 +183,31 @@ async def test_unforeseen_error_is_a_problem_without_a_traceback(
     assert "secret" not in response.text
 
 
+async def test_batches_pass_the_gate_though_not_the_framework(
+    tmp_path: Path, document: ClusterDocument, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Token, methods and errors that nobody foresaw, as for every other path."""
+    member = Member(document, "r1", open_folder(tmp_path, document, "r1"))
+    app = create_app(member, lambda each: embedded_front_end(each, "secret"), "secret")
+    path = "/replica/v1/batch"
+
+    async def broken(requests: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(member, "answer", broken)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://r1") as client,
+    ):
+        stranger = await client.post(path, content=msgspec.json.encode(Batch(document.hash, ())))
+        client.headers["Authorization"] = "Bearer secret"
+        read = await client.get(path)
+        failed = await client.post(path, content=msgspec.json.encode(Batch(document.hash, ())))
+    assert stranger.json()["type"] == "/problems/unauthorized"
+    assert (read.json()["type"], read.headers["allow"]) == ("/problems/method-not-allowed", "POST")
+    assert failed.json()["type"] == "/problems/internal"
+
+
 def test_committed_openapi_document_is_current() -> None:
     committed = (ROOT / "api_specs" / "openapi.json").read_text()
     assert committed == openapi_text(), "run: make openapi"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.adts.log import Entry
+from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append
@@ -16,6 +16,7 @@ from quorate.replica.embedded import embedded_front_end
 from quorate.replica.identity import open_folder
 from quorate.replica.janitor import Janitor
 from quorate.replica.member import Member
+from quorate.replica.store import StorageFailed
 from quorate.timestamps.timestamp import make
 
 # Deletions are remembered for a fifth of a second, so that they are soon due.
@@ -73,6 +74,33 @@ async def test_unforeseen_error_is_logged_and_the_next_round_goes_on(
     assert "the janitor met an error of its own" in caplog.text
     assert "ZeroDivisionError: nobody foresaw it" in caplog.text
     assert await member.run(lambda store: store.count()) == 0
+
+
+async def test_a_replica_whose_disk_has_room_again_finds_out_though_nobody_writes(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite's own page limit stands in for the full disk. Nothing is due, so only a probe can write."""
+    monkeypatch.setattr(janitor_module, "ROUND_S", 0.01)
+    big = Value('"' + "x" * 200_000 + '"')
+    request = Append("queue/q", (Entry("e", make(member.wall_us(), 0, "a"), big),))
+    await member.run(
+        lambda store: store._database.all("PRAGMA max_page_count = 1")
+    )  # as low as the file is now
+    with pytest.raises(StorageFailed, match="full"):
+        await member.answer([request])
+    await member.run(lambda store: store._database.all("PRAGMA max_page_count = 1000000"))
+    assert "full" in member.why_not_ready()[0], "reading does not tell that there is room"
+    front_end = embedded_front_end(member, None)
+    janitor = Janitor(member, front_end)
+    janitor.start()
+    try:
+        async with asyncio.timeout(WAIT_S):
+            while member.why_not_ready():
+                await asyncio.sleep(0.01)
+    finally:
+        await janitor.stop()
+        await front_end.aclose()
+    await member.answer([request])
 
 
 async def test_front_end_without_an_answer_is_no_error(

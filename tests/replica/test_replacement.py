@@ -12,6 +12,7 @@ from quorate.replica.machine import Bounds, handle
 from quorate.replica.ports import ObjectState
 from quorate.replica.replacement import loses, make_replacement, merged, with_store
 from quorate.replica.store import Store
+from quorate.replica.witness import Witness
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 
@@ -85,6 +86,22 @@ def test_the_new_store_holds_what_any_final_quorum_stored(three: Path) -> None:
     assert state is not None
     assert state.accepted == make_ballot(t(9), 1)
     assert state.summary == Summary(horizon=t(0))
+
+
+def test_the_new_store_bears_witness_of_the_others_from_the_start(three: Path) -> None:
+    """Else one of them could be rolled back before it next announced itself, and nobody but the third would know."""
+    new = with_store(document(), "r3", "another")
+    make_replacement(document(), new, "r3", three / "new", {"r1": three / "r1", "r2": three / "r2"})
+    opened = open_folder(three / "new", new, "r3")
+    assert opened.database is not None
+    store = Store(opened.database)
+    assert [store.witness(each) for each in ("r1", "r2", "r3")] == [
+        Witness("r1r1r1r1", t(9)),
+        Witness("r2r2r2r2", t(2)),
+        None,
+    ]
+    store.close()
+    opened.close()
 
 
 def test_the_old_document_no_longer_opens_the_new_store_so_older_messages_are_refused(three: Path) -> None:

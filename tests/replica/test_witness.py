@@ -1,5 +1,6 @@
 """A store that was rolled back or swapped is found out by what the other replicas saw of it."""
 
+import asyncio
 import shutil
 from pathlib import Path
 from typing import Final
@@ -22,6 +23,7 @@ from quorate.timestamps.timestamp import ZERO, Timestamp, make
 DOCUMENT: Final = ClusterDocument(
     "test", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}") for n in (1, 2, 3))
 )
+WAIT_S: Final = 30
 EARLY, LATE = (make(wall_us, 0, "site") for wall_us in (1_000_000, 2_000_000))
 
 
@@ -189,6 +191,106 @@ async def test_an_honest_store_votes_after_any_number_of_restarts(tmp_path: Path
         assert r1.why_not_ready() == []
         r1.close()
     r2.close()
+
+
+class Stumbling(Direct):
+    """A way on which an error of our own is met, to some replicas."""
+
+    def __init__(self, members: dict[str, Member | None], to: set[str]) -> None:
+        super().__init__(members)
+        self.to = to
+
+    async def announce(self, replica: str, told: Announcement, timeout_s: float) -> Testimony | Unanswered:
+        if replica in self.to:
+            self.asked.append(replica)
+            raise ZeroDivisionError("nobody foresaw it")
+        return await super().announce(replica, told, timeout_s)
+
+
+async def test_an_error_on_the_way_to_one_replica_does_not_silence_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """r3 knows r1 with another store; on the way to r2 the watch meets an error of its own."""
+    first, r3 = (member(open_folder(tmp_path / each, DOCUMENT, "r1" if each == "a" else each),
+                        "r1" if each == "a" else each) for each in ("a", "r3"))  # fmt: skip
+    await started(first, Direct({"r2": None, "r3": r3}))
+    swapped = member(open_folder(tmp_path / "b", DOCUMENT, "r1"), "r1")
+    with pytest.raises(StoreLost, match="knows replica r1 with store"):
+        await started(swapped, Stumbling({"r3": r3}, to={"r2"}))
+    assert "on the way to r2" in caplog.text
+    for each in (first, swapped, r3):
+        each.close()
+
+
+async def test_the_watch_outlives_an_error_of_its_own(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes after the start, in a round of the rhythm, and once only. The next round tells what was written since."""
+    monkeypatch.setattr(watch_module, "TELL_S", 0.01)
+    r1, r2 = (member(open_folder(tmp_path / each, DOCUMENT, each), each) for each in ("r1", "r2"))
+    watch = Watch(r1, Direct({"r2": r2, "r3": None}))
+    rounds = 0
+    usual = r1.announcement
+
+    async def announcement(*, is_first: bool = False) -> Announcement:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 1:
+            raise ZeroDivisionError("nobody foresaw it")
+        return await usual(is_first=is_first)
+
+    monkeypatch.setattr(r1, "announcement", announcement)
+    watch.start()
+    try:
+        async with asyncio.timeout(WAIT_S):
+            while not r1.is_vouched_for:
+                await asyncio.sleep(0.01)
+            await r1.answer([append(1_000_000)])
+            while await r2.run(lambda store: store.witness("r1")) != Witness(
+                r1.folder.identity.store, make(1_000_000, 0, "site")
+            ):
+                await asyncio.sleep(0.01)
+    finally:
+        await watch.stop()
+    assert "the watch met an error of its own" in caplog.text
+    for each in (r1, r2):
+        each.close()
+
+
+async def test_a_witness_whose_disk_is_full_tells_what_it_knows_and_is_told_again(tmp_path: Path) -> None:
+    """SQLite's own page limit stands in for the full disk. What is announced is too long for the room left."""
+    r1, r2 = (member(open_folder(tmp_path / each, DOCUMENT, each), each) for each in ("r1", "r2"))
+    await r2.testify(announcement("a", EARLY))
+    r2.is_vouched_for = True
+    await r2.run(lambda store: store._database.all("PRAGMA max_page_count = 1"))  # as low as the file is now
+    long = announcement("b" * 200_000, LATE, named=True)
+    assert await r2.testify(long) == Testimony("a", EARLY, noted=False)
+    assert await r2.testify(long) == Testimony("a", EARLY, noted=False)
+    await r2.run(lambda store: store._database.all("PRAGMA max_page_count = 1000000"))
+    assert await r2.testify(long) == Testimony("a", EARLY)
+    assert await r2.testify(long) == Testimony(long.store, LATE)
+    for each in (r1, r2):
+        each.close()
+
+
+async def test_who_did_not_note_what_it_was_told_is_told_again(tmp_path: Path) -> None:
+    r1 = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
+
+    class Full(Direct):
+        """Every replica answers, and notes nothing at first."""
+
+        async def announce(self, replica: str, told: Announcement, timeout_s: float) -> Testimony:
+            self.asked.append(replica)
+            return Testimony(noted=len(self.asked) > 2)
+
+    others = Full({})
+    watch = await started(r1, others)
+    assert sorted(others.asked) == ["r2", "r3"], "their word counts all the same"
+    await watch._tell()
+    assert sorted(others.asked) == ["r2", "r2", "r3", "r3"]
+    await watch._tell()
+    assert len(others.asked) == 4
+    r1.close()
 
 
 async def test_nothing_is_told_twice(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from quorate.api_specs.checking import check_batch
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
+from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Batch
 from quorate.client_sdk.effects import Done, Effects, Now, Operation, Outcome, Send
 from quorate.client_sdk.machine import FrontEnd
@@ -34,7 +36,12 @@ class Hand:
     """
 
     def __init__(
-        self, queue_choice: dict[str, tuple[int, int]], *, collect: bool = True, clock: ClockSettings = EXACT
+        self,
+        queue_choice: dict[str, tuple[int, int]],
+        *,
+        collect: bool = True,
+        clock: ClockSettings = EXACT,
+        limits: Limits = DEFAULTS,
     ) -> None:
         self.document = checked(
             ClusterDocument(
@@ -42,6 +49,7 @@ class Hand:
                 tuple(ReplicaInfo(name, f"http://{name}:1") for name in ("r1", "r2", "r3")),
                 (ChoiceRule("queue/*", queue_choice, collect=collect),),
                 clock,
+                limits,
             )
         )
         self.replicas = {name: InMemoryReplica(self.document, name) for name in self.document.votes}
@@ -53,6 +61,8 @@ class Hand:
         self._names: dict[tuple[str, int], str] = {}
         self.wall_errors_us: dict[str, int] = {}
         self._now_us = 0
+        self.step_us = 1
+        """How long an action takes."""
 
     def start(self, front: str, operation: Operation, name: str) -> None:
         """Start an operation; its outcome will be in `outcomes[name]`."""
@@ -135,7 +145,7 @@ class Hand:
 
     def _now(self, front: str = "") -> Now:
         """One of the front end's clocks, or a right one."""
-        self._now_us += 1
+        self._now_us += self.step_us
         wall_us = WALL_US_START + self._now_us + self.wall_errors_us.get(front, 0)
         return Now(self._now_us / 1e6, wall_us)
 
@@ -153,6 +163,7 @@ class Hand:
 
     def _exchange(self, packet: Packet) -> None:
         batch = Batch(self.document.hash, (packet.send.request,))
+        check_batch(batch, self.document.limits)
         reply = self.replicas[packet.send.replica].exchange(batch, self._now().wall_us)
         machine = self._fronts[packet.front]
         tokens = [packet.send.token]

@@ -135,7 +135,13 @@ def _word(operation: Operation) -> tuple[str, tuple[Any, ...]]:
             return "Cas", (old, new)
         case PutIfAbsent(_, value):
             return "PutIfAbsent", (value,)
-    return {Peek: "Peek", QueueSize: "Size", Items: "Items"}[type(operation)], ()
+        case Peek():
+            return "Peek", ()
+        case QueueSize():
+            return "Size", ()
+        case Items():
+            return "Items", ()
+    raise AssertionError(f"nobody calls {operation}")
 
 
 def _results(operation: Operation, result: Any) -> tuple[Any, ...]:
@@ -155,3 +161,4 @@ def _results(operation: Operation, result: Any) -> tuple[Any, ...]:
             return ("Ok" if result else "Present",)
         case Read():
             return (result,)
+    raise AssertionError(f"nobody calls {operation}")

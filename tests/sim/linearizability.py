@@ -46,6 +46,7 @@ class Serial:
             if call.operation == "Deq"
             for place, item in enumerate(call.results)
         }
+        self._later: dict[Any, frozenset[Any]] = {}
 
     def initial(self) -> Hashable:
         """See Model."""
@@ -56,7 +57,7 @@ class Serial:
         if call.operation == "Deq":
             return self._after_dequeue(state, call)
         is_taken = call.operation == "Enq" and call.args[0] in self._left
-        if is_taken and any(self._leaves_before(call.args[0], item) for item in state):
+        if is_taken and not self._taken_after(call.args[0]).isdisjoint(state):
             return []  # First in, first out: behind that item it could never come out when it did.
         new, response = self._specification.step(state, Invocation(call.operation, call.args))
         if not call.is_known:
@@ -66,12 +67,17 @@ class Serial:
         conditional = call.operation in ("Cas", "PutIfAbsent")
         return [new] if call.results == ((response.term,) if conditional else response.results) else []
 
-    def _leaves_before(self, item: Any, other: Any) -> bool:
-        """Whether `item` was surely taken before `other`."""
-        if other not in self._left:
-            return False
-        (mine, place), (theirs, behind) = self._left[item], self._left[other]
-        return mine.returned < theirs.invoked or (mine is theirs and place < behind)
+    def _taken_after(self, item: Any) -> frozenset[Any]:
+        """The items that were surely taken after `item`."""
+        later = self._later.get(item)
+        if later is None:
+            mine, place = self._left[item]
+            later = self._later[item] = frozenset(
+                other
+                for other, (theirs, behind) in self._left.items()
+                if mine.returned < theirs.invoked or (mine is theirs and place < behind)
+            )
+        return later
 
     def _after_dequeue(self, state: Any, call: Call) -> Iterable[Hashable]:
         """A dequeue of several takes a run of heads at one moment; a short answer does not claim the rest is empty.

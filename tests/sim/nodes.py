@@ -5,15 +5,16 @@ know what the messages mean.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from msgspec import msgpack
 
+from quorate.api_specs.checking import check_batch
 from quorate.api_specs.messages import Batch, BatchReply
-from quorate.client_sdk.effects import Bury, Done, Effects, Now, Operation, Outcome, Send, Unanswered
+from quorate.client_sdk.effects import Done, Effects, Now, Operation, Outcome, Send, Unanswered
 from quorate.client_sdk.machine import FrontEnd
-from quorate.replica.pruning import Pruning
-from quorate.replica.tombstones import Tombstones
+from quorate.replica.asks import Asks
+from tests.sim.asking import send_ask
+from tests.sim.janitor import Janitor
 from tests.sim.showing import shown, shown_answer
 from tests.sim.store import InMemoryReplica
 from tests.sim.surroundings import Stoppable, Surroundings
@@ -22,9 +23,6 @@ from tests.sim.watch import Watch
 WALL_US_START = 1_700_000_000_000_000
 LAZY_US_MAX = 20_000
 JOIN_US_MAX = 500
-BURIED_MAX = 50
-ROUNDS_MAX = 1_000
-BURY_DEADLINE_S = 0.2
 
 _decode_batch = msgpack.Decoder(Batch).decode
 _decode_reply = msgpack.Decoder(BatchReply).decode
@@ -62,6 +60,10 @@ class ReplicaNode(Stoppable):
         self._watch = watch
         self._open: list[tuple[Exchange, BatchReply]] = []
         self._janitor = Janitor(self)
+        self.asks = self._no_asks()
+
+    def _no_asks(self) -> Asks:
+        return Asks(self.replica.incarnation, self.world.document.clock.offset_max_s)
 
     @property
     def wall_us(self) -> int:
@@ -85,7 +87,7 @@ class ReplicaNode(Stoppable):
         if not self.is_up:
             self.replica.start()
             self._watch.restarted(self.replica)
-            self._janitor = Janitor(self)
+            self._janitor, self.asks = Janitor(self), self._no_asks()
             self.is_up = True
             self.world.trace(self.id, lambda: "restart")
 
@@ -137,6 +139,7 @@ class ReplicaNode(Stoppable):
         batch = exchange.batch
         if self.world.has_codec:
             batch = _decode_batch(msgpack.encode(batch))
+            check_batch(batch, self.world.document.limits)
         reply = self.replica.handle(batch, self.wall_us)
         self._open.append((exchange, reply))
         commit_us_max = self.world.network.faults.commit_us_max + self.slow_us
@@ -154,30 +157,6 @@ class ReplicaNode(Stoppable):
         for exchange, reply in committed:
             self._watch.committed(self.replica, exchange.batch, reply)
             exchange.front.travel_back(exchange, reply)
-
-
-class Janitor:
-    """What a replica's janitor does in a round (`quorate.replica.janitor`), around the shipped waiting list."""
-
-    def __init__(self, node: ReplicaNode) -> None:
-        self._node = node
-        self._pruning = Pruning(node.world.document, Tombstones())
-
-    def round(self) -> None:
-        """Delete what is due; the embedded front end, where there is one, buries old deletions."""
-        node, mono_s = self._node, self._node.world.now_us / 1e6
-        store: Any = node.replica.store
-        for _ in range(ROUNDS_MAX):
-            if not self._pruning.round(store, mono_s, node.wall_us):
-                break
-        else:
-            raise AssertionError(f"the janitor of {node.id} finds no end")
-        store.commit()
-        due = [] if node.front is None else self._pruning.deleted(store, mono_s, BURIED_MAX)
-        for name in due:
-            if node.front is not None:  # It may crash over the one before.
-                node.front.start(Bury(name), BURY_DEADLINE_S, node.front.count_janitor)
-            self._pruning.again(store, name, mono_s)
 
 
 class FrontNode(Stoppable):
@@ -204,7 +183,8 @@ class FrontNode(Stoppable):
         self.crash_at = 0
         """It vanishes when it is about to send this batch; 0: it does not."""
         self.cluster = world.document.hash
-        self.machine = FrontEnd(world.document, site=name, seed=seed, own=None if home is None else home.id)
+        own = None if home is None else home.id
+        self.machine = FrontEnd(world.document, site=name, seed=seed, own=own, may_ask=world.is_routed)
         self.janitor_outcomes: dict[str, int] = {}
         self._skew_us = skew_us
         self._mono_us = 1_000_000 * seed
@@ -242,7 +222,7 @@ class FrontNode(Stoppable):
         """Start an operation; `on_finish` is told its outcome, perhaps before this returns the operation's number."""
         number, effects = self.machine.start(operation, self.now, deadline_s)
         self._on_finish[number] = on_finish
-        self._obey(effects)
+        self.obey(effects)
         return number
 
     def cancel(self, number: int) -> bool:
@@ -252,7 +232,7 @@ class FrontNode(Stoppable):
         self.world.trace(self.name, lambda: f"operation {number} is cancelled")
         effects = self.machine.cancel(number, self.now)
         self._on_finish.pop(number)
-        self._obey(effects)
+        self.obey(effects)
         return True
 
     def fail_soon(self, exchange: Exchange, detail: str, *, is_definite: bool = False) -> None:
@@ -290,15 +270,18 @@ class FrontNode(Stoppable):
         exchange.is_done = True
         if self.world.is_traced:
             self.world.trace(self.name, lambda: shown_answer(exchange.replica, answer))
-        self._obey(self.machine.deliver(exchange.replica, exchange.tokens, answer, exchange.sent, self.now))
+        self.obey(self.machine.deliver(exchange.replica, exchange.tokens, answer, exchange.sent, self.now))
 
-    def _obey(self, effects: Effects) -> None:
+    def obey(self, effects: Effects) -> None:
+        """Do what the machine wants done."""
         if not self.is_alive:
             return
         if effects.sends:
             self._put(effects.sends)
         if not self.is_alive:
             return
+        for ask in effects.asks:
+            send_ask(self, ask, self._replicas[ask.replica])
         self._schedule(effects.wake_at_s)
         for finish in effects.finished:
             on_finish = self._on_finish.pop(finish.number, None)
@@ -386,4 +369,4 @@ class FrontNode(Stoppable):
             self._set_alarm()
             return
         self._wake_us = None
-        self._obey(self.machine.tick(self.now))
+        self.obey(self.machine.tick(self.now))

@@ -57,6 +57,8 @@ class Scenario(Struct, frozen=True):
     prunes: bool
     embedded: int = 0
     """How many of the front ends are embedded in a replica each."""
+    is_routed: bool = False
+    """Whether front ends that share an object hand their wishes over; every replica has a front end then."""
     is_forgetful: bool = False
     """Whether the cluster's memory is short, so that forgetting happens within the run, and is checked at its end."""
     fault_span_us: int = 0

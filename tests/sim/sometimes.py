@@ -34,6 +34,11 @@ SOMETIMES: Final[Mapping[str, str]] = {
     "keyed repeats": "a caller repeats an operation under its key",
     "Bury/Ok": "a deleted key is forgotten everywhere",
     "Bury/Kept": "a deletion is too young to be forgotten, or not everywhere",
+    "wishes handed over": "Steady owner: a front end that met another one asks the object's host to decide",
+    "wishes served for others": "... which does",
+    "wishes of refused asks decided here": "... or certainly does not, so that the asking one decides",
+    "wishes of lost asks decided here": "... or is not heard of: a Front is decided where it was called",
+    "wishes of lost asks unknown": "... and all else has an unknown outcome",
     "Enq/Ok": "",
     "Deq/Ok": "",
     "Deq/Empty": "",
@@ -74,5 +79,6 @@ FAULTS: Final = (
     "replica clock steps",
     "cancels",
     "lazy messages lost",
+    "asks not admitted",
 )
 """What is done to nodes and packets (`World.injected`)."""

@@ -148,8 +148,7 @@ class MemoryStore:
                 self._note_state(state)
             case PutEvent(name, t, event):
                 self._note(t)
-                self._object(name).events[t] = event
-                self._undo.append(lambda: self._objects[name].events.pop(t))
+                self._put_event(name, t, event)
             case MarkComplete(name, timestamps):
                 self._mark(name, timestamps)
             case Forget(name, floor):
@@ -211,6 +210,19 @@ class MemoryStore:
         found.arrived.append((number, row.entry.t))
         if row.entry.value is None:
             self.deleted[name] = None
+
+    def _put_event(self, name: str, t: Timestamp, event: str) -> None:
+        events = self._object(name).events
+        before = events.get(t)
+        events[t] = event
+
+        def undo() -> None:
+            if before is None:
+                del events[t]
+            else:
+                events[t] = before
+
+        self._undo.append(undo)
 
     def _drop(self, name: str, t: Timestamp) -> None:
         found = self._objects[name]

@@ -16,6 +16,7 @@ class Surroundings(Protocol):
     network: Network
     document: ClusterDocument
     has_codec: bool
+    is_routed: bool
     exchange_timeout_us: int
     is_traced: bool
     now_us: int

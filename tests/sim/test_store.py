@@ -12,7 +12,7 @@ from quorate.api_specs.messages import (
     Request,
     Window,
 )
-from quorate.replica.ports import Forget, MarkComplete, ObjectState, PutRow, PutState
+from quorate.replica.ports import Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 from tests.sim.store import InMemoryReplica, MemoryStore
 
@@ -89,3 +89,15 @@ def test_replica_answers_with_the_clock_of_its_store_as_a_shipped_one_does() -> 
     replica.start()
     assert replica.exchange(batch(), 2_000_000).clock == at(1_000_000)
     assert [row.entry for row in collect_all(replica, 500_000).rows] == [entry(1_000_000)]
+
+
+def test_event_written_twice_in_a_transaction_is_undone_to_what_was_before() -> None:
+    store = MemoryStore()
+    store.apply(PutState(ObjectState(NAME)))
+    store.apply(PutEvent(NAME, at(1), "Enq"))
+    store.commit()
+    for event in ("Deq", "Peek"):
+        store.apply(PutEvent(NAME, at(1), event))
+        store.apply(PutEvent(NAME, at(2), event))
+    store.crash()
+    assert store.events(NAME) == [(at(1), "Enq")]

@@ -1,7 +1,7 @@
 """The scenarios of the test runs: those of `scenario`, in most seeds with more that may happen.
 
 Owns what was added after the first thousands of seeds had names in the records: `scenario` keeps giving those. Added are
-embedded front ends, stopped and slow processes, stepping clocks of replicas, adversarial links, further votes, and
+embedded front ends, wishes handed over, stopped and slow processes, stepping clocks of replicas, adversarial links, further votes, and
 clusters whose memory is so short that forgetting happens within the run.
 """
 
@@ -33,6 +33,8 @@ def varied(seed: int) -> Scenario:
         what = _forgetful(what, rng)
     if rng.random() < 0.35:
         what = _with_embedded(what, rng)
+    if rng.random() < 0.4:
+        what = _routed(what, rng)
     return what
 
 
@@ -77,6 +79,21 @@ def _with_embedded(what: Scenario, rng: random.Random) -> Scenario:
         error_s = max(clock.front_end_error_s, clock.replica_error_s)
         clock = replace(clock, front_end_error_s=error_s)
     return _judged(replace(what, document=replace(what.document, clock=clock)))
+
+
+def _routed(what: Scenario, rng: random.Random) -> Scenario:
+    """Several front ends, most of which share what they decide on, and hand it over; more than half carry no key."""
+    fronts, processes = rng.choice([(2, 1), (3, 1), (3, 2), (4, 1), (6, 1)])
+    return replace(
+        what,
+        is_routed=True,
+        fronts=max(fronts, what.embedded),
+        processes=processes,
+        operations=max(4, OPERATIONS // (fronts * processes)),
+        keyed=min(what.keyed, 0.3),
+        think_us=what.think_us if what.is_forgetful else rng.choice([0, 1_000, 1_000, 10_000]),
+        weights=what.weights | {"Deq": 4, "Cas": 3, "PutIfAbsent": 2},
+    )
 
 
 def _forgetful(what: Scenario, rng: random.Random) -> Scenario:

@@ -41,6 +41,7 @@ class World:
         self.scenario = scenario
         self.document = scenario.document
         self.has_codec = scenario.has_codec
+        self.is_routed = scenario.is_routed
         self.exchange_timeout_us = int(scenario.exchange_timeout_s * 1e6)
         self.now_us = 0
         self.history = History(lambda: self.now_us)
@@ -110,6 +111,10 @@ class World:
                 else None
             )
             self._add_front(scenario.processes, scenario.operations, replica)
+        if scenario.is_routed:
+            for node in self.replicas.values():
+                if node.front is None:
+                    self._add_front(0, 0, node)
         plan_faults(self, self._rng)
         if scenario.prunes:
             self.later(self.prune_every_us, self._prune)

@@ -297,7 +297,7 @@ def write_bad_rows(folder: Path) -> int:
     """Add a file and lines of bad rows to a run; give their number. Blank lines are no rows."""
     lines = [*BAD_OPERATIONS, *(json.dumps({**good_enq(), **change}) for change in BAD_CHANGES)]
     twin = {**good_enq(), "start_s": START_S + 2.5}
-    lines += [json.dumps({**twin, "latency_s": latency_s}) for latency_s in (0.2, 0.1)]
+    lines += [json.dumps({**twin, "latency_s": latency_s}) for latency_s in (10.0, 9.5)]
     (folder / "operations-bad.jsonl").write_text("\n\n".join(lines) + "\n  \n", encoding="utf-8")
     count = len(lines) - 1  # one of the twins is good
     for name, bad in (

@@ -167,7 +167,7 @@ STRAYS = st.lists(st.tuples(MOMENTS, MOMENTS, st.integers(0, 1)), max_size=1)
 TRIES = st.tuples(
     st.sampled_from(["enq-1", "enq-2"]),
     st.sampled_from(["Enq/Ok", "Deq/Ok", "Deq/Empty"]),
-    st.sampled_from(["c1", "c2"]),
+    st.sampled_from(["c1", "c2", "c3"]),
     MOMENTS,
     st.integers(0, 8),
     st.sampled_from(["ok", "unavailable", "unknown"]),

@@ -1,16 +1,22 @@
-"""Numbers in words, and the sentences that open a report."""
+"""Numbers in words."""
 
 import doctest
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quorate.spark_reports import wording
-from quorate.spark_reports.figures import ComparisonFigures
-from quorate.spark_reports.wording import NO_BREAK, answer, best_trade, duration, points, signed
-from tests.spark_reports import measured_run
-from tests.spark_reports.test_derive import figures_of
+from quorate.spark_reports.wording import (
+    NO_BREAK,
+    duration,
+    in_nines,
+    listed,
+    percent,
+    points,
+    shortened,
+    signed,
+)
 
 
 def test_examples_hold() -> None:
@@ -20,13 +26,15 @@ def test_examples_hold() -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (0.0, "0 µs"),
+        (0.0, "0 s"),
         (2e-6, "2 µs"),
         (0.00213, "2.13 ms"),
         (1.0, "1 s"),
         (90.0, "90 s"),
         (150, "2.5 min"),
         (9000, "2.5 h"),
+        (800_000, "9.26 days"),
+        (86400 * 4000, "4,000 days"),
     ],
 )
 def test_durations_have_the_unit_that_suits(seconds: float, text: str) -> None:
@@ -36,38 +44,43 @@ def test_durations_have_the_unit_that_suits(seconds: float, text: str) -> None:
 def test_differences() -> None:
     assert points(-0.0123) == "1.2 points"
     assert points(0.00123) == "0.12 points"
+    assert points(0.0000123) == "0.001 points"
     assert signed(-0.0123) == "\N{MINUS SIGN}1.23"
+    assert signed(-1e-9) == "0.00"
 
 
-def comparison(operation: str, difference: float, width: float, other: str = "b") -> ComparisonFigures:
-    return ComparisonFigures(
-        "queue", operation, "a", other, difference, difference - width, difference + width
-    )
+@given(st.floats(0, 1))
+def test_only_all_is_written_as_all_and_only_nothing_as_nothing(share: float) -> None:
+    text = percent(share).replace(NO_BREAK, "")
+    assert (text == "100%") == (1 - share < 1e-12)
+    assert (text == "0%") == (share == 0)
+    if text[0] not in "<>":
+        # What is missing keeps its first digit: a reader can tell 99.95 % from 99.94 %.
+        assert abs(float(text[:-1]) / 100 - share) <= 0.06 * (1 - share) + 1e-15
 
 
-def test_a_trade_is_two_differences_of_opposite_sign_between_the_same_choices() -> None:
-    assert best_trade([comparison("Enq", 0.1, 0.01), comparison("Deq", 0.2, 0.01)]) is None
-    assert best_trade([comparison("Enq", 0.1, 0.01), comparison("Deq", -0.2, 0.01, other="c")]) is None
-    assert best_trade([comparison("Enq", 0.1, 0.01), comparison("Deq", -0.0001, 0.01)]) is None
-    found = best_trade([comparison("Enq", -0.1, 0.01), comparison("Deq", 0.2, 0.01)])
-    assert found is not None
-    assert (found.gained.operation, found.paid.operation, found.certain) == ("Deq", "Enq", True)
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_a_larger_share_is_never_written_as_a_smaller_one(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    numbers = [float(percent(share).replace(NO_BREAK, "").strip("<>%")) for share in (low, high)]
+    assert numbers[0] <= numbers[1]
 
 
-def test_a_certain_trade_goes_before_a_larger_one() -> None:
-    unsure = [comparison("Enq", 0.3, 0.4), comparison("Deq", -0.3, 0.4)]
-    sure = [comparison("Enq", 0.1, 0.01, other="c"), comparison("Deq", -0.1, 0.01, other="c")]
-    found = best_trade([*unsure, *sure])
-    assert found is not None
-    assert found.gained.other == "c"
+def test_nines_of_a_run_without_failures_are_those_of_its_interval() -> None:
+    assert in_nines(1.0, low=0.999) == "at least 3.0 nines"
+    assert in_nines(0.999, low=0.9) == "3.0 nines"
 
 
-def test_the_answer_fits_the_run(tmp_path: Path) -> None:
-    figures = figures_of(measured_run.write_run(tmp_path / "run", operations=6000))
-    first, second = answer(figures)
-    assert "buys" in first
-    assert "joint up time" in second
-    assert "none gave one operation more" in answer(replace(figures, comparisons=()))[0]
-    assert answer(replace(figures, operations=()))[0].startswith("No operation was measured")
-    calm = figures_of(measured_run.write_run(tmp_path / "calm", operations=50, failing=False))
-    assert answer(calm)[0].startswith("All 50 operations were answered")
+@given(st.lists(st.text("ab", min_size=1), max_size=5))
+def test_a_list_names_everything(things: list[str]) -> None:
+    assert listed(things).replace(" and ", ", ") == ", ".join(things)
+
+
+@given(st.text(max_size=60), st.integers(4, 40))
+def test_a_cut_name_fits_and_keeps_both_ends(name: str, most: int) -> None:
+    cut = shortened(name, most)
+    assert len(cut) <= most
+    if cut != name:
+        head, tail = cut.split("…", 1) if "…" not in name else (cut[:1], cut[-1:])
+        assert name.startswith(head)
+        assert name.endswith(tail)

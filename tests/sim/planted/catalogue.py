@@ -4,15 +4,15 @@ Where chance meets a mistake too seldom there is a schedule. The numbers of seed
 caught the mistake when it was entered, fewer than one reshuffle of all seeds in a thousand would miss it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.quorums.choice import Ordering
-from tests.sim.planted import deciders, fronts, replicas, schedules
-from tests.sim.planted.plant import Hint, Plant
+from tests.sim.planted import deciders, fronts, handing, regressions, replicas, schedules
+from tests.sim.planted.plant import Hint, Plant, Planting
 from tests.sim.scenario import BLIND, DECIDE
 
 QUEUE: Final = ("queue/q",)
@@ -61,9 +61,20 @@ CAS: Final = Hint(
     faults=ROUGH,
     fields={**BUSY, **only(Read=2, Write=3, Cas=3)},
 )
+ROUTED: Final = replace(
+    ROUGH_QUEUE,
+    faults=ROUGH | {"duplication": 0.3, "cuts": 1, "cancels": 0.0, "client_crashes": 0},
+    fields={**ROUGH_QUEUE.fields, **only(Enq=5, Deq=4), "is_routed": True},
+)
+"""Front ends share a queue and hand their wishes over; messages are lost and doubled."""
 RESTARTED: Final = replace(ROUGH_QUEUE, faults=ROUGH | {"client_crashes": 6})
 ALL_STORE: Final = replace(KEYED_QUEUE, rules=chosen("queue", (0, 3), (1, 3)))
 FIVE: Final = replace(ROUGH_QUEUE, rules=chosen("queue", (0, 3), (3, 3)), replicas=5)
+BY_CLASS: Final = replace(
+    ROUGH_QUEUE,
+    rules=(ChoiceRule("queue/*", finals={"Enq": "r1*r2*r3", "Deq": "r1 + r2 + r3"}),),
+    faults=ROUGH | {"lazy_loss": 0.0},
+)
 READ_ONE: Final = (0, 1), (3, 1)
 SKEWED: Final = Hint(
     QUEUE,
@@ -78,6 +89,12 @@ BY_QUORUM: Final = replace(
     rules=chosen("queue", (2, 2), (2, 2), "quorum"),
     clock=ClockSettings(0.0, front_end_error_s=0.0),
 )
+
+
+def by_hand(name: str, plant: Callable[[], Planting], schedule: Callable[[], None], *checks: str) -> Plant:
+    """A mistake that a schedule shows, to the search for an order unless other checks are named."""
+    return Plant(name, plant, checks or ("linearizable",), schedule=schedule)
+
 
 PLANTS: Final = (
     # DESIGN section 6, in its order.
@@ -100,7 +117,7 @@ PLANTS: Final = (
         "fenced-so-stamped-anew",
         fronts.stamp_anew_when_fenced,
         HISTORY,
-        40,
+        60,
         ROUGH_QUEUE,
         origin="DESIGN 6.3",
     ),
@@ -183,6 +200,7 @@ PLANTS: Final = (
         RESTARTED,
     ),
     Plant("choice-does-not-intersect", fronts.non_intersecting_choice, HISTORY, 10, ROUGH_QUEUE),
+    Plant("finals-exchanged", fronts.finals_exchanged, ("complete",), 5, BY_CLASS),
     Plant("retry-under-a-new-key", fronts.retry_under_a_new_key, HISTORY, 40, KEYED_QUEUE),
     Plant("stale-owner-goes-on", deciders.go_on_after_the_turn_is_lost, HISTORY, 10, ROUGH_QUEUE),
     Plant(
@@ -205,7 +223,7 @@ PLANTS: Final = (
             fields={**BUSY, **only(Enq=3, Deq=3)},
         ),
     ),
-    Plant("replica-counted-twice", fronts.count_one_replica_twice, ("complete",), 20),
+    Plant("replica-counted-twice", fronts.count_one_replica_twice, ("complete", "linearizable"), 30),
     # Further ones: promises of a replica.
     Plant("fence-not-persisted", replicas.fence_not_persisted, ("promises rise",), 10, Hint(faults=CRASHES)),
     Plant(
@@ -215,7 +233,7 @@ PLANTS: Final = (
         10,
         Hint(faults=CRASHES),
     ),
-    Plant("fence-not-raised", replicas.fence_not_raised, ("promises rise",), 10),
+    Plant("fence-not-raised", replicas.fence_not_raised, ("promises rise", "fences hold"), 10),
     Plant("lower-step-replaces", replicas.lower_step_replaces, ("promises rise",), 10, ROUGH_QUEUE),
     Plant(
         "accept-below-the-promise",
@@ -225,40 +243,25 @@ PLANTS: Final = (
         ROUGH_QUEUE,
     ),
     Plant("commit-forgets-all", replicas.commit_forgets_all, HISTORY, 10),
-    Plant("mark-decides-another", replicas.marks_decide_anything, ("decided",), 80),
-    Plant(
+    Plant("mark-decides-another", replicas.marks_decide_anything, ("decided",), 100),
+    by_hand(
         "retry-window-ignored",
         replicas.too_old_is_taken,
-        ("taken twice",),
-        schedule=schedules.front_end_that_was_suspended,
+        schedules.front_end_that_was_suspended,
+        "taken twice",
     ),
-    Plant(
-        "buried-without-a-floor",
-        replicas.bury_without_floor,
-        ("linearizable",),
-        schedule=schedules.message_of_a_buried_life,
-    ),
+    by_hand("buried-without-a-floor", replicas.bury_without_floor, schedules.message_of_a_buried_life),
     # Blind operations and observations.
-    Plant(
+    by_hand(
         "keyed-stamped-anew-alone",
         fronts.stamp_keyed_anew_alone,
-        ("taken twice",),
-        schedule=schedules.key_at_two_front_ends,
+        schedules.key_at_two_front_ends,
+        "taken twice",
     ),
     Plant("acknowledged-at-first-word", fronts.acknowledge_at_first_word, ("complete", "linearizable"), 20),
-    Plant(
-        "written-back-to-one",
-        fronts.write_back_to_one,
-        ("linearizable",),
-        schedule=schedules.newest_value_at_one_replica,
-    ),
+    by_hand("written-back-to-one", fronts.write_back_to_one, schedules.newest_value_at_one_replica),
     Plant("read-at-one", fronts.read_at_one, ("linearizable",), 50, Hint(REGISTER)),
-    Plant(
-        "read-before-the-time",
-        fronts.read_before_the_time,
-        ("linearizable",),
-        schedule=schedules.value_from_the_future,
-    ),
+    by_hand("read-before-the-time", fronts.read_before_the_time, schedules.value_from_the_future),
     Plant(
         "items-of-two-moments",
         fronts.items_of_two_moments,
@@ -267,70 +270,73 @@ PLANTS: Final = (
         Hint(DICTIONARY, faults=GOOD_CLOCKS, fields={**BUSY, **only(Write=4, Delete=1, Items=3)}),
     ),
     Plant(
-        "size-at-first-look",
-        fronts.size_at_first_look,
-        ("linearizable",),
-        schedule=schedules.item_at_one_replica,
+        "oldest-page-scanned",
+        replicas.scan_the_oldest,
+        ("linearizable", "answers"),
+        10,
+        Hint(
+            DICTIONARY,
+            faults=GOOD_CLOCKS | {"lazy_loss": 1.0},
+            fields={**BUSY, **only(Write=4, Delete=1, Items=3)},
+        ),
     ),
-    Plant(
-        "peek-only-reads",
-        fronts.peek_only_reads,
-        ("linearizable",),
-        schedule=schedules.peek_while_an_older_entry_travels,
+    by_hand("size-at-first-look", fronts.size_at_first_look, schedules.item_at_one_replica),
+    by_hand("peek-only-reads", fronts.peek_only_reads, schedules.peek_while_an_older_entry_travels),
+    by_hand("no-commit-wait", fronts.no_commit_wait, schedules.write_from_the_future),
+    by_hand(
+        "returned-within-the-microsecond",
+        fronts.return_within_the_microsecond,
+        regressions.two_writes_in_one_microsecond,
     ),
-    Plant(
-        "no-commit-wait",
-        fronts.no_commit_wait,
-        ("linearizable",),
-        schedule=schedules.write_from_the_future,
+    by_hand(
+        "known-taken-for-settled",
+        fronts.show_what_is_known,
+        regressions.swap_at_one_replica_during_a_whole_read,
+    ),
+    by_hand(
+        "floor-taken-for-the-end",
+        fronts.take_a_floor_for_the_end,
+        regressions.live_key_under_the_floor_of_a_burial,
     ),
     Plant("clock-bound-ignored", fronts.clock_without_bound, ("linearizable",), 30, SKEWED),
     Plant("clock-witnesses-nothing", fronts.clock_witnesses_nothing, ("linearizable",), 10, BY_QUORUM),
-    Plant(
+    by_hand(
         "buried-before-all-confirm",
         fronts.bury_where_it_was_not_confirmed,
-        ("linearizable",),
-        schedule=schedules.deletion_that_one_replica_slept_through,
+        schedules.deletion_that_one_replica_slept_through,
     ),
-    Plant(
-        "buried-while-young",
-        fronts.bury_at_once,
-        ("linearizable",),
-        schedule=schedules.deletion_that_is_young,
-    ),
+    by_hand("buried-while-young", fronts.bury_at_once, schedules.deletion_that_is_young),
     # Decisions.
     Plant("ambiguous-forgotten-at-once", deciders.forget_ambiguous_at_once, HISTORY, 240, FIVE),
     Plant(
         "one-key-remembered",
         deciders.remember_one_key,
         HISTORY,
-        30,
+        40,
         KEYED_QUEUE,
     ),
     Plant("no-turns-remembered", deciders.remember_no_turns, HISTORY, 40, ROUGH_QUEUE),
+    by_hand(
+        "old-turns-forgotten",
+        deciders.forget_old_turns,
+        regressions.owner_deposed_after_a_long_turn,
+        "answers",
+    ),
+    by_hand(
+        "told-and-decided",
+        deciders.decide_for_all_who_asked,
+        regressions.caller_that_was_told_meanwhile,
+        "linearizable",
+        "lost",
+    ),
     Plant("empty-from-the-cache", deciders.empty_from_the_cache, HISTORY, 10, ROUGH_QUEUE),
     Plant("proposed-forgotten", deciders.forget_what_was_proposed, HISTORY, 20, ROUGH_QUEUE),
-    Plant(
-        "doubtful-held-for-lost",
-        deciders.take_doubtful_for_lost,
-        ("linearizable",),
-        schedule=schedules.decision_that_seemed_out,
-    ),
-    Plant(
-        "all-held-for-decided",
-        deciders.believe_all_decided,
-        ("linearizable",),
-        schedule=schedules.decision_at_one_replica,
-    ),
-    Plant(
-        "decided-by-one",
-        deciders.decided_by_one,
-        ("linearizable",),
-        schedule=schedules.decision_at_one_replica,
-    ),
+    by_hand("doubtful-held-for-lost", deciders.take_doubtful_for_lost, schedules.decision_that_seemed_out),
+    by_hand("all-held-for-decided", deciders.believe_all_decided, schedules.decision_at_one_replica),
+    by_hand("decided-by-one", deciders.decided_by_one, schedules.decision_at_one_replica),
     Plant("accepted-by-one", deciders.accept_at_one, ("decided", *HISTORY), 40),
-    Plant("bound-of-one", deciders.bound_of_one, HISTORY, 60, ROUGH_QUEUE),
-    Plant("swap-below-a-write", deciders.swap_below_a_write, ("linearizable",), 120, CAS),
+    Plant("bound-of-one", deciders.bound_of_one, HISTORY, 120, ROUGH_QUEUE),
+    Plant("swap-below-a-write", deciders.swap_below_a_write, ("linearizable",), 150, CAS),
     Plant("void-though-it-may-complete", deciders.void_though_it_may_complete, HISTORY, 70, ROUGH_QUEUE),
     Plant("recovered-not-adopted", deciders.recovered_is_not_adopted, ("answers", *HISTORY), 40, ALL_STORE),
     Plant(
@@ -340,6 +346,11 @@ PLANTS: Final = (
         80,
         replace(ROUGH_QUEUE, faults=ROUGHER),
     ),
+    # Handing over.
+    Plant("every-copy-served", handing.serve_every_copy, HISTORY, 15, ROUTED),
+    Plant("decided-here-after-a-lost-answer", handing.decide_here_after_a_lost_answer, HISTORY, 15, ROUTED),
+    Plant("proposed-handed-over", handing.hand_over_what_was_proposed, HISTORY, 50, ROUTED),
+    Plant("lost-answers-did-nothing", handing.lost_answers_did_nothing, HISTORY, 12, ROUTED),
 )
 
 NEEDLESS: Final = (
@@ -357,6 +368,9 @@ NEEDLESS: Final = (
         (),
         hint=Hint((*QUEUE, *REGISTER, *DICTIONARY)),
     ),
+    # Each host serves a copy of an ask once, and an ask that goes on is another one; that it may go in circles until its
+    # deadline costs time.
+    Plant("handed-on", handing.hand_on_what_was_handed_over, (), hint=ROUTED),
 )
 """Rules of the shipped code that may be dropped without harm to any promise, each with the argument."""
 

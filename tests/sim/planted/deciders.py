@@ -7,9 +7,13 @@ from msgspec.structs import replace
 
 from quorate.adts import queue
 from quorate.adts.log import Seen, Summary
+from quorate.api_specs.wishes import Front, Take
 from quorate.client_sdk import decisions
 from quorate.client_sdk.decider import Decider
-from quorate.client_sdk.decisions import Front, Plan, Take, Wish
+from quorate.client_sdk.decisions import (
+    Plan,
+    Wish,
+)
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.tasks import Event, Task
 from quorate.client_sdk.turn import Turn, TurnLost
@@ -60,6 +64,16 @@ def remember_no_turns() -> Planting:
         return replace(right(self, keep), turns=(self.context.ballot,))
 
     return patched(Draft, finish=finish)
+
+
+def decide_for_all_who_asked() -> Planting:
+    """A decision goes on for callers that were told an outcome meanwhile."""
+    return patched(Decider, _are_asked=lambda *_: True)
+
+
+def forget_old_turns() -> Planting:
+    """The summary forgets a turn that began longer ago than the memory, though it was the latest but one."""
+    return patched(decisions, TURNS_KEPT=0)
 
 
 def empty_at_first_look() -> Planting:

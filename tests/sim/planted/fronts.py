@@ -1,6 +1,6 @@
 """Mistakes of the front end outside decisions: blind operations, observations, clocks, and what it counts."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -8,6 +8,8 @@ from msgspec.structs import replace
 
 from quorate.adts import cell, queue
 from quorate.adts.log import Entry
+from quorate.adts.specification import Kind
+from quorate.api_specs.messages import Collect, Reply
 from quorate.client_sdk import blind, machine, observe, operations
 from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps
 from quorate.client_sdk.effects import Done, Items, Peek, QueueInfo, QueueSize
@@ -205,6 +207,39 @@ def no_commit_wait() -> Planting:
     return patched(machine.FrontEnd, passed_s=passed_s)
 
 
+def return_within_the_microsecond() -> Planting:
+    """A blind operation returns in the very microsecond of its timestamp."""
+
+    def passed_s(self: machine.FrontEnd, stamp: Timestamp) -> float:
+        return self._now.mono_s + max(0, wall_us(stamp) - self._bound.lower_us(self._now)) / 1e6
+
+    return patched(machine.FrontEnd, passed_s=passed_s)
+
+
+def show_what_is_known() -> Planting:
+    """A read answers what its front end knows of by then, not the version that it has settled."""
+    right = observe._read_settled
+
+    def read_settled(name: str, operation: str, task: Task, machine: Machine) -> Any:
+        _, answered = yield from right(name, operation, task, machine)
+        mirror = machine.mirror_of(name)
+        return cell.current(mirror.summary, mirror.by_id())[:2], answered
+
+    return patched(observe, _read_settled=read_settled)
+
+
+def take_a_floor_for_the_end() -> Planting:
+    """The floor of one replica ends what the others show in the same look."""
+
+    def mirror_of(name: str, choice: QuorumChoice, replies: Mapping[str, Reply]) -> Mirror:
+        mirror = Mirror(name, choice.votes)
+        for replica, reply in replies.items():
+            mirror.absorb(replica, "", Collect(name), reply)
+        return mirror
+
+    return patched(observe, _mirror_of=mirror_of)
+
+
 def clock_without_bound() -> Planting:
     """A front end stamps with its own wall clock, whatever error was declared or measured."""
 
@@ -293,6 +328,21 @@ def non_intersecting_choice() -> Planting:
         vars(smaller).update(vars(choice), classes=classes)
         smaller._note_quorums()
         return smaller
+
+    return patched(machine.FrontEnd, choice_of=choice_of)
+
+
+def finals_exchanged() -> Planting:
+    """Blind entries count as complete at a final quorum of decisions, decisions as decided at one of blind entries."""
+    right = machine.FrontEnd.choice_of
+
+    def choice_of(self: machine.FrontEnd, name: str) -> QuorumChoice:
+        choice = right(self, name)
+        exchanged: QuorumChoice = object.__new__(type(choice))
+        (reads, stores), (looks, accepts) = choice._of_kind[Kind.BLIND], choice._of_kind[Kind.DECIDE]
+        kinds = {**choice._of_kind, Kind.BLIND: (reads, accepts), Kind.DECIDE: (looks, stores)}
+        vars(exchanged).update(vars(choice), _of_kind=kinds)
+        return exchanged
 
     return patched(machine.FrontEnd, choice_of=choice_of)
 

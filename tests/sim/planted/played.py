@@ -7,9 +7,9 @@ from typing import Final
 
 from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClockSettings
-from quorate.api_specs.messages import Batch
-from quorate.client_sdk.effects import Dequeue, Now, Operation, Outcome
-from tests.sim.checkers import check_drained, check_object
+from quorate.api_specs.messages import Batch, Request
+from quorate.client_sdk.effects import Dequeue, Done, Now, Operation, Outcome
+from tests.sim.checkers import Violation, check_drained, check_object
 from tests.sim.hand import EXACT, Hand, Packet
 from tests.sim.history import Call, History
 
@@ -92,6 +92,36 @@ class Played(Hand):
             if owner == front and name not in self.outcomes:
                 del self._names[owner, number]
 
+    def carry_only(self, kind: type[Request], front: str, *replicas: str) -> None:
+        """Of what the front end has sent to these replicas, only requests of this kind arrive, and are answered."""
+        for replica in replicas:
+            chosen = [
+                each
+                for each in self.of(front)
+                if each.send.replica == replica and isinstance(each.send.request, kind)
+            ]
+            assert chosen, f"no {kind.__name__} is on its way from {front} to {replica}"
+            self.packets = [packet for packet in self.packets if packet not in chosen]
+            for packet in chosen:
+                self._exchange(packet)
+
+    def lose(self, kind: type[Request]) -> None:
+        """All requests of this kind that are on their way are lost."""
+        self.packets = [each for each in self.packets if not isinstance(each.send.request, kind)]
+
+    def finish(self, name: str, front: str, *replicas: str) -> None:
+        """The operation goes on to its end, with these replicas; what is on its way to others stays there."""
+        for _ in range(STEPS_MAX):
+            if name in self.outcomes:
+                return
+            self.move(front, *replicas)
+        raise AssertionError(f"{name} has no outcome")
+
+    def must_be_known(self, name: str) -> None:
+        """Violation unless the operation took effect: nothing was lost of late, so its outcome could be learned."""
+        if not isinstance(self.outcomes[name], Done):
+            raise Violation(f"on a healthy cluster {name} ends with {self.outcomes[name]}")
+
     def of(self, front: str) -> list[Packet]:
         """What the front end has on its way."""
         return [packet for packet in self.packets if packet.front == front]
@@ -100,12 +130,8 @@ class Played(Hand):
         """An operation to its end, which reaches only these replicas; what others have on their way stays there."""
         name = f"{front} {len(self._names)}"
         self.start(front, operation, name)
-        for _ in range(STEPS_MAX):
-            if name in self.outcomes:
-                self.drop(front)
-                return
-            self.move(front, *replicas)
-        raise AssertionError(f"{name} has no outcome")
+        self.finish(name, front, *replicas)
+        self.drop(front)
 
     def judge(self) -> None:
         """Empty the queue if there is one, and check every history; Violation when a promise was broken."""

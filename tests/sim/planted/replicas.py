@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from quorate.adts.log import NOTHING
-from quorate.api_specs.messages import Accept, Accepted, Append, Appended, Collect, Commit
+from quorate.api_specs.messages import Accept, Accepted, Append, Appended, Collect, Commit, Row
 from quorate.replica import machine
 from quorate.replica.machine import Bounds, Handled
 from quorate.replica.ports import Effect, Forget, Log, ObjectState, PutRow, PutState
@@ -65,6 +65,15 @@ def merge_without_ballots() -> Planting:
         return Accepted(machine._status(after)), machine._changed(state, after)
 
     return patched(machine, _collect=collect, _accept=accept)
+
+
+def scan_the_oldest() -> Planting:
+    """A scan shows the oldest page of a key's log, not the newest."""
+
+    def newest(self: MemoryStore, name: str, after: Timestamp, limit: int) -> list[Row]:
+        return self.rows(name, after, limit)
+
+    return patched(MemoryStore, newest=newest)
 
 
 def adopted_into_the_log() -> Planting:

@@ -14,8 +14,6 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Self
 from urllib.parse import urlsplit
 
-from quorate.cli.local_cluster import free_ports
-
 CHUNK_BYTES: Final = 64 * 1024
 CHUNKS_MAX: Final = 64
 """Chunks of one way of one connection that wait; the sender then waits too."""
@@ -62,12 +60,15 @@ class Way:
 
 
 class Proxy:
-    """A proxy on a port of its own before the server at `url`. `to_server` and `to_client` are its two ways."""
+    """A proxy on `port` before the server at `url`. `to_server` and `to_client` are its two ways.
 
-    def __init__(self, url: str, seed: int) -> None:
+    The port is its own for as long as it is there, also while it refuses: one that systems hand out to others will not do.
+    """
+
+    def __init__(self, url: str, port: int, seed: int) -> None:
         self._host: Final = urlsplit(url).hostname or "127.0.0.1"
         self._port: Final = urlsplit(url).port or 80
-        (self._own_port,) = free_ports(1)
+        self._own_port: Final = port
         self.url: Final = f"http://127.0.0.1:{self._own_port}"
         rng = random.Random(seed)
         self.to_server: Final = Way(rng)
@@ -92,7 +93,7 @@ class Proxy:
     async def listen(self) -> None:
         """Take connections, again after `refuse`."""
         assert self._server is None
-        self._server = await asyncio.start_server(self._take, "127.0.0.1", self._own_port)
+        self._server = await asyncio.start_server(self._begin, "127.0.0.1", self._own_port)
 
     def refuse(self) -> None:
         """Refuse further connections; those that are there stay."""
@@ -106,10 +107,13 @@ class Proxy:
             _reset(writer)
         self.cut_count += len(self._writers) // 2
 
-    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take a connection, in a task of our own: the server's would report it as an error that we cancel it."""
+        task = asyncio.get_running_loop().create_task(self._take(reader, writer))
         self._pairs.add(task)
+        task.add_done_callback(self._pairs.discard)
+
+    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.add(writer)
         try:
             await self._pair(reader, writer)
@@ -117,7 +121,6 @@ class Proxy:
             _reset(writer)
         finally:
             self._writers.discard(writer)
-            self._pairs.discard(task)
             writer.close()
 
     async def _pair(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

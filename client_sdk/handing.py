@@ -1,0 +1,174 @@
+"""Handing wishes on one object over to its host, whose front end decides those of many at once. Pure.
+
+Owns when that is done, and what an answer, or none, means for the wishes:
+
+* A front end decides for itself until it meets another one: a replica refuses it for a higher turn. From then on it hands
+  over, for ROUTED_S, and for SHARED_S more whenever the host says that others ask, too. When none did for LOOK_S (those
+  that it met only settled what became of their enqueues), it decides for itself again, and for ALONE_S in any case.
+* A wish is handed over once. It must not carry a key, nor may an accept that grants it be in doubt, nor may it have come
+  from another front end: so no wish goes in circles.
+* A host that certainly did nothing leaves the wish to its own front end. Where the answer is lost, a Front is decided
+  here (it changes nothing that anyone could tell twice); all others have an unknown outcome.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Final, Protocol
+
+from quorate.adts.log import Entry
+from quorate.api_specs.limits import ASK_S_MAX
+from quorate.api_specs.messages import Granted, Served
+from quorate.api_specs.wishes import Front, Swap, Take
+from quorate.client_sdk.asked import Asked, Verdict
+from quorate.client_sdk.effects import Failed, Unanswered
+from quorate.client_sdk.tasks import Answered, Event, Task
+
+ROUTED_S: Final = 1.0
+SHARED_S: Final = 5.0
+LOOK_S: Final = 0.5
+ALONE_S: Final = 3.0
+LEFT_S_MIN: Final = 0.02
+"""With less time left, a wish is not worth the way."""
+GRACE_S: Final = 0.5
+"""How long an answer may travel, besides the time that the host may take."""
+GREETING_S: Final = 0.5
+
+WishOver = Take | Front | Swap
+HandSteps = Generator[float, Event, None]
+Finish = Callable[[Asked, Verdict], None]
+
+
+class Machine(Protocol):
+    """What handing over needs of the front end around it."""
+
+    def host_of(self, name: str) -> str | None:
+        """The replica whose front end should decide on the object; None: this one."""
+
+    def is_greeted(self, host: str) -> bool:
+        """Whether the present incarnation of the host is known."""
+
+    def send_ask(
+        self,
+        task: Task,
+        host: str,
+        name: str,
+        wishes: tuple[WishOver, ...],
+        deadline_s: float,
+        timeout_s: float,
+    ) -> int:
+        """Ask the host; its answer comes to the task as an Answered with the returned token."""
+
+    def pause_host(self, host: str) -> None:
+        """Do not ask this one for a while."""
+
+    def count(self, what: str) -> None:
+        """Add one to a counter."""
+
+
+class Handing:
+    """The way of one object's wishes to its host."""
+
+    def __init__(self, name: str, machine: Machine, wishes_max: int) -> None:
+        self._name: Final = name
+        self._machine: Final = machine
+        self._wishes_max: Final = wishes_max
+        self._since_s = self._until_s = self._alone_until_s = float("-inf")
+        self._is_shared = False
+
+    def meet(self, now_s: float) -> None:
+        """Another front end decides on the object, too."""
+        if now_s < self._alone_until_s:
+            return
+        if now_s >= self._until_s:
+            self._since_s, self._is_shared = now_s, False
+        self._until_s = max(self._until_s, now_s + ROUTED_S)
+
+    def _hear(self, now_s: float, *, is_shared: bool) -> None:
+        """The host says whether others ask, too."""
+        if is_shared:
+            self._until_s, self._is_shared = now_s + SHARED_S, True
+        elif not self._is_shared and now_s >= self._since_s + LOOK_S:
+            self._until_s, self._alone_until_s = now_s, now_s + ALONE_S
+
+    def choose(self, batch: Sequence[Asked], now_s: float) -> tuple[str, list[Asked]] | None:
+        """Whom to ask, and for which of the batch; None when it is to be decided here."""
+        if now_s >= self._until_s or any(asked.is_here or asked.is_proposed for asked in batch):
+            return None
+        ready = [asked for asked in batch if self._may_go(asked, now_s)][: self._wishes_max]
+        host = self._machine.host_of(self._name) if ready else None
+        return None if host is None else (host, ready)
+
+    def _may_go(self, asked: Asked, now_s: float) -> bool:
+        wish = asked.wish
+        has_no_key = isinstance(wish, Front) or (isinstance(wish, Take | Swap) and not wish.key)
+        return has_no_key and asked.task.deadline_s - now_s > LEFT_S_MIN
+
+    def hand_over(self, task: Task, host: str, batch: list[Asked], finish: Finish) -> HandSteps:
+        """Ask the host, and finish what it decided; what it certainly did not is left, to be decided here. One that was not
+        heard of lately is only greeted."""
+        if not self._machine.is_greeted(host):
+            # Callers may have given up, or new ones come, when the answer is there: the next batch is chosen anew.
+            yield from self._exchange(task, host, (), 0.0, GREETING_S)
+            if not self._machine.is_greeted(host):
+                self._machine.pause_host(host)
+                for asked in batch:
+                    asked.is_here = True
+            return
+        wishes: list[WishOver] = []
+        for asked in batch:
+            assert isinstance(asked.wish, Take | Front | Swap), "_may_go lets no other one through"
+            wishes.append(asked.wish)
+            asked.is_proposed = True
+            self._machine.count("wishes handed over")
+        left_s = max(asked.task.deadline_s for asked in batch) - task.now.mono_s
+        limit_s = min(ASK_S_MAX, max(left_s, LEFT_S_MIN))
+        answer = yield from self._exchange(task, host, tuple(wishes), limit_s, limit_s + GRACE_S)
+        if isinstance(answer, Served) and len(answer.results) == len(batch):
+            self._take_in(task, host, answer, batch, finish)
+            return
+        self._machine.pause_host(host)
+        definite = isinstance(answer, Unanswered) and answer.definite
+        detail = (
+            answer.detail if isinstance(answer, Unanswered) else "its answer does not fit what it was asked"
+        )
+        for asked in batch:
+            self._leave(asked, f"{host} was asked to decide: {detail}", finish, definite=definite)
+
+    def _exchange(
+        self, task: Task, host: str, wishes: tuple[WishOver, ...], deadline_s: float, timeout_s: float
+    ) -> Generator[float, Event, Served | Unanswered]:
+        token = self._machine.send_ask(task, host, self._name, wishes, deadline_s, timeout_s)
+        until_s = task.now.mono_s + timeout_s
+        while task.now.mono_s < until_s:
+            event = yield until_s
+            if isinstance(event, Answered) and event.token == token:
+                assert isinstance(event.answer, Served | Unanswered)
+                return event.answer
+        return Unanswered("no answer in time")
+
+    def _take_in(self, task: Task, host: str, served: Served, batch: list[Asked], finish: Finish) -> None:
+        self._hear(task.now.mono_s, is_shared=served.is_shared)
+        if not any(isinstance(result, Granted) for result in served.results):
+            self._machine.pause_host(host)
+        for asked, result in zip(batch, served.results, strict=True):
+            if isinstance(result, Granted):
+                given = result.swapped if isinstance(asked.wish, Swap) else result.entries
+                finish(asked, Verdict(given, frozenset(result.answered)))
+            else:
+                detail = f"{host} was asked to decide: {result.detail}"
+                self._leave(asked, detail, finish, definite=result.definite)
+
+    def _leave(self, asked: Asked, detail: str, finish: Finish, *, definite: bool) -> None:
+        """The host did not decide the wish, or its answer is lost."""
+        if definite or isinstance(asked.wish, Front):
+            self._machine.count(f"wishes of {'refused' if definite else 'lost'} asks decided here")
+            asked.is_here, asked.is_proposed = True, False
+            return
+        self._machine.count("wishes of lost asks unknown")
+        finish(asked, Verdict(failed=Failed("unknown", detail, definite=False)))
+
+
+def granted(result: tuple[Entry, ...] | bool, answered: frozenset[str]) -> Granted:
+    """A wish's result as it goes back to the front end that asked."""
+    if isinstance(result, bool):
+        return Granted(swapped=result, answered=tuple(sorted(answered)))
+    return Granted(result, answered=tuple(sorted(answered)))

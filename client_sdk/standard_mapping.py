@@ -1,0 +1,107 @@
+"""A replicated dictionary with the methods of `dict`.
+
+Owns the step from `collections.abc.MutableMapping` to the dictionary's operations. Every call goes to the replicas: nothing
+is remembered here, so that two processes with the same name see the same mapping.
+"""
+
+from collections.abc import ItemsView, Iterator, KeysView, MutableMapping, ValuesView
+from typing import Any, Final
+
+from quorate.client_sdk import calls
+from quorate.client_sdk.blocking import Client
+from quorate.client_sdk.errors import BadInput
+
+
+class Mapping(MutableMapping[str, Any]):
+    """The dictionary `name` of a cluster as a mapping: text keys, values of anything JSON (a tuple comes back as a list).
+
+    Each of `m[key]`, `m[key] = value`, `key in m`, `len(m)`, `setdefault`, and a walk over all keys, values or items is
+    linearizable; a walk and a comparison see one moment. Not atomic, since each is several operations: `del`, `pop` and
+    `popitem` look first and delete then (two callers may both take the value; `compare_and_set` of the dictionary itself
+    says who won), `update` and `clear` go key by key. What comes out of it is a copy: to change a list that is a value,
+    put it back.
+
+    Raises KeyError as a dict does, BadInput (a ValueError) for a key or value outside the rules, and the errors of
+    `quorate.client_sdk.errors` when no quorum answers.
+    """
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client: Final = client
+        self._dictionary: Final = client.dictionary(name)
+
+    @property
+    def name(self) -> str:
+        """The dictionary's name."""
+        return self._dictionary.name
+
+    def __repr__(self) -> str:
+        return f"<Mapping {self.name!r} of {self._client!r}>"
+
+    def __getitem__(self, key: str) -> Any:
+        found = self._client.perform(calls.lookup(self.name, _text(key)))
+        if not found:
+            raise KeyError(key)
+        return found[0]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._dictionary.put(_text(key), value)
+
+    def __delitem__(self, key: str) -> None:
+        self[key]  # raises KeyError where a dict does
+        self._dictionary.delete(key)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and bool(self._client.perform(calls.lookup(self.name, key)))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.snapshot())
+
+    def __len__(self) -> int:
+        return self._dictionary.size()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Mapping):
+            return self.snapshot() == other.snapshot()
+        return self.snapshot() == other
+
+    __hash__ = None  # type: ignore[assignment]  # as of a dict: it compares by what it holds
+
+    def keys(self) -> KeysView[str]:
+        """The keys as they were at the moment of the call; unlike a dict's, the view does not follow later changes."""
+        return self.snapshot().keys()
+
+    def values(self) -> ValuesView[Any]:
+        """The values as they were at the moment of the call."""
+        return self.snapshot().values()
+
+    def items(self) -> ItemsView[str, Any]:
+        """Keys and values as they were at the moment of the call."""
+        return self.snapshot().items()
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The value of the key, which is set to `default` if absent: one decision, so that only one caller sets it."""
+        while not self._dictionary.put_if_absent(_text(key), default):
+            if found := self._client.perform(calls.lookup(self.name, key)):
+                return found[0]
+        return default
+
+    def clear(self) -> None:
+        """Delete all keys that are there now."""
+        for key in self.snapshot():
+            self._dictionary.delete(key)
+
+    def copy(self) -> dict[str, Any]:
+        """The same as `snapshot`: a copy on the replicas would need a name."""
+        return self.snapshot()
+
+    def snapshot(self) -> dict[str, Any]:
+        """All keys and values as they were at one moment, as a dict of one's own."""
+        return self._dictionary.items()
+
+
+def _text(key: object) -> str:
+    if not isinstance(key, str):
+        raise BadInput(
+            f"the key {key!r} is of type {type(key).__name__}: keys are text here, so write {str(key)!r}"
+        )
+    return key

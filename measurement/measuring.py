@@ -1,0 +1,212 @@
+"""One measured run, from ready replicas to a folder of files.
+
+Owns the order of things: connect, fill, then load, faults and prober side by side for the length of the plan, then the
+files. However it ends, what was measured until then is there to read.
+"""
+
+import asyncio
+import contextlib
+import random
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.client_sdk import AsyncClient, connect_async
+from quorate.measurement.clock import RunClock
+from quorate.measurement.conductor import Conductor, Replicas
+from quorate.measurement.load import Load, observer
+from quorate.measurement.plan import BadPlan, Plan
+from quorate.measurement.plan_check import PROBER, prefill_of
+from quorate.measurement.prober import Prober
+from quorate.measurement.proxies import Way, Ways
+from quorate.measurement.recorder import Recorder
+from quorate.measurement.rows import OperationRow
+from quorate.measurement.run_folder import Run, write_links, write_replicas, write_run
+from quorate.measurement.schedule import Schedule, Streams, draw
+
+OPERATIONS: Final = "operations-1.jsonl.gz"
+PROBES: Final = "probes-1.jsonl.gz"
+WRITE_S: Final = 2.0
+"""How often the small files are written anew while a run goes on."""
+TELLS: Final = 8
+"""How often, within that time, `elapsed` hears of the time gone."""
+
+
+class Setting(Struct, frozen=True):
+    """Where and on what a plan is run. `replicas` is None for a cluster that runs already; `ports` gives free ones."""
+
+    folder: Path
+    document: ClusterDocument
+    replicas: Replicas | None
+    ports: Callable[[int], list[int]]
+    plan_text: str
+    token: str | None = None
+    made: Mapping[str, Any] = {}
+
+
+class Measured(Struct, frozen=True):
+    """What a run came to, in numbers for people; times in seconds. `outcomes` counts by choice, operation and outcome."""
+
+    outcomes: Mapping[tuple[str, str, str], int]
+    probes: int
+    length_s: float
+    is_whole: bool
+    not_begun: int
+    latest_s: float
+    missed: int
+    deaths: tuple[str, ...]
+
+
+def streams(seed: int) -> Streams:
+    """Streams of draws for `schedule.draw`: the same for the same seed, on every machine."""
+    return lambda name: random.Random(f"{seed}/{name}").random
+
+
+def schedule_of(plan: Plan, document: ClusterDocument | None = None) -> Schedule:
+    """The faults of a plan. Raises BadPlan for names that the document of a running cluster does not have."""
+    names = tuple(document.votes) if document is not None else plan.replicas
+    schedule = draw(plan, streams(plan.seed), names)
+    faults = [(each.cause, each.replica) for each in schedule.outages]
+    faults += [(each.cause, each.replica) for each in schedule.partings]
+    for cause, replica in faults:
+        if replica not in names:
+            raise BadPlan(f"{cause}: there is no replica {replica!r}; known are {', '.join(names)}")
+    return schedule
+
+
+async def measure(
+    plan: Plan, setting: Setting, stop: asyncio.Event, elapsed: Callable[[float], None]
+) -> Measured:
+    """Run the plan on ready replicas and write its files; ends early, and cleanly, once `stop` is set.
+
+    `elapsed` hears of the seconds gone now and then. The lines stay lines: `parquet.convert` comes afterwards.
+    """
+    schedule = schedule_of(plan, setting.document)
+    clock = RunClock()
+    tally: Counter[tuple[str, str, str]] = Counter()
+    async with AsyncExitStack() as stack:
+        ways = await stack.enter_async_context(
+            Ways(_closable(plan, schedule), setting.document.urls, setting.ports)
+        )
+        operations = stack.enter_context(contextlib.closing(Recorder(setting.folder / OPERATIONS)))
+        probes = stack.enter_context(contextlib.closing(Recorder(setting.folder / PROBES)))
+
+        def record(row: OperationRow) -> None:
+            tally[row.choice, row.operation, row.outcome] += 1
+            operations.add(row)
+
+        clients = await _connected(plan, setting, ways, stack)
+        load = Load(plan.workloads, clients, record, clock)
+        await load.fill([prefill_of(workload, plan.length_s) for workload in plan.workloads])
+        for name, client in clients.items():
+            client.on_finished(observer(name, plan.choice_by_object, record, clock))
+        conductor = Conductor(schedule, setting.replicas, ways, list(setting.document.urls), clock)
+        stack.callback(conductor.release)
+        files = _Files(plan, setting, conductor, clock)
+        prober = Prober(ways.urls_of(PROBER), plan.prober.step, probes, clock)
+        others = [operations.run(), probes.run(), files.run(elapsed), conductor.run(files.start_s)]
+        others += [prober.run()] if plan.prober.step else []
+        try:
+            await _until_done(load.run(plan.length_s, stop), others)
+        finally:
+            files.end(is_whole=not stop.is_set())
+    return Measured(
+        outcomes=tally,
+        probes=probes.count,
+        length_s=files.end_s - files.start_s,
+        is_whole=not stop.is_set(),
+        not_begun=load.not_begun,
+        latest_s=load.latest_s,
+        missed=len(conductor.missed),
+        deaths=tuple(conductor.deaths),
+    )
+
+
+def _closable(plan: Plan, schedule: Schedule) -> Iterator[Way]:
+    """The ways that the schedule closes at least once."""
+    for outage in schedule.outages:
+        if outage.kind == "cut":
+            yield from ((who, outage.replica) for who in (*plan.cluster.front_ends, PROBER))
+    for parting in schedule.partings:
+        yield parting.front_end, parting.replica
+
+
+async def _connected(
+    plan: Plan, setting: Setting, ways: Ways, stack: AsyncExitStack
+) -> dict[str, AsyncClient]:
+    return {
+        name: await stack.enter_async_context(
+            connect_async(setting.document, endpoints=ways.urls_of(name), token=setting.token)
+        )
+        for name in plan.cluster.front_ends
+    }
+
+
+async def _until_done(load: Coroutine[Any, Any, None], others: list[Coroutine[Any, Any, None]]) -> None:
+    """Run the load to its end and the others beside it; they are cancelled afterwards. Raises what any of them raised."""
+    main = asyncio.ensure_future(load)
+    beside = [asyncio.ensure_future(each) for each in others]
+    failed = asyncio.ensure_future(_first_failure(beside))
+    try:
+        await asyncio.wait((main, failed), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (main, failed, *beside):
+            task.cancel()
+        ended = await asyncio.gather(main, *beside, return_exceptions=True)
+    for each in ended:
+        if isinstance(each, Exception):
+            raise each
+
+
+async def _first_failure(tasks: Sequence[asyncio.Future[None]]) -> None:
+    """Returns when one of the tasks has raised, or all have ended."""
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+
+
+class _Files:
+    """The small files of a run, written anew while it goes on."""
+
+    def __init__(self, plan: Plan, setting: Setting, conductor: Conductor, clock: RunClock) -> None:
+        self._plan: Final = plan
+        self._setting: Final = setting
+        self._conductor: Final = conductor
+        self._clock: Final = clock
+        self.start_s: Final = clock.now_s()
+        self.end_s = self.start_s
+
+    async def run(self, elapsed: Callable[[float], None]) -> None:
+        """Write now and then, until cancelled."""
+        while True:
+            self._write("is going on, or was killed")
+            for _ in range(TELLS):
+                elapsed(self._clock.now_s() - self.start_s)
+                await asyncio.sleep(WRITE_S / TELLS)
+
+    def end(self, *, is_whole: bool) -> None:
+        """Write for the last time."""
+        self._write("is whole" if is_whole else "was ended early")
+
+    def _write(self, state: str) -> None:
+        plan, setting, now_s = self._plan, self._setting, self._clock.now_s()
+        self.end_s = min(now_s, self.start_s + plan.length_s)
+        run = Run(
+            document=setting.document,
+            objects=plan.choice_by_object,
+            front_ends=plan.cluster.front_ends,
+            window=(self.start_s, self.end_s),
+            racks=plan.cluster.racks,
+            time_scale=plan.time.scale,
+            probe_step_s=plan.prober.step or None,
+            plan=setting.plan_text,
+            made={**setting.made, "state": state},
+        )
+        write_run(setting.folder, run)
+        # Of replicas that others start and stop, nothing is known for true; the prober alone tells.
+        write_replicas(setting.folder, self._conductor.up_times.intervals(now_s) if setting.replicas else ())
+        if links := self._conductor.link_times.intervals(now_s):
+            write_links(setting.folder, links)

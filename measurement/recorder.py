@@ -1,0 +1,100 @@
+"""Rows to a file of compressed JSON lines, while a run goes on.
+
+Owns one file and the buffer before it. Each flush writes a whole gzip member and leaves it with the system, so that the file
+of a run that is killed can be read up to its last flush; at most FLUSH_S seconds of rows are lost.
+"""
+
+import asyncio
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+FLUSH_S: Final = 1.0
+ROWS_MAX: Final = 5000
+"""Rows that wait for a flush; the next one after these flushes at once."""
+_LEVEL: Final = 3
+_MEMBER_START: Final = b"\x1f\x8b"
+_CHUNK_BYTES: Final = 1 << 20
+
+
+class Recorder:
+    """Appends rows to `path`. `add` never waits, unless ROWS_MAX rows wait; `run` flushes every FLUSH_S seconds."""
+
+    def __init__(self, path: Path) -> None:
+        self.path: Final = path
+        self.count = 0
+        """Rows added."""
+        self._file: Final = path.open("ab")
+        self._rows: list[Struct] = []
+
+    def add(self, row: Struct) -> None:
+        """Take over a row."""
+        self._rows.append(row)
+        self.count += 1
+        if len(self._rows) >= ROWS_MAX:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        rows, self._rows = self._rows, []
+        if rows:
+            self._write(_member(rows))
+
+    async def run(self) -> None:
+        """Flush now and then, until cancelled. The work of compressing does not hold up the event loop."""
+        while True:
+            await asyncio.sleep(FLUSH_S)
+            rows, self._rows = self._rows, []
+            if rows:
+                # Shielded, and waited for: rows that a cancelled flush had taken must not get lost.
+                packing = asyncio.ensure_future(asyncio.to_thread(_member, rows))
+                try:
+                    self._write(await asyncio.shield(packing))
+                except asyncio.CancelledError:
+                    self._write(await packing)
+                    raise
+
+    def close(self) -> None:
+        """Write what waits, and close the file; again is harmless."""
+        if not self._file.closed:
+            self.flush()
+            self._file.close()
+
+    def _write(self, member: bytes) -> None:
+        self._file.write(member)
+        self._file.flush()
+
+
+def _member(rows: list[Struct]) -> bytes:
+    lines = b"\n".join([*map(msgspec.json.encode, rows), b""])
+    return gzip.compress(lines, _LEVEL, mtime=0)
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The lines of a file of JSON lines, compressed if its name ends in .gz, as far as it can be read: what follows the
+    last whole line of a file that was cut off or damaged comes as one last line, which is no JSON."""
+    left = b""
+    for part in _parts(path):
+        *lines, left = (left + part).split(b"\n")
+        yield from lines
+    if left:
+        yield left
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        if path.suffix != ".gz":
+            while part := file.read(_CHUNK_BYTES):
+                yield part
+            return
+        with gzip.open(file) as unpacked:
+            try:
+                while part := unpacked.read1(_CHUNK_BYTES):
+                    yield part
+            except (EOFError, OSError, zlib.error):
+                yield b" (the rest of this file is cut off or damaged)"

@@ -1,0 +1,104 @@
+"""The rows of a measured run, as docs/measurements.md describes them. Pure."""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from quorate.adts.catalogue import adt_of
+from quorate.adts.specification import operation_of
+from quorate.client_sdk.effects import (
+    Bury,
+    CompareAndSet,
+    Dequeue,
+    Done,
+    Enqueue,
+    Failed,
+    Items,
+    Operation,
+    Outcome,
+    Peek,
+    PutIfAbsent,
+    QueueSize,
+    Read,
+    Write,
+)
+
+Ending = Literal["ok", "unavailable", "unknown"]
+
+_OPERATIONS: Final[Mapping[type[Operation], str]] = {
+    Enqueue: "Enq",
+    Dequeue: "Deq",
+    Peek: "Peek",
+    QueueSize: "Size",
+    CompareAndSet: "Cas",
+    PutIfAbsent: "PutIfAbsent",
+    Items: "Items",
+    Bury: "Delete",
+}
+
+
+class OperationRow(Struct, frozen=True, gc=False):
+    """A finished operation; `start_s` in seconds since 1970. `object` names a whole dictionary, not its key."""
+
+    object: str
+    adt: str
+    operation: str
+    event_class: str | None
+    choice: str
+    front_end: str
+    start_s: float
+    latency_s: float
+    outcome: Ending
+    answered: tuple[str, ...]
+
+
+class ProbeRow(Struct, frozen=True, gc=False):
+    """A prober's question to a replica, sent at `time_s`; `latency_s` is None without an answer."""
+
+    replica: str
+    time_s: float
+    up: Literal[0, 1]
+    latency_s: float | None
+
+
+def operation_row(
+    operation: Operation, outcome: Outcome, *, choice: str, front_end: str, start_s: float, latency_s: float
+) -> OperationRow:
+    """The row of an operation that came to `outcome`."""
+    event_class = outcome.event_class if isinstance(outcome, Done) else None
+    return OperationRow(
+        object=object_of(operation),
+        adt=adt_of(operation.object),
+        operation=operation_name(operation) if event_class is None else operation_of(event_class),
+        event_class=event_class,
+        choice=choice,
+        front_end=front_end,
+        start_s=start_s,
+        latency_s=latency_s,
+        outcome=_ending(outcome),
+        answered=tuple(sorted(outcome.answered)),
+    )
+
+
+def object_of(operation: Operation) -> str:
+    """The object of an operation; of a dictionary's key, its dictionary."""
+    name = operation.object
+    return name if name.count("/") == 1 else "/".join(name.split("/")[:2])
+
+
+def _ending(outcome: Outcome) -> Ending:
+    if isinstance(outcome, Failed):
+        return "unavailable" if outcome.definite else "unknown"
+    return "ok"
+
+
+def operation_name(operation: Operation) -> str:
+    """The operation's name in its serial specification."""
+    is_cell_of_dictionary = adt_of(operation.object) == "dictionary"
+    match operation:
+        case Read():
+            return "Get" if is_cell_of_dictionary else "Read"
+        case Write(value=value):
+            return "Write" if not is_cell_of_dictionary else "Delete" if value is None else "Put"
+    return _OPERATIONS[type(operation)]

@@ -1,0 +1,57 @@
+"""What types cannot say of an ask is checked before a front end sees it."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from quorate.adts.log import Value
+from quorate.api_specs.checking import BadBatch, check_ask
+from quorate.api_specs.limits import ASK_S_MAX, ASK_WISHES_MAX, DEFAULTS, Limits
+from quorate.api_specs.messages import Ask
+from quorate.api_specs.wishes import Front, Swap, Take
+from quorate.timestamps.timestamp import INFINITY, make
+
+AT = make(1, 0, "c")
+GOOD = Ask("c", AT, "queue/q", "i1", (Take(10), Front()), 0.5)
+SWAP = Ask("c", AT, "register/r", "i1", (Swap(None, Value("1")),), ASK_S_MAX)
+GREETING = Ask("c", AT, "queue/q")
+
+
+@pytest.mark.parametrize("ask", [GOOD, SWAP, GREETING], ids=["queue", "cell", "greeting"])
+def test_what_a_front_end_asks_passes(ask: Ask) -> None:
+    check_ask(ask, DEFAULTS)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"object": "queue/../x"}, "object: must be TYPE/NAME"),
+        ({"id": "now"}, "'now' is not a timestamp"),
+        ({"id": INFINITY}, "can only bound a window"),
+        ({"incarnation": ""}, "id: must be 1 to"),
+        ({"deadline_s": 0.0}, "deadline_s: must be above 0"),
+        ({"deadline_s": float("nan")}, "deadline_s: must be above 0"),
+        ({"deadline_s": ASK_S_MAX * 1.01}, f"at most {ASK_S_MAX}"),
+        ({"wishes": (Front(),) * (ASK_WISHES_MAX + 1)}, f"wishes: {ASK_WISHES_MAX + 1} of them"),
+        ({"wishes": (Take(0),)}, "items_max: must be 1 to"),
+        ({"wishes": (Take(DEFAULTS.batch_items_max + 1),)}, "items_max: must be 1 to"),
+        ({"wishes": (Take(1, "Deq k"),)}, "decide it where it was called"),
+        ({"wishes": (Swap(None, None),)}, "take and front are for queues"),
+        ({"object": "register/r"}, "swap for registers"),
+        ({"object": "register/r", "wishes": (Swap(None, Value("{")),)}, "the value is not JSON text"),
+        ({"object": "register/r", "wishes": (Swap(None, None, key="k"),)}, "decide it where it was called"),
+    ],
+    ids=str,
+)
+def test_an_ask_out_of_form_or_bounds_is_refused(change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadBatch, match=r"^ask: ") as caught:
+        check_ask(replace(GOOD, **change), DEFAULTS)
+    assert sentence in str(caught.value)
+
+
+def test_all_payloads_of_an_ask_fit_in_one_reply() -> None:
+    assert DEFAULTS.ask_wishes_max == ASK_WISHES_MAX
+    small = Limits(body_bytes_max=1000, value_bytes_max=500, page_bytes_max=1500)
+    assert small.ask_wishes_max == 4
+    assert Limits(body_bytes_max=1000, value_bytes_max=500, page_bytes_max=10**9).ask_wishes_max == 1

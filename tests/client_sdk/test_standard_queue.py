@@ -1,0 +1,176 @@
+"""The standard queues over a replicated one: CPython's own suite for `queue.Queue`, and what is our own.
+
+Of CPython's queue tests `BaseQueueTestMixin` alone speaks of the public methods; the others reach into a queue's insides.
+Those of `asyncio.Queue` call `put_nowait`, which cannot be answered at once here. Where the interpreter ships no `test`
+package, only our own run.
+"""
+
+import asyncio
+import itertools
+import queue as standard
+import threading
+import time
+import unittest
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quorate.client_sdk import Client, connect, connect_async
+from quorate.client_sdk.standard_queue import AsyncQueue, Queue
+from tests.client_sdk.loopback import LoopbackCluster, cluster_of
+from tests.client_sdk.scripted import document_of
+
+FROM_CPYTHON = (
+    "test_queue_task_done",
+    "test_queue_join",
+    "test_basic",
+    "test_negative_timeout_raises_exception",
+    "test_nowait",
+    "test_shrinking_queue",
+)
+JOIN_S = 30
+
+New = Callable[..., Queue]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LoopbackCluster]:
+    with cluster_of(document_of("r1", "r2", "r3")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client(cluster: LoopbackCluster) -> Iterator[Client]:
+    with connect(cluster.document) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def new(client: Client) -> New:
+    """An empty queue, of a name that nobody had."""
+    numbers = itertools.count(1)
+    return lambda maxsize=0: Queue(client, f"queue-{next(numbers)}", maxsize)
+
+
+@pytest.mark.parametrize("name", FROM_CPYTHON)
+def test_cpythons_own_suite_accepts_it(new: New, name: str) -> None:
+    suite = pytest.importorskip("test.test_queue", reason="this interpreter ships no test package")
+
+    class Suite(suite.BaseQueueTestMixin, unittest.TestCase):  # type: ignore[misc, name-defined]
+        queue = standard
+        type2test = staticmethod(new)
+
+    Suite(name).debug()
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["put", "put", "get", "qsize", "empty", "full", "done"]), st.integers(0, 9)),
+    max_size=30,
+)
+
+
+def did(queue: Any, step: tuple[str, int]) -> Any:
+    """What a step gives, or the error it raises."""
+    name, value = step
+    try:
+        match name:
+            case "put":
+                return queue.put_nowait(value)
+            case "get":
+                return queue.get_nowait()
+    except (standard.Empty, standard.Full) as error:
+        return type(error)
+    return getattr(queue, name)() if name != "done" else None
+
+
+@settings(max_examples=25, deadline=None)
+@given(maxsize=st.integers(0, 3), steps=STEPS)
+def test_a_standard_queue_beside_it_gives_the_same(
+    new: New, maxsize: int, steps: list[tuple[str, int]]
+) -> None:
+    ours, model = new(maxsize), standard.Queue[int](maxsize)
+    for step in steps:
+        assert did(ours, step) == did(model, step), step
+
+
+def test_two_objects_of_one_name_are_one_queue(client: Client) -> None:
+    one, other = Queue(client, "shared"), Queue(client, "shared")
+    one.put(None)
+    one.put({"a": 1})
+    assert other.get() is None
+    assert other.get() == {"a": 1}
+    assert one.empty()
+
+
+def test_join_waits_for_what_others_put_and_this_one_took(client: Client) -> None:
+    consumer, producer = Queue(client, "joined"), Queue(client, "joined")
+    producer.put(1)
+    joined = threading.Thread(target=consumer.join)
+    joined.start()
+    assert consumer.get() == 1
+    joined.join(0.2)
+    assert joined.is_alive()
+    consumer.task_done()
+    joined.join(JOIN_S)
+    assert not joined.is_alive()
+    with pytest.raises(ValueError, match="too many times"):
+        consumer.task_done()
+
+
+def test_get_takes_no_longer_than_its_timeout_asks(new: New) -> None:
+    began_s = time.monotonic()
+    with pytest.raises(standard.Empty):
+        new().get(timeout=0.3)
+    assert time.monotonic() - began_s >= 0.3
+
+
+async def test_the_queue_of_asyncio(cluster: LoopbackCluster) -> None:
+    async with await connect_async(cluster.document) as client:
+        queue = AsyncQueue(client, "tasks", maxsize=2)
+        done = []
+
+        async def work() -> None:
+            while (item := await queue.get()) is not None:
+                done.append(item)
+                queue.task_done()
+            queue.task_done()
+
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(2):
+                tasks.create_task(work())
+            for number in range(20):
+                await queue.put(number)
+            await queue.join()
+            assert sorted(done) == list(range(20))
+            for _ in range(2):
+                await queue.put(None)
+        assert await queue.size() == 0
+        with pytest.raises(ValueError, match="too many times"):
+            queue.task_done()
+
+
+async def test_the_queue_of_asyncio_gives_up_in_time(cluster: LoopbackCluster) -> None:
+    async with await connect_async(cluster.document) as client:
+        queue = AsyncQueue(client, "full", maxsize=1)
+        with pytest.raises(asyncio.QueueEmpty):
+            await queue.get(timeout=0.1)
+        await queue.put(1)
+        with pytest.raises(asyncio.QueueFull):
+            await queue.put(2, timeout=0.1)
+        taking = asyncio.create_task(queue.get())
+        await queue.put(2, timeout=JOIN_S)
+        assert await taking == 1
+        assert await queue.get(timeout=0) == 2
+
+
+@pytest.mark.parametrize("name", ["qsize", "empty", "full", "put_nowait", "get_nowait"])
+async def test_what_cannot_be_answered_at_once_is_refused_with_advice(
+    cluster: LoopbackCluster, name: str
+) -> None:
+    async with await connect_async(cluster.document) as client:
+        queue = AsyncQueue(client, "refusing")
+        with pytest.raises(NotImplementedError, match="use await queue"):
+            getattr(queue, name)(*(("item",) if name == "put_nowait" else ()))

@@ -1,0 +1,66 @@
+"""An ask is served once at most: by one incarnation, whatever copies arrive, however late, and whatever clocks say."""
+
+from quorate.api_specs.messages import Ask
+from quorate.api_specs.wishes import Take
+from quorate.client_sdk.handing import SHARED_S
+from quorate.replica.asks import WISHES_MAX, Asks
+from quorate.timestamps.timestamp import make
+
+NOW_US = 1_700_000_000_000_000
+OFFSET_S = 2.0
+
+
+def ask(at_us: int, site: str = "f1", incarnation: str = "i1") -> Ask:
+    return Ask("hash", make(NOW_US + at_us, 0, site), "queue/q", incarnation, (Take(1),), 1.0)
+
+
+def asks(ids_max: int = 20) -> Asks:
+    return Asks("i1", OFFSET_S, ids_max)
+
+
+def test_a_copy_is_not_served() -> None:
+    met = asks()
+    assert met.problem(ask(1), NOW_US) is None
+    assert "met before" in (met.problem(ask(1), NOW_US) or "")
+    assert met.problem(ask(0), NOW_US) is None, "an older one that comes later is another one"
+    assert met.problem(ask(1, "f2"), NOW_US) is None, "and so is that of another front end"
+
+
+def test_only_the_incarnation_that_is_named_serves() -> None:
+    assert "restarted" in (asks().problem(ask(1, incarnation="i0"), NOW_US) or "")
+
+
+def test_what_is_forgotten_is_not_served_again_even_if_the_clock_steps_back() -> None:
+    met = asks()
+    for number in range(200):
+        assert met.problem(ask(number), NOW_US) is None
+    for number in range(200):
+        assert met.problem(ask(number), NOW_US - 1_000_000) is not None, number
+    assert met.problem(ask(200), NOW_US) is None
+
+
+def test_what_was_asked_long_ago_or_by_a_wrong_clock_is_refused_and_does_not_raise_the_floor() -> None:
+    met = asks()
+    far_us = int(OFFSET_S * 1e6) + 1
+    for number in range(100):
+        assert met.problem(ask(far_us + number), NOW_US) is not None
+        assert met.problem(ask(-far_us - number), NOW_US) is not None
+    assert met.problem(ask(1), NOW_US) is None
+
+
+def test_wishes_under_way_are_bounded() -> None:
+    met = asks()
+    assert met.begin(WISHES_MAX)
+    assert not met.begin(1)
+    met.end(1)
+    assert met.begin(1)
+
+
+def test_an_object_is_shared_while_another_front_end_asked_lately() -> None:
+    met = asks()
+    assert not met.is_shared(ask(1, "f1"), 0.0)
+    assert not met.is_shared(ask(2, "f1"), 1.0)
+    assert met.is_shared(ask(3, "f2"), 2.0)
+    assert met.is_shared(ask(4, "f1"), 3.0)
+    assert met.is_shared(ask(5, "f1"), 2.0 + SHARED_S - 0.1)
+    assert not met.is_shared(ask(6, "f1"), 2.0 + SHARED_S + 0.1), "the other one has gone"

@@ -1,0 +1,118 @@
+"""Schedules by hand of mistakes that were made here, and found by chance at a seed that no longer meets them.
+
+Each is told first and then played, as in `tests.sim.planted.schedules`.
+"""
+
+from quorate.adts.log import Value
+from quorate.api_specs.messages import Accept, Append, Collect
+from quorate.client_sdk.effects import (
+    Bury,
+    CompareAndSet,
+    Dequeue,
+    Enqueue,
+    Items,
+    PutIfAbsent,
+    Read,
+    Write,
+)
+from tests.sim.planted.played import QUEUE, Played
+
+REGISTER, DICTIONARY, KEY = "register/r", "dictionary/d", "dictionary/d/k"
+V, W, X, Y, Z = (Value(f'"{item}"') for item in "vwxyz")
+
+
+def two_writes_in_one_microsecond() -> None:
+    """(Seed 1007521.) All clocks are right, and stand still: f2 writes w at r1 and r2, and once that has returned f1
+    writes v. Had w returned in the very microsecond of its timestamp, v would get a lower one, for f1 stands before f2."""
+    hand = Played()
+    hand.step_us = 0
+    hand.start("f2", Write(REGISTER, W), "w")
+    hand.carry("f2", "r1", "r2")
+    while "w" not in hand.outcomes:
+        hand.step_us = 1
+        hand.sleep()
+    hand.start("f1", Write(REGISTER, V), "v")
+    hand.step_us = 1
+    hand.settle()
+    hand.ask("f3", Read(REGISTER))
+    hand.judge()
+
+
+def swap_at_one_replica_during_a_whole_read() -> None:
+    """(Seed 1002738.) Put(v) has reached r1 only. An Items at r1 and r2 finds it there and writes it back. Meanwhile a swap
+    to w, of the same front end, is accepted by r1 alone, so that what the front end knows of the key is newer than what
+    was settled. Items ends; then the key is read at r2 and r3."""
+    hand = Played()
+    hand.start("f0", Write(KEY, V), "put")
+    hand.carry("f0", "r1")
+    hand.vanish("f0")
+    hand.start("f1", Items(DICTIONARY), "items")
+    hand.carry("f1", "r1", "r2")  # The scan.
+    hand.carry("f1", "r1", "r2")  # A closer look, and then the write-back.
+    hand.start("f1", CompareAndSet(KEY, V, W), "swap")
+    hand.carry_only(Collect, "f1", "r1", "r3")
+    hand.carry_only(Accept, "f1", "r1")
+    hand.lose(Accept)
+    hand.carry_only(Append, "f1", "r2")
+    hand.finish("items", "f1", "r1", "r2")
+    hand.packets.clear()
+    hand.at("f2", Read(KEY), "r2", "r3")
+    hand.judge()
+
+
+def live_key_under_the_floor_of_a_burial() -> None:
+    """(Seed 42237.) Put(v) is at r1 and r2. Another key is put, deleted and buried, which raises the floor of every replica
+    above v. Then r3 comes to know the live key, under that floor, by a decision that changes nothing; an Items at r1 and
+    r3."""
+    hand = Played()
+    hand.start("f1", Write(KEY, V), "put")
+    hand.carry("f1", "r1", "r2")
+    hand.carry_commits("f1", "r1", "r2")
+    hand.drop("f1")
+    hand.ask("f2", Write(f"{DICTIONARY}/other", W))
+    hand.ask("f2", Write(f"{DICTIONARY}/other", None))
+    hand.slept_us = int((hand.document.memory_s + 1) * 1e6)
+    hand.ask("janitor", Bury(f"{DICTIONARY}/other"))
+    hand.at("f3", PutIfAbsent(KEY, W), "r1", "r3")
+    hand.at("f4", Items(DICTIONARY), "r1", "r3")
+    hand.judge()
+
+
+def owner_deposed_after_a_long_turn() -> None:
+    """(Seed 31860.) f1 owns the queue for nearly half of the memory. Its last accept, which takes y, is decided at r1 and
+    r2, but no answer comes back; and when f2 takes z, f1's turn began longer ago than the memory reaches. Nothing is
+    lost from then on, so f1 must learn that it has y."""
+    hand = Played()
+    for value in (X, Y, Z):
+        hand.ask("f0", Enqueue(QUEUE, (value,)))
+    memory_us = int(hand.document.memory_s * 1e6)
+    hand.ask("f1", Dequeue(QUEUE))
+    hand.packets.clear()
+    hand.sleep(int(0.47 * memory_us))
+    hand.start("f1", Dequeue(QUEUE), "y")
+    hand.reach("f1", "r1", "r2")
+    hand.drop("f1")
+    hand.sleep(int(0.55 * memory_us))
+    hand.at("f2", Dequeue(QUEUE), "r1", "r2")
+    hand.settle()
+    hand.must_be_known("y")
+    hand.judge()
+
+
+def caller_that_was_told_meanwhile() -> None:
+    """(No seed.) f1's Deqs a and b ask for a decision together, b five seconds later. Their collect finds nothing at first,
+    and is lost from then on, until a was told that nothing came of it. Now y and z are there: a must not be given y."""
+    hand = Played()
+    hand.everywhere("f0", Enqueue(QUEUE, (X,)))
+    hand.start("f1", Dequeue(QUEUE), "first")
+    hand.start("f1", Dequeue(QUEUE), "a")
+    hand.sleep(5_000_000)
+    hand.start("f1", Dequeue(QUEUE), "b")
+    hand.finish("first", "f1", "r1", "r2")
+    for value in (Y, Z):
+        hand.everywhere("f0", Enqueue(QUEUE, (value,)))
+    while "a" not in hand.outcomes:
+        hand.drop("f1")
+        hand.wake("f1")
+    hand.settle()
+    hand.judge()

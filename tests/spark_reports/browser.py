@@ -1,0 +1,197 @@
+"""A headless Chromium, driven through its DevTools protocol: what the report's page is looked at with.
+
+The protocol is JSON over one websocket on the loopback: a numbered command, its answer, and events in between. No name but
+the loopback's can be resolved, so a page that tried to load something would fail at it, and be seen.
+"""
+
+import base64
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pytest
+from websockets.sync.client import ClientConnection, connect
+
+NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+START_S_MAX: Final = 60
+ANSWER_S_MAX: Final = 30
+MISSING: Final = (
+    f"no browser found (looked for {', '.join(NAMES)}); on Debian and Ubuntu: apt-get install chromium"
+)
+OPTIONS: Final = (
+    "--headless=new",
+    "--remote-debugging-port=0",
+    "--remote-debugging-address=127.0.0.1",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-dev-shm-usage",
+    "--disable-extensions",
+    "--disable-gpu",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--mute-audio",
+)
+
+
+def find() -> str | None:
+    """Give the path of a browser on this machine, or None; a name that does not answer stands for none."""
+    paths = (path for name in NAMES if (path := shutil.which(name)))
+    return next((path for path in paths if _answers(path)), None)
+
+
+def _answers(path: str) -> bool:
+    asked = subprocess.run(
+        [path, "--version"], capture_output=True, stdin=subprocess.DEVNULL, timeout=START_S_MAX, check=False
+    )
+    return asked.returncode == 0
+
+
+class Tab:
+    """One page in the browser, and everything that it said or asked the network for."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self._connection = connection
+        self._number = 0
+        self._session = ""
+        self._loaded = False
+        self.messages: list[str] = []
+        self.requests: list[str] = []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network", "Accessibility"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Send one command and give its result."""
+        self._number += 1
+        message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        self._connection.send(json.dumps(message))
+        deadline_s = time.monotonic() + ANSWER_S_MAX
+        while True:
+            answer = self._receive(deadline_s)
+            if answer.get("id") == self._number:
+                assert "error" not in answer, f"{method}: {answer['error']}"
+                result: dict[str, Any] = answer["result"]
+                return result
+
+    def _receive(self, deadline_s: float) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(self._connection.recv(timeout=deadline_s - time.monotonic()))
+        self._note(answer.get("method", ""), answer.get("params", {}))
+        return answer
+
+    def _note(self, event: str, details: dict[str, Any]) -> None:
+        if event == "Network.requestWillBeSent":
+            self.requests.append(details["request"]["url"])
+        elif event == "Log.entryAdded":
+            self.messages.append(details["entry"]["text"])
+        elif event in {"Runtime.consoleAPICalled", "Runtime.exceptionThrown"}:
+            self.messages.append(json.dumps(details))
+        elif event == "Page.loadEventFired":
+            self._loaded = True
+
+    def show(
+        self,
+        page: Path,
+        *,
+        width: int = 1280,
+        dark: bool = False,
+        media: Literal["screen", "print"] = "screen",
+    ) -> None:
+        """Load a file, as on a screen so many pixels wide, and wait until it stands."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=800,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", media=media, features=[scheme])
+        self._loaded = False
+        self.call("Page.navigate", url=page.absolute().as_uri())
+        deadline_s = time.monotonic() + ANSWER_S_MAX
+        while not self._loaded:
+            self._receive(deadline_s)
+
+    def evaluate(self, expression: str) -> Any:
+        """Give the value of a JavaScript expression in the page."""
+        found = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in found, found["exceptionDetails"]
+        return found["result"].get("value")
+
+    def accessible(self) -> list[tuple[str, str]]:
+        """Give role and name of everything that a screen reader meets, in its order."""
+        nodes = self.call("Accessibility.getFullAXTree")["nodes"]
+        return [
+            (node["role"]["value"], node.get("name", {}).get("value", ""))
+            for node in nodes
+            if not node.get("ignored") and "role" in node
+        ]
+
+    def screenshot(self) -> bytes:
+        """Give a PNG of the whole page, however long."""
+        found = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        return base64.b64decode(found["data"])
+
+    def pdf(self) -> bytes:
+        """Give the page as it is printed on A4."""
+        found = self.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69, printBackground=False)
+        return base64.b64decode(found["data"])
+
+
+@contextmanager
+def tab(profile: Path) -> Iterator[Tab]:
+    """Start a browser with one page, its settings kept in an empty folder, and end it afterwards.
+
+    The test is skipped where there is no browser.
+    """
+    path = find()
+    if path is None:
+        pytest.skip(MISSING)
+    # Chromium's own sandbox refuses to work for root; what is shown here is our own file.
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    errors = profile / "stderr.txt"
+    profile.mkdir(parents=True, exist_ok=True)
+    with errors.open("wb") as stderr:
+        process = subprocess.Popen(
+            [path, *OPTIONS, *sandbox, f"--user-data-dir={profile}", "about:blank"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            start_new_session=True,
+            # What a killed browser leaves behind lies in the test's own folder.
+            env={**os.environ, "TMPDIR": str(profile)},
+        )
+        try:
+            with connect(_address(process, errors), max_size=None, compression=None) as connection:
+                yield Tab(connection)
+        finally:
+            # The whole group that began with our own process: its helpers would outlive it.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(timeout=START_S_MAX)
+
+
+def _address(process: "subprocess.Popen[bytes]", errors: Path) -> str:
+    deadline_s = time.monotonic() + START_S_MAX
+    while time.monotonic() < deadline_s:
+        said = errors.read_text(errors="replace")
+        found = re.search(r"DevTools listening on (ws://127\.0\.0\.1:\S+)", said)
+        if found:
+            return found[1]
+        assert process.poll() is None, f"the browser ended at once: {said}"
+        time.sleep(0.05)
+    raise AssertionError(f"the browser did not say where it listens: {errors.read_text(errors='replace')}")
