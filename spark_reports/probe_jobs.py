@@ -13,7 +13,7 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from pyspark.sql import Column, DataFrame, Observation, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 from pyspark.sql import types as T  # noqa: N812
 
@@ -136,14 +136,12 @@ def find_intervals(
         if row is None or row.step_us is None:
             raise probes.no_step()
         spacing = Spacing(int(row.step_us))
-    counted = Observation()
-    bad = F.count_if(F.col("key").isNull())
-    seen = tested.select("key").observe(counted, F.count("*").alias("rows"), bad.alias("bad"))
-    edges = run_edges(chunked(seen, spacing), spacing, parts).persist()
+    edges = run_edges(chunked(tested, spacing), spacing, parts).persist()
     moments = contradicted(edges).persist()
     contradictions = moments.count()
-    rows, bad_rows = _counts(edges, counted, tested)
-    rejected = tested.where(F.col("reason").isNotNull() if bad_rows else F.lit(False))
+    # Rows are counted without reading a column of Parquet, so this is no third pass.
+    rows = tested.count()
+    rejected = tested.where(F.col("reason").isNotNull() if rows > _good(edges) else F.lit(False))
     if contradictions:
         moments = F.broadcast(moments) if contradictions <= BROADCAST_MAX else moments
         edges = without(edges, chunked(tested, spacing), moments, spacing, parts)
@@ -152,16 +150,11 @@ def find_intervals(
     return Found(merged(edges, replicas, spacing), aside, rows, spacing)
 
 
-def _counts(edges: DataFrame, counted: Observation, tested: DataFrame) -> tuple[int, int]:
-    """Give the number of rows and of bad ones, both counted while the edges were made.
-
-    Where no row was good, Spark may have replaced the whole plan by an empty one, and the counts with it.
-    """
-    if edges.isEmpty():
-        row = tested.agg(F.count("*"), F.count_if(F.col("key").isNull())).first()
-        assert row is not None, "an aggregate without groups has one row"
-        return int(row[0]), int(row[1])
-    return int(counted.get["rows"]), int(counted.get["bad"])
+def _good(edges: DataFrame) -> int:
+    """Give the number of samples that the edges were made of."""
+    chunks = edges.groupBy("chunk").agg(F.max("place").alias("samples"))
+    row = chunks.agg(F.sum("samples")).first()
+    return 0 if row is None or row[0] is None else int(row[0])
 
 
 def chunked(tested: DataFrame, spacing: Spacing) -> DataFrame:
@@ -171,7 +164,9 @@ def chunked(tested: DataFrame, spacing: Spacing) -> DataFrame:
 
 
 def run_edges(samples: DataFrame, spacing: Spacing, parts: int) -> DataFrame:
-    """Give the samples that a run begins with, and the first and last of each chunk: `chunk`, `key`, `before`.
+    """Give the samples that a run begins with, and the first and last of each chunk.
+
+    Gives `chunk`, `key`, `before` and `place`, the number of the sample in its chunk.
 
     A run is a stretch of samples that say the same, none too far from the next. `before` is the key of the sample before
     in the chunk, the last one of the run before; null for the first of a chunk.
@@ -182,6 +177,7 @@ def run_edges(samples: DataFrame, spacing: Spacing, parts: int) -> DataFrame:
         "key",
         F.lag("key").over(in_time).alias("before"),
         F.lead("key").over(in_time).alias("after"),
+        F.row_number().over(in_time).alias("place"),
     )
     outer = F.col("before").isNull() | F.col("after").isNull()
     return neighbours.where(outer | _breaks(spacing)).drop("after")
