@@ -6,6 +6,7 @@ written. Must not know what a body means.
 """
 
 import asyncio
+import os
 from collections import deque
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple, cast
@@ -193,7 +194,7 @@ class QuickClient:
         except TimeoutError:
             return unanswered(who, "no answer in time", definite=not is_sent)
         except (OSError, _Broken) as error:
-            return unanswered(who, str(error) or type(error).__name__, definite=not is_sent)
+            return unanswered(who, _sentence(error), definite=not is_sent)
         self._keep(place, connection)
         return answer
 
@@ -229,6 +230,13 @@ class QuickClient:
         kept.append(connection)
         if len(kept) > IDLE_MAX:
             kept.popleft().close()
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, in the words of the system where it has some: "Connection refused"."""
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    return str(error) or type(error).__name__
 
 
 def _place(credentials: str, method: str, url: str, media_type: str) -> _Place:

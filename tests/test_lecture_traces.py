@@ -5,6 +5,7 @@ reach only the replicas that the lecture names.
 """
 
 from quorate.adts.log import Value
+from quorate.api_specs.values import from_value
 from quorate.client_sdk.effects import Dequeue, Enqueue
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 from tests.sim.hand import Hand
@@ -33,13 +34,13 @@ class Trace:
 
     def enqueue(self, item: str, *replicas: str) -> None:
         """Enq(item)."""
-        assert self.run(Enqueue(QUEUE, (Value(item),)), *replicas) is None
+        assert self.run(Enqueue(QUEUE, (Value(f'"{item}"'),)), *replicas) is None
 
     def dequeue(self, *replicas: str) -> tuple[str, ...]:
         """The items that Deq() answers."""
         items = self.run(Dequeue(QUEUE), *replicas)
         assert isinstance(items, tuple)
-        return items
+        return tuple(from_value(entry) for entry in items)
 
     def log(self, replica: str) -> dict[Timestamp, str]:
         """Timestamps and events of one replica's log. A row at or below the collected horizon is discarded: it is
@@ -48,7 +49,9 @@ class Trace:
         state = store.state(QUEUE)
         collected = ZERO if state is None else state.collected
         events = {row.entry.t: f"Enq({row.entry.value});Ok()" for row in store.rows(QUEUE, collected, 100)}
-        return events | dict(store.events(QUEUE))
+        return {
+            t: event.replace('"', "") for t, event in (events | dict(store.events(QUEUE))).items()
+        }  # The lecture writes x for the item "x".
 
     def ranks(self) -> dict[Timestamp, str]:
         """t1, t2, … for the timestamps ever seen in any log, in their order."""

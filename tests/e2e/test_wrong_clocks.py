@@ -147,9 +147,11 @@ def test_a_clock_beyond_the_offset_is_told_so_and_harms_nobody(clusters: Cluster
             assert register.read() == number
             assert queue.dequeue() == number
         queue.enqueue("last")
-        refused = put(cluster.urls["r3"])
-        assert refused.status_code == 504, "r3 has stored it, and nobody else will"
-        assert abs(off_by(refused.json()["detail"]) - AHEAD_S) < SLACK_S
+        through_r3 = put(cluster.urls["r3"])
+        if through_r3.status_code == 504:  # r3 has stored it, and nobody else will
+            assert abs(off_by(through_r3.json()["detail"]) - AHEAD_S) < SLACK_S
+        else:  # the front end there had heard of the others' clocks before it stamped, and went by them
+            assert through_r3.status_code == 204
         assert re.search(r"clock skew (59|60)[0-9]{3} ms between replicas", doctor(cluster))
         cluster.kill("r1")
         with pytest.raises(OutcomeUnknown) as unknown:

@@ -82,7 +82,8 @@ class Serving:
             self._reply(())
             return
         if (problem := node.asks.problem(ask, node.wall_us)) is not None:
-            node.world.network.injected["asks not admitted"] += 1
+            counters = node.world.counters
+            counters["asks not admitted"] = counters.get("asks not admitted", 0) + 1
             self._reply((Denied(problem),) * count)
             return
         self._is_shared = node.asks.is_shared(ask, node.world.now_us / 1e6)

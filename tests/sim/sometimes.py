@@ -55,6 +55,7 @@ SOMETIMES: Final[Mapping[str, str]] = {
     "PutIfAbsent/Ok": "",
     "PutIfAbsent/Present": "",
     "Items/Ok": "",
+    "asks not admitted": "docs/design.md 2, Handing over: served once at most",
 }
 """Counters by name, and where the design speaks of what they count."""
 
@@ -79,6 +80,5 @@ FAULTS: Final = (
     "replica clock steps",
     "cancels",
     "lazy messages lost",
-    "asks not admitted",
 )
 """What is done to nodes and packets (`World.injected`)."""
