@@ -20,6 +20,7 @@ class Surroundings(Protocol):
     exchange_timeout_us: int
     is_traced: bool
     now_us: int
+    counters: dict[str, int]
 
     def later(self, delay_us: int, action: Callable[..., None], *args: Any) -> None:
         """Do it after a while."""
