@@ -184,6 +184,18 @@ def test_options_that_do_not_fit_are_named(tmp_path: Path, options: dict[str, An
         make_report(folder, tmp_path / "out", Options(engine="python", **options))
 
 
+def test_a_mix_of_an_unknown_operation_names_all_that_there_are(tmp_path: Path) -> None:
+    path = answer(tmp_path, series("a", (0, "1"), (15, "1")))
+    with pytest.raises(ReportError, match=r"--mix names Enq, Pop, .* \(queue: Enq, Deq, Peek, Size\)"):
+        make_report(path, tmp_path / "out", Options(adt="queue", mix={"Enq": 1.0, "Pop": 1.0}))
+
+
+def test_probes_that_name_no_replica_are_no_trace(tmp_path: Path) -> None:
+    (tmp_path / "probes.jsonl").touch()
+    with pytest.raises(ReportError, match="there is no probe that names a replica"):
+        make_report(tmp_path, tmp_path / "out", Options(engine="python", adt="queue"))
+
+
 def test_an_output_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     folder = measured_run.write_run(tmp_path / "run", operations=1)
     (tmp_path / "file").touch()
