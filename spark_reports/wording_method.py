@@ -43,6 +43,10 @@ def how(figures: Figures) -> list[str]:
         paragraphs.append(
             f"A prober asked each replica every {duration(source.prober_step_s)} whether it was up."
         )
+    if source.kind == "run" and all(row.kind != "intervals" for row in figures.rows):
+        paragraphs.append(
+            "Nobody noted the true up and down times of the replicas; what a prober saw stands in for them."
+        )
     return paragraphs
 
 
@@ -51,8 +55,9 @@ def _known(figures: Figures) -> str:
     if not window.known_s:
         return "At no time was the state of every replica known, so nothing could be predicted."
     links = (
-        " Links between front ends and replicas failed too: a replica counts as up for a front end while both are up, and "
-        "times are the mean over front ends."
+        " Links between front ends and replicas failed too: a replica counts as up for a front end while both are up; "
+        "shares of time are the mean over front ends. An outage counts once for each front end with links of its own that met "
+        "it, and once for all others."
         if figures.source.links
         else ""
     )

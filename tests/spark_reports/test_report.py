@@ -140,6 +140,17 @@ def test_the_prober_is_held_against_the_truth(tmp_path: Path) -> None:
         assert 0.3 <= row.recovery_mean_s <= 0.5
 
 
+def test_where_nobody_noted_the_truth_the_prober_stands_in_and_it_is_said(tmp_path: Path) -> None:
+    folder = measured_run.write_run(tmp_path / "run", operations=50)
+    measured_run.write_probes(folder, step_s=0.1, late_s=0.3)
+    sentence = "what a prober saw stands in for them"
+    assert sentence not in make_report(folder, tmp_path / "out", PYTHON).html.read_text(encoding="utf-8")
+    (folder / "replicas.csv").write_text("replica,start_s,end_s,up\n")
+    made = make_report(folder, tmp_path / "out", PYTHON)
+    assert made.figures.window.known_s > 0
+    assert sentence in made.html.read_text(encoding="utf-8")
+
+
 def test_without_java_what_fits_is_made_in_python_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
