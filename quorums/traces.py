@@ -156,6 +156,9 @@ def _seconds(word: str, name: str, line: int) -> Fraction:
 def _check_known(name: str, known: Collection[str] | None, line: int) -> None:
     if not name:
         raise BadQuorums(f"line {line}: a replica without a name; write r1|r2, or nothing when none is up")
+    if any(mark.isspace() or mark in ";,+" for mark in name):
+        # Taken for the name of one more replica, a list with another separator would give wrong shares without a word.
+        raise BadQuorums(f"line {line}: {name!r} is no name of one replica; write several as r1|r2")
     if known is not None and name not in known:
         raise BadQuorums(f"line {line}: unknown replica {name!r}; known are {', '.join(known)}")
 

@@ -368,8 +368,10 @@ def _spark_errors(source: Source) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        summary = str(error).strip().splitlines()[0][:300] if str(error).strip() else type(error).__name__
+        text = str(error).strip() or type(error).__name__
+        named = sorted(path.name for path in source.files if path.name in text)
+        place = f"{source.place}: {', '.join(named)}" if named else str(source.place)
         raise ReportError(
-            f"Spark could not work through {source.place} ({summary}); check that its files are whole, and "
+            f"Spark could not work through {place} ({text.splitlines()[0][:300]}); check that its files are whole, and "
             "that the output folder can be written"
         ) from error

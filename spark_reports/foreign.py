@@ -4,7 +4,8 @@ Both become the intervals of a run without operations. Reads whole files: such d
 most 11,000 samples of a series).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isfinite
@@ -79,18 +80,20 @@ def read_prometheus(paths: Iterable[Path], label: str = LABEL, step_s: float | N
     Raises:
         ReportError: a file is no such answer, lacks the label, or holds two series for one replica.
     """
-    samples: list[tuple[str, int, int]] = []
+    by_path: dict[Path, list[tuple[str, int, int]]] = {}
+    met: dict[str, tuple[Path, _Series]] = {}
     rejects: list[Reject] = []
     read = 0
     for path in paths:
+        by_path[path] = []
         for series in _series(path, label):
+            _check_same(series, path, *met.setdefault(series.replica, (path, series)), label)
             read += len(series.values)
-            samples += _samples(path, series, rejects)
+            by_path[path] += _samples(path, series, rejects)
+    samples = [each for own in by_path.values() for each in own]
     if not samples:
-        raise ReportError(
-            "there is no sample that says 0 or 1; ask for `up` over a time in which it was scraped"
-        )
-    step_us = probes.usual_step_us(samples) if step_s is None else microseconds(step_s)
+        raise _no_sample(rejects)
+    step_us = _common_step_us(by_path) if step_s is None else microseconds(step_s)
     # An answer of Prometheus has no lost samples: where one is missing, it knew nothing.
     found = probes.read_samples(samples, probes.Spacing(step_us, lost_max=0))
     contradicted = set(found.contradicted)
@@ -108,7 +111,47 @@ def read_prometheus(paths: Iterable[Path], label: str = LABEL, step_s: float | N
 @dataclass(frozen=True, slots=True)
 class _Series:
     replica: str
+    metric: Mapping[str, Any]
     values: list[Any]
+
+
+def _check_same(series: _Series, path: Path, first_path: Path, first: _Series, label: str) -> None:
+    """See that a replica is the same series in two files: those of two jobs are not one time of one replica."""
+    for name in sorted(series.metric.keys() | first.metric.keys()):
+        one, other = first.metric.get(name), series.metric.get(name)
+        if one != other:
+            raise ReportError(
+                f"{first_path} and {path} hold different series with {label}={series.replica!r} "
+                f"({name} is {one!r} and {other!r}); narrow the query to one job, or name another label with --label"
+            )
+
+
+def _common_step_us(by_path: Mapping[Path, Sequence[tuple[str, int, int]]]) -> int:
+    """The samples' median distance. By the shorter of two, the samples of the longer would speak for too little."""
+    steps: dict[Path, int] = {}
+    for path, own in by_path.items():
+        with suppress(ReportError):  # Too few samples to tell.
+            steps[path] = probes.usual_step_us(own)
+    if not steps:
+        return probes.usual_step_us([each for own in by_path.values() for each in own])
+    short, long = min(steps, key=lambda path: steps[path]), max(steps, key=lambda path: steps[path])
+    if 2 * steps[long] > 3 * steps[short]:
+        raise ReportError(
+            f"{short} has samples {steps[short] / 1e6:g} s apart, {long} {steps[long] / 1e6:g} s; "
+            f"ask for both with one step, or give the longer: --step {steps[long] / 1e6:g}"
+        )
+    return steps[long]
+
+
+def _no_sample(rejects: Sequence[Reject]) -> ReportError:
+    if rejects:
+        first = rejects[0]
+        return ReportError(
+            f"{first.source}: none of {len(rejects)} samples can be used; the first, {first.line[:100]}: {first.reason}"
+        )
+    return ReportError(
+        "there is no sample that says 0 or 1; ask for `up` over a time in which it was scraped"
+    )
 
 
 def _series(path: Path, label: str) -> list[_Series]:
@@ -144,7 +187,7 @@ def _one_series(place: str, entry: Any, label: str) -> _Series:
     if not isinstance(metric.get(label), str) or not metric[label]:
         known = ", ".join(name for name in metric if name != "__name__") or "none"
         raise ReportError(f"{place} has no label {label!r} (it has: {known}); name one with --label")
-    return _Series(metric[label], values)
+    return _Series(metric[label], metric, values)
 
 
 def _samples(path: Path, series: _Series, rejects: list[Reject]) -> Iterator[tuple[str, int, int]]:
@@ -166,12 +209,14 @@ def _number(text: Any) -> float:
     """The value of a sample, which Prometheus writes as text; NaN for whatever is no number."""
     try:
         return float(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return float("nan")
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    if isinstance(value, float):
+        return isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _check_count(path: Path, replicas: Iterable[str]) -> None:

@@ -87,7 +87,15 @@ def read_foreign(source: Source, label: str, step_s: float | None) -> Foreign:
 
 
 def run_of_probes(run: Run, names: tuple[str, ...], votes: Mapping[str, int]) -> Run:
-    """The run behind a prober's samples alone: the replicas that they name, or that `votes` does."""
+    """The run behind a prober's samples alone: the replicas that they name, or that `votes` does.
+
+    Raises:
+        ReportError: no sample names a replica, or `votes` names another one.
+    """
+    if not names:
+        raise ReportError(
+            "there is no probe that names a replica; each is to have replica, time_s and up (docs/measurements.md)"
+        )
     _, chosen = foreign.select(Foreign(names, [], {}), votes)
     return replace(run, votes=chosen)
 

@@ -198,9 +198,8 @@ class _Maker:
         adts: dict[str, tuple[str, ...]] = {}
         if self.options.adt is not None:
             operations = known_types()[self.options.adt].kinds
-            adts[self.options.adt] = tuple(name for name in operations if name in self.options.mix) or tuple(
-                operations
-            )
+            mixed = tuple(name for name in operations if name in self.options.mix)
+            adts[self.options.adt] = mixed if len(mixed) == len(self.options.mix) > 0 else tuple(operations)
         elif not run.choices:
             raise ReportError(
                 f"{self.source.place} does not say what kind of object the replicas keep; name one with --type: "

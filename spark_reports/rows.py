@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -82,16 +82,22 @@ def parquet_rows(folder: Path, columns: Sequence[str]) -> Iterator[tuple[str, di
     """The rows of a folder of Parquet files, as (file name, row); folders named `column=value` are columns.
 
     Raises:
-        ReportError: pyarrow is not installed, or a file cannot be read.
+        ReportError: pyarrow is not installed, a file cannot be read, or a column is of another type.
     """
     try:
-        from pyarrow import ArrowException, dataset  # noqa: PLC0415 - plain runs need no pyarrow
+        from pyarrow import ArrowException, dataset, types  # noqa: PLC0415 - plain runs need no pyarrow
     except ModuleNotFoundError:
         raise ReportError(
             f"{folder} holds Parquet, which needs pyarrow; run: pip install 'quorate[reports]'"
         ) from None
     try:
         found = dataset.dataset(folder, format="parquet", partitioning="hive")
+        for field in found.schema:
+            is_number = types.is_floating(field.type) or types.is_integer(field.type)
+            if field.name in _NUMBER_COLUMNS and not (is_number or types.is_null(field.type)):
+                raise ReportError(
+                    f"{folder}: column {field.name!r} is of type {field.type}; write it as a double, in seconds for times"
+                )
         for fragment in found.get_fragments():
             own = [name for name in columns if name in found.schema.names]
             table = fragment.to_table(schema=found.schema, columns=own)
@@ -102,6 +108,7 @@ def parquet_rows(folder: Path, columns: Sequence[str]) -> Iterator[tuple[str, di
 
 
 OPERATION_COLUMNS: Final = (*contract.OPERATION_FIELDS, "event_class")
+_NUMBER_COLUMNS: Final = ("start_s", "latency_s", "time_s", "up")
 PROBE_COLUMNS: Final = (*contract.PROBE_FIELDS, "latency_s")
 
 
@@ -117,6 +124,8 @@ def json_object(line: str, numbers: Sequence[str], texts: Sequence[str]) -> dict
         number = row.get(field)
         if number is not None and (isinstance(number, bool) or not isinstance(number, int | float)):
             return None
+        if isinstance(number, int):
+            row[field] = _as_float(number)
     answered = row.get("answered")
     if answered is not None and not isinstance(answered, list):
         return None
@@ -128,6 +137,14 @@ def json_object(line: str, numbers: Sequence[str], texts: Sequence[str]) -> dict
 
 def _text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def _as_float(number: int) -> float:
+    """The same as a floating-point number; infinity for one that is too large, as in Spark."""
+    try:
+        return float(number)
+    except OverflowError:
+        return inf if number > 0 else -inf
 
 
 def _refuse(constant: str) -> float:

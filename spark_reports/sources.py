@@ -6,9 +6,11 @@ Owns which files belong to which, and nothing of what stands in their rows.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from quorate.spark_reports import contract
 from quorate.spark_reports.errors import ReportError
 
 RUN: Final = "run"
@@ -85,7 +87,8 @@ def _run_folder(place: Path) -> Source:
     operation_lines, operation_parquet = _rows(place, "operations")
     probe_lines, probe_parquet = _rows(place, "probes")
     replicas, links = place / "replicas.csv", place / "links.csv"
-    if not replicas.is_file() and not probe_lines and probe_parquet is None:
+    has_probes = bool(probe_lines) or probe_parquet is not None
+    if not replicas.is_file() and not has_probes:
         raise ReportError(
             f"{replicas} is missing, and there are no probes that could stand in for it; "
             "measure the run anew, or write when each replica was up"
@@ -94,13 +97,26 @@ def _run_folder(place: Path) -> Source:
         RUN,
         place,
         document=place / "run.json",
-        replicas=replicas if replicas.is_file() else None,
+        # A run on a cluster that others start and stop has a header alone: there the prober's view is all there is.
+        replicas=None if has_probes and _has_no_row(replicas) else replicas,
         links=links if links.is_file() else None,
         operation_lines=operation_lines,
         operation_parquet=operation_parquet,
         probe_lines=probe_lines,
         probe_parquet=probe_parquet,
     )
+
+
+def _has_no_row(replicas: Path) -> bool:
+    """Whether the file of up times is missing, or holds its header and nothing else."""
+    if not replicas.is_file():
+        return True
+    try:
+        with replicas.open(encoding="utf-8-sig", errors="replace") as lines:
+            first = list(islice((line.strip() for line in lines if line.strip()), 2))
+    except OSError:
+        return False
+    return first == [",".join(contract.REPLICA_COLUMNS)]
 
 
 def _rows(place: Path, name: str) -> tuple[tuple[Path, ...], Path | None]:

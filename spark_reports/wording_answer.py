@@ -247,7 +247,8 @@ def measured(operations: Sequence[OperationFigures]) -> str:
         low = min(row.low for row in operations)
         return (
             f"No failure was seen: all {attempts:,} operations were answered. That is no proof that none fails; the "
-            f"intervals leave {in_nines(1.0, low)} certain for each operation and choice."
+            f"intervals leave {in_nines(1.0, low)} for each operation and choice, and do not reckon with outages that this run was "
+            "spared."
         )
     if best.measured == 0:
         return f"None of {counted(attempts, 'operation')} was answered."

@@ -13,6 +13,9 @@ KINDS: Final = {
     "prometheus": "a saved answer of a Prometheus range query",
 }
 FILES_MAX: Final = 8
+OUTAGES_FEW: Final = 3
+"""Over 200 seeds of the example plan, each need of 2 to 5 votes by itself, the interval held the long-run share in 106 of 134
+with one or two outages, in 147 of 156 with three to five, and in none of the 25 without any."""
 
 
 def how(figures: Figures) -> list[str]:
@@ -43,6 +46,10 @@ def how(figures: Figures) -> list[str]:
         paragraphs.append(
             f"A prober asked each replica every {duration(source.prober_step_s)} whether it was up."
         )
+    if source.kind == "run" and all(row.kind != "intervals" for row in figures.rows):
+        paragraphs.append(
+            "Nobody noted the true up and down times of the replicas; what a prober saw stands in for them."
+        )
     return paragraphs
 
 
@@ -51,8 +58,9 @@ def _known(figures: Figures) -> str:
     if not window.known_s:
         return "At no time was the state of every replica known, so nothing could be predicted."
     links = (
-        " Links between front ends and replicas failed too: a replica counts as up for a front end while both are up, and "
-        "times are the mean over front ends."
+        " Links between front ends and replicas failed too: a replica counts as up for a front end while both are up; "
+        "shares of time are the mean over front ends. An outage counts once for each front end with links of its own that met "
+        "it, and once for all others."
         if figures.source.links
         else ""
     )
@@ -125,13 +133,19 @@ def interval(figures: Figures) -> str:
         "whole stretches of time anew, so that what failed together stays together"
     )
     without = [row for row in figures.operations if row.block_bootstrap is None]
-    if not without:
+    if without and len(without) == len(figures.operations):
+        return (
+            f"{words}; this run has too few stretches, or too few failures, for the second, so the true uncertainty is larger "
+            "than shown."
+        )
+    if without:
+        words += f"; for {len(without)} of {len(figures.operations)} operations only the first could be made"
+    few = sum(row.trace.outages < OUTAGES_FEW for row in figures.operations)
+    if not few:
         return f"{words}."
-    if len(without) < len(figures.operations):
-        return f"{words}; for {len(without)} of {len(figures.operations)} operations only the first could be made."
     return (
-        f"{words}; this run has too few stretches, or too few failures, for the second, so the true uncertainty is larger than "
-        "shown."
+        f"{words}. No interval reckons with outages that the run was spared: where it met fewer than {OUTAGES_FEW}, as for "
+        f"{few} of {len(figures.operations)} operations here, the true uncertainty is larger than shown."
     )
 
 

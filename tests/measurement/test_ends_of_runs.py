@@ -91,6 +91,7 @@ def test_an_interrupted_run_is_whole_up_to_there_and_leaves_no_process(tmp_path:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, out + err
+    assert "Traceback" not in err
     told = json.loads(out)
     assert not told["whole"]
     assert any("ended early" in each for each in told["notes"])

@@ -90,6 +90,8 @@ def test_lines_may_come_in_any_order_with_blanks_between() -> None:
         (["start_s,end_s,up", "0,nan,a"], "line 2: end_s is 'nan'; write seconds"),
         (["start_s,end_s,up", "0,1,a", "3,2,a"], "line 3: end_s 2 is not after start_s 3"),
         (["start_s,end_s,up", "0,1,a||b"], "line 2: a replica without a name; write r1|r2"),
+        (["start_s,end_s,up", "0,1,a b"], "line 2: 'a b' is no name of one replica; write several as r1|r2"),
+        (["start_s,end_s,up", "0,1,a;b"], "line 2: 'a;b' is no name of one replica"),
         (["start_s,end_s,up", "0,1,z"], "line 2: unknown replica 'z'; known are a, b"),
         (
             ["start_s,end_s,up", "0,2,a", "1,3,a"],

@@ -266,6 +266,7 @@ def test_a_torn_gzip_file_and_a_wrong_header_are_named(spark: "SparkSession", tm
     whole = packed.read_bytes()
     packed.write_bytes(whole[:-40])
     on_spark, in_python = unusable(folder, spark, tmp_path / "out")
+    assert "run: operations.jsonl.gz (" in on_spark
     assert "check that its files are whole" in on_spark
     assert "cannot be read to its end" in in_python
     packed.write_bytes(whole)

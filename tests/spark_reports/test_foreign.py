@@ -58,7 +58,7 @@ def test_a_step_that_is_given_says_how_long_a_sample_speaks(tmp_path: Path) -> N
 
 def test_several_answers_are_one_time_and_the_label_is_free(tmp_path: Path) -> None:
     first = answer(tmp_path, series("x", (0, "1"), (15, "1"), pod="p1"), name="1.json")
-    second = answer(tmp_path, series("y", (15, "1"), (30, "0"), pod="p1"), name="2.json")
+    second = answer(tmp_path, series("x", (15, "1"), (30, "0"), pod="p1"), name="2.json")
     found = read_prometheus([second, first], label="pod")
     assert found.replicas == ("p1",)
     assert [(each.start_us, each.end_us, each.up) for each in found.intervals] == [
@@ -67,18 +67,55 @@ def test_several_answers_are_one_time_and_the_label_is_free(tmp_path: Path) -> N
     ]
 
 
+def test_series_of_two_jobs_in_two_files_are_not_one_replica(tmp_path: Path) -> None:
+    files = [
+        answer(tmp_path, series("a", (time_s, "1"), (time_s + 15, "1"), job=job), name=f"{job}.json")
+        for time_s, job in ((0, "db"), (30, "node"))
+    ]
+    sentence = (
+        r"db.json and .*node.json hold different series with instance='a' \(job is 'db' and 'node'\); narrow"
+    )
+    with pytest.raises(ReportError, match=sentence):
+        read_prometheus(files)
+
+
+def test_answers_of_different_steps_need_the_step(tmp_path: Path) -> None:
+    """By the median of all, 15 s, each sample of the coarse answer would speak for a quarter of its time."""
+    coarse = answer(tmp_path, series("a", *((60 * index, "0") for index in range(4))), name="coarse.json")
+    fine = answer(tmp_path, series("a", *((240 + 15 * index, "1") for index in range(16))), name="fine.json")
+    alone = answer(tmp_path, series("a", (480, "1")), name="one.json")
+    sentence = "fine.json has samples 15 s apart, .*coarse.json 60 s; .* give the longer: --step 60"
+    with pytest.raises(ReportError, match=sentence):
+        read_prometheus([coarse, fine, alone])
+    found = read_prometheus([coarse, fine, alone], step_s=60).intervals
+    assert [(each.start_us, each.end_us, each.up) for each in found] == [
+        (0, 240 * S, 0),
+        (240 * S, 540 * S, 1),
+    ]
+    assert [each.end_us for each in read_prometheus([fine, alone]).intervals] == [495 * S]
+
+
+def test_where_no_sample_can_be_used_the_first_is_shown(tmp_path: Path) -> None:
+    path = answer(tmp_path, series("a", *((str(time_s), "1") for time_s in (0, 15))))  # type: ignore[arg-type]
+    with pytest.raises(
+        ReportError, match=r"none of 2 samples can be used; the first, a: \['0', '1'\]: not a"
+    ):
+        read_prometheus([path])
+
+
 def test_what_is_no_sample_is_kept_aside_and_counted(tmp_path: Path) -> None:
     good = [(time_s, "1") for time_s in (0, 15, 30)]
     bad: list[tuple[Any, Any]] = [(45, "NaN"), (60, "0.5"), (-1, "1"), (75, None), ("90", "1"), (1e15, "1")]
+    bad += [(10**400, "1"), (105, 10**400)]
     path = answer(tmp_path, series("a", *good, *bad))
     path.write_text(path.read_text().replace("[75, null]", "[75]"))
     found = read_prometheus([path])
-    assert found.read == {contract.PROBES: 9}
+    assert found.read == {contract.PROBES: 11}
     reasons = sorted(each.reason for each in found.rejects)
-    assert len(reasons) == 6
-    assert reasons.count("value is neither 0 nor 1") == 2
+    assert len(reasons) == 8
+    assert reasons.count("value is neither 0 nor 1") == 3
     assert reasons.count("not a [time, value] pair") == 2
-    assert reasons.count(contract.BAD_TIME) == 2
+    assert reasons.count(contract.BAD_TIME) == 3
     assert [(each.start_us, each.end_us) for each in found.intervals] == [(0, 45 * S)]
 
 

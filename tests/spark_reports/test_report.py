@@ -140,6 +140,17 @@ def test_the_prober_is_held_against_the_truth(tmp_path: Path) -> None:
         assert 0.3 <= row.recovery_mean_s <= 0.5
 
 
+def test_where_nobody_noted_the_truth_the_prober_stands_in_and_it_is_said(tmp_path: Path) -> None:
+    folder = measured_run.write_run(tmp_path / "run", operations=50)
+    measured_run.write_probes(folder, step_s=0.1, late_s=0.3)
+    sentence = "what a prober saw stands in for them"
+    assert sentence not in make_report(folder, tmp_path / "out", PYTHON).html.read_text(encoding="utf-8")
+    (folder / "replicas.csv").write_text("replica,start_s,end_s,up\n")
+    made = make_report(folder, tmp_path / "out", PYTHON)
+    assert made.figures.window.known_s > 0
+    assert sentence in made.html.read_text(encoding="utf-8")
+
+
 def test_without_java_what_fits_is_made_in_python_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +193,18 @@ def test_options_that_do_not_fit_are_named(tmp_path: Path, options: dict[str, An
     folder = measured_run.write_run(tmp_path / "run", operations=1)
     with pytest.raises(ReportError, match=sentence):
         make_report(folder, tmp_path / "out", Options(engine="python", **options))
+
+
+def test_a_mix_of_an_unknown_operation_names_all_that_there_are(tmp_path: Path) -> None:
+    path = answer(tmp_path, series("a", (0, "1"), (15, "1")))
+    with pytest.raises(ReportError, match=r"--mix names Enq, Pop, .* \(queue: Enq, Deq, Peek, Size\)"):
+        make_report(path, tmp_path / "out", Options(adt="queue", mix={"Enq": 1.0, "Pop": 1.0}))
+
+
+def test_probes_that_name_no_replica_are_no_trace(tmp_path: Path) -> None:
+    (tmp_path / "probes.jsonl").touch()
+    with pytest.raises(ReportError, match="there is no probe that names a replica"):
+        make_report(tmp_path, tmp_path / "out", Options(engine="python", adt="queue"))
 
 
 def test_an_output_that_cannot_be_made_is_named(tmp_path: Path) -> None:

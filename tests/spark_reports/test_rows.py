@@ -63,6 +63,24 @@ def test_a_folder_that_is_no_parquet_is_named(tmp_path: Path) -> None:
         list(rows.parquet_rows(tmp_path, ("a",)))
 
 
+@pytest.mark.parametrize("column", ["start_s", "latency_s", "time_s", "up"])
+def test_a_column_of_another_type_is_named(tmp_path: Path, column: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({column: ["1.5"]}), tmp_path / "part.parquet")
+    with pytest.raises(ReportError, match=f"column '{column}' is of type string; write it as a double"):
+        list(rows.parquet_rows(tmp_path, (column,)))
+    parquet.write_table(pyarrow.table({column: [1]}), tmp_path / "part.parquet")
+    assert list(rows.parquet_rows(tmp_path, (column,))) == [("part.parquet", {column: 1})]
+
+
+def test_a_number_too_large_is_kept_aside(run: Run, tmp_path: Path) -> None:
+    changes = [{field: number} for field in ("start_s", "latency_s") for number in (10**400, -(10**400))]
+    good, aside = operations_of(run, tmp_path, *changes)
+    assert good == []
+    assert [each.reason for each in aside] == [contract.BAD_START] * 2 + [contract.BAD_LATENCY] * 2
+
+
 def test_intervals_are_cut_at_the_window() -> None:
     found = [
         Interval("", "a", start, end, 1) for start, end in ((0, 5), (5, 20), (20, 20), (25, 40), (40, 50))

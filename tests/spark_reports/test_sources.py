@@ -29,6 +29,21 @@ def test_a_run_has_all_its_files_whatever_their_form(tmp_path: Path) -> None:
     assert found.size_bytes() > 0
 
 
+def test_without_up_times_the_probes_of_a_run_stand_in(tmp_path: Path) -> None:
+    """As `quorate measure` leaves a run on a cluster that others start and stop: a header, and the prober's view."""
+    folder = measured_run.write_run(tmp_path / "run", operations=3)
+    replicas = folder / "replicas.csv"
+    assert find_source(folder).replicas == replicas
+    header = "replica,start_s,end_s,up\n"
+    replicas.write_text(header)
+    assert find_source(folder).replicas == replicas, "nothing could stand in for them"
+    (folder / "probes.jsonl").touch()
+    assert find_source(folder).replicas is None
+    for text in (f"{header}r1,0,1,1\n", "another,header\n", ""):
+        replicas.write_text(text)
+        assert find_source(folder).replicas == replicas
+
+
 def test_probes_alone_traces_and_answers_are_told_apart(tmp_path: Path) -> None:
     probes = tmp_path / "probes-only"
     probes.mkdir()
