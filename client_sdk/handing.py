@@ -5,6 +5,8 @@ Owns when that is done, and what an answer, or none, means for the wishes:
 * A front end decides for itself until it meets another one: a replica refuses it for a higher turn. From then on it hands
   over, for ROUTED_S, and for SHARED_S more whenever the host says that others ask, too. When none did for LOOK_S (those
   that it met only settled what became of their enqueues), it decides for itself again, and for ALONE_S in any case.
+* A wish that may not be handed over waits for those that came before it, and for no other: once it is the oldest, all that
+  wait are decided here.
 * A wish is handed over once. It must not carry a key, nor may an accept that grants it be in doubt, nor may it have come
   from another front end: so no wish goes in circles.
 * A host that certainly did nothing leaves the wish to its own front end. Where the answer is lost, a Front is decided
@@ -19,6 +21,7 @@ from quorate.api_specs.limits import ASK_S_MAX
 from quorate.api_specs.messages import Granted, Served
 from quorate.api_specs.wishes import Front, Swap, Take
 from quorate.client_sdk.asked import Asked, Verdict
+from quorate.client_sdk.decisions import Wish
 from quorate.client_sdk.effects import Failed, Unanswered
 from quorate.client_sdk.tasks import Answered, Event, Task
 
@@ -96,14 +99,14 @@ class Handing:
         """Whom to ask, and for which of the batch; None when it is to be decided here."""
         if now_s >= self._until_s or any(asked.is_here or asked.is_proposed for asked in batch):
             return None
+        if not _may_be_handed(batch[0].wish):  # The oldest: others that keep coming must not hold it up.
+            return None
         ready = [asked for asked in batch if self._may_go(asked, now_s)][: self._wishes_max]
         host = self._machine.host_of(self._name) if ready else None
         return None if host is None else (host, ready)
 
     def _may_go(self, asked: Asked, now_s: float) -> bool:
-        wish = asked.wish
-        has_no_key = isinstance(wish, Front) or (isinstance(wish, Take | Swap) and not wish.key)
-        return has_no_key and asked.task.deadline_s - now_s > LEFT_S_MIN
+        return _may_be_handed(asked.wish) and asked.task.deadline_s - now_s > LEFT_S_MIN
 
     def hand_over(self, task: Task, host: str, batch: list[Asked], finish: Finish) -> HandSteps:
         """Ask the host, and finish what it decided; what it certainly did not is left, to be decided here. One that was not
@@ -168,6 +171,11 @@ class Handing:
             return
         self._machine.count("wishes of lost asks unknown")
         finish(asked, Verdict(failed=Failed("unknown", detail, definite=False)))
+
+
+def _may_be_handed(wish: Wish) -> bool:
+    """Whether another front end may decide it: neither one with a key nor one of the protocol itself."""
+    return isinstance(wish, Front) or (isinstance(wish, Take | Swap) and not wish.key)
 
 
 def granted(result: tuple[Entry, ...] | bool, answered: frozenset[str]) -> Granted:

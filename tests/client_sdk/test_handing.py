@@ -132,7 +132,8 @@ def test_a_host_that_hears_of_nobody_else_ends_it_and_what_is_met_soon_after_doe
 def test_keyed_wishes_and_those_of_the_protocol_itself_are_decided_here(rig: Rig, wish: Wish) -> None:
     assert rig.chosen(0.0, Asked(wish, task())) is None
     over = Asked(Take(1), task())
-    assert rig.chosen(0.0, Asked(wish, task()), over) == [over]
+    assert rig.chosen(0.0, over, Asked(wish, task())) == [over]
+    assert rig.chosen(0.0, Asked(wish, task()), over) is None, "others must not hold it up"
 
 
 def test_no_wish_goes_while_an_accept_is_in_doubt_or_on_when_it_was_handed_over(rig: Rig) -> None:
