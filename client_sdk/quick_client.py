@@ -49,7 +49,7 @@ class _Connection(asyncio.Protocol):
         self._parser: Any = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
         self._waiting: asyncio.Future[HttpAnswer] | None = None
-        self._bytes_max = self._bytes_left = 0
+        self._bytes_max = self._head_bytes = 0
         self._is_spoilt = False
         """Whether nothing more may be asked on it."""
         self._idle_since_s = 0.0
@@ -70,7 +70,7 @@ class _Connection(asyncio.Protocol):
         """The answer to a request. Raises _Broken when there will be none; cancelled, the connection is closed."""
         assert self._transport is not None, "it is connected"
         self._waiting = self._loop.create_future()
-        self._bytes_max, self._bytes_left = bytes_max, bytes_max + HEAD_BYTES_MAX
+        self._bytes_max, self._head_bytes = bytes_max, 0
         self._transport.write(request)
         try:
             return await self._waiting
@@ -96,13 +96,13 @@ class _Connection(asyncio.Protocol):
         if self._waiting is None:  # Nobody asked.
             self.close()
             return
-        self._bytes_left -= len(data)
+        self._head_bytes += len(data)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(f"its answer is no HTTP: {error}")
-        if self._bytes_left < 0:
-            self._fail(f"the answer is longer than {self._bytes_max} bytes")
+        if self._head_bytes > HEAD_BYTES_MAX:
+            self._fail(f"the answer is longer than {HEAD_BYTES_MAX} bytes without its body")
 
     def eof_received(self) -> None:
         """See asyncio.Protocol."""
@@ -120,6 +120,11 @@ class _Connection(asyncio.Protocol):
                 waiting.set_exception(_Broken(sentence))
 
     # From the parser.
+
+    def on_message_begin(self) -> None:
+        """See httptools."""
+        if self._waiting is None:  # Behind an answer another one begins: it must not be taken for the next.
+            self.close()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """See httptools."""
@@ -143,6 +148,7 @@ class _Connection(asyncio.Protocol):
             self._fail(f"the answer is longer than {self._bytes_max} bytes")
         else:
             self._body += body
+            self._head_bytes -= len(body)
 
     def on_message_complete(self) -> None:
         """See httptools."""
@@ -223,6 +229,8 @@ class QuickClient:
                 _, connection = await loop.create_connection(_Connection, place.host, place.port)
         except TimeoutError:
             raise _Broken("no answer in time (to connect)") from None
+        except ValueError as error:
+            raise _Broken(f"{place.host!r} is no host name: {error}") from None
         return connection
 
     def _keep(self, place: _Place, connection: _Connection) -> None:

@@ -42,6 +42,22 @@ async def test_a_connection_is_not_kept_after_what_nobody_asked_for(server: Serv
     assert server.connections == 3
 
 
+async def test_what_begins_behind_an_answer_is_not_taken_for_the_next(server: Server) -> None:
+    """The head of an answer that nobody asked for comes with the first one, its rest with the second."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r"
+    replies = iter((lambda right: right + head, lambda right: b"\n\r\nEVIL" + right))
+
+    async def mixed(asked: Asked) -> bytes:
+        return next(replies)(await right(asked)) if server.connections == 1 else await right(asked)
+
+    server.handler = mixed
+    transport = HttpTransport({"r1": server.url}, body_bytes_max=1000)
+    for _ in range(2):
+        assert await transport.exchange("r1", BATCH, 5) == REPLY
+    await transport.aclose()
+    assert server.connections == 2
+
+
 @pytest.mark.parametrize("header", ["Connection: close", "Content-Length: 5\r\nTransfer-Encoding: chunked"])
 async def test_an_answer_can_end_its_connection(server: Server, header: str) -> None:
     """By saying so, or by saying two lengths: then nobody can be sure where it ended."""
@@ -77,7 +93,9 @@ async def test_headers_without_end_end_at_the_bound(server: Server) -> None:
         return b"HTTP/1.1 200 OK\r\n" + b"X-Y: zzzzzzzzzzzz\r\n" * (HEAD_BYTES_MAX // 8)
 
     server.handler = flood
-    transport = HttpTransport({"r1": server.url}, body_bytes_max=1000)
+    transport = HttpTransport(
+        {"r1": server.url}, body_bytes_max=HEAD_BYTES_MAX
+    )  # A body may be longer than a head.
     answer = await transport.exchange("r1", BATCH, 5)
     await transport.aclose()
     assert isinstance(answer, Unanswered)
@@ -125,7 +143,15 @@ async def test_a_server_that_does_not_take_the_connection_is_definite(to: Make) 
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:port", "http://127.0.0.1:99999", "http://", "ftp://127.0.0.1"]
+    "url",
+    [
+        "http://127.0.0.1:port",
+        "http://127.0.0.1:99999",
+        "http://",
+        "ftp://127.0.0.1",
+        "http://a..b",
+        "http://a\0b",
+    ],
 )
 async def test_what_is_no_url_was_never_sent(url: str) -> None:
     transport = HttpTransport({"r1": url}, body_bytes_max=1000, client=lambda _, token: QuickClient(token))
