@@ -65,7 +65,8 @@ class Collect(Struct, frozen=True, tag="collect", omit_defaults=True, forbid_unk
 class Accept(Struct, frozen=True, tag="accept", omit_defaults=True, forbid_unknown_fields=True):
     """Store the summary under the ballot, unless a higher ballot is promised or accepted.
 
-    `event` describes the decision for logs that keep decided events (`collect = false`), as `Deq();Ok("x")`.
+    `event` describes the decision for logs that keep decided events (`collect = false`), as `Deq();Ok("x")`; for others it
+    is empty.
     `then` is a collect of the same owner that rides along (the steady owner's next view).
     """
 

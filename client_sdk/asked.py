@@ -4,6 +4,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Commit
 from quorate.client_sdk.decisions import Wish
@@ -33,6 +34,10 @@ class Asked(Struct, eq=False):
 
 class Machine(Protocol):
     """What a decider needs of the front end around it."""
+
+    @property
+    def document(self) -> ClusterDocument:
+        """The cluster document."""
 
     @property
     def limits(self) -> Limits:

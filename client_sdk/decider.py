@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from msgspec import UNSET
 
 from quorate.adts.catalogue import adt_of
+from quorate.adts.log import Entry
 from quorate.adts.queue import view
 from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Commit
@@ -65,6 +66,7 @@ class Decider:
         self._initial: Final = choice.initial_of_kind(Kind.DECIDE)
         self._final: Final = choice.final_of_kind(Kind.DECIDE)
         self._blind_final: Final = choice.final_of_kind(Kind.BLIND)
+        self._keeps_events: Final = not machine.document.rule_of(mirror.name).collect
         self._windows: Final = Windows(mirror, is_queue=self._is_queue)
         self._handing: Final = Handing(mirror.name, machine, machine.limits.ask_wishes_max)
         self._turn: Turn | None = None
@@ -256,6 +258,8 @@ class Decider:
         """Get the plan's summary accepted by a final quorum."""
         for asked, _ in granted:
             asked.is_proposed = True
+        if sum(isinstance(each, Entry) for each in plan.events) > 1:
+            self._machine.count("several taken in one decision")
         self._proposed = (self._held.ballot(self._held.step + 1), granted)
         # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
         next_wanted = entries_wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
@@ -272,9 +276,8 @@ class Decider:
         """Have a final quorum accept the plan's summary under the turn's next step; tell all that it is decided."""
         self._held.step += 1
         ballot, name = self._held.ballot(), self._mirror.name
-        event = "; ".join(
-            each if isinstance(each, str) else f"Deq();Ok({each.value})" for each in plan.events
-        )
+        # Only for logs that keep it: it holds all values taken, and those of many callers may be more than one message.
+        event = "; ".join(map(_told, plan.events)) if self._keeps_events else ""
 
         def request(replica: str) -> Accept:
             return Accept(
@@ -387,3 +390,7 @@ class Decider:
         until_s = task.now.mono_s + min(delay_s, BACKOFF_S_MAX, max(0.0, left_s) * BACKOFF_SHARE_MAX)
         while task.now.mono_s < until_s:
             yield until_s
+
+
+def _told(event: str | Entry) -> str:
+    return event if isinstance(event, str) else f"Deq();Ok({event.value})"

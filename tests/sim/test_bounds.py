@@ -1,8 +1,12 @@
 """What a front end sends stays within what a replica takes, also where much is left over from others."""
 
+import msgspec
+import pytest
+
 from quorate.adts.log import Value
 from quorate.api_specs.limits import Limits
-from quorate.client_sdk.effects import Enqueue, QueueSize
+from quorate.api_specs.messages import Accept
+from quorate.client_sdk.effects import Dequeue, Enqueue, QueueSize
 from tests.sim.hand import Hand
 from tests.sim.test_directed import MAJORITIES, QUEUE
 
@@ -20,3 +24,21 @@ def test_payloads_are_asked_for_page_by_page() -> None:
     hand.start("f2", QueueSize(QUEUE), "size")
     hand.carry_until("size", "f2", "r1", "r2")
     assert hand.result("size").size == len(ITEMS)
+
+
+@pytest.mark.parametrize("collect", [True, False])
+def test_what_many_take_at_once_goes_along_only_where_logs_keep_it(collect: bool) -> None:
+    """Callers whose takes are decided together may get more than one message holds."""
+    hand = Hand(MAJORITIES, collect=collect)
+    large = Value('"' + 1000 * "x" + '"')
+    for _ in range(9):
+        hand.ask("f1", Enqueue(QUEUE, (large,)))
+    for number in range(9):
+        hand.start("f1", Dequeue(QUEUE), str(number))
+    accepts: list[Accept] = []
+    while not accepts:
+        accepts = [each.send.request for each in hand.packets if isinstance(each.send.request, Accept)]
+        hand.carry("f1", "r1", "r2")
+    assert (len(msgspec.msgpack.encode(accepts[0])) > len(large)) is not collect
+    hand.settle()
+    assert all(hand.result(str(number)) == (large,) for number in range(9))

@@ -129,7 +129,6 @@ class Watch:
         """Of a summary that is seen for the first time: what is special about it."""
         summary = request.summary
         self.seen["steady-owner steps"] += step_of(request.ballot) > 1
-        self.seen["several taken in one decision"] += request.event.count("Deq()") > 1
         self.seen["entries adopted"] += bool(summary.adopted)
         self.seen["ambiguous ids"] += bool(summary.ambiguous)
         self.seen["keys remembered"] += bool(summary.recent)
