@@ -21,6 +21,8 @@ SYSTEM_CHARS_MAX: Final = TEXT_CHARS_MAX
 ASK_WISHES_MAX: Final = 16
 ASK_S_MAX: Final = 1.0
 REPLY_BODIES_MAX: Final = 8
+ENTRY_BYTES: Final = 100
+"""What an entry weighs in a message besides its payload, when its id is its timestamp: small items weigh little else."""
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,9 +55,9 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def ask_wishes_max(self) -> int:
-        """Wishes that go in one ask, so that all their payloads fit in one reply."""
-        fitting = REPLY_BODIES_MAX * self.body_bytes_max // (self.page_bytes_max + self.value_bytes_max)
-        return max(1, min(ASK_WISHES_MAX, fitting))
+        """Wishes that go in one ask, so that all that they are granted fits in one reply."""
+        granted_bytes = self.page_bytes_max + self.value_bytes_max + self.batch_items_max * ENTRY_BYTES
+        return max(1, min(ASK_WISHES_MAX, REPLY_BODIES_MAX * self.body_bytes_max // granted_bytes))
 
     def problem(self) -> str | None:
         """What is wrong with these limits, in a sentence; None when all relations hold."""

@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from quorate.api_specs.limits import Limits
+from quorate.api_specs.limits import ENTRY_BYTES, Limits
 from quorate.api_specs.values import text_bytes
 from quorate.client_sdk.effects import Enqueue, Outcome
 
 BYTES_MAX: Final = 256 * 1024
-"""Values that go together: a small one should not wait for many large ones to be sent."""
+"""Entries that go together: a small one should not wait for many large ones to be sent."""
 
 Run = Callable[[Enqueue, float], Awaitable[Outcome]]
 
@@ -51,7 +51,8 @@ class Together:
     def _group(self, operation: Enqueue, deadline_s: float) -> _Group:
         """The group that the operation goes with; one that is full goes without it."""
         which = (operation.object, deadline_s)
-        items, size = len(operation.values), sum(map(text_bytes, operation.values))
+        items = len(operation.values)
+        size = items * ENTRY_BYTES + sum(map(text_bytes, operation.values))
         group = self._open.get(which)
         if group is None or group.items + items > self._items_max or group.bytes + size > self._bytes_max:
             group = self._open[which] = _Group()

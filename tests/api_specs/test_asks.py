@@ -2,13 +2,14 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from quorate.adts.log import Value
+from quorate.adts.log import Entry, Value
 from quorate.api_specs.checking import BadBatch, check_ask
-from quorate.api_specs.limits import ASK_S_MAX, ASK_WISHES_MAX, DEFAULTS, Limits
-from quorate.api_specs.messages import Ask
+from quorate.api_specs.limits import ASK_S_MAX, ASK_WISHES_MAX, DEFAULTS, REPLY_BODIES_MAX, Limits
+from quorate.api_specs.messages import Ask, Granted, Served
 from quorate.api_specs.wishes import Front, Swap, Take
 from quorate.timestamps.timestamp import INFINITY, make
 
@@ -50,8 +51,14 @@ def test_an_ask_out_of_form_or_bounds_is_refused(change: dict[str, Any], sentenc
     assert sentence in str(caught.value)
 
 
-def test_all_payloads_of_an_ask_fit_in_one_reply() -> None:
-    assert DEFAULTS.ask_wishes_max == ASK_WISHES_MAX
-    small = Limits(body_bytes_max=1000, value_bytes_max=500, page_bytes_max=1500)
-    assert small.ask_wishes_max == 4
+@pytest.mark.parametrize("body_bytes_max", [2**16, 2**18])
+def test_all_that_an_ask_grants_fits_in_one_reply(body_bytes_max: int) -> None:
+    """Where items are small, their ids and timestamps are most of it."""
+    quarter = body_bytes_max // 4
+    limits = Limits(body_bytes_max=body_bytes_max, value_bytes_max=quarter, page_bytes_max=quarter)
+    at = make(2**40, 2**10, "0123456789abc")
+    most = Granted(limits.batch_items_max * (Entry(at, at, Value("1")),))
+    served = Served("r1", "i1", limits.ask_wishes_max * (most,))
+    assert len(msgspec.msgpack.encode(served)) < REPLY_BODIES_MAX * body_bytes_max
+    assert 1 < limits.ask_wishes_max < ASK_WISHES_MAX == DEFAULTS.ask_wishes_max
     assert Limits(body_bytes_max=1000, value_bytes_max=500, page_bytes_max=10**9).ask_wishes_max == 1

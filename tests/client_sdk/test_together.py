@@ -2,18 +2,22 @@
 
 import asyncio
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
-from quorate.adts.log import Value
+from quorate.adts.log import Entry, Value
 from quorate.api_specs.limits import Limits
-from quorate.client_sdk.driver import Driver
+from quorate.api_specs.messages import Append
+from quorate.client_sdk.driver import Driver, new_site
 from quorate.client_sdk.effects import Done, Enqueue, Outcome
 from quorate.client_sdk.errors import Closed
 from quorate.client_sdk.together import Together
+from quorate.timestamps.timestamp import make
 from tests.client_sdk.scripted import ManualClock, ScriptedMachine, document_of
 
 DONE = Done(None, "Enq/Ok", frozenset({"r1"}))
-LIMITS = Limits(body_bytes_max=2000, value_bytes_max=1000, batch_items_max=4)
+LIMITS = Limits(body_bytes_max=4000, value_bytes_max=1000, batch_items_max=4)
 
 
 def enqueue(*values: str, queue: str = "queue/q") -> Enqueue:
@@ -83,12 +87,26 @@ async def test_other_queues_and_other_deadlines_go_alone() -> None:
 
 async def test_no_more_go_together_than_one_message_holds() -> None:
     runs = Runs()
-    long = "9" * 600
+    long = "9" * 1000
     callers = begin(
         Together(runs, LIMITS), enqueue("1", "2", "3"), enqueue("4", "5"), enqueue(long), enqueue(long)
     )
     await turns()
     assert [values for _, values, _ in runs.begun] == [("1", "2", "3"), ("4", "5", long), (long,)]
+    runs.end.set_result(DONE)
+    await asyncio.gather(*callers)
+
+
+async def test_small_values_weigh_what_their_entries_do() -> None:
+    limits = replace(LIMITS, batch_items_max=1000)
+    runs = Runs()
+    callers = begin(Together(runs, limits), *(enqueue("1") for _ in range(100)))
+    await turns()
+    stamp = make(2**40, 2**10, new_site())
+    for _, values, _ in runs.begun:
+        append = Append("queue/q", tuple(Entry(stamp, stamp, value) for value in values), "first")
+        assert len(values) > 1
+        assert len(msgspec.msgpack.encode(append)) < limits.body_bytes_max / 2
     runs.end.set_result(DONE)
     await asyncio.gather(*callers)
 
