@@ -30,10 +30,10 @@ curl -G http://prometheus:9090/api/v1/query_range --data-urlencode 'query=up{job
 quorate report --input up.json --type queue --mix Enq=1,Deq=1 --out out/report
 ```
 
-Prometheus answers with at most 11,000 samples of a series; a folder of several answers is one time. `--label` names the
-label that tells replicas apart (`instance`). `--votes` gives the replicas votes, and leaves out those that it does not
-name. A sample speaks for the time until the next one if that comes within one and a half steps, otherwise for one step: a
-gap is unknown, and left out of every figure. The step is the samples' median distance, or `--step`. Such data is short:
+Prometheus answers with at most 11,000 samples of a series; a folder of several answers, of the same series and step, is one
+time. `--label` names the label that tells replicas apart (`instance`). `--votes` gives the replicas votes, and leaves out
+those that it does not name. A sample speaks for the time until the next one if that comes within one and a half steps,
+otherwise for one step: a gap is unknown, and left out of every figure. The step is the samples' median distance, or `--step`. Such data is short:
 no Spark is started for it, and none need be there.
 
 ## Engines
@@ -52,7 +52,8 @@ equal. `--master` names a cluster.
 - **Intervals** are at 95 %. For a measured share the wider of two counts: Wilson's, as if attempts were independent, and a
   bootstrap over stretches of time, which keeps together what failed together. A stretch can hold the longest outage of what
   was run, or, where that leaves fewer than 8, one of mean length; the interval is widened for their number, as Student's t
-  is. Differences between choices, or between measured and predicted, draw the same stretches for both.
+  is. Differences between choices, or between measured and predicted, draw the same stretches for both. No
+  interval reckons with outages that the run was spared: with fewer than 3 the page says that the true uncertainty is larger.
 - **Causes** of the difference from independent replicas add up exactly: replicas failing together; when operations were
   tried; detection, within `--lag` seconds of a change that decides; the rest; and attempts in unknown state.
 - **An outage** is a stretch without enough; the mean of its lengths is the mean time to recovery. As operations saw it, it
