@@ -6,6 +6,7 @@ from typing import Protocol
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Collect, Commit
 from quorate.client_sdk.asked import Asked, Verdict
+from quorate.client_sdk.clock_bound import SETTLE_S
 from quorate.client_sdk.decisions import Wish
 from quorate.client_sdk.effects import Failed, Outcome
 from quorate.client_sdk.mirror import Mirror
@@ -51,7 +52,7 @@ class Machine(Protocol):
         """What has a lower timestamp is beyond all retries, and may be forgotten."""
 
     def is_time_known(self) -> bool:
-        """Whether this front end's clock has a bound yet."""
+        """Whether this front end's clock has a bound that one wrong replica cannot have made."""
 
     def passed_s(self, stamp: Timestamp) -> float:
         """The monotonic time from which true time is certainly after the stamp (commit wait)."""
@@ -82,10 +83,18 @@ def decide(
 
 
 def read_clocks(name: str, task: Task, machine: Machine, needed: Quorum) -> Generator[float, Event, None]:
-    """Meet the clocks of so many replicas. (Weaker replies than a Collect would do; this one asks for nothing.)"""
+    """Meet the clocks of so many replicas, and of enough to know the time, if those that answer are enough.
+
+    (Weaker replies than a Collect would do; this one asks for nothing.)
+    """
     known = machine.mirror_of(name).ballot
     round_ = Gathering(task, lambda _: Collect(name, known=known), machine.choice_of(name).votes)
     yield from round_.wait(lambda: needed.is_met_by(round_.replies))
+    until_s = min(task.now.mono_s + SETTLE_S, (task.now.mono_s + task.deadline_s) / 2)
+    everyone = machine.choice_of(name).votes.keys()
+    yield from round_.wait(
+        lambda: machine.is_time_known() or round_.replies.keys() | round_.troubles.keys() == everyone, until_s
+    )
 
 
 def pause(task: Task, until_s: float) -> Generator[float, Event, None]:

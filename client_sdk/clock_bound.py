@@ -15,6 +15,8 @@ from quorate.client_sdk.effects import Now
 
 DRIFT: Final = 200e-6
 """How fast two quartz clocks may part, as a share of the time since they were compared."""
+SETTLE_S: Final = 0.5
+"""So long after the first reply, what was measured must do, though no majority of the replicas agrees on it."""
 
 
 class _Span(NamedTuple):
@@ -33,18 +35,28 @@ class _Span(NamedTuple):
 class ClockBound:
     """Bounds of true time in terms of the front end's clock, in microseconds."""
 
-    def __init__(self, *, replica_error_s: float, front_end_error_s: float | None) -> None:
+    def __init__(self, *, replica_error_s: float, front_end_error_s: float | None, replicas: int = 1) -> None:
+        self._replicas: Final = replicas
         self._replica_error_us = replica_error_s * 1e6
         self._declared_us = None if front_end_error_s is None else front_end_error_s * 1e6
         self._least_us = float("-inf")
         self._most_us = float("inf")
         self._at_s = 0.0
+        self._first_s = 0.0
+        self._agreeing = 0
         self._spans: dict[str, _Span] = {}
 
     @property
     def is_known(self) -> bool:
         """Whether there is a bound at all: declared, or measured at least once."""
         return self._declared_us is not None or self._most_us < float("inf")
+
+    def is_settled(self, now: Now) -> bool:
+        """Whether the bound may be gone by: declared, or such that one wrong clock cannot have made it, as soon as most
+        replicas agree on it. Where those do not answer, there is nothing better than what the others showed."""
+        if self._declared_us is not None or 2 * self._agreeing > self._replicas:
+            return True
+        return self.is_known and now.mono_s >= self._first_s + SETTLE_S
 
     def measure(self, replica: str, theirs_us: int, sent: Now, received: Now) -> None:
         """Take in one reply's clock reading; one that contradicts the same replica's earlier ones starts it afresh.
@@ -53,6 +65,8 @@ class ClockBound:
         """
         if self._declared_us is not None:
             return
+        if not self._spans:
+            self._first_s = received.mono_s
         least, most, at_s = theirs_us - received.mono_s * 1e6, theirs_us - sent.mono_s * 1e6, received.mono_s
         if (before := self._spans.get(replica)) is not None:
             kept_least, kept_most = before.at(at_s)
@@ -60,7 +74,7 @@ class ClockBound:
                 least, most = max(kept_least, least), min(kept_most, most)
         self._spans[replica] = _Span(least, most, at_s)
         self._at_s = at_s
-        self._least_us, self._most_us = _agreed(
+        self._least_us, self._most_us, self._agreeing = _agreed(
             [span.at(at_s) for span in self._spans.values()], 2 * self._replica_error_us
         )
 
@@ -79,11 +93,11 @@ class ClockBound:
         return floor(now.mono_s * 1e6 + self._least_us - drift_us - self._replica_error_us)
 
 
-def _agreed(spans: Sequence[tuple[float, float]], slack_us: float) -> tuple[float, float]:
-    """What all spans agree on, to within `slack_us`; where they do not, what most of them do."""
+def _agreed(spans: Sequence[tuple[float, float]], slack_us: float) -> tuple[float, float, int]:
+    """What all spans agree on, to within `slack_us`; where they do not, what most of them do. And how many those are."""
     least, most = max(low for low, _ in spans), min(high for _, high in spans)
     if least <= most + slack_us:
-        return least, most
+        return least, most, len(spans)
     around = ([span for span in spans if span[0] <= low <= span[1] + slack_us] for low, _ in sorted(spans))
     agreeing = max(around, key=len)
-    return max(low for low, _ in agreeing), min(high for _, high in agreeing)
+    return max(low for low, _ in agreeing), min(high for _, high in agreeing), len(agreeing)

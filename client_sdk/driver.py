@@ -158,6 +158,8 @@ class Driver:
                     answer = await self._asker.ask(send.replica, send.ask, send.timeout_s)
             except TimeoutError:
                 answer = Unanswered(f"{send.replica}: no answer within {send.timeout_s:.1f} s")
+            except Exception:  # noqa: BLE001 - a mistake of the asker's: whoever waits for the answer must hear of it
+                _log.exception("an ask could not be carried")
         if not self._is_closed:
             self._step(lambda: self._machine.take_served(send.token, answer, self._clock.now()))
 

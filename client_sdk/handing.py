@@ -36,7 +36,6 @@ HOSTS_SHARE: Final = 0.7
 that it certainly did nothing must be back in time, or the caller would be told that the outcome is unknown."""
 GRACE_S: Final = 0.5
 """How long an answer may travel, besides the time that the host may take."""
-GREETING_S: Final = 0.5
 
 WishOver = Take | Front | Swap
 HandSteps = Generator[float, Event, None]
@@ -47,10 +46,7 @@ class Machine(Protocol):
     """What handing over needs of the front end around it."""
 
     def host_of(self, name: str) -> str | None:
-        """The replica whose front end should decide on the object; None: this one."""
-
-    def is_greeted(self, host: str) -> bool:
-        """Whether the present incarnation of the host is known."""
+        """The replica, known to be live, whose front end should decide on the object; None: this one."""
 
     def send_ask(
         self,
@@ -109,16 +105,7 @@ class Handing:
         return _may_be_handed(asked.wish) and asked.task.deadline_s - now_s > LEFT_S_MIN
 
     def hand_over(self, task: Task, host: str, batch: list[Asked], finish: Finish) -> HandSteps:
-        """Ask the host, and finish what it decided; what it certainly did not is left, to be decided here. One that was not
-        heard of lately is only greeted."""
-        if not self._machine.is_greeted(host):
-            # Callers may have given up, or new ones come, when the answer is there: the next batch is chosen anew.
-            yield from self._exchange(task, host, (), 0.0, GREETING_S)
-            if not self._machine.is_greeted(host):
-                self._machine.pause_host(host)
-                for asked in batch:
-                    asked.is_here = True
-            return
+        """Ask the host, and finish what it decided; what it certainly did not is left, to be decided here."""
         wishes: list[WishOver] = []
         for asked in batch:
             assert isinstance(asked.wish, Take | Front | Swap), "_may_go lets no other one through"

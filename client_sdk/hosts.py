@@ -5,6 +5,7 @@ one, and when one goes only its objects move), and what is known of replicas as 
 ends that choose differently are slow, not wrong.
 """
 
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Final
@@ -28,11 +29,18 @@ class Hosts:
         self._heard: Final[dict[str, tuple[str, float]]] = {}
         """Incarnations, and when they were heard of last."""
         self._paused_until_s: Final[dict[str, float]] = {}
+        self._greeted_s: Final[dict[str, float]] = {}
+        self._wrong: Final[set[str]] = set()
+        """Those whose clock is far from ours: an ask that we stamp would be denied there."""
         self._ranked = lru_cache(maxsize=OBJECTS_MAX)(self._rank)
 
     def heard(self, replica: str, incarnation: str, now_s: float) -> None:
         """The replica answered."""
         self._heard[replica] = incarnation, now_s
+
+    def note_clock(self, replica: str, *, is_near: bool) -> None:
+        """Whether the replica's clock is so near to ours that it would serve what we stamp."""
+        (self._wrong.discard if is_near else self._wrong.add)(replica)
 
     def failed(self, replica: str, now_s: float) -> None:
         """The replica gave no answer, or would not serve."""
@@ -40,15 +48,41 @@ class Hosts:
         self._paused_until_s[replica] = now_s + PAUSE_S
 
     def host_of(self, name: str, now_s: float) -> str | None:
-        """The replica to ask about the object; None when it is the own one, or none seems to be live."""
-        live = (each for each in self._ranked(name) if self._paused_until_s.get(each, 0.0) <= now_s)
-        host = next(live, None)
+        """The replica to ask about the object; None when it is the own one, or none is known to be live."""
+        hosts = (each for each in self._live(name, now_s) if self._is_known(each, now_s))
+        host = next(hosts, None)
         return None if host == self._own else host
+
+    def to_greet(self, name: str, now_s: float) -> Sequence[str]:
+        """Those that would be asked rather than `host_of`, were they known to be live; each is named once in PAUSE_S.
+
+        The work does not wait for their answers, since one that is stopped never gives any.
+        """
+        unknown: list[str] = []
+        for replica in self._live(name, now_s):
+            if self._is_known(replica, now_s):
+                break
+            if now_s >= self._greeted_s.get(replica, float("-inf")) + PAUSE_S:
+                self._greeted_s[replica] = now_s
+                unknown.append(replica)
+        return unknown
 
     def incarnation_of(self, replica: str, now_s: float) -> str | None:
         """The incarnation that answers there; None when it must be asked for first."""
         incarnation, heard_s = self._heard.get(replica, ("", float("-inf")))
         return incarnation if now_s - heard_s < KNOWN_S else None
+
+    def ranked(self, name: str) -> tuple[str, ...]:
+        """All replicas, the one to ask about the object first."""
+        return self._ranked(name)
+
+    def _live(self, name: str, now_s: float) -> Iterator[str]:
+        for replica in self._ranked(name):
+            if replica not in self._wrong and self._paused_until_s.get(replica, 0.0) <= now_s:
+                yield replica
+
+    def _is_known(self, replica: str, now_s: float) -> bool:
+        return replica == self._own or self.incarnation_of(replica, now_s) is not None
 
     def _rank(self, name: str) -> tuple[str, ...]:
         def weight(replica: str) -> bytes:

@@ -13,10 +13,9 @@ from weakref import WeakValueDictionary
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Accepted, Ask, BatchReply, Commit, Reply, Request, Served
+from quorate.api_specs.messages import Accepted, BatchReply, Commit, Reply, Request, Served
 from quorate.client_sdk import operations
 from quorate.client_sdk.asked import Asked, Verdict
-from quorate.client_sdk.clock_bound import ClockBound
 from quorate.client_sdk.decider import Decider
 from quorate.client_sdk.decisions import Wish
 from quorate.client_sdk.effects import (
@@ -28,16 +27,15 @@ from quorate.client_sdk.effects import (
     Operation,
     Outcome,
     Send,
-    SendAsk,
     Unanswered,
 )
 from quorate.client_sdk.handing import WishOver
-from quorate.client_sdk.hosts import Hosts
+from quorate.client_sdk.host_asks import HostAsks
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.tasks import Answered, Event, Resolved, Task
+from quorate.client_sdk.timekeeping import Timekeeping
 from quorate.quorums.choice import QuorumChoice
-from quorate.timestamps.clock import HybridClock
-from quorate.timestamps.timestamp import Timestamp, make, wall_us
+from quorate.timestamps.timestamp import Timestamp
 
 OBJECTS_MAX: Final = 10_000
 """Objects that a front end remembers; the one idle longest is forgotten first, which costs only speed."""
@@ -61,15 +59,13 @@ class FrontEnd:
         self.document: Final = document
         self.counters: dict[str, int] = {}
         self._choice_of = lru_cache(maxsize=OBJECTS_MAX)(document.choice_of)
-        self._clock = HybridClock(site)
-        self._bound = ClockBound(
-            replica_error_s=document.clock.replica_error_s, front_end_error_s=document.clock.front_end_error_s
-        )
+        self._time: Final = Timekeeping(document, site)
         self._seed = seed
         self._own = own
         self._source = own or next(iter(document.votes))
-        self._hosts: Final = Hosts(document, own)
-        self._may_ask: Final = may_ask
+        self._asks: Final = HostAsks(
+            document, own, may_ask=may_ask, new_token=self._new_token, stamp=self.stamp
+        )
         self._ill: set[str] = set()
         self._now = Now(0.0, 0)
         self._mirrors: OrderedDict[str, Mirror] = OrderedDict()
@@ -82,10 +78,7 @@ class FrontEnd:
         self._ready: list[Task] = []
         self._last_number = 0
         self._last_token = 0
-        self._asks: dict[int, tuple[Task, str]] = {}
-        """Asks under way: whose they are, and which replica was asked."""
         self._sends: list[Send] = []
-        self._ask_sends: list[SendAsk] = []
         self._marks: dict[tuple[str, str], list[Timestamp]] = {}  # by replica and object
         self._finished: list[Finish] = []
 
@@ -101,12 +94,13 @@ class FrontEnd:
         """Take in what came of one batch: `tokens` are those of its requests, in order (0 for lazy ones)."""
         self._now = now
         if isinstance(answer, BatchReply):
-            self._bound.measure(replica, answer.now_us, sent, now)
-            self._clock.witness(answer.clock)
-            self._hosts.heard(replica, answer.incarnation, now.mono_s)
+            self._time.measure(replica, answer.now_us, sent, now)
+            self._time.witness(answer.clock, now)
+            self._asks.hosts.heard(replica, answer.incarnation, now.mono_s)
+            self._asks.hosts.note_clock(replica, is_near=self._time.is_near(answer.now_us, now))
             self._prefer(replica, is_well=True)
         else:
-            self._hosts.failed(replica, now.mono_s)
+            self._asks.hosts.failed(replica, now.mono_s)
             self._prefer(replica, is_well=False)
         for place, token in enumerate(tokens):
             task, request = self._tokens.pop(token, (None, None))
@@ -123,13 +117,8 @@ class FrontEnd:
     def take_served(self, token: int, answer: Served | Unanswered, now: Now) -> Effects:
         """Take in what came of one ask."""
         self._now = now
-        task, host = self._asks.pop(token, (None, ""))
-        if task is not None:
-            if isinstance(answer, Served) and answer.replica != host:
-                answer = Unanswered(f"its URL reaches replica {answer.replica}: correct the endpoints")
-            if isinstance(answer, Served):
-                self._hosts.heard(host, answer.incarnation, now.mono_s)
-            self._post(task, Answered(host, token, answer))
+        if (came := self._asks.take(token, answer, now.mono_s)) is not None:
+            self._post(*came)
         return self._effects()
 
     def tick(self, now: Now) -> Effects:
@@ -159,19 +148,20 @@ class FrontEnd:
         never use its turn again (two accepts of one ballot).
         """
         learnt = (self._deciders, self._mirrors, self._held, self._marks)
-        for forgotten in (self._tasks, self._tokens, self._asks, *learnt):
+        for forgotten in (self._tasks, self._tokens, *learnt):
             forgotten.clear()
-        for dropped in (self._ready, self._wakes, self._sends, self._ask_sends, self._finished):
+        for dropped in (self._ready, self._wakes, self._sends, self._finished):
             dropped.clear()
+        self._asks.forget()
 
     # What operations and deciders ask for (their Machine protocols).
 
     def send_for(self, task: Task, replica: str, request: Request) -> int:
         """Send, and deliver the answer to the task under the returned token."""
-        self._last_token += 1
-        self._tokens[self._last_token] = (task, request)
-        self._sends.append(Send(replica, request, self._last_token))
-        return self._last_token
+        token = self._new_token()
+        self._tokens[token] = (task, request)
+        self._sends.append(Send(replica, request, token))
+        return token
 
     def send_lazily(self, replica: str, request: Commit) -> None:
         """Send along with the next message to that replica; marks of completeness that one answer gives rise to go as one."""
@@ -182,15 +172,11 @@ class FrontEnd:
 
     def host_of(self, name: str) -> str | None:
         """The replica whose front end should decide on the object, where several want to; None: this one."""
-        return self._hosts.host_of(name, self._now.mono_s) if self._may_ask else None
-
-    def is_greeted(self, host: str) -> bool:
-        """Whether the present incarnation of the host is known."""
-        return self._hosts.incarnation_of(host, self._now.mono_s) is not None
+        return self._asks.choose(name, self._now.mono_s)
 
     def pause_host(self, host: str) -> None:
         """Do not ask this one for a while."""
-        self._hosts.failed(host, self._now.mono_s)
+        self._asks.hosts.failed(host, self._now.mono_s)
 
     def send_ask(
         self,
@@ -202,13 +188,7 @@ class FrontEnd:
         timeout_s: float,
     ) -> int:
         """Ask the host; its answer comes to the task as an Answered with the returned token."""
-        self._last_token += 1
-        incarnation = self._hosts.incarnation_of(host, self._now.mono_s) if wishes else ""
-        assert incarnation is not None, "a host is greeted before wishes are handed over"
-        ask = Ask(self.document.hash, self.stamp(), name, incarnation, wishes, deadline_s)
-        self._asks[self._last_token] = (task, host)
-        self._ask_sends.append(SendAsk(host, ask, self._last_token, timeout_s))
-        return self._last_token
+        return self._asks.ask(task, host, name, wishes, deadline_s, timeout_s)
 
     def mirror_of(self, name: str) -> Mirror:
         """What is known of the object."""
@@ -252,33 +232,24 @@ class FrontEnd:
 
     def stamp(self) -> Timestamp:
         """A new timestamp, at or above the upper bound of the present true time."""
-        return self._clock.next(
-            self._bound.upper_us(self._now) if self._bound.is_known else self._now.wall_us
-        )
+        return self._time.stamp(self._now)
 
     def is_time_known(self) -> bool:
-        """Whether this front end's clock has a bound yet."""
-        return self._bound.is_known
+        """Whether this front end's clock has a bound that one wrong replica cannot have made."""
+        return self._time.is_settled(self._now)
 
     def passed_s(self, stamp: Timestamp) -> float:
-        """The monotonic time from which true time is certainly after the stamp (commit wait): a microsecond later, for
-        another front end may stamp lower in the very microsecond (its counter begins anew)."""
-        return self._now.mono_s + max(0, wall_us(stamp) + 1 - self._bound.lower_us(self._now)) / 1e6
+        """The monotonic time from which true time is certainly after the stamp (commit wait)."""
+        return self._time.passed_s(stamp, self._now)
 
     def oldest_remembered(self) -> Timestamp:
         """What has a lower timestamp is beyond all retries, and may be forgotten."""
-        return self._before(self.document.memory_s)
+        return self._time.before(self.document.memory_s, self._now)
 
     def oldest_turn(self) -> Timestamp:
         """A turn with a lower timestamp is ended. Long before summaries forget it: its owner must be able to tell from a
         later one what became of its last accept."""
-        return self._before(self.document.memory_s / 2)
-
-    def _before(self, seconds: float) -> Timestamp:
-        """So long ago, or longer. By measured time where there is any: the wall clock may be wrong by hours, and stamps do
-        not come from it either."""
-        now_us = self._bound.lower_us(self._now) if self._bound.is_known else self._now.wall_us
-        return make(max(0, now_us - int(seconds * 1e6)), 0, "0")
+        return self._time.before(self.document.memory_s / 2, self._now)
 
     @property
     def limits(self) -> Limits:
@@ -303,6 +274,10 @@ class FrontEnd:
 
     # The scheduler.
 
+    def _new_token(self) -> int:
+        self._last_token += 1
+        return self._last_token
+
     def _spawn(self, deadline_s: float) -> Task:
         self._last_number += 1
         task = self._tasks[self._last_number] = Task(self._last_number, self, self._now, deadline_s)
@@ -323,10 +298,10 @@ class FrontEnd:
             self._sends.append(Send(replica, Commit(name, complete=tuple(complete)), 0, lazy=True))
         self._marks.clear()
         effects = Effects(
-            tuple(self._sends), tuple(self._finished), self._next_wake(), tuple(self._ask_sends)
+            tuple(self._sends), tuple(self._finished), self._next_wake(), tuple(self._asks.sends)
         )
         self._sends.clear()
-        self._ask_sends.clear()
+        self._asks.sends.clear()
         self._finished.clear()
         return effects
 
@@ -373,9 +348,9 @@ class FrontEnd:
         status = getattr(reply, "status", None)
         if status is None:
             return
-        self._clock.witness(max(status.fence, status.promised))
+        self._time.witness(max(status.fence, status.promised), self._now)
         if isinstance(reply, Accepted) and reply.then is not None:
-            self._clock.witness(reply.then.status.fence)
+            self._time.witness(reply.then.status.fence, self._now)
         mirror = self._held.get(getattr(request, "object", ""))
         if mirror is not None:
             mirror.absorb(replica, incarnation, request, reply)

@@ -1,15 +1,20 @@
 """The clock bound: true time is inside it, whatever the network's delays, within the errors that the operator declares."""
 
+from collections.abc import Sequence
 from itertools import permutations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo
-from quorate.client_sdk.clock_bound import DRIFT, ClockBound
-from quorate.client_sdk.effects import Now
+from quorate.api_specs.messages import Append, BatchReply, Collect, Collected, Status
+from quorate.client_sdk.clock_bound import DRIFT, SETTLE_S, ClockBound
+from quorate.client_sdk.effects import Enqueue, Now, Send, Unanswered
 from quorate.client_sdk.machine import FrontEnd
-from quorate.timestamps.timestamp import make
+from quorate.timestamps.timestamp import ZERO, Timestamp, make, wall_us
+from tests.client_sdk.scripted import document_of
 
 START_US = 1_700_000_000_000_000
 
@@ -112,3 +117,79 @@ def test_a_stamp_has_passed_only_when_its_microsecond_is_over() -> None:
     front.tick(Now(1.0, 5_000_000))
     assert front.passed_s(make(5_000_000, 0, "a")) > 1.0
     assert front.passed_s(make(4_999_999, 9, "a")) == 1.0
+
+
+def test_a_bound_is_settled_once_most_replicas_agree_or_nothing_better_came_in_time() -> None:
+    bound = ClockBound(replica_error_s=0.01, front_end_error_s=None, replicas=3)
+    assert not bound.is_settled(now(10 * SETTLE_S * 1e6)), "nothing was measured"
+    bound.measure("wrong", START_US + 60_000_000, now(0), now(0))
+    assert not bound.is_settled(now(0))
+    bound.measure("r1", START_US, now(0), now(0))
+    assert not bound.is_settled(now(0)), "two that contradict each other"
+    assert bound.is_settled(now(SETTLE_S * 1e6))
+    bound.measure("r2", START_US, now(0), now(0))
+    assert bound.is_settled(now(0))
+    assert ClockBound(replica_error_s=0.0, front_end_error_s=0.0, replicas=3).is_settled(now(0)), "declared"
+
+
+WRONG_US = START_US + 60_000_000
+
+
+class Starting:
+    """A front end that measures its clock, and begins with an enqueue on a quorum of one among three replicas."""
+
+    def __init__(self) -> None:
+        self.front = FrontEnd(document_of("r1", "r2", "r3"), site="a", seed=0)
+        _, effects = self.front.start(Enqueue("queue/q", (Value("1"),)), now(0), 10.0)
+        self.looks = {send.replica: send.token for send in effects.sends}
+        assert all(isinstance(send.request, Collect) for send in effects.sends)
+
+    def answer(self, replica: str, at_us: int, clock_us: int, stored: Timestamp = ZERO) -> Sequence[Send]:
+        """What is sent after the replica has shown its clock (`clock_us` at time 0), and the highest timestamp that it stores."""
+        reply = BatchReply(replica, "i", stored, clock_us + at_us, (Collected(Status()),))
+        return self.front.deliver(replica, [self.looks[replica]], reply, now(at_us), now(at_us)).sends
+
+    def refuse(self, replica: str, at_us: int) -> Sequence[Send]:
+        """What is sent after nobody listened at the replica's address."""
+        answer = Unanswered("refused connection", definite=True)
+        return self.front.deliver(replica, [self.looks[replica]], answer, now(at_us), now(at_us)).sends
+
+
+def stamps_of(sends: Sequence[Send]) -> set[int]:
+    return {wall_us(send.request.entries[0].t) for send in sends if isinstance(send.request, Append)}
+
+
+@pytest.mark.parametrize("order", list(permutations(("r1", "r2", "r3"))))
+def test_nothing_is_stamped_by_a_wrong_clock_while_the_others_may_still_speak(order: Sequence[str]) -> None:
+    starting = Starting()
+    stamps = [
+        stamps_of(starting.answer(replica, 1000 * place, WRONG_US if replica == "r3" else START_US))
+        for place, replica in enumerate(order)
+    ]
+    assert not stamps[0]
+    last = 2 if "r3" in order[:2] else 1
+    (stamp,) = stamps[last]
+    assert abs(stamp - START_US) < 1_000_000
+
+
+def test_the_only_replica_that_answers_is_gone_by_at_once_when_the_others_refuse_and_soon_when_they_are_silent() -> (
+    None
+):
+    starting = Starting()
+    assert not stamps_of(starting.refuse("r1", 1000))
+    assert not stamps_of(starting.answer("r3", 2000, WRONG_US))
+    assert stamps_of(starting.refuse("r2", 3000))
+    starting = Starting()
+    assert not stamps_of(starting.answer("r3", 2000, WRONG_US))
+    assert not stamps_of(starting.front.tick(now(SETTLE_S * 1e6)).sends)
+    assert stamps_of(starting.front.tick(now(SETTLE_S * 1e6 + 2000)).sends)
+
+
+@pytest.mark.parametrize("ahead_us", [1_900_000, 60_000_000])
+def test_stamps_follow_what_is_stored_but_not_what_a_wrong_clock_alone_can_have_stored(ahead_us: int) -> None:
+    starting = Starting()
+    starting.answer("r3", 0, WRONG_US, make(START_US + ahead_us, 0, "b"))
+    assert not stamps_of(starting.answer("r1", 1000, START_US))
+    (stamp,) = stamps_of(starting.answer("r2", 2000, START_US))
+    is_followed = stamp >= START_US + ahead_us
+    assert is_followed == (ahead_us < 2_000_000), "beyond the offset, the others would refuse it"

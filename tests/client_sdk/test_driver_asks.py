@@ -72,3 +72,17 @@ async def test_closing_gives_asks_up() -> None:
     async with asyncio.timeout(5):
         await driver.aclose()
     assert not machine.served
+
+
+async def test_an_asker_that_raises_is_an_ask_without_an_answer() -> None:
+    class Broken(ScriptedAsker):
+        async def ask(self, replica: str, ask: Ask, timeout_s: float) -> Served | Unanswered:
+            raise RuntimeError("a mistake of the asker's")
+
+    driver, machine = driver_asking(Broken(Served("r1", "i")), 1)
+    await driver.run(asking("r1"), 5)
+    await settle()
+    [(_, lost)] = machine.served
+    assert isinstance(lost, Unanswered)
+    assert not lost.definite
+    await driver.aclose()

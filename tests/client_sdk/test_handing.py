@@ -24,17 +24,12 @@ class Machine:
 
     def __init__(self) -> None:
         self.host: str | None = "r1"
-        self.greeted = True
         self.asks: list[tuple[str, tuple[WishOver, ...], float]] = []
         self.paused: list[str] = []
 
     def host_of(self, name: str) -> str | None:
         """See handing.Machine."""
         return self.host
-
-    def is_greeted(self, host: str) -> bool:
-        """See handing.Machine."""
-        return self.greeted
 
     def send_ask(
         self,
@@ -88,7 +83,6 @@ class Rig:
         return batch
 
     def _answer(self, steps: HandSteps, answer: Served | Unanswered) -> None:
-        self.machine.greeted = self.machine.greeted or isinstance(answer, Served)
         steps.send(Answered("r1", len(self.machine.asks), answer))
 
 
@@ -188,18 +182,6 @@ def test_without_an_answer_a_take_is_unknown_and_a_front_is_decided_here(rig: Ri
     assert (verdict.failed.reason, verdict.failed.definite) == ("unknown", False)
     assert (front.is_here, front.is_proposed) == (True, False)
     assert rig.machine.paused == ["r1"]
-
-
-def test_a_host_that_was_not_heard_of_lately_is_only_greeted_for_callers_may_give_up_meanwhile(
-    rig: Rig,
-) -> None:
-    rig.machine.greeted = False
-    (asked,) = rig.hand(Served("r1", "i"), wishes=(Take(1),))
-    assert [wishes for _, wishes, _ in rig.machine.asks] == [()]
-    assert (asked.is_here, asked.is_proposed) == (False, False), "it may go now, if it is still wanted"
-    rig.machine.greeted = False
-    (asked,) = rig.hand(Unanswered("r1: no answer in time"), wishes=(Take(1),))
-    assert (asked.is_here, asked.is_proposed) == (True, False), "nothing was handed over"
 
 
 def test_the_host_is_given_less_time_than_any_caller_has_and_a_second_at_most(rig: Rig) -> None:

@@ -10,11 +10,12 @@ from quorate.adts import cell, queue
 from quorate.adts.log import Entry
 from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Collect, Reply
-from quorate.client_sdk import blind, machine, observe, operations
+from quorate.client_sdk import blind, machine, observe, operations, timekeeping
 from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps
-from quorate.client_sdk.effects import Done, Items, Peek, QueueInfo, QueueSize
+from quorate.client_sdk.effects import Done, Items, Now, Peek, QueueInfo, QueueSize
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.tasks import Event, Task
+from quorate.client_sdk.timekeeping import Timekeeping
 from quorate.quorums.choice import QuorumChoice, Sizes
 from quorate.quorums.tally import Quorum
 from quorate.timestamps.clock import HybridClock
@@ -200,20 +201,20 @@ def _instead(kind: type, run: Any) -> Iterator[None]:
 def no_commit_wait() -> Planting:
     """A blind operation returns though its timestamp may still be ahead of true time."""
 
-    def passed_s(self: machine.FrontEnd, stamp: Timestamp) -> float:
-        del stamp
-        return self._now.mono_s
+    def passed_s(self: Timekeeping, stamp: Timestamp, now: Now) -> float:
+        del self, stamp
+        return now.mono_s
 
-    return patched(machine.FrontEnd, passed_s=passed_s)
+    return patched(Timekeeping, passed_s=passed_s)
 
 
 def return_within_the_microsecond() -> Planting:
     """A blind operation returns in the very microsecond of its timestamp."""
 
-    def passed_s(self: machine.FrontEnd, stamp: Timestamp) -> float:
-        return self._now.mono_s + max(0, wall_us(stamp) - self._bound.lower_us(self._now)) / 1e6
+    def passed_s(self: Timekeeping, stamp: Timestamp, now: Now) -> float:
+        return now.mono_s + max(0, wall_us(stamp) - self._bound.lower_us(now)) / 1e6
 
-    return patched(machine.FrontEnd, passed_s=passed_s)
+    return patched(Timekeeping, passed_s=passed_s)
 
 
 def show_what_is_known() -> Planting:
@@ -243,10 +244,10 @@ def take_a_floor_for_the_end() -> Planting:
 def clock_without_bound() -> Planting:
     """A front end stamps with its own wall clock, whatever error was declared or measured."""
 
-    def stamp(self: machine.FrontEnd) -> Timestamp:
-        return self._clock.next(self._now.wall_us)
+    def stamp(self: Timekeeping, now: Now) -> Timestamp:
+        return self._clock.next(now.wall_us)
 
-    return patched(machine.FrontEnd, stamp=stamp)
+    return patched(Timekeeping, stamp=stamp)
 
 
 class _Repeating(HybridClock):
@@ -260,7 +261,7 @@ class _Repeating(HybridClock):
 
 def clock_repeats() -> Planting:
     """A front end's clock repeats a timestamp after a new one was forced on it."""
-    return patched(machine, HybridClock=_Repeating)
+    return patched(timekeeping, HybridClock=_Repeating)
 
 
 class _Deaf(HybridClock):
@@ -272,7 +273,7 @@ class _Deaf(HybridClock):
 
 def clock_witnesses_nothing() -> Planting:
     """A front end's clock takes no notice of the timestamps it meets."""
-    return patched(machine, HybridClock=_Deaf)
+    return patched(timekeeping, HybridClock=_Deaf)
 
 
 class _Recalled(HybridClock):
@@ -295,7 +296,7 @@ def restarted_clock_repeats() -> Planting:
 
     def crash(self: FrontNode) -> None:
         right(self)
-        clock = self.machine._clock
+        clock = self.machine._time._clock
         assert isinstance(clock, _Recalled)
         crashed.append(clock)
 
@@ -308,7 +309,7 @@ def restarted_clock_repeats() -> Planting:
 
     @contextmanager
     def both() -> Iterator[None]:
-        with patched(FrontNode, crash=crash), patched(machine, HybridClock=clock_of):
+        with patched(FrontNode, crash=crash), patched(timekeeping, HybridClock=clock_of):
             yield
 
     return both()

@@ -1,0 +1,76 @@
+"""A front end's time: the stamps it gives, and what it holds true time to be. Pure.
+
+Joins the hybrid clock (no timestamp twice, above all that was seen) with the bound of true time that the replicas' clocks
+give. Owns what one wrong clock may do to both: nothing, while most of the replicas agree.
+"""
+
+from typing import Final
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.client_sdk.clock_bound import ClockBound
+from quorate.client_sdk.effects import Now
+from quorate.timestamps.clock import HybridClock
+from quorate.timestamps.timestamp import Timestamp, make, wall_us
+
+
+class Timekeeping:
+    """The time of one front end, whose incarnation `site` names."""
+
+    def __init__(self, document: ClusterDocument, site: str) -> None:
+        clock = document.clock
+        self._clock: Final = HybridClock(site)
+        self._bound: Final = ClockBound(
+            replica_error_s=clock.replica_error_s,
+            front_end_error_s=clock.front_end_error_s,
+            replicas=len(document.votes),
+        )
+        self._unsettled: Final[list[Timestamp]] = []
+        """Seen while one wrong replica may have made the bound: judged when there is need, by what is known then."""
+        self._near_us: Final = clock.offset_max_s * 1e6 / 2
+        self._stored_ahead_us: Final = (clock.offset_max_s + 2 * clock.replica_error_s) * 1e6
+        """How far ahead of true time a stamp may be that a replica has stored whose clock is right."""
+
+    def measure(self, replica: str, theirs_us: int, sent: Now, received: Now) -> None:
+        """Take in the physical clock that one reply shows."""
+        self._bound.measure(replica, theirs_us, sent, received)
+
+    def witness(self, seen: Timestamp, now: Now) -> None:
+        """Stamp above it, if it is credible."""
+        if self._bound.is_settled(now):
+            self._take_in(seen, now)
+        else:
+            self._unsettled.append(seen)
+
+    def _take_in(self, seen: Timestamp, now: Now) -> None:
+        """What no replica whose clock is right would have stored is passed over. Such a replica would not store our next
+        stamp either, if that were above it: one wrong clock must not stop all front ends."""
+        if wall_us(seen) <= self._latest_us(now) + self._stored_ahead_us:
+            self._clock.witness(seen)
+
+    def stamp(self, now: Now) -> Timestamp:
+        """A new timestamp, at or above the upper bound of the present true time."""
+        while self._unsettled:
+            self._take_in(self._unsettled.pop(), now)
+        return self._clock.next(self._latest_us(now))
+
+    def is_near(self, theirs_us: int, now: Now) -> bool:
+        """Whether a replica with that clock takes no stamp of ours for one from far off, though it be on its way a while."""
+        return abs(theirs_us - self._latest_us(now)) <= self._near_us
+
+    def is_settled(self, now: Now) -> bool:
+        """Whether there is a bound that one wrong replica cannot have made."""
+        return self._bound.is_settled(now)
+
+    def passed_s(self, stamp: Timestamp, now: Now) -> float:
+        """The monotonic time from which true time is certainly after the stamp (commit wait): a microsecond later, for
+        another front end may stamp lower in the very microsecond (its counter begins anew)."""
+        return now.mono_s + max(0, wall_us(stamp) + 1 - self._bound.lower_us(now)) / 1e6
+
+    def before(self, seconds: float, now: Now) -> Timestamp:
+        """So long ago, or longer. By measured time where there is any: the wall clock may be wrong by hours, and stamps do
+        not come from it either."""
+        now_us = self._bound.lower_us(now) if self._bound.is_known else now.wall_us
+        return make(max(0, now_us - int(seconds * 1e6)), 0, "0")
+
+    def _latest_us(self, now: Now) -> int:
+        return self._bound.upper_us(now) if self._bound.is_known else now.wall_us
