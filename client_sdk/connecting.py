@@ -36,6 +36,7 @@ class Recipe(Struct, frozen=True):
     endpoints: Mapping[str, str]
     token: str | None
     deadline_s: float
+    hand_over: bool = True
 
     def __repr__(self) -> str:
         return f"Recipe({self.cluster!r})"  # without the token
@@ -47,7 +48,11 @@ class Recipe(Struct, frozen=True):
         urls = _urls(document, self.endpoints)
         transport = HttpTransport(urls, token=self.token, body_bytes_max=document.limits.body_bytes_max)
         driver = Driver(
-            document, transport=transport, asker=transport, site=new_site(), seed=secrets.randbits(64)
+            document,
+            transport=transport,
+            asker=transport if self.hand_over else None,
+            site=new_site(),
+            seed=secrets.randbits(64),
         )
         return AsyncClient(document, driver, deadline_s=self.deadline_s, history=history)
 
@@ -99,16 +104,18 @@ def connect(
     token: str | None = None,
     history: str | os.PathLike[str] | History | None = None,
     deadline_s: float = DEADLINE_S,
+    hand_over: bool = True,
 ) -> Client:
     """A blocking client, for any number of threads.
 
     `endpoints` maps replica ids to URLs that override the document's (proxies, tunnels); `token` is the bearer token of
     replicas that want one; `history` is a file to which every operation is recorded; `deadline_s` is what an operation
-    gets, in seconds, unless a call says otherwise.
+    gets, in seconds, unless a call says otherwise. With `hand_over` False this client decides all its operations itself:
+    slower where many processes take from one queue, but no dequeue's outcome hangs on one replica's life.
     Raises BadInput for arguments, BadCluster for a document that cannot be used; for a URL also Unavailable and
     RefusedByReplicas.
     """
-    return Client(_recipe(cluster, endpoints, token, deadline_s).client, _history(history))
+    return Client(_recipe(cluster, endpoints, token, deadline_s, hand_over).client, _history(history))
 
 
 def connect_async(
@@ -118,9 +125,10 @@ def connect_async(
     token: str | None = None,
     history: str | os.PathLike[str] | History | None = None,
     deadline_s: float = DEADLINE_S,
+    hand_over: bool = True,
 ) -> Connecting:
     """An asyncio client, for any number of tasks: `async with connect_async(…) as client`. Arguments as `connect`."""
-    return Connecting(_recipe(cluster, endpoints, token, deadline_s), _history(history))
+    return Connecting(_recipe(cluster, endpoints, token, deadline_s, hand_over), _history(history))
 
 
 def is_url(text: str) -> bool:
@@ -130,7 +138,11 @@ def is_url(text: str) -> bool:
 
 
 def _recipe(
-    cluster: Cluster, endpoints: Mapping[str, str] | None, token: str | None, deadline_s: float
+    cluster: Cluster,
+    endpoints: Mapping[str, str] | None,
+    token: str | None,
+    deadline_s: float,
+    hand_over: bool,
 ) -> Recipe:
     if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token != ""):
         raise BadInput(
@@ -139,7 +151,7 @@ def _recipe(
     for replica, url in (endpoints or {}).items():
         if not is_url(url):
             raise BadInput(f"endpoints: {replica}: {url!r} must look like http://host:port")
-    return Recipe(cluster, dict(endpoints or {}), token, deadline_s)
+    return Recipe(cluster, dict(endpoints or {}), token, deadline_s, hand_over)
 
 
 def _urls(document: ClusterDocument, endpoints: Mapping[str, str]) -> dict[str, str]:
