@@ -195,7 +195,9 @@ def compare_and_delete(
 ) -> Call[bool]:
     """Delete a dictionary's key if it holds `old`."""
     if old is None:
-        raise BadInput("compare_and_delete needs a value: null stands for an absent key as well, so use delete")
+        raise BadInput(
+            "compare_and_delete needs a value: null stands for an absent key as well, so use delete"
+        )
     full = _object("dictionary", name)
     before = _value(old, limits)
     told = Told("cas", full, key, Value(f"[{before},null]"))
