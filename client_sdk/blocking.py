@@ -293,7 +293,7 @@ class Dictionary:
         return self._client.perform(call, deadline_s)
 
     def items(self, *, deadline_s: float | None = None) -> dict[str, Any]:
-        """All keys and values, as they were at one moment."""
+        """All keys and values, in the order of the keys, as they were at one moment."""
         return self._client.perform(calls.items(self.name), deadline_s)
 
     def size(self, *, deadline_s: float | None = None) -> int:

@@ -158,8 +158,7 @@ class QuorateStorage(BaseStorage):  # type: ignore[misc]  # huey ships no types
 
     def scheduled_items(self, limit: int | None = None) -> list[bytes]:
         """The scheduled tasks, or the first of them, the earliest first."""
-        items = sorted(self._schedule.items().items())
-        return [_data(text) for _, text in items[: limit or None]]
+        return [_data(text) for text in list(self._schedule.items().values())[: limit or None]]
 
     def flush_schedule(self) -> None:
         """Drop what is scheduled now."""
@@ -274,9 +273,7 @@ class QuorateStorage(BaseStorage):  # type: ignore[misc]  # huey ships no types
     def _due(self, ts: datetime.datetime) -> list[tuple[str, str]]:
         """The keys and data of the scheduled tasks whose time has come, the earliest first."""
         now = _moment(ts)
-        return sorted(
-            (key, text) for key, text in self._schedule.items().items() if key.partition(AND)[0] <= now
-        )
+        return [(key, text) for key, text in self._schedule.items().items() if key.partition(AND)[0] <= now]
 
     def _take(self, key: str, text: str, token: str) -> bool:
         """Take a scheduled task; whether this process got it.

@@ -73,6 +73,11 @@ def test_the_items_of_a_queue_are_listed_and_stay(client: Client) -> None:
 
 def test_a_key_is_deleted_only_while_it_holds_the_value(client: Client) -> None:
     users = client.dictionary("compared")
+    for key in ("z", "a", "m"):
+        users.put(key, key)
+    assert list(users.items()) == ["a", "m", "z"], "in order"
+    for key in users.items():
+        users.delete(key)
     users.put("k", [1, {"a": None}])
     assert not users.compare_and_delete("k", [1])
     assert users.get("k") == [1, {"a": None}]
