@@ -7,11 +7,13 @@ is remembered here, so that two processes with the same name see the same mappin
 from collections import abc
 from collections.abc import ItemsView, Iterator, KeysView, MutableMapping, ValuesView
 from contextlib import suppress
-from typing import Any, Final, Self, overload
+from typing import Any, Final, Self
 
 from quorate.client_sdk import calls
 from quorate.client_sdk.blocking import Client
 from quorate.client_sdk.errors import BadInput
+
+_NO_DEFAULT: Final = object()
 
 
 class Mapping(MutableMapping[str, Any]):
@@ -79,21 +81,14 @@ class Mapping(MutableMapping[str, Any]):
         """Keys and values as they were at the moment of the call."""
         return self.snapshot().items()
 
-    @overload
-    def pop(self, key: str, /) -> Any: ...
-    @overload
-    def pop(self, key: str, /, default: Any) -> Any: ...
-    def pop(self, key: str, /, *default: Any, **named: Any) -> Any:
+    def pop(self, key: str, default: Any = _NO_DEFAULT) -> Any:
         """Take the value of the key; `default`, if there is one, where it is absent."""
-        given = default or tuple(named.values())
-        if len(default) + len(named) > 1 or named.keys() - {"default"}:
-            raise TypeError("pop takes a key and at most one default")
         try:
             return self._take(key)
         except KeyError:
-            if given:
-                return given[0]
-            raise
+            if default is _NO_DEFAULT:
+                raise
+            return default
 
     def popitem(self) -> tuple[str, Any]:
         """Take the first key, in order, and its value; KeyError when there is none."""
