@@ -122,7 +122,7 @@ class Mapping(MutableMapping[str, Any]):
         """A plain dict of both; what is here wins."""
         return dict(other) | self.snapshot() if isinstance(other, abc.Mapping) else NotImplemented
 
-    def __ior__(self, other: Any) -> Self:
+    def __ior__(self, other: Any) -> Self:  # type: ignore[misc]  # `|` makes a plain dict, `|=` does not
         """`update`."""
         self.update(other)
         return self

@@ -163,7 +163,7 @@ def test_a_walk_goes_in_the_order_of_keys_and_unions_are_plain_dicts(new: New) -
     assert {"a": 2, "c": 3} | mapping == {"a": None, "b": 1, "c": 3}
     assert type(mapping | {}) is type({} | mapping) is dict
     with pytest.raises(TypeError):
-        mapping | [("a", 1)]  # type: ignore[operator]
+        mapping | [("a", 1)]
     assert mapping.popitem() == ("a", None)
     assert mapping.popitem() == ("b", 1)
     with pytest.raises(KeyError):
