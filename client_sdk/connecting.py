@@ -5,6 +5,7 @@ Owns the checks of `connect`'s arguments and the wiring: document, transport, dr
 
 import asyncio
 import os
+import re
 import secrets
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ from quorate.client_sdk.history import History
 from quorate.client_sdk.http_transport import HttpTransport, fetch_cluster
 
 DEADLINE_S: Final = 5.0
+_HOST_AND_PORT: Final = re.compile(r"[A-Za-z0-9.-]+:[0-9]+")
 
 Cluster: TypeAlias = "ClusterDocument | str | os.PathLike[str]"
 """A cluster document, the path of one, or the URL of any one replica."""
@@ -65,7 +67,8 @@ class Recipe(Struct, frozen=True):
         try:
             text = await asyncio.to_thread(Path(place).read_text, encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise BadCluster(f"cannot read the cluster document {place}: {error}") from None
+            advice = f"; for a replica's URL write http://{place}" if _HOST_AND_PORT.fullmatch(place) else ""
+            raise BadCluster(f"cannot read the cluster document {place}: {error}{advice}") from None
         try:
             return parse(text, place)
         except BadDocument as error:

@@ -22,10 +22,13 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from huey.api import Huey
-from huey.constants import EmptyData
-from huey.exceptions import ConfigurationError
-from huey.storage import BaseStorage
+try:
+    from huey.api import Huey
+    from huey.constants import EmptyData
+    from huey.exceptions import ConfigurationError
+    from huey.storage import BaseStorage
+except ModuleNotFoundError as error:
+    raise ImportError("huey is not installed: pip install 'quorate[huey]'") from error
 
 from quorate.client_sdk import Client, Dictionary, Queue, QuorateError, Unavailable, connect
 from quorate.client_sdk.client import checked_name

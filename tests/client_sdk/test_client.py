@@ -244,7 +244,12 @@ def test_endpoints_override_addresses(cluster: LoopbackCluster) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "sentence"),
     [
-        ({"cluster": "nowhere.toml"}, BadCluster, "cannot read the cluster document nowhere.toml"),
+        (
+            {"cluster": "nowhere.toml"},
+            BadCluster,
+            "cannot read the cluster document nowhere.toml.*'nowhere.toml'$",
+        ),
+        ({"cluster": "127.0.0.1:8001"}, BadCluster, "for a replica's URL write http://127.0.0.1:8001$"),
         ({"cluster": "http://127.0.0.1:1"}, Unavailable, r"127\.0\.0\.1:1"),
         ({"endpoints": {"r9": "http://127.0.0.1:1"}}, BadInput, "no replica r9: use r1, r2"),
         ({"endpoints": {"r1": "127.0.0.1:1"}}, BadInput, "must look like http://host:port"),

@@ -12,7 +12,7 @@ from quorate.integrations.huey_storage import QuorateHuey
 RAN: Final = "HUEY_RAN"
 STUCK_S: Final = 600.0
 
-huey: Final = QuorateHuey("consumed", cluster=os.environ["QUORATE_CLUSTER"])
+huey: Final = QuorateHuey("consumed", cluster=os.environ["QUORATE_CLUSTER"], deadline_s=20.0)
 
 
 def _note(line: str) -> None:

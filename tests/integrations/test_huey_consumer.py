@@ -26,7 +26,7 @@ ROOT: Final = Path(__file__).parents[2]
 TASKS: Final = 150
 PART: Final = 25
 """Tasks between one event and the next."""
-SLOW_S: Final = 90.0
+SLOW_S: Final = 180.0
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -46,7 +46,7 @@ def app(clusters: Clusters, ran: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     document = str(clusters.start().document_path)
     monkeypatch.setenv("QUORATE_CLUSTER", document)
     made = importlib.import_module("tests.integrations.huey_app")
-    monkeypatch.setattr(made.huey, "storage", QuorateStorage("consumed", cluster=document))
+    monkeypatch.setattr(made.huey, "storage", QuorateStorage("consumed", cluster=document, deadline_s=20.0))
     yield made
     made.huey.storage.close()
 
@@ -130,10 +130,10 @@ def test_every_acknowledged_task_runs_once_while_replicas_are_killed(
     producer.until_ran(ran, len(producer.results))
     for number, result in producer.results.items():
         assert result.get(blocking=True, timeout=SLOW_S) == 2 * int(number)
-    until_now(lambda: lines(ran)["tried-7"] == 2, "the second attempt")
+    until_now(lambda: lines(ran)["tried-7"] == 2, "the second attempt", deadline_s=SLOW_S)
     for consumer in consumers:
         consumer.send_signal(signal.SIGINT)
-        assert consumer.wait(30) == 0, "it stops in an orderly way"
+        assert consumer.wait(SLOW_S) == 0, "it stops in an orderly way"
     noted = lines(ran)
     assert noted.pop("tried-7") == 2
     print(f"{len(producer.results)} acknowledged, {len(producer.unsure)} with an unknown outcome")
@@ -146,7 +146,7 @@ def test_every_acknowledged_task_runs_once_while_replicas_are_killed(
 def test_a_killed_worker_loses_what_it_had_taken_and_nothing_else(app: Any, start: Start, ran: Path) -> None:
     first = start("thread", workers=1)
     app.stuck()
-    until_now(lambda: lines(ran)["stuck"] == 1, "the worker is at it")
+    until_now(lambda: lines(ran)["stuck"] == 1, "the worker is at it", deadline_s=SLOW_S)
     producer = Producer(app)
     producer.call(PART)
     _kill(first)
