@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 import typer
 
@@ -240,7 +241,8 @@ def _local_cluster(root: Path, cluster: Path | None, replicas: int | None, ports
             root, replicas=replicas or len(wanted) or 3, ports=wanted or None, token=read_token()
         )
     found = LocalCluster(root, document_path, token=read_token())
-    if ports or (replicas is not None and replicas != len(found.urls)):
+    here = [urlsplit(url).port for url in found.urls.values()]
+    if (ports and _ports(ports, replicas) != here) or (replicas is not None and replicas != len(here)):
         raise Usage(
             f"{document_path} says already which replicas there are ({', '.join(found.urls.values())}): "
             "leave out --replicas and --ports, or name another folder with --data."

@@ -21,6 +21,7 @@ ROOMS: Final = (
     "cli",
     "client_sdk",
     "gc",
+    "integrations",
     "measurement",
     "quorums",
     "replica",

@@ -5,6 +5,7 @@ Owns the checks of `connect`'s arguments and the wiring: document, transport, dr
 
 import asyncio
 import os
+import re
 import secrets
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ from quorate.client_sdk.history import History
 from quorate.client_sdk.http_transport import HttpTransport, fetch_cluster
 
 DEADLINE_S: Final = 5.0
+_HOST_AND_PORT: Final = re.compile(r"[A-Za-z0-9.-]+:[0-9]+")
 
 Cluster: TypeAlias = "ClusterDocument | str | os.PathLike[str]"
 """A cluster document, the path of one, or the URL of any one replica."""
@@ -36,6 +38,7 @@ class Recipe(Struct, frozen=True):
     endpoints: Mapping[str, str]
     token: str | None
     deadline_s: float
+    hand_over: bool = True
 
     def __repr__(self) -> str:
         return f"Recipe({self.cluster!r})"  # without the token
@@ -47,7 +50,11 @@ class Recipe(Struct, frozen=True):
         urls = _urls(document, self.endpoints)
         transport = HttpTransport(urls, token=self.token, body_bytes_max=document.limits.body_bytes_max)
         driver = Driver(
-            document, transport=transport, asker=transport, site=new_site(), seed=secrets.randbits(64)
+            document,
+            transport=transport,
+            asker=transport if self.hand_over else None,
+            site=new_site(),
+            seed=secrets.randbits(64),
         )
         return AsyncClient(document, driver, deadline_s=self.deadline_s, history=history)
 
@@ -60,7 +67,8 @@ class Recipe(Struct, frozen=True):
         try:
             text = await asyncio.to_thread(Path(place).read_text, encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise BadCluster(f"cannot read the cluster document {place}: {error}") from None
+            advice = f"; for a replica's URL write http://{place}" if _HOST_AND_PORT.fullmatch(place) else ""
+            raise BadCluster(f"cannot read the cluster document {place}: {error}{advice}") from None
         try:
             return parse(text, place)
         except BadDocument as error:
@@ -99,16 +107,18 @@ def connect(
     token: str | None = None,
     history: str | os.PathLike[str] | History | None = None,
     deadline_s: float = DEADLINE_S,
+    hand_over: bool = True,
 ) -> Client:
     """A blocking client, for any number of threads.
 
     `endpoints` maps replica ids to URLs that override the document's (proxies, tunnels); `token` is the bearer token of
     replicas that want one; `history` is a file to which every operation is recorded; `deadline_s` is what an operation
-    gets, in seconds, unless a call says otherwise.
+    gets, in seconds, unless a call says otherwise. With `hand_over` False this client decides all its operations itself:
+    slower where many processes take from one queue, but no dequeue's outcome hangs on one replica's life.
     Raises BadInput for arguments, BadCluster for a document that cannot be used; for a URL also Unavailable and
     RefusedByReplicas.
     """
-    return Client(_recipe(cluster, endpoints, token, deadline_s).client, _history(history))
+    return Client(_recipe(cluster, endpoints, token, deadline_s, hand_over).client, _history(history))
 
 
 def connect_async(
@@ -118,9 +128,10 @@ def connect_async(
     token: str | None = None,
     history: str | os.PathLike[str] | History | None = None,
     deadline_s: float = DEADLINE_S,
+    hand_over: bool = True,
 ) -> Connecting:
     """An asyncio client, for any number of tasks: `async with connect_async(…) as client`. Arguments as `connect`."""
-    return Connecting(_recipe(cluster, endpoints, token, deadline_s), _history(history))
+    return Connecting(_recipe(cluster, endpoints, token, deadline_s, hand_over), _history(history))
 
 
 def is_url(text: str) -> bool:
@@ -130,7 +141,11 @@ def is_url(text: str) -> bool:
 
 
 def _recipe(
-    cluster: Cluster, endpoints: Mapping[str, str] | None, token: str | None, deadline_s: float
+    cluster: Cluster,
+    endpoints: Mapping[str, str] | None,
+    token: str | None,
+    deadline_s: float,
+    hand_over: bool,
 ) -> Recipe:
     if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token != ""):
         raise BadInput(
@@ -139,7 +154,7 @@ def _recipe(
     for replica, url in (endpoints or {}).items():
         if not is_url(url):
             raise BadInput(f"endpoints: {replica}: {url!r} must look like http://host:port")
-    return Recipe(cluster, dict(endpoints or {}), token, deadline_s)
+    return Recipe(cluster, dict(endpoints or {}), token, deadline_s, hand_over)
 
 
 def _urls(document: ClusterDocument, endpoints: Mapping[str, str]) -> dict[str, str]:

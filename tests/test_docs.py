@@ -12,8 +12,11 @@ PAGES = [
     "docs/limits.md",
     "docs/types.md",
     "docs/quorums.md",
+    "docs/huey.md",
 ]
-FILE = re.compile(r"`((?:tests|docs|adts|api_specs|client_sdk|gc|quorums|replica|timestamps)/[\w/.]+)`")
+FILE = re.compile(
+    r"`((?:tests|docs|adts|api_specs|client_sdk|gc|integrations|quorums|replica|timestamps)/[\w/.]+)`"
+)
 SYMBOL = re.compile(r"`((?:client_sdk|replica)\.\w+|decisions|observe)\.(\w+)`")
 
 
