@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import REPLICAS_MAX
 from quorate.cli.data_folder import (
     check_member,
@@ -29,6 +30,7 @@ from quorate.cli.failure import EXIT_FAILED, Failure, Usage
 from quorate.cli.local_cluster import READY_DEADLINE_S, LocalCluster, is_free
 from quorate.cli.output import AsJson, answer, reported, say
 from quorate.cli.token import read_token
+from quorate.client_sdk.connecting import is_url
 
 _WATCH_S: Final = 0.2
 _LAST_CALL_S: Final = 5.0
@@ -164,6 +166,14 @@ def serve(
             help="Make the replica's clock wrong, to test what that does.",
         ),
     ] = 0.0,
+    endpoint: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--endpoint",
+            metavar="ID=URL",
+            help="Find that other replica there instead of at its URL: a proxy, a tunnel. Repeat it.",
+        ),
+    ] = None,
     stop_with_parent: Annotated[bool, typer.Option("--stop-with-parent", hidden=True)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Tell an error as one JSON line.")] = False,
 ) -> None:
@@ -180,7 +190,24 @@ def serve(
         port=port,
         token=read_token(),
         clock_offset_s=clock_offset_s,
+        endpoints=_endpoints(document, replica_id, endpoint or []),
     )
+
+
+def _endpoints(document: ClusterDocument, own: str, words: list[str]) -> dict[str, str]:
+    """Where other replicas are found instead of at their URLs."""
+    found: dict[str, str] = {}
+    for text in words:
+        replica, _, url = text.partition("=")
+        if not is_url(url):
+            raise Usage(f"--endpoint {text!r} is not ID=URL, as --endpoint r2=http://127.0.0.1:9002.")
+        others = [id for id in document.urls if id != own]
+        if replica not in others:
+            raise Usage(
+                f"--endpoint {text!r}: {own} has no other replica {replica!r}; they are {', '.join(others) or 'none'}."
+            )
+        found[replica] = url
+    return found
 
 
 @reported

@@ -5,6 +5,7 @@ refusals become this room's.
 """
 
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 from quorate.api_specs.cluster import ClusterDocument
@@ -66,6 +67,7 @@ def run_replica(
     port: int | None,
     token: str | None,
     clock_offset_s: float = 0.0,
+    endpoints: Mapping[str, str] | None = None,
 ) -> None:
     """Serve until a signal; Failure when the folder or the address cannot be used."""
     from quorate.replica.identity import FolderRefused  # noqa: PLC0415
@@ -74,6 +76,15 @@ def run_replica(
     check_member(document, replica_id)
     log_to_stderr(replica_id)
     try:
-        serve(document, replica_id, folder, host=host, port=port, token=token, clock_offset_s=clock_offset_s)
+        serve(
+            document,
+            replica_id,
+            folder,
+            host=host,
+            port=port,
+            token=token,
+            clock_offset_s=clock_offset_s,
+            endpoints=endpoints,
+        )
     except (FolderRefused, ServeRefused) as error:
         raise Failure(f"{error}.") from None

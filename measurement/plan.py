@@ -18,7 +18,7 @@ from quorate.measurement.durations import BadDuration, parse_duration
 from quorate.quorums.choice import Ordering
 
 Kind = Literal["kill", "stop", "cut"]
-"""How a replica is down: its process killed and started again, frozen, or cut off from all front ends and the prober."""
+"""How a replica is down: its process killed and started again, frozen, or cut off from everybody else."""
 Law = Literal["exponential", "weibull"]
 
 OPERATIONS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -100,10 +100,12 @@ class Planned(_Part, frozen=True, rename={"lasts": "for"}):
 
 
 class Partition(_Part, frozen=True, kw_only=True, rename={"lasts": "for"}):
-    """Front ends that cannot reach some replicas: at a stated time, or by a process of its own."""
+    """Front ends that cannot reach some replicas, and other replicas that neither reach them nor are reached by them: at a
+    stated time, or by a process of its own."""
 
-    front_ends: tuple[str, ...]
     replicas: tuple[str, ...]
+    front_ends: tuple[str, ...] = ()
+    other_replicas: tuple[str, ...] = ()
     at: Duration | None = None
     lasts: Duration | None = None
     mttf: Duration | None = None

@@ -130,10 +130,16 @@ def _of_cluster(plan: Plan) -> Iterator[str]:
         yield f"cluster, racks: each of {names} must stand in one rack exactly, not {', '.join(members)}"
     elif not 1 <= len(plan.replicas) <= REPLICAS_MAX:
         yield f"cluster: give racks, replicas (1 to {REPLICAS_MAX}), or the document of a cluster that runs"
-    front_ends = cluster.front_ends
+    yield from _of_front_ends(plan)
+
+
+def _of_front_ends(plan: Plan) -> Iterator[str]:
+    front_ends = plan.cluster.front_ends
     if not 1 <= len(front_ends) <= FRONT_ENDS_MAX or len(set(front_ends)) < len(front_ends):
         yield f"cluster, front_ends: name 1 to {FRONT_ENDS_MAX} of them, each once"
-    for name in (*front_ends, *cluster.racks):
+    if twice := sorted(set(front_ends) & set(plan.replicas)):
+        yield f"cluster, front_ends: {twice[0]!r} is a replica; give the front end another name"
+    for name in (*front_ends, *plan.cluster.racks):
         if not name or not NAME_CHARS.issuperset(name) or name == PROBER:
             yield f"cluster: {name!r} is no name: use letters, digits, - and _, and not {PROBER!r}"
 
@@ -173,9 +179,16 @@ def _of_faults(plan: Plan) -> Iterator[str]:
 
 
 def _of_partition(plan: Plan, place: str, partition: Partition, known: frozenset[str]) -> Iterator[str]:
-    if not partition.front_ends or not partition.replicas:
-        yield f"{place}: name the front_ends and the replicas that cannot reach each other"
+    if not partition.replicas or not (partition.front_ends or partition.other_replicas):
+        yield f"{place}: name the replicas, and the front_ends or other_replicas, that cannot reach each other"
     yield from _unknown(plan, f"{place}, replicas", partition.replicas, known)
+    yield from _unknown(plan, f"{place}, other_replicas", partition.other_replicas, known)
+    if twice := sorted(set(partition.replicas) & set(partition.other_replicas)):
+        yield f"{place}: {twice[0]!r} stands on both sides; name it in replicas or in other_replicas"
+    if partition.other_replicas and plan.cluster.document:
+        yield (
+            f"{place}, other_replicas: replicas can be parted from each other only in a cluster that the plan starts itself"
+        )
     front_ends = frozenset(plan.cluster.front_ends)
     if strangers := sorted(set(partition.front_ends) - front_ends):
         yield f"{place}, front_ends: there is no {strangers[0]!r}; known are {', '.join(plan.cluster.front_ends)}"

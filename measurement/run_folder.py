@@ -1,4 +1,5 @@
-"""The small files of a measured run: `run.json`, `replicas.csv` and `links.csv`, as docs/measurements.md describes them.
+"""The small files of a measured run: `run.json` and the true times (`replicas.csv`, `links.csv`, `replica-links.csv`), as
+docs/measurements.md describes them.
 
 Owns their text and how they are replaced: whole, so that a reader never meets half of one.
 """
@@ -24,6 +25,7 @@ FORMAT: Final = 2
 RUN: Final = "run.json"
 REPLICAS: Final = "replicas.csv"
 LINKS: Final = "links.csv"
+REPLICA_LINKS: Final = "replica-links.csv"
 
 
 class Run(Struct, frozen=True):
@@ -42,7 +44,7 @@ class Run(Struct, frozen=True):
 
 def clear(folder: Path) -> None:
     """Take away a former run, so that none of its rows are met beside the new ones; what is no part of a run stays."""
-    for name in (RUN, REPLICAS, LINKS):
+    for name in (RUN, REPLICAS, LINKS, REPLICA_LINKS):
         (folder / name).unlink(missing_ok=True)
     for rows in ("operations", "probes"):
         for path in folder.glob(f"{rows}*.jsonl*"):
@@ -109,8 +111,17 @@ def write_replicas(folder: Path, intervals: Iterable[Interval[str]]) -> None:
 
 def write_links(folder: Path, intervals: Iterable[Interval[tuple[str, str]]]) -> None:
     """Write `links.csv`, over a former one; each name is a front end and a replica."""
+    _write_ways(folder / LINKS, "front_end,replica", intervals)
+
+
+def write_replica_links(folder: Path, intervals: Iterable[Interval[tuple[str, str]]]) -> None:
+    """Write `replica-links.csv`, over a former one; each name is the replica that asks, and the one that is asked."""
+    _write_ways(folder / REPLICA_LINKS, "asker,replica", intervals)
+
+
+def _write_ways(path: Path, names: str, intervals: Iterable[Interval[tuple[str, str]]]) -> None:
     lines = [f"{each.name[0]},{each.name[1]},{_times(each)}" for each in intervals]
-    _replace(folder / LINKS, "".join(["front_end,replica,start_s,end_s,up\n", *lines]))
+    _replace(path, "".join([f"{names},start_s,end_s,up\n", *lines]))
 
 
 def _times(interval: Interval[Any]) -> str:

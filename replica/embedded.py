@@ -73,4 +73,4 @@ def embedded_front_end(member: Member, token: str | None) -> Driver:
 def to_others(member: Member, token: str | None) -> HttpTransport:
     """HTTP to the other replicas, from the running event loop."""
     document = member.document
-    return HttpTransport(document.urls, token=token, body_bytes_max=document.limits.body_bytes_max)
+    return HttpTransport(member.urls, token=token, body_bytes_max=document.limits.body_bytes_max)

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -43,11 +44,14 @@ def serve(
     port: int | None = None,
     token: str | None = None,
     clock_offset_s: float = 0.0,
+    endpoints: Mapping[str, str] | None = None,
 ) -> None:
     """Serve replica `replica_id` from its data `folder` until SIGTERM or SIGINT.
 
     `host` and `port` to listen on, when they are not those of its URL in the cluster document. `token` is asked of every
-    caller; without one, only loopback addresses are allowed. `clock_offset_s` makes its clock wrong, for tests. Raises FolderRefused before it listens, or ServeRefused when it must not or cannot.
+    caller; without one, only loopback addresses are allowed. `clock_offset_s` makes its clock wrong, for tests. `endpoints`
+    maps ids of other replicas to URLs that override the document's (proxies, tunnels).
+    Raises FolderRefused before it listens, or ServeRefused when it must not or cannot.
     """
     opened = open_folder(folder, document, replica_id)
     try:
@@ -65,7 +69,13 @@ def serve(
     if clock_offset_s:
         _log.warning("the clock is wrong by %+g s, as was asked for", clock_offset_s)
     offset_us = round(clock_offset_s * 1e6)
-    member = Member(document, replica_id, opened, wall_us=lambda: time.time_ns() // 1000 + offset_us)
+    member = Member(
+        document,
+        replica_id,
+        opened,
+        wall_us=lambda: time.time_ns() // 1000 + offset_us,
+        endpoints=endpoints,
+    )
     app = create_app(member, lambda each: embedded_front_end(each, token), token)
     config = uvicorn.Config(
         app,

@@ -53,6 +53,12 @@ replicas = ["r2", "r1"]
 at = "6s"
 for = "3500ms" # r2 is cut for all before it is over
 
+[[partitions]] # of replicas alone
+replicas = ["r1"]
+other_replicas = ["r3"]
+at = "2s"
+for = "3s"
+
 [[workloads]]
 type = "queue"
 rates = { Enq = 5, Deq = 10 } # so that the queues would run empty without what they hold at first
@@ -191,6 +197,12 @@ def test_true_times_are_no_sooner_than_those_of_the_plan(run: RunRead) -> None:
         assert parted.start_s >= run.start_s + 6
         assert parted.end_s >= run.start_s + 9.5
     assert not list(run.of("west", "r1", file="links.csv"))
+    for way in (("r1", "r3"), ("r3", "r1")):
+        (parted,) = run.of(*way, file="replica-links.csv")
+        assert parted.start_s >= run.start_s + 2
+        assert parted.end_s >= run.start_s + 5
+    named = {name for file in ("links.csv", "replica-links.csv") for name, _ in run.downs(file)}
+    assert named == {("east", "r1"), ("east", "r2"), ("r1", "r3"), ("r3", "r1")}
 
 
 def test_intervals_cover_the_window_without_gap_or_overlap(run: RunRead) -> None:

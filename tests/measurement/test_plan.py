@@ -96,6 +96,22 @@ def test_a_queue_holds_at_first_what_all_its_dequeues_may_take() -> None:
             r"front_ends: there is no 'f9'; known are f1, f2",
         ),
         (
+            plan_text('[[partitions]]\nreplicas = ["r1"]\nat = "1h"\nfor = "1h"'),
+            r"partitions 1: name the replicas",
+        ),
+        (
+            plan_text('[[partitions]]\nreplicas = ["r1"]\nother_replicas = ["r9"]\nat = "1h"\nfor = "1h"'),
+            r"partitions 1, other_replicas: there is no 'r9'",
+        ),
+        (
+            plan_text('[[partitions]]\nreplicas = ["r1"]\nother_replicas = ["r1"]\nat = "1h"\nfor = "1h"'),
+            r"partitions 1: 'r1' stands on both sides",
+        ),
+        (
+            plan_text(cluster='[cluster]\nreplicas = 3\nfront_ends = ["f1", "r2"]\n'),
+            r"cluster, front_ends: 'r2' is a replica; give the front end another name",
+        ),
+        (
             plan_text(cluster='[cluster]\nracks = { a = ["r1", "r3"] }\n'),
             r"cluster, racks: each of r1, r2 must stand in one",
         ),
@@ -151,6 +167,11 @@ def test_a_running_cluster_can_be_cut_and_parted_but_not_killed() -> None:
         BadPlan, match=r'failures 1: kind = "kill" needs a cluster that the plan starts itself'
     ):
         parse_plan(plan_text(FAILURES, cluster=DOCUMENT, workload=mine))
+    between = '[[partitions]]\nreplicas = ["r1"]\nother_replicas = ["r2"]\nat = "1h"\nfor = "1h"'
+    with pytest.raises(
+        BadPlan, match=r"partitions 1, other_replicas: .* only in a cluster that the plan starts"
+    ):
+        parse_plan(plan_text(between, cluster=DOCUMENT, workload=mine))
     with pytest.raises(BadPlan, match=r"choices 1, object: name the queue to measure on"):
         parse_plan(plan_text(cluster=DOCUMENT, workload=workload()))
     with pytest.raises(BadPlan, match="its document says by which quorums"):
