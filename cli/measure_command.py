@@ -57,8 +57,11 @@ def measure_command(
 ) -> None:
     """Measure quorum choices on a live cluster while its replicas fail as a plan says.
 
-    The plan's form is in docs/measuring.md, that of the folder in docs/measurements.md. Ctrl-C ends it early; what was
-    measured until then is kept.
+    To begin with, copy examples/tiny.toml, and look at what it does: quorate measure tiny.toml --dry-run
+
+    Ctrl-C ends a run early; what was measured until then is kept. `quorate report --input DIR` reads it.
+
+    docs/measuring.md explains plans, docs/measurements.md the files of a run.
     """
     story = Console(stderr=True, highlight=False) if as_json else console()
     text = _text(plan_path)
@@ -87,8 +90,13 @@ def _text(path: Path) -> str:
 
 
 def _make_empty(out: Path) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    if any(out.iterdir()):
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        is_used = any(out.iterdir())
+    except OSError as error:
+        reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
+        raise Usage(f"{out} cannot be used as a folder: {reason}. Name another with --out.") from None
+    if is_used:
         raise Usage(f"{out} is not empty; nothing was changed. Name a new folder with --out.")
 
 
@@ -99,27 +107,32 @@ def _run(
         setting = Setting(out, document, None, free_ports, text, token=read_token(), made=_MADE)
         measured = _measured(story, plan, setting)
     else:
-        with _cluster(story, plan, out, keep) as cluster:
+        with _cluster(story, plan, out) as cluster:
             # Its replicas do not listen yet.
             kept = {urlsplit(url).port or 0 for url in cluster.urls.values()}
             ports = partial(free_ports, kept=kept)
             setting = Setting(out, cluster.document, cluster, ports, text, made=_MADE)
             measured = _measured(story, plan, setting)
+        _tidy(story, cluster.root, keep=keep or bool(measured.deaths))
     with busy(story, "Writing Parquet"):
         return measured, convert(out)
 
 
 @contextmanager
-def _cluster(story: Console, plan: Plan, out: Path, keep: bool) -> Iterator[LocalCluster]:
+def _cluster(story: Console, plan: Plan, out: Path) -> Iterator[LocalCluster]:
     root = Path(tempfile.mkdtemp(prefix="cluster-", dir=out)).resolve()
     try:
         with LocalCluster.create(root, replicas=len(plan.replicas), rules=plan.rules) as cluster:
             yield cluster
     except BaseException:
-        story.print(f"Data folders and logs of the replicas: {escape(str(root))}")
+        _tidy(story, root, keep=True)
         raise
+
+
+def _tidy(story: Console, root: Path, *, keep: bool) -> None:
+    """Take away what the replicas have left, or say where it is."""
     if keep:
-        story.print(f"Data folders and logs of the replicas: {escape(str(root))}")
+        story.print(f"Data folders and logs of the replicas: {escape(str(root))}", soft_wrap=True)
     else:
         shutil.rmtree(root, ignore_errors=True)
 

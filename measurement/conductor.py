@@ -134,7 +134,7 @@ class Conductor:
                 try:
                     self._own.launch(replica)
                 except (NotStarted, OSError) as error:
-                    self.deaths.append(f"{replica} could not be started again: {error}")
+                    self.deaths.append(f"{replica} could not be started again, and stayed down: {error}")
                     return None
                 back_s = await self._back(replica, began_s)
                 if back_s is not None:
@@ -163,13 +163,13 @@ class Conductor:
                     began_s = asked_s
                     if replica not in self._own.pids:
                         self.deaths.append(
-                            f"{replica} ended while it started: {self._own.last_words(replica)}"
+                            f"{replica} ended while it started again, and stayed down: {self._own.last_words(replica)}"
                         )
                         return None
                     await asyncio.sleep(POLL_S)
         except TimeoutError:
             self.deaths.append(
-                f"{replica} was not ready after {READY_DEADLINE_S:g} s: {self._own.last_words(replica)}"
+                f"{replica} was not ready after {READY_DEADLINE_S:g} s, and stayed down: {self._own.last_words(replica)}"
             )
             await asyncio.to_thread(self._own.kill, replica)
             return None

@@ -133,15 +133,17 @@ async def measure(plan: Plan, setting: Setting, stop: asyncio.Event, onlooker: O
         prober = Prober(ways.urls_of(PROBER), plan.prober.step, probes, clock)
         others = [operations.run(), probes.run(), files.run(onlooker), conductor.run(files.start_s)]
         others += [prober.run()] if plan.prober.step else []
+        is_whole = False
         try:
             await _until_done(load.run(plan.length_s, stop), others)
+            is_whole = not stop.is_set()
         finally:
-            files.end(is_whole=not stop.is_set())
+            files.end(is_whole=is_whole)
     return Measured(
         outcomes=tally,
         probes=probes.count,
         length_s=files.end_s - files.start_s,
-        is_whole=not stop.is_set(),
+        is_whole=is_whole,
         not_begun=load.not_begun,
         latest_s=load.latest_s,
         missed=len(conductor.missed),
@@ -213,7 +215,14 @@ async def _until_done(load: Coroutine[Any, Any, None], others: list[Coroutine[An
         ended = await asyncio.gather(main, *beside, return_exceptions=True)
     for each in ended:
         if isinstance(each, Exception):
-            raise each
+            raise _first(each)
+
+
+def _first(error: Exception) -> Exception:
+    """The error of a task in a group, which is what a person can do something about."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 async def _first_failure(tasks: Sequence[asyncio.Future[None]]) -> None:

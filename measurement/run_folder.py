@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
+from quorate.measurement.recorder import NotWritten
 from quorate.measurement.up_times import Interval
 from quorate.quorums.system_choice import SystemChoice
 from quorate.quorums.systems import System
@@ -130,5 +131,8 @@ def _times(interval: Interval[Any]) -> str:
 
 def _replace(path: Path, text: str) -> None:
     beside = path.with_name(path.name + ".new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        raise NotWritten(path, error) from None

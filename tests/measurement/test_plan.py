@@ -53,13 +53,30 @@ def test_a_queue_holds_at_first_what_all_its_dequeues_may_take() -> None:
     ("text", "sentence"),
     [
         ("seed = ", r"^my\.toml: Invalid value"),
-        (plan_text("colour = 1"), r"cluster: .*unknown field `colour`"),
+        (plan_text("colour = 1"), r"cluster: there is no key 'colour'; known are replicas, racks, document"),
+        (
+            plan_text(FAILURES).replace("[time]", "sead = 1\n[time]"),
+            r"there is no key 'sead'; did you mean 'seed'\?",
+        ),
+        (
+            plan_text(FAILURES.replace("[[failures]]", "[failures]")),
+            r"failures: write \[\[failures\]\], not \[failures\]",
+        ),
+        (plan_text().replace("[time]", "[[time]]"), r"time: write \[time\], not \[\[time\]\]"),
+        (
+            plan_text(FAILURES + "replicas = 'r1'"),
+            r"failures 1, replicas: write a list, as \[...\], not a text",
+        ),
+        (
+            plan_text(workload=workload(rates='{ Enq = "1" }')),
+            r"workloads 1, rates: write a number, not a text in quotes",
+        ),
         (
             plan_text("[[failures]]\nmttf = 5\nmttr = '1h'"),
             r'failures 1, mttf: a duration is a text with its unit, as "2h"',
         ),
-        (plan_text(FAILURES, "[[failures]]\nmttf = '1h'"), r"failures 2: .*`mttr`"),
-        (plan_text(FAILURES + 'kind = "burn"'), r"failures 1, kind: "),
+        (plan_text(FAILURES, "[[failures]]\nmttf = '1h'"), r"failures 2: the key 'mttr' is missing"),
+        (plan_text(FAILURES + 'kind = "burn"'), r"failures 1, kind: 'burn' is none of .*cut"),
         (
             plan_text(FAILURES + 'replicas = ["r4"]'),
             r"failures 1, replicas: there is no 'r4'; known are r1, r2, r3",
