@@ -64,6 +64,11 @@ def warnings(plan: Plan) -> list[str]:
             found.append(
                 f"{place}: mttf is {duration_text(up_s)} of real time, too short for front ends to find a replica again."
             )
+    if plan.cluster.document and any(kind == "cut" for _, kind in _kinds(plan)):
+        found.append(
+            'kind = "cut": the replicas of a running cluster still reach each other, so that an operation that a front end '
+            "hands over to one of them may succeed. A cluster that the plan starts itself is cut off wholly."
+        )
     for number, workload in enumerate(plan.workloads, 1):
         if "Deq" in workload.rates and prefill_of(workload, plan.length_s) < _asked_for(
             workload, plan.length_s

@@ -180,6 +180,7 @@ def test_a_running_cluster_can_be_cut_and_parted_but_not_killed() -> None:
     mine = workload(more='object = "queue/measured"')
     cut = plan_text(FAILURES + 'kind = "cut"', cluster=DOCUMENT, workload=mine)
     assert parse_plan(cut).choice_by_object == {"queue/measured": "one"}
+    assert any("still reach each other" in told for told in warnings(parse_plan(cut)))
     with pytest.raises(
         BadPlan, match=r'failures 1: kind = "kill" needs a cluster that the plan starts itself'
     ):
