@@ -140,17 +140,17 @@ def sigmas(share: float) -> float:
     return DEVIATIONS * math.sqrt(share * (1 - share) / (DAYS - 1))
 
 
-def test_partitions_are_drawn_by_their_laws_too() -> None:
+def test_partitions_are_drawn_by_their_laws_too_of_which_each_is_its_own() -> None:
     parted = drawn(
         '[[partitions]]\nfront_ends = ["f1"]\nreplicas = ["r1", "r2"]\nmttf = "8h"\nmttr = "2h"\n'
-        'law = "weibull"\nshape = 1.5\n'
+        'repair_law = "weibull"\nrepair_shape = 3\n'
     ).partings
     assert [(each.start_s, each.end_s) for each in parted if each.replica == "r1"] == [
         (each.start_s, each.end_s) for each in parted if each.replica == "r2"
     ]
     mine = [each for each in parted if each.replica == "r1"]
-    assert distance([b.start_s - a.end_s for a, b in pairwise(mine)], weibull(MTTF_H, 1.5)) < 1
-    assert distance([each.end_s - each.start_s for each in mine[:-1]], weibull(MTTR_H, 1.0)) < 1
+    assert distance([b.start_s - a.end_s for a, b in pairwise(mine)], weibull(MTTF_H, 1.0)) < 1
+    assert distance([each.end_s - each.start_s for each in mine[:-1]], weibull(MTTR_H, 3.0)) < 1
 
 
 def test_planned_outages_take_exactly_what_was_planned() -> None:
