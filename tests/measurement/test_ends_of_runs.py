@@ -142,7 +142,8 @@ def test_a_run_that_is_ended_while_it_starts_leaves_no_process(tmp_path: Path) -
         assert process.stdout is not None
         assert "Starting 3 replicas" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=TIMEOUT_S)
+        out, err = process.communicate(timeout=TIMEOUT_S)
+    assert "Filling" not in out, "it waited until the replicas were ready"
     assert (process.returncode, err) == (
         1,
         "quorate: Nothing was measured: the run ended before its first operation did.\n",
