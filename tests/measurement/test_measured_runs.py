@@ -155,7 +155,8 @@ def test_operations_met_their_deadlines_and_their_quorums(run: RunRead) -> None:
             assert row["event_class"].startswith(row["operation"] + "/")
         else:
             assert row["event_class"] is None
-            assert row["latency_s"] > 0.4, f"it gave up before its deadline: {row}"
+            # What was handed over may be told as unknown sooner: as soon as the host's answer is lost.
+            assert row["latency_s"] > 0.4 or row["outcome"] == "unknown", row
 
 
 def test_queues_never_ran_empty_and_comparisons_never_failed(run: RunRead) -> None:
