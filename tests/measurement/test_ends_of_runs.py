@@ -174,12 +174,12 @@ def test_a_run_whose_disk_is_full_ends_with_a_sentence_and_can_be_read_up_to_the
 
 NO_RETURN = """
 [time]
-duration = "9s"
+duration = "16s"
 [cluster]
 replicas = 3
 [[planned]]
 at = "500ms"
-for = "4s"
+for = "12s" # the folder and the port are taken meanwhile, by a test that may be slow
 replicas = ["r1", "r2"]
 [[workloads]]
 type = "queue"
