@@ -41,9 +41,7 @@ _NAME_RULE: Final = "1 to 200 of `A-Z a-z 0-9 . _ ~ @ = : + -`, no dot in front"
 _NAME_FORM: Final[dict[str, Any]] = {"pattern": f"^{NAME_PATTERN}$"}
 Name = Annotated[
     str,
-    Path(
-        description=f"The object's name: {_NAME_RULE}", examples=["example"], json_schema_extra=_NAME_FORM
-    ),
+    Path(description=f"The object's name: {_NAME_RULE}", examples=["example"], json_schema_extra=_NAME_FORM),
 ]
 Key = Annotated[
     str, Path(description=f"The key: {_NAME_RULE}", examples=["ada"], json_schema_extra=_NAME_FORM)
@@ -217,7 +215,7 @@ def _add_registers(router: APIRouter, operations: Operations) -> None:
 
     @router.put("/v1/registers/{name}", status_code=204, operation_id="writeRegister", tags=["registers"])
     async def write_register(name: Name, body: models.ValueBody, deadline_s: DeadlineS = None) -> None:
-        """Write a register."""
+        """Write a register, whatever it holds."""
         operation = Write(object_name("register", name), operations.value(body.value))
         await operations.run(operation, deadline_s)
 

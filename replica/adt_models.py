@@ -70,7 +70,7 @@ class ValueBody(_Body):
 class CompareAndSetBody(_Body):
     """What the value must be, and what it becomes. null stands for absent."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"old": None, "new": "leader-1"}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"old": "leader-1", "new": "leader-2"}]})
     old: Anything
     new: Anything
 
@@ -141,9 +141,7 @@ class Health(BaseModel):
 class WaitingTombstones(BaseModel):
     """Deleted dictionary keys, older than the retry window, that go once every replica has confirmed the deletion."""
 
-    waiting: int = Field(
-        description="How many this replica holds, as of its last look at each", examples=[1]
-    )
+    waiting: int = Field(description="How many this replica holds, as of its last look at each", examples=[1])
     oldest_s: float | None = Field(
         description="Seconds since the oldest of these deletions; null without any", examples=[4.5]
     )

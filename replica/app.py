@@ -101,7 +101,10 @@ def create_app(member: Member, connect: Connect, token: str | None = None) -> Re
             include_in_schema=False,
         )
     )
-    app.router.routes += [Route(DOCUMENT_PATH, _document_endpoint(app), include_in_schema=False), *page_routes()]
+    app.router.routes += [
+        Route(DOCUMENT_PATH, _document_endpoint(app), include_in_schema=False),
+        *page_routes(),
+    ]
     add_adt_endpoints(app.router, operations)
     _add_service_endpoints(app.router, member)
     gate = partial(Gate, limits=member.document.limits, token=token, crowd=Crowd())
@@ -125,7 +128,9 @@ def _add_service_endpoints(router: APIRouter, member: Member) -> None:
         """Answers while the process runs."""
         return {"status": "live"}
 
-    @router.get("/v1/health/ready", response_model=models.Health, operation_id="getReadiness", tags=["service"])
+    @router.get(
+        "/v1/health/ready", response_model=models.Health, operation_id="getReadiness", tags=["service"]
+    )
     async def ready() -> dict[str, str]:
         """Answers 200 when the replica can vote, else 503 with the reasons."""
         if member.lost is not None:

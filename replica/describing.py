@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from msgspec import Struct
 
-from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.problems import KINDS, MEDIA_TYPE, Problem, as_json, problem
 from quorate.replica import protocol_api
 from quorate.replica.openapi_table import INTRODUCTION, OPERATIONS, TAGS, Told
@@ -29,6 +29,12 @@ class ClusterInfo(Struct, frozen=True):
 
     hash: str
     document: ClusterDocument
+
+
+_CLUSTER: Final = ClusterInfo(
+    "3f8a0c52b1d94e67",
+    ClusterDocument("quorate", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:800{n}") for n in (1, 2, 3))),
+)
 
 
 def document_of(app: FastAPI) -> dict[str, Any]:
@@ -82,7 +88,8 @@ def _tell(operation: dict[str, Any], shared: dict[str, Any]) -> None:
     answer = operation["responses"][status]
     answer["description"] = told.answer
     if operation["operationId"] == "getCluster":
-        answer["content"]["application/json"]["schema"] = {"$ref": _SCHEMAS.format(name="ClusterInfo")}
+        schema = {"$ref": _SCHEMAS.format(name="ClusterInfo")}
+        answer["content"] = {protocol_api.JSON: {"schema": schema, "example": msgspec.to_builtins(_CLUSTER)}}
     if told.links:
         answer["links"] = _links(told)
     operation["responses"] = {status: answer} | _errors(told.problems, shared)
@@ -141,6 +148,8 @@ def _simplify(document: dict[str, Any]) -> None:
     for operation in operations_of(document):
         for parameter in operation.get("parameters", []):
             parameter["schema"] = _present(parameter["schema"])
+            if parameter["required"]:  # The API pages fill it in; what may be left out is better left out.
+                parameter["example"] = parameter["schema"]["examples"][0]
         for content in operation.get("requestBody", {}).get("content", {}).values():
             content["schema"] = _present(content["schema"])
     for part in _parts(document):
@@ -152,9 +161,9 @@ def _present(schema: dict[str, Any]) -> dict[str, Any]:
     choices = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
     if len(choices) != 1 or len(schema["anyOf"]) == 1:
         return schema
-    if "$ref" in choices[0]:
-        return dict(choices[0])
-    return {name: each for name, each in schema.items() if name != "anyOf"} | choices[0]
+    (present,) = choices
+    kept = {} if "$ref" in present else {name: each for name, each in schema.items() if name != "anyOf"}
+    return {**kept, **present}
 
 
 def _simplify_part(part: dict[str, Any]) -> None:

@@ -93,9 +93,7 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         ("internal", "starting", *_STORE),
         is_open=True,
     ),
-    "getStatus": Told(
-        "Show the replica's state", "What the replica says about itself.", (*_GATE, *_STORE)
-    ),
+    "getStatus": Told("Show the replica's state", "What the replica says about itself.", (*_GATE, *_STORE)),
     "getProblemType": Told(
         "Explain a type of problem", "What the type means, and what to do.", (*_GATE, "not-found")
     ),

@@ -205,9 +205,7 @@ class InProcessCluster:
 
 
 @contextmanager
-def in_process(
-    root: Path, limits: Limits = DEFAULTS, token: str | None = None
-) -> Iterator[InProcessCluster]:
+def in_process(root: Path, limits: Limits = DEFAULTS, token: str | None = None) -> Iterator[InProcessCluster]:
     """A cluster whose replicas all run, for the time of a `with`."""
     cluster = InProcessCluster(root, limits, token)
     try:

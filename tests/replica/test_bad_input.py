@@ -282,7 +282,9 @@ async def test_endless_body_without_a_length_is_refused_while_it_streams(
     assert sent <= 22_000
 
 
-async def test_without_the_token_only_health_and_what_holds_for_every_cluster_is_told(serving: Serving, document: ClusterDocument) -> None:
+async def test_without_the_token_only_health_and_what_holds_for_every_cluster_is_told(
+    serving: Serving, document: ClusterDocument
+) -> None:
     async with serving(document, token="s3cret") as client:
         for header in ({}, {"Authorization": "Bearer s3cre"}, {"Authorization": "Basic s3cret"}):
             for path in ("/v1/cluster", "/v1/queues/q", "/problems/malformed", "/docsy", "/nowhere"):
