@@ -30,7 +30,9 @@ help:
 demo: $(STAMP)
 	@$(RUN) -m quorate.cli.main demo
 
-test: $(STAMP) $(CLIENTS_STAMP)
+# Where what generates clients cannot be had, the rest is tested; .ci/run insists on it.
+test: $(STAMP)
+	@$(MAKE) --no-print-directory clients || echo "Going on without generated clients: their tests are skipped"
 	@$(RUN) -m pytest -n $(WORKERS) --dist loadgroup
 
 check: $(STAMP)

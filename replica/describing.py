@@ -80,7 +80,8 @@ def _schemas_of(types: Sequence[type]) -> dict[str, Any]:
 
 def _tell(operation: dict[str, Any], shared: dict[str, Any]) -> None:
     """Put what the table tells into an operation; its errors go into the responses that all operations share."""
-    told = OPERATIONS[operation["operationId"]]
+    told = OPERATIONS.get(operation["operationId"])
+    assert told is not None, f"give {operation['operationId']} a row in quorate.replica.openapi_table"
     operation["summary"] = told.summary
     if told.is_open:
         operation["security"] = []

@@ -12,6 +12,7 @@ PAGES = [
     "docs/limits.md",
     "docs/types.md",
     "docs/quorums.md",
+    "docs/clients.md",
 ]
 FILE = re.compile(r"`((?:tests|docs|adts|api_specs|client_sdk|gc|quorums|replica|timestamps)/[\w/.]+)`")
 SYMBOL = re.compile(r"`((?:client_sdk|replica)\.\w+|decisions|observe)\.(\w+)`")
