@@ -1,10 +1,11 @@
 """What every HTTP request passes first: token, load, body size; and what no response leaves without: a form.
 
-Owns what holds for all endpoints. Must not know any of them, but that health is open to everyone. ASGI, no framework.
+Owns what holds for all endpoints. Must not know any of them, but those that are open to everyone. ASGI, no framework.
 """
 
 import asyncio
 import hmac
+import re
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,6 +16,9 @@ from quorate.replica.responses import Refusal, problem_of, problem_response
 CONCURRENT_MAX: Final = 4000
 BODY_TIMEOUT_S: Final = 30.0
 OPEN_PREFIX: Final = "/v1/health/"
+DOCUMENT_PATH: Final = "/v1/openapi.json"
+PUBLIC_PATHS: Final = re.compile(re.escape(DOCUMENT_PATH) + "|/docs(/.*)?")
+"""Open as well: the same for every cluster, and a generator or a browser that first looks at it has no token to send."""
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -68,7 +72,8 @@ class Gate:
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])
         if not scope["path"].startswith(OPEN_PREFIX):
-            self._check_token(headers.get(b"authorization", b""))
+            if not _is_public(scope):
+                self._check_token(headers.get(b"authorization", b""))
             if self._crowd.count > CONCURRENT_MAX:
                 raise Refusal("overloaded", f"{CONCURRENT_MAX} requests are under way already")
         if scope["method"] in _BODILESS:
@@ -111,6 +116,10 @@ class Gate:
 
     def _too_large(self) -> Refusal:
         return Refusal("too-large", f"a body may have {self._body_bytes_max} bytes (body_bytes_max)")
+
+
+def _is_public(scope: Scope) -> bool:
+    return scope["method"] in _BODILESS and PUBLIC_PATHS.fullmatch(scope["path"]) is not None
 
 
 class _Replay:

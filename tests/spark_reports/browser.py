@@ -105,13 +105,13 @@ class Tab:
 
     def show(
         self,
-        page: Path,
+        page: Path | str,
         *,
         width: int = 1280,
         dark: bool = False,
         media: Literal["screen", "print"] = "screen",
     ) -> None:
-        """Load a file, as on a screen so many pixels wide, and wait until it stands."""
+        """Load a file or an address, as on a screen so many pixels wide, and wait until it stands."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -122,7 +122,8 @@ class Tab:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media=media, features=[scheme])
         self._loaded = False
-        self.call("Page.navigate", url=page.absolute().as_uri())
+        url = page.absolute().as_uri() if isinstance(page, Path) else page
+        self.call("Page.navigate", url=url)
         deadline_s = time.monotonic() + ANSWER_S_MAX
         while not self._loaded:
             self._receive(deadline_s)
