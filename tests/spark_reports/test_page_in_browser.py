@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from quorate.spark_reports.page import render
-from tests.spark_reports import browser
-from tests.spark_reports.browser import Tab
+from tests import browser
+from tests.browser import Tab
 from tests.spark_reports.test_page import KINDS, VERSIONS
 
 # One worker: each would start a browser of its own.
