@@ -1,6 +1,6 @@
 """What every HTTP request passes first: token, load, body size; and what no response leaves without: a form.
 
-Owns what holds for all endpoints. Must not know any of them, but that health is open to everyone. ASGI, no framework.
+Owns what holds for all endpoints. Must not know any of them, but that health and the live page are open to everyone. ASGI, no framework.
 """
 
 import asyncio
@@ -14,7 +14,8 @@ from quorate.replica.responses import Refusal, problem_of, problem_response
 
 CONCURRENT_MAX: Final = 4000
 BODY_TIMEOUT_S: Final = 30.0
-OPEN_PREFIX: Final = "/v1/health/"
+OPEN_PREFIXES: Final = ("/v1/health/", "/ui/")
+"""Health is everybody's business; the live page is files without a secret, and asks for the token that its reader has."""
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -67,7 +68,7 @@ class Gate:
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])
-        if not scope["path"].startswith(OPEN_PREFIX):
+        if not (scope["path"] + "/").startswith(OPEN_PREFIXES):
             self._check_token(headers.get(b"authorization", b""))
             if self._crowd.count > CONCURRENT_MAX:
                 raise Refusal("overloaded", f"{CONCURRENT_MAX} requests are under way already")

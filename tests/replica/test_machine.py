@@ -257,7 +257,9 @@ def test_a_scan_of_the_newest_entries_alone_is_short() -> None:
     replica = Replica()
     replica.append(entry(1), entry(2), entry(3))
     for number in (4, 5):
-        replica.ask(Accept(NAME, ballot(number), Summary(at(1)), event=f"Deq();Ok({number})"), keeps_events=True)
+        replica.ask(
+            Accept(NAME, ballot(number), Summary(at(1)), event=f"Deq();Ok({number})"), keeps_events=True
+        )
     ((_, found),) = replica.ask(Scan(NAME, newest=2)).objects
     assert [(row.entry.t, row.entry.value) for row in found.rows] == [(at(2), "2"), (at(3), "3")]
     assert found.summary == Summary(at(1))

@@ -1,0 +1,442 @@
+"""The live page in a real headless browser, on real replicas: used by hand and by keyboard, looked at, and listened to.
+
+A person starts a cluster, opens the page, enqueues, sees a replica killed, and goes on. Whatever the page is shown, nothing
+is loaded from elsewhere, nothing becomes markup, and the console stays empty but for requests that replicas refused.
+"""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from quorate.cli.document import DEFAULT_NAME, new_document, write_new
+from quorate.cli.local_cluster import LocalCluster, free_ports
+from tests import browser
+from tests.browser import CONTRASTS, MARK_CONTRAST_MIN, OVERFLOWING, TEXT_CONTRAST_MIN, Tab
+from tests.e2e.harness import QUICK, Clusters
+
+# One worker: each would start a browser of its own.
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
+
+PHONE = 360
+EVERY_S_MIN = 0.9
+"""Somewhat less than the second that lies between two questions."""
+
+RESTS_S = 2.5
+STOPS_MAX = 40
+MARKUP = '<img src=x onerror="window.struck = 1">'
+
+SUM = "document.querySelector('#replicas-sum').textContent"
+NOTICE = "document.querySelector('#notice').textContent"
+OUTCOMES = "[...document.querySelectorAll('#outcomes li')].map(item => item.innerText)"
+QUEUE_STATE = "document.querySelector('#choices details[data-type=queue] summary').innerText"
+DRAWN = "document.querySelectorAll('#choices details[open] svg').length > 0"
+
+# Each row of the trace as a listener meets it: its short name, then the cells.
+ROWS = """[...document.querySelectorAll('#trace-rows tr')].map(row =>
+  [...row.cells].map((cell, place) => place ? cell.textContent : cell.firstChild.textContent))"""
+
+FOCUSED = """(() => { const it = document.activeElement, style = getComputedStyle(it);
+  return [it.id || it.textContent.trim(), style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1]; })()"""
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """One tab for all tests: starting a browser takes a second."""
+    with browser.tab(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def begin(tab: Tab) -> None:
+    """Leave the page that another test opened, which may still ask its replica, and forget what it said."""
+    tab.show("about:blank")
+    tab.messages.clear()
+    tab.requests.clear()
+
+
+def open_page(tab: Tab, cluster: LocalCluster, query: str = "", **look: Any) -> str:
+    """Open the page of r1, wait until it is drawn, and give the address of its replica."""
+    url = cluster.urls["r1"]
+    begin(tab)
+    tab.show(f"{url}/ui{query}", **look)
+    tab.wait_for(DRAWN)
+    return url
+
+
+def act(tab: Tab, button: str, value: str | None = None) -> str:
+    """Press the button of an operation; the words that tell how it went."""
+    before = len(tab.evaluate(OUTCOMES))
+    if value is not None:
+        tab.click("#value")
+        tab.write(value)
+    found = tab.evaluate(
+        f"[...document.querySelectorAll('#operations button')].findIndex(each => each.textContent === {button!r})"
+    )
+    tab.click(f"#operations button:nth-child({found + 1})")
+    tab.wait_for(f"document.querySelectorAll('#outcomes li').length > {before}")
+    words: str = tab.evaluate(OUTCOMES)[0]
+    return words
+
+
+def assert_quiet(tab: Tab, url: str) -> None:
+    """Nothing in the console, and no request to anybody but the replica that serves the page."""
+    assert tab.messages == []
+    assert tab.requests
+    assert [each for each in tab.requests if not each.startswith(url + "/")] == []
+
+
+def test_a_person_enqueues_sees_a_replica_killed_and_dequeues(tab: Tab, clusters: Clusters) -> None:
+    cluster = clusters.start()
+    url = open_page(tab, cluster)
+    tab.wait_for(f"{SUM} === 'All 3 replicas are up.'")
+    assert "Enqueued" in act(tab, "Enqueue", '"wash"')
+    enq = '[Enq("wash"); Ok()]'
+    tab.wait_for(
+        f"JSON.stringify({ROWS}) === {json.dumps(json.dumps([['t1', enq, enq, enq]], separators=(',', ':')))!s}"
+    )
+
+    cluster.kill("r3")
+    tab.wait_for(f"{SUM}.startsWith('2 of 3 replicas are up. r3 is down')")
+    assert tab.evaluate("document.querySelector('#replica-rows tr:nth-child(3) td').textContent") == "✕ down"
+    tab.wait_for(f"{ROWS}[0][3] === '?not known'")
+
+    assert "✓ Done" in act(tab, "Enqueue", '"dry"')
+    assert re.search(r'✓ Done .* queue/jobs: Dequeued "wash"', act(tab, "Dequeue"))
+    assert "1 item waits" in act(tab, "Count")
+
+    cluster.restart("r3")
+    tab.wait_for(f"{SUM} === 'All 3 replicas are up.'")
+    dry = '[Enq("dry"); Ok()]'
+    tab.wait_for(f"JSON.stringify({ROWS}.at(-1).slice(1)) === JSON.stringify([{dry!r}, {dry!r}, 'blank'])")
+    lag = "document.querySelector('#object-rows .lag').textContent"
+    tab.wait_for(f"{lag}.startsWith('r3: misses 1')")
+    assert '"dry"' in act(tab, "Dequeue")
+    assert "The queue is empty" in act(tab, "Dequeue")
+    assert_quiet(tab, url)
+
+
+def test_errors_say_in_words_whether_it_happened(tab: Tab, clusters: Clusters) -> None:
+    cluster = clusters.start(settings=QUICK)
+    open_page(tab, cluster)
+    for id in ("r2", "r3"):
+        cluster.kill(id)
+    tab.wait_for(f"{SUM}.startsWith('1 of 3 replicas is up.')")
+    tab.wait_for(f"{QUEUE_STATE}.includes('no quorum now')")
+    told = act(tab, "Enqueue", "1")
+    assert "? Not known" in told
+    assert "Nobody knows yet whether it happened" in told
+    told = act(tab, "Peek")
+    assert "✕ No answer" in told
+    assert "Nothing was changed by asking" in told
+    told = act(tab, "Enqueue", '"' + "x" * 1_048_600 + '"')
+    assert "✕ Did not happen" in told
+    assert "It certainly did not happen" in told
+
+    cluster.kill("r1")
+    tab.wait_for(f"{NOTICE}.includes('does not answer')")
+    shown = tab.evaluate(NOTICE)
+    assert "What is shown is what it said at" in shown
+    assert "? Not known" in act(tab, "Enqueue", "2")
+    for id in ("r1", "r2", "r3"):
+        cluster.launch(id)
+    cluster.ready()
+    tab.wait_for(f"{SUM} === 'All 3 replicas are up.' && document.querySelector('#notice').hidden")
+    assert "✓ Done" in act(tab, "Enqueue", "3")
+
+
+def test_it_works_by_keyboard_and_shows_where_one_is(tab: Tab, shared_cluster: LocalCluster) -> None:
+    url = open_page(tab, shared_cluster, "?object=queue/keys")
+    stops: list[str] = []
+    while "value" not in stops:
+        tab.press("Tab")
+        stop, is_marked = tab.evaluate(FOCUSED)
+        assert is_marked, f"the focus is not to be seen on {stop}"
+        stops.append(stop)
+        assert len(stops) < STOPS_MAX, stops
+    assert stops[:2] == ["Skip to the content", "pause"]
+    tab.write("wash")
+    tab.press("Enter")
+    help = "document.querySelector('#value-help').textContent"
+    tab.wait_for(f"""{help} === '✕ This is not JSON. For that text, write "wash".'""")
+    assert tab.evaluate("document.activeElement.id + document.activeElement.ariaInvalid") == "valuetrue"
+    tab.write('"wash"')
+    tab.press("Enter")
+    tab.wait_for(f"{OUTCOMES}.length === 1")
+    tab.press("Tab")
+    tab.press("Tab")
+    assert tab.evaluate(FOCUSED)[0] == "Dequeue"
+    tab.press("Enter")
+    tab.wait_for(f"""{OUTCOMES}[0].includes('Dequeued "wash"')""")
+
+    # To another object, and back by the list; the focus stays where it is while the page follows.
+    tab.evaluate("document.querySelector('#object-name').focus()")
+    tab.write("other")
+    tab.press("Enter")
+    tab.wait_for("document.querySelector('#trace-object').textContent === 'queue/other'")
+    tab.wait_for(
+        "[...document.querySelectorAll('#object-rows button')].some(each => each.textContent === 'queue/keys')"
+    )
+    tab.evaluate(
+        "[...document.querySelectorAll('#object-rows button')].find(each => each.textContent === 'queue/keys').focus()"
+    )
+    live = tab.evaluate("document.querySelector('#as-of').textContent")
+    tab.wait_for(f"document.querySelector('#as-of').textContent !== {live!r}")
+    assert tab.evaluate(FOCUSED)[0] == "queue/keys"
+    tab.press(" ")
+    tab.wait_for("document.querySelector('#trace-object').textContent === 'queue/keys'")
+    assert tab.evaluate("location.search") == "?object=queue%2Fkeys"
+    assert_quiet(tab, url)
+
+
+def test_registers_and_dictionaries_by_hand(tab: Tab, shared_cluster: LocalCluster) -> None:
+    url = open_page(tab, shared_cluster, "?object=register/leader")
+    assert "Read null" in act(tab, "Read")
+    assert "Written" in act(tab, "Write", "18446744073709551615")
+    assert "Read 18446744073709551615" in act(tab, "Read"), "exactly as it was written"
+    tab.show(f"{url}/ui?object=dictionary/users/ann")
+    tab.wait_for(DRAWN)
+    assert tab.evaluate("document.querySelector('#choices details[open]').dataset.type") == "dictionary"
+    assert "Written" in act(tab, "Write", '{"b": [1, "],}"], "a": 2}')
+    assert 'Read {"a":2,"b":[1,"],}"]}' in act(tab, "Read")
+    assert "Deleted" in act(tab, "Delete")
+    tab.wait_for(f"{ROWS}.at(-1)?.[1] === '[Delete(); Ok()]'")
+    assert_quiet(tab, url)
+    assert "The key is absent" in act(tab, "Read")
+
+
+def test_several_values_are_told_apart_exactly(tab: Tab, shared_cluster: LocalCluster) -> None:
+    url = open_page(tab, shared_cluster)
+    items = ['"a,\\\\\\"]"', '[1,{"b":[2,3]}]', "18446744073709551615", "null"]
+    for some in ([], items[:1], items):
+        answer = json.dumps('{"items":[' + ",".join(some) + "]}")
+        found = tab.evaluate(f"import('{url}/ui/raw.js').then(raw => raw.itemsIn({answer}))")
+        assert found == some
+
+
+def test_no_text_becomes_markup(tab: Tab, clusters: Clusters) -> None:
+    root = clusters.folder / "named"
+    urls = {f"r{n}": f"http://127.0.0.1:{port}" for n, port in enumerate(free_ports(1), 1)}
+    write_new(root / DEFAULT_NAME, new_document(urls, name=MARKUP))
+    cluster = LocalCluster(root)
+    clusters.made.append(cluster)
+    cluster.format_missing()
+    cluster.start()
+    cluster.ready()
+    url = open_page(tab, cluster, f"?object=queue/{MARKUP}")
+    assert tab.evaluate("document.querySelector('#cluster-name').textContent") == MARKUP
+    assert tab.evaluate("document.querySelector('#trace-object').textContent") == "queue/jobs", (
+        "no name at all"
+    )
+    value = json.dumps(MARKUP)
+    assert f"Enqueued {value}" in act(tab, "Enqueue", value)
+    tab.wait_for(f"{ROWS}.length === 1")
+    assert value in tab.evaluate(ROWS)[0][1]
+    assert f"Dequeued {value}" in act(tab, "Dequeue")
+    httpx.put(f"{url}/v1/registers/leader", json={"value": MARKUP}, trust_env=False).raise_for_status()
+    swap = {"old": MARKUP, "new": [MARKUP]}
+    httpx.post(f"{url}/v1/registers/leader/compare-and-set", json=swap, trust_env=False).raise_for_status()
+    tab.show(f"{url}/ui?object=register/leader")
+    tab.wait_for("document.querySelector('#trace-foot')?.textContent.includes('onerror')")
+    tab.click("#object-name")
+    tab.write(MARKUP)
+    tab.press("Enter")
+    assert tab.evaluate("document.querySelector('#object-name').matches(':invalid')")
+    assert tab.evaluate("document.querySelector('#trace-object').textContent") == "register/leader"
+    assert tab.evaluate("[document.querySelectorAll('img').length, window.struck ?? 0]") == [1, 0], (
+        "its own sign"
+    )
+    assert_quiet(tab, url)
+
+
+def test_the_browser_itself_would_refuse_markup(tab: Tab, shared_cluster: LocalCluster) -> None:
+    open_page(tab, shared_cluster)
+    tried = "(() => { try { document.body.innerHTML = '<b>x</b>'; return 'made'; } catch (error) { return error.name; } })()"
+    assert tab.evaluate(tried) == "TypeError"
+    assert any("TrustedHTML" in message for message in tab.messages)
+
+
+def test_it_follows_with_a_bound_and_rests_while_nobody_looks(tab: Tab, shared_cluster: LocalCluster) -> None:
+    open_page(tab, shared_cluster)
+
+    def polls() -> int:
+        tab.evaluate("0")  # With its answer come the events that were noted before.
+        return sum("/v1/overview" in each for each in tab.requests)
+
+    def wait_for_polls(count: int) -> float:
+        """Wait until there are so many more; the seconds that it took."""
+        began_s, before = time.monotonic(), polls()
+        while polls() < before + count:
+            assert time.monotonic() < began_s + browser.ANSWER_S_MAX, "it does not follow"
+            time.sleep(0.05)
+        return time.monotonic() - began_s
+
+    def assert_rests() -> None:
+        time.sleep(0.5)  # One may just have begun.
+        before = polls()
+        time.sleep(RESTS_S)
+        assert polls() == before
+
+    assert wait_for_polls(4) > 3 * EVERY_S_MIN
+    with tab.hidden():
+        assert_rests()
+    wait_for_polls(1)
+    tab.click("#pause")
+    assert tab.evaluate("document.querySelector('#pause').ariaPressed") == "true"
+    assert_rests()
+    tab.click("#pause")
+    wait_for_polls(1)
+
+
+def test_with_a_token_it_asks_and_forgets(tab: Tab, clusters: Clusters) -> None:
+    cluster = LocalCluster.create(clusters.folder / "guarded", replicas=1, token="open-sesame")
+    clusters.made.append(cluster)
+    cluster.start()
+    cluster.ready()
+    url = cluster.urls["r1"]
+    is_asked = "document.querySelector('#token-dialog').open"
+    begin(tab)
+    for _ in range(2):  # A reload asks again: the token was in the memory of the page alone.
+        tab.show(f"{url}/ui")
+        tab.wait_for(is_asked)
+        assert tab.evaluate("document.activeElement.id") == "token"
+        tab.write("wrong")
+        tab.press("Enter")
+        tab.wait_for(f"{is_asked} && document.querySelector('#token-why').textContent.includes('refused')")
+        tab.write("open-sesame")
+        tab.press("Enter")
+        tab.wait_for(DRAWN)
+    assert "✓ Done" in act(tab, "Enqueue", "1")
+    assert tab.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+    assert tab.evaluate("document.querySelector('#token').value") == ""
+    assert not [each for each in tab.requests if "sesame" in each]
+    assert {message for message in tab.messages if "401 (Unauthorized)" not in message} == set()
+
+    tab.show(f"{url}/ui")
+    tab.wait_for(is_asked)
+    tab.press("Escape")
+    tab.wait_for(f"{NOTICE}.includes('This replica asks for a token')")
+    assert not tab.evaluate(is_asked)
+    tab.click("#give-token")
+    tab.wait_for(is_asked)
+    tab.write("open-sesame")
+    tab.press("Enter")
+    tab.wait_for(f"{DRAWN} && document.querySelector('#notice').hidden")
+
+
+@pytest.fixture
+def busy(shared_cluster: LocalCluster) -> LocalCluster:
+    """A cluster with objects of every type, long names and values, an entry that is consumed, and one that is not."""
+    url = shared_cluster.urls["r1"]
+    with httpx.Client(base_url=url, trust_env=False) as client:
+        client.post("/v1/queues/busy/items", json={"items": ["wash", {"dry": ["cup", "plate"]}, "x" * 300]})
+        client.post("/v1/queues/busy/dequeue", json={})
+        client.put("/v1/registers/" + "a-very-long-name-" * 11, json={"value": "y" * 500})
+        client.put("/v1/dictionaries/users/entries/ann", json={"value": 36})
+    return shared_cluster
+
+
+@pytest.mark.parametrize(
+    ("object", "width"),
+    [
+        ("queue/busy", PHONE),
+        ("queue/busy", 830),
+        ("queue/busy", 1280),
+        ("dictionary/users/ann", PHONE),
+        ("register/" + "a-very-long-name-" * 11, PHONE),
+    ],
+)
+def test_nothing_sticks_out(tab: Tab, busy: LocalCluster, object: str, width: int) -> None:
+    url = open_page(tab, busy, f"?object={object}", width=width)
+    assert "✓ Done" in act(tab, "Peek" if object.startswith("queue") else "Read")
+    tab.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    tab.wait_for(
+        "document.querySelectorAll('#choices svg').length === document.querySelectorAll('#choices details').length"
+    )
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.evaluate(OVERFLOWING.replace("{width}", str(width))) == []
+    small = "[...document.querySelectorAll('svg text')].filter(each => each.getBoundingClientRect().height < 12).length"
+    assert tab.evaluate(small) == 0
+    cut = """[...document.querySelectorAll('svg text')].filter(each =>
+      each.getBoundingClientRect().right > each.closest('svg').getBoundingClientRect().right + 1).map(each => each.textContent)"""
+    assert tab.evaluate(cut) == []
+    assert_quiet(tab, url)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_and_marks_stand_out_in_light_and_dark(tab: Tab, clusters: Clusters, dark: bool) -> None:
+    cluster = clusters.start()
+    open_page(tab, cluster, dark=dark)
+    act(tab, "Enqueue", '"wash"')
+    act(tab, "Dequeue")
+    act(tab, "Enqueue", '"dry"')
+    for id in ("r2", "r3"):
+        cluster.kill(id)
+    tab.wait_for(f"{QUEUE_STATE}.includes('no quorum now')")
+    tab.click("#value")
+    tab.write("no JSON")
+    tab.press("Enter")
+    tab.wait_for("document.querySelector('#value-help').className.includes('trouble')")
+    tab.evaluate("document.getAnimations().forEach(each => each.finish())")
+    found: dict[str, dict[str, float]] = tab.evaluate(CONTRASTS)
+    assert len(found["text"]) > 20
+    del found["marks"]["g.node lost"]  # It has nothing of its own to be seen.
+    assert sorted(found["marks"]) == ["path.edge", "rect.null"]
+    assert {name: value for name, value in found["text"].items() if value < TEXT_CONTRAST_MIN} == {}
+    assert {name: value for name, value in found["marks"].items() if value < MARK_CONTRAST_MIN} == {}
+
+
+def test_a_listener_finds_the_parts_and_everything_has_a_name(tab: Tab, busy: LocalCluster) -> None:
+    open_page(tab, busy, "?object=queue/busy")
+    heard = tab.accessible()
+    for role in ("banner", "main", "navigation", "contentinfo", "log"):
+        assert role in [found for found, _ in heard], role
+    headings = [name for role, name in heard if role == "heading"]
+    assert headings[1:] == [
+        "Replicas",
+        "By hand",
+        "What happened",
+        "Objects",
+        "Trace of queue/busy",
+        "Quorum choices",
+    ]
+    regions = [name for role, name in heard if role == "region"]
+    assert regions == ["Replicas", "By hand", "Objects", "Trace of queue/busy", "Quorum choices"]
+    roles = {"button", "textbox", "combobox", "checkbox", "table", "link", "region", "image"}
+    assert [role for role, name in heard if role in roles and not name] == []
+    groups = [name for role, name in heard if role == "group" and name]
+    assert len(groups) == 1 + 1 + 4, "the object, the operations, and each table in a box that scrolls"
+    assert ("rowheader", "r2") in heard
+    assert ("columnheader", "Entries missing") in heard
+    (graph,) = [name for role, name in heard if role == "image"]
+    assert graph.startswith("Constraint graph of a queue: Deq meets Enq/Ok; Deq meets Deq/Ok;")
+    live = "[...document.querySelectorAll('[aria-live], [role=alert]')].map(each => each.id)"
+    assert tab.evaluate(live) == ["notice", "replicas-sum", "outcomes"]
+
+
+def test_it_speaks_only_when_something_changes(tab: Tab, shared_cluster: LocalCluster) -> None:
+    """A live region whose text is set anew each second would never be silent."""
+    open_page(tab, shared_cluster)
+    tab.evaluate(
+        "window.spoken = 0; new MutationObserver(changes => { window.spoken += changes.length; })"
+        ".observe(document.querySelector('#replicas-sum'), {childList: true, characterData: true, subtree: true})"
+    )
+    for _ in range(2):
+        live = tab.evaluate("document.querySelector('#as-of').textContent")
+        tab.wait_for(f"document.querySelector('#as-of').textContent !== {live!r}")
+    assert tab.evaluate("window.spoken") == 0
+
+
+def test_short_names_stay_with_their_timestamps(tab: Tab, shared_cluster: LocalCluster) -> None:
+    open_page(tab, shared_cluster, "?object=queue/named")
+    for value in ("1", "2", "3"):
+        act(tab, "Enqueue", value)
+    tab.wait_for(f'JSON.stringify({ROWS}.map(row => row[0])) === \'["t1","t2","t3"]\'')
+    act(tab, "Dequeue")
+    act(tab, "Dequeue")
+    tab.wait_for(f"{ROWS}.at(-1)[0] === 't3' && {ROWS}.length === 1")
+    tab.click("#trace-whole")
+    tab.wait_for(f"/^[0-9a-f]{{14}}\\.[0-9a-f]{{4}}\\./.test({ROWS}[0][0])")
