@@ -13,6 +13,7 @@ PAGES = [
     "docs/types.md",
     "docs/quorums.md",
     "docs/huey.md",
+    "docs/live-page.md",
 ]
 FILE = re.compile(
     r"`((?:tests|docs|adts|api_specs|client_sdk|gc|integrations|quorums|replica|timestamps)/[\w/.]+)`"
