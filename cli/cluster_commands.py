@@ -245,6 +245,7 @@ def up(
         say(
             f"{len(running.urls)} replicas are ready. In another terminal: export QUORATE_CLUSTER={running.document_path}"
         )
+        say(f"In a browser: {next(iter(running.urls.values()))}/ui")
         _watch(running)
     except KeyboardInterrupt:
         say("Stopping.")

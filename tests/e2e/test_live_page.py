@@ -286,6 +286,8 @@ def test_it_follows_with_a_bound_and_rests_while_nobody_looks(tab: Tab, shared_c
     wait_for_polls(1)
     tab.click("#pause")
     assert tab.evaluate("document.querySelector('#pause').ariaPressed") == "true"
+    with tab.hidden():
+        pass
     assert_rests()
     tab.click("#pause")
     wait_for_polls(1)
