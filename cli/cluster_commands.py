@@ -243,9 +243,9 @@ def up(
         running.ready(deadline_s)
         answer(True, running.as_json())
         say(
-            f"{len(running.urls)} replicas are ready. In another terminal: export QUORATE_CLUSTER={running.document_path}"
+            f"{len(running.urls)} replicas are ready, and shown at {next(iter(running.urls.values()))}/ui. "
+            f"In another terminal: export QUORATE_CLUSTER={running.document_path}"
         )
-        say(f"In a browser: {next(iter(running.urls.values()))}/ui")
         _watch(running)
     except KeyboardInterrupt:
         say("Stopping.")
