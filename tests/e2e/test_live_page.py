@@ -289,9 +289,14 @@ def test_short_names_stay_with_their_timestamps(tab: Tab, shared_cluster: LocalC
     open_page(tab, shared_cluster, "?object=queue/named")
     for value in ("1", "2", "3"):
         act(tab, "Enqueue", value)
-    tab.wait_for(f'JSON.stringify({ROWS}.map(row => row[0])) === \'["t1","t2","t3"]\'')
+    tab.wait_for(f"{ROWS}.length === 3")
+    names = [row[0] for row in tab.evaluate(ROWS)]
+    # A new object's fence may have a name already: where an earlier one was forgotten, replicas keep its promises.
+    first = int(names[0].removeprefix("t"))
+    assert names == [f"t{first + number}" for number in range(3)]
     act(tab, "Dequeue")
     act(tab, "Dequeue")
-    tab.wait_for(f"{ROWS}.at(-1)[0] === 't3' && {ROWS}.length === 1")
+    tab.wait_for(f"{ROWS}.length === 1")
+    assert tab.evaluate(ROWS)[0][0] == names[-1]
     tab.click("#trace-whole")
     tab.wait_for(f"/^[0-9a-f]{{14}}\\.[0-9a-f]{{4}}\\./.test({ROWS}[0][0])")
