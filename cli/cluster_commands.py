@@ -243,7 +243,8 @@ def up(
         running.ready(deadline_s)
         answer(True, running.as_json())
         say(
-            f"{len(running.urls)} replicas are ready. In another terminal: export QUORATE_CLUSTER={running.document_path}"
+            f"{len(running.urls)} replicas are ready, and shown at {next(iter(running.urls.values()))}/ui. "
+            f"In another terminal: export QUORATE_CLUSTER={running.document_path}"
         )
         _watch(running)
     except KeyboardInterrupt:

@@ -28,6 +28,9 @@ from quorate.replica.describing import document_of
 from quorate.replica.embedded import to_others
 from quorate.replica.gate import DOCUMENT_PATH, Crowd, Gate
 from quorate.replica.janitor import Janitor
+from quorate.replica.live_api import add_live_endpoints
+from quorate.replica.live_page import add_live_page
+from quorate.replica.lookout import Lookout
 from quorate.replica.member import Member
 from quorate.replica.responses import Refusal, problem_of, problem_response
 from quorate.replica.serving import Serving
@@ -64,9 +67,11 @@ def create_app(member: Member, connect: Connect, token: str | None = None) -> Re
     """The application that answers for `member`; its lifespan runs the front end and the janitor, and closes both and
     the member."""
     operations = Operations(member.document.limits, lambda: member.lost)
+    lookouts: list[Lookout] = []
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        lookouts.append(lookout := Lookout(member, token))
         operations.front_end = front_end = connect(member)
         watch = Watch(member, to_others(member, token))
         watch.start()
@@ -75,6 +80,8 @@ def create_app(member: Member, connect: Connect, token: str | None = None) -> Re
         try:
             yield
         finally:
+            lookouts.clear()
+            await lookout.aclose()
             await janitor.stop()
             await watch.stop()
             await front_end.aclose()
@@ -107,6 +114,8 @@ def create_app(member: Member, connect: Connect, token: str | None = None) -> Re
     ]
     add_adt_endpoints(app.router, operations)
     _add_service_endpoints(app.router, member)
+    add_live_endpoints(app.router, member, lambda: lookouts[0] if lookouts else None)
+    add_live_page(app.router)
     gate = partial(Gate, limits=member.document.limits, token=token, crowd=Crowd())
     app.batches = gate(protocol_api.batch_app(member))
     app.add_middleware(gate)

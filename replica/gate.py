@@ -17,8 +17,9 @@ CONCURRENT_MAX: Final = 4000
 BODY_TIMEOUT_S: Final = 30.0
 OPEN_PREFIX: Final = "/v1/health/"
 DOCUMENT_PATH: Final = "/v1/openapi.json"
-PUBLIC_PATHS: Final = re.compile(re.escape(DOCUMENT_PATH) + "|/docs(/.*)?")
-"""Open as well: the same for every cluster, and a generator or a browser that first looks at it has no token to send."""
+PUBLIC_PATHS: Final = re.compile(re.escape(DOCUMENT_PATH) + "|/docs(/.*)?|/ui(/.*)?")
+"""Open as well: the same for every cluster. A generator or a browser that first looks at the document has no token to send,
+and the live page asks for the one that its reader has."""
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 

@@ -14,6 +14,7 @@ PAGES = [
     "docs/quorums.md",
     "docs/huey.md",
     "docs/clients.md",
+    "docs/live-page.md",
 ]
 FILE = re.compile(
     r"`((?:tests|docs|adts|api_specs|client_sdk|gc|integrations|quorums|replica|timestamps)/[\w/.]+)`"

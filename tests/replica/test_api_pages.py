@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from quorate.replica.openapi_table import OPERATIONS, TAGS
+from tests.browser import ANSWER_S_MAX, Tab, tab
 from tests.in_process import InProcessCluster, in_process
-from tests.spark_reports.browser import ANSWER_S_MAX, Tab, tab
 
 TOKEN: Final = "paged-19ce"
 
