@@ -180,7 +180,8 @@ class _Reader:
     def _intervals(self, path: Path, columns: tuple[str, ...], run: Run) -> DataFrame:
         kind = contract.LINKS if len(columns) == len(contract.LINK_COLUMNS) else contract.INTERVALS
         parsed = trace_jobs.parse_intervals(jobs.read_lines(self.spark, [path]), columns, run)
-        return self.folder.store(kind, self._kept(parsed, kind))
+        self._kept(parsed, kind)
+        return self.folder.store(kind, trace_jobs.settled(parsed))
 
     def _kept(self, parsed: DataFrame, kind: str, *cached: DataFrame) -> DataFrame:
         """Give the good rows; the others are put aside, and both are counted."""

@@ -1,9 +1,10 @@
 """Reads a whole source in plain Python, into what `reference` counts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from quorate.spark_reports import contract, foreign, probe_rows, rows, sources
+from quorate.spark_reports import contract, foreign, overlaps, probe_rows, rows, sources
 from quorate.spark_reports.aggregates import Span
 from quorate.spark_reports.errors import ReportError
 from quorate.spark_reports.foreign import Foreign
@@ -32,12 +33,12 @@ def load(source: Source, run: Run, step_us: int | None) -> Input:
         seen, read[contract.PROBES] = probe_rows.read_probes(source, run, step_us, rejects)
     intervals = seen
     if source.replicas is not None:
-        intervals, read[contract.INTERVALS] = rows.intervals_from(
+        intervals, read[contract.INTERVALS] = _up_times(
             source.replicas, contract.REPLICA_COLUMNS, run, rejects
         )
     links: list[Interval] = []
     if source.links is not None:
-        links, read[contract.LINKS] = rows.intervals_from(source.links, contract.LINK_COLUMNS, run, rejects)
+        links, read[contract.LINKS] = _up_times(source.links, contract.LINK_COLUMNS, run, rejects)
     return Input(
         run=run,
         span=span_of(run, intervals, source),
@@ -48,6 +49,17 @@ def load(source: Source, run: Run, step_us: int | None) -> Input:
         read=read,
         rejects=rejects,
     )
+
+
+def _up_times(
+    path: Path, columns: Sequence[str], run: Run, rejects: list[Reject]
+) -> tuple[list[Interval], int]:
+    """The disjoint intervals of a file, and the number of rows read."""
+    found, read = rows.intervals_from(path, columns, run, rejects)
+    intervals, aside = overlaps.settled(found)
+    kind = contract.LINKS if columns == contract.LINK_COLUMNS else contract.INTERVALS
+    rejects += [Reject(kind, path.name, reason, line) for line, reason in aside]
+    return intervals, read
 
 
 def load_foreign(found: Foreign, votes: Mapping[str, int], source: Source) -> Input:

@@ -282,8 +282,8 @@ def _preference(entry: tuple[Operation, str, str]) -> tuple[Any, ...]:
 
 def intervals_from(
     path: Path, columns: Sequence[str], run: Run, rejects: list[Reject]
-) -> tuple[list[Interval], int]:
-    """The good intervals of `replicas.csv` or `links.csv`, and the number of rows read.
+) -> tuple[list[tuple[Interval, str]], int]:
+    """The intervals of `replicas.csv` or `links.csv` that are good by themselves, each with its text, and the rows read.
 
     Raises:
         ReportError: the file cannot be read, or begins with another header.
@@ -306,16 +306,7 @@ def intervals_from(
         replica, start, end, up = fields[-4:]
         times = microseconds(float(start)), microseconds(float(end))
         parsed.append((Interval(front_end, replica, *times, int(up)), line))
-    good = []
-    ended_us: dict[tuple[str, str], int] = {}
-    for interval, line in sorted(parsed):
-        whose = interval.front_end, interval.replica
-        if interval.start_us < ended_us.get(whose, interval.start_us):
-            rejects.append(Reject(kind, path.name, contract.OVERLAPS, line))
-        else:
-            good.append(interval)
-        ended_us[whose] = max(interval.end_us, ended_us.get(whose, interval.end_us))
-    return good, read
+    return parsed, read
 
 
 def _interval_reason(fields: Sequence[str], columns: int, run: Run) -> str | None:

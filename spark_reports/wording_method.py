@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from quorate.spark_reports.contract import CONTRADICTS
 from quorate.spark_reports.figures import Figures
 from quorate.spark_reports.wording import counted, duration, listed
 from quorate.spark_reports.wording_answer import Finding, time_scale
@@ -66,7 +67,17 @@ def _known(figures: Figures) -> str:
     )
     return (
         f"Predictions rest on the {duration(window.known_s)} ({counted(window.up_changes, 'interval')} between changes) in "
-        f"which the state of every replica is known.{links}"
+        f"which the state of every replica is known.{links}{_contradicted(figures)}"
+    )
+
+
+def _contradicted(figures: Figures) -> str:
+    rows = sum(row.rows for row in figures.rejected if row.reason == CONTRADICTS)
+    if not rows:
+        return ""
+    return (
+        f" {counted(rows, 'row')} of up times contradict one another: the time of which they say both up and down is unknown, "
+        "what else they say counts."
     )
 
 

@@ -76,7 +76,9 @@ interval held the true availability 916 times, Wilson's 524 times (`tests/spark_
 
 A bad row is counted, kept with its reason, and listed in the report; it counts nowhere else. Of several rows of one front
 end, object, operation and start (to the microsecond), the one that took least time stays: they come from a writer that
-wrote one operation twice. Rows may stand in any order. The reasons, in the order in which they are tested:
+wrote one operation twice. Rows may stand in any order. Intervals of one replica or link that overlap and agree are joined.
+Where they contradict each other, that time is unknown and so left out of every figure; all rows that take part are kept
+aside, and what else they say still counts. The reasons, in the order in which they are tested:
 
 """
 FIGURES = """

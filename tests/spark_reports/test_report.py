@@ -31,8 +31,8 @@ def test_a_report_without_java_is_whole(tmp_path: Path) -> None:
     found = figures_in(made.json)
     assert (found["format"], found["source"]["engine"]) == (2, "python")
     assert found["rows"] == [
-        {"kind": "intervals", "read": 57, "used": 49, "rejected": 8},
-        {"kind": "operations", "read": 500 + bad - 7, "used": 501, "rejected": bad - 8},
+        {"kind": "intervals", "read": 59, "used": 49, "rejected": 10},
+        {"kind": "operations", "read": 500 + bad - 9, "used": 501, "rejected": bad - 10},
     ]
     assert made.tables is not None
     assert {path.stem for path in made.tables.iterdir()} <= set(found)
