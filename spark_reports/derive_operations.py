@@ -105,11 +105,7 @@ def _operation(
         surprises=tally.surprises(),
         trace=outages(found.outages, questions.run_systems[pair]),
         seen=outage_figures(
-            [
-                (row.periods, row.total_us, row.longest_us)
-                for row in found.seen
-                if (row.choice, row.operation) == pair
-            ]
+            next((row[2:] for row in found.seen if (row.choice, row.operation) == pair), (0, 0, 0))
         ),
     )
 

@@ -167,10 +167,7 @@ class _Reader:
             lines = jobs.read_lines(self.spark, self.source.operation_lines)
             parts.append(jobs.operations_from_lines(lines))
         if self.source.operation_parquet is not None:
-            packed = self.spark.read.schema(jobs.OPERATION_SCHEMA).parquet(
-                jobs.literal_path(self.source.operation_parquet)
-            )
-            parts.append(jobs.operations_from_parquet(packed))
+            parts.append(jobs.read_packed_operations(self.spark, self.source.operation_parquet))
         read = reduce(DataFrame.unionByName, parts, small_table(self.spark, [], jobs.READ_SCHEMA))
         tested = jobs.test_operations(
             read, jobs.choice_table(self.spark, run.choices), jobs.object_table(self.spark, run), run

@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from typing import Final
 
 _OUTAGES: Final = {
-    "outages": "number of stretches without enough, those cut by the window counted as they are",
+    "outages": "number of outages, those cut by the window counted as they are",
     "total_s": "seconds of all of them together",
     "longest_s": "seconds of the longest",
     "mean_s": "total_s / outages: the mean time to recovery; null without an outage",
 }
-_ON_TRACE: Final = {f"trace.{key}": text + "; from the trace" for key, text in _OUTAGES.items()}
+_ON_TRACE: Final = {
+    f"trace.{key}": text + "; from the trace: an outage lasts while some front end has too few"
+    for key, text in _OUTAGES.items()
+}
 _CHOICE: Final = {
     "choice": "name of the quorum choice: that of run.json, or its quorums in words",
     "adt": "abstract data type of the choice",
@@ -157,7 +160,7 @@ KEYS: Final[Mapping[str, str]] = {
             "surprises.outside_trace": "attempts begun while the state of some replica is unknown",
         },
         _ON_TRACE,
-        {f"seen.{key}": text + "; from the first failed attempt to the next answered one" for key, text in _OUTAGES.items()},
+        {f"seen.{key}": text + "; as operations saw it: from a failed attempt to the next answered one, by any front end" for key, text in _OUTAGES.items()},
     ),
     **_table(
         "classes",

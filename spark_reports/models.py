@@ -167,14 +167,12 @@ def correlation(model: Model) -> CorrelationFigures:
 
 
 def outages(rows: Iterable[Outage], number: int) -> OutageFigures:
-    """The outages of a system, of all views together."""
-    own = [row for row in rows if row.system == number]
-    return outage_figures([(row.periods, row.total_us, row.longest_us) for row in own])
+    """The outages of a system."""
+    return outage_figures(next((row[1:] for row in rows if row.system == number), (0, 0, 0)))
 
 
-def outage_figures(parts: Sequence[tuple[int, int, int]]) -> OutageFigures:
-    """Sum up (number, total and longest in microseconds)."""
-    count, total_us = sum(part[0] for part in parts), sum(part[1] for part in parts)
-    longest_us = max((part[2] for part in parts), default=0)
+def outage_figures(found: tuple[int, int, int]) -> OutageFigures:
+    """Put number, total and longest in microseconds into words of the figures."""
+    count, total_us, longest_us = found
     mean_s = total_us / count / US_PER_S if count else None
     return OutageFigures(count, total_us / US_PER_S, longest_us / US_PER_S, mean_s)

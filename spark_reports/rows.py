@@ -13,7 +13,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Final
 
-from quorate.spark_reports import contract
+from quorate.spark_reports import contract, parquet_files
 from quorate.spark_reports.aggregates import Span, microseconds
 from quorate.spark_reports.errors import ReportError
 from quorate.spark_reports.run_document import Run
@@ -82,22 +82,12 @@ def parquet_rows(folder: Path, columns: Sequence[str]) -> Iterator[tuple[str, di
     """The rows of a folder of Parquet files, as (file name, row); folders named `column=value` are columns.
 
     Raises:
-        ReportError: pyarrow is not installed, a file cannot be read, or a column is of another type.
+        ReportError: a file cannot be read; `parquet_files.check` names more that can be wrong.
     """
-    try:
-        from pyarrow import ArrowException, dataset, types  # noqa: PLC0415 - plain runs need no pyarrow
-    except ModuleNotFoundError:
-        raise ReportError(
-            f"{folder} holds Parquet, which needs pyarrow; run: pip install 'quorate[reports]'"
-        ) from None
+    from pyarrow import ArrowException, dataset  # noqa: PLC0415 - plain runs need no pyarrow
+
     try:
         found = dataset.dataset(folder, format="parquet", partitioning="hive")
-        for field in found.schema:
-            is_number = types.is_floating(field.type) or types.is_integer(field.type)
-            if field.name in _NUMBER_COLUMNS and not (is_number or types.is_null(field.type)):
-                raise ReportError(
-                    f"{folder}: column {field.name!r} is of type {field.type}; write it as a double, in seconds for times"
-                )
         for fragment in found.get_fragments():
             own = [name for name in columns if name in found.schema.names]
             table = fragment.to_table(schema=found.schema, columns=own)
@@ -107,8 +97,6 @@ def parquet_rows(folder: Path, columns: Sequence[str]) -> Iterator[tuple[str, di
         raise ReportError(f"{folder} cannot be read ({error}); write it anew or take it away") from error
 
 
-OPERATION_COLUMNS: Final = (*contract.OPERATION_FIELDS, "event_class")
-_NUMBER_COLUMNS: Final = ("start_s", "latency_s", "time_s", "up")
 PROBE_COLUMNS: Final = (*contract.PROBE_FIELDS, "latency_s")
 
 
@@ -173,7 +161,8 @@ class OperationRows:
 
     def from_parquet(self, folder: Path) -> Iterator[tuple[Operation, str, str]]:
         """The good rows, each with its source and its fields in words."""
-        for source, row in parquet_rows(folder, OPERATION_COLUMNS):
+        parquet_files.check(folder, parquet_files.OPERATIONS)
+        for source, row in parquet_rows(folder, tuple(parquet_files.OPERATIONS)):
             yield from self._tested(source, shown_operation(row), row)
 
     def _tested(

@@ -327,13 +327,23 @@ def decided(up_sets: DataFrame, deciding: DataFrame) -> DataFrame:
 
 
 def outages(stretches_of_systems: DataFrame) -> DataFrame:
-    """Give number, total and longest of the stretches without enough, for each system and view."""
-    length_us = F.col("end_us") - F.col("start_us")
+    """Give number, total and longest of the outages of each system: the stretches without enough, joined over all views.
+
+    A stretch begins an outage if all that began before it have ended by then; those that begin meanwhile belong to it.
+    """
     short = stretches_of_systems.where(~F.col("holds"))
-    return short.groupBy("system", "view").agg(
+    in_time = Window.partitionBy("system").orderBy("start_us", "end_us")
+    before = in_time.rowsBetween(Window.unboundedPreceding, -1)
+    begins = F.coalesce(F.max("end_us").over(before) < F.col("start_us"), F.lit(True))
+    number = F.sum("begins").over(in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    numbered = short.withColumn("begins", begins.cast("long")).withColumn("outage", number)
+    joined = numbered.groupBy("system", "outage").agg(
+        (F.max("end_us") - F.min("start_us")).alias("length_us")
+    )
+    return joined.groupBy("system").agg(
         F.count("*").alias("periods"),
-        F.sum(length_us).alias("total_us"),
-        F.max(length_us).alias("longest_us"),
+        F.sum("length_us").alias("total_us"),
+        F.max("length_us").alias("longest_us"),
     )
 
 

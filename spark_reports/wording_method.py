@@ -60,8 +60,7 @@ def _known(figures: Figures) -> str:
         return "At no time was the state of every replica known, so nothing could be predicted."
     links = (
         " Links between front ends and replicas failed too: a replica counts as up for a front end while both are up; "
-        "shares of time are the mean over front ends. An outage counts once for each front end with links of its own that met "
-        "it, and once for all others."
+        "shares of time are the mean over front ends."
         if figures.source.links
         else ""
     )

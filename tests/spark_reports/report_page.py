@@ -56,8 +56,12 @@ equal. `--master` names a cluster.
   interval reckons with outages that the run was spared: with fewer than 3 the page says that the true uncertainty is larger.
 - **Causes** of the difference from independent replicas add up exactly: replicas failing together; when operations were
   tried; detection, within `--lag` seconds of a change that decides; the rest; and attempts in unknown state.
-- **An outage** is a stretch without enough; the mean of its lengths is the mean time to recovery. As operations saw it, it
-  lasts from the first attempt that failed to the next that was answered, of one choice, operation and view.
+- **An outage** of an operation under a choice is a stretch of time in which some front end has not enough, by the trace.
+  What several front ends meet at once, or one right after the other, is one outage; so a link that is cut counts once, and
+  a replica's outage once for all. The mean of their lengths is the mean time to recovery. **As operations saw it** is another
+  question: when was nobody answered? At each moment the latest attempt counts, whichever front end made it: such an outage
+  lasts from an attempt that failed to the next that was answered. Where one front end fails while others are answered, it
+  is therefore many short ones, and not one that lasts until that front end's turn comes again.
 - **Every other choice**: all minimal choices of the type for these replicas, and read/write choices. The one recommended
   serves most of the mix (as tried, or `--mix`); of equals, the one that asks for the fewest votes. A choice that was run but
   whose quorums can miss each other is measured, and never recommended.

@@ -142,8 +142,39 @@ def test_behind_a_cut_link_a_replica_is_down_for_that_front_end(tmp_path: Path) 
     assert figures.replicas[0].up_share_known == found.predicted_joint == found.predicted_independent
     assert found.predicted_at_attempts == 3 / 5
     assert (found.surprises.outside_trace, found.surprises.unavailable_while_enough) == (1, 0)
-    assert (found.trace.outages, found.trace.longest_s, found.seen.outages) == (1, 5.0, 1)
+    assert (found.trace.outages, found.trace.longest_s) == (1, 5.0)
+    assert (found.seen.outages, found.seen.total_s) == (1, 2.5), "from 7 s on somebody was answered"
     assert figures.source.links
+
+
+def test_an_outage_that_several_front_ends_meet_counts_once(tmp_path: Path) -> None:
+    """One replica, down from 2 to 4 s; c2 is cut off it from 3 to 5 s, and again from 8 to 9 s: two outages, 2-5 and 8-9."""
+    folder = measured_run.write_run(tmp_path / "run", operations=0, duration_s=10, replicas=1, failing=False)
+    rows = [(0, 2, 1), (2, 4, 0), (4, 10, 1)]
+    lines = [f"r1,{START_S + start},{START_S + end},{up}" for start, end, up in rows]
+    (folder / "replicas.csv").write_text("\n".join(["replica,start_s,end_s,up", *lines]))
+    links = [(0, 3, 1), (3, 5, 0), (5, 8, 1), (8, 9, 0), (9, 10, 1)]
+    lines = [f"c2,r1,{START_S + start},{START_S + end},{up}" for start, end, up in links]
+    (folder / "links.csv").write_text("\n".join(["front_end,replica,start_s,end_s,up", *lines]))
+    add: dict[str, Any] = {"object": "counter/alone", "adt": "counter", "choice": "alone", "operation": "Add"}
+    (folder / "operations.jsonl").write_text(operation(1, **add, event_class="Add/Ok"))
+    found = row(figures_of(folder), "alone", "Add").trace
+    assert (found.outages, found.total_s, found.longest_s, found.mean_s) == (2, 4.0, 3.0, 2.0)
+
+
+def test_an_outage_as_operations_saw_it_ends_when_another_front_end_takes_over(tmp_path: Path) -> None:
+    """Two front ends in turns of 5 s, a try each second: c1 is never answered, c2 always."""
+    folder = measured_run.write_run(tmp_path / "run", operations=0, duration_s=20, failing=False)
+    failed: dict[str, Any] = {"outcome": "unavailable", "event_class": None, "latency_s": 1.0}
+    lines = [
+        operation(second, front_end="c1", **failed)
+        if second // 5 % 2 == 0
+        else operation(second, front_end="c2")
+        for second in range(20)
+    ]
+    (folder / "operations.jsonl").write_text("\n".join(lines))
+    seen = row(figures_of(folder), "enq-1", "Enq").seen
+    assert (seen.outages, seen.total_s, seen.longest_s) == (2, 10.0, 5.0)
 
 
 def test_outages_as_operations_saw_them(tiny: Figures) -> None:
