@@ -13,6 +13,10 @@ KINDS: Final = {
     "trace": "a trace of up times",
     "prometheus": "a saved answer of a Prometheus range query",
 }
+ENGINES: Final = {
+    "spark": "Spark computed the figures; plain Python gives the same.",
+    "python": "Plain Python computed the figures, without Spark, which gives the same and is for more rows.",
+}
 FILES_MAX: Final = 8
 OUTAGES_FEW: Final = 3
 """Over 200 seeds of the example plan, each need of 2 to 5 votes by itself, the interval held the long-run share in 106 of 134
@@ -51,6 +55,7 @@ def how(figures: Figures) -> list[str]:
         paragraphs.append(
             "Nobody noted the true up and down times of the replicas; what a prober saw stands in for them."
         )
+    paragraphs.append(ENGINES.get(source.engine, f"Computed by {source.engine}."))
     return paragraphs
 
 

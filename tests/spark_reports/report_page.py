@@ -33,14 +33,16 @@ quorate report --input up.json --type queue --mix Enq=1,Deq=1 --out out/report
 Prometheus answers with at most 11,000 samples of a series; a folder of several answers, of the same series and step, is one
 time. `--label` names the label that tells replicas apart (`instance`). `--votes` gives the replicas votes, and leaves out
 those that it does not name. A sample speaks for the time until the next one if that comes within one and a half steps,
-otherwise for one step: a gap is unknown, and left out of every figure. The step is the samples' median distance, or `--step`. Such data is short:
-no Spark is started for it, and none need be there.
+otherwise for one step: a gap is unknown, and left out of every figure. The step is the samples' median distance, or `--step`.
 
 ## Engines
 
-`--engine auto` takes Spark for runs and probes, and plain Python for traces and Prometheus. Where Spark or its Java is
-missing, what is small enough (256 MiB) is done in Python, which is said. Both compute the same figures; tests hold them
-equal. `--master` names a cluster.
+Nothing need be chosen. Up to 200,000 rows of a run or of probes are worked on in plain Python, which is done before Spark
+would have started and needs no Java; more of them on Spark, with all cores of this machine. Traces and answers of Prometheus
+are short: Python. `--master` (also `--driver-memory`) asks for Spark whatever the size, and names a cluster; `--engine spark`
+and `--engine python` ask for one of both. Where Spark or its Java is missing, what is small enough (256 MiB) is done in
+Python, and the command says so, and what to install. The page says which of them computed it. Both compute the same figures;
+tests hold them equal.
 
 ## What is counted
 

@@ -158,6 +158,8 @@ def test_without_java_what_fits_is_made_in_python_with_a_sentence(
     monkeypatch.setattr(session, "_candidates", lambda: iter(()))
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
     folder = measured_run.write_run(tmp_path / "run", operations=20)
+    assert make_report(folder, tmp_path / "out", Options()).notes == (), "so little needs no Spark"
+    monkeypatch.setattr(report, "PYTHON_ROWS_MAX", 10)
     made = make_report(folder, tmp_path / "out", Options())
     assert made.figures.source.engine == "python"
     assert made.notes[0].startswith("Spark needs Java 17")
@@ -167,6 +169,38 @@ def test_without_java_what_fits_is_made_in_python_with_a_sentence(
     monkeypatch.setattr(report, "PYTHON_BYTES_MAX", 100)
     with pytest.raises(SparkMissing, match="too much for plain Python"):
         make_report(folder, tmp_path / "out", Options())
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (Options(), False),
+        (Options(master="local[2]"), True),
+        (Options(driver_memory="2g"), True),
+        (Options(engine="spark"), True),
+        (PYTHON, False),
+    ],
+)
+def test_spark_is_taken_for_many_rows_or_where_it_is_spoken_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Options, wanted: bool
+) -> None:
+    place = measured_run.write_run(tmp_path / "run", operations=500)
+    source = report.find_source(place)
+    assert report._Maker(source, tmp_path / "out", options)._wants_spark() is wanted
+    monkeypatch.setattr(report, "PYTHON_ROWS_MAX", 400)
+    assert report._Maker(source, tmp_path / "out", options)._wants_spark() is (options != PYTHON)
+
+
+def test_the_page_says_which_engine_computed_it(tmp_path: Path) -> None:
+    folder = measured_run.write_run(tmp_path / "run", operations=20)
+    made = make_report(folder, tmp_path / "out", Options())
+    assert "Plain Python computed the figures" in made.html.read_text(encoding="utf-8")
+
+
+def test_plain_python_has_no_master(tmp_path: Path) -> None:
+    folder = measured_run.write_run(tmp_path / "run", operations=1)
+    with pytest.raises(ReportError, match="plain Python has no master"):
+        make_report(folder, tmp_path / "out", Options(engine="python", master="local[2]"))
 
 
 def test_without_pyarrow_there_are_no_tables_and_it_is_said(
