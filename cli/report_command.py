@@ -170,4 +170,11 @@ def _tell(story: Console, figures: Any) -> None:
             style = "bold" if candidate.recommended else "" if candidate.on_front else "dim"
             table.add_row(escape(name), *cells, percent(candidate.served), style=style)
         story.print(table)
-        story.print(f"Most of this mix is served by {escape(best.choice)}: {percent(best.served)}.")
+        story.print(_best(best, sum(row.adt == best.adt for row in figures.candidates)))
+
+
+def _best(best: Any, candidates: int) -> str:
+    """Which choice to take, or that it does not matter."""
+    if candidates > 1 and len(best.tied) >= candidates - 1:
+        return f"No choice is better than another here: each serves {percent(best.served)} of this mix."
+    return f"Most of this mix is served by {escape(best.choice)}: {percent(best.served)}."

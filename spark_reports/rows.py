@@ -74,8 +74,14 @@ def lines_of(path: Path) -> Iterator[str]:
                     yield line.rstrip("\r\n")
     except (OSError, EOFError) as error:
         raise ReportError(
-            f"{path} cannot be read to its end ({error}); write it anew or take it away"
+            f"{path} cannot be read to its end ({error}); write it anew or take it away{_rescue(path)}"
         ) from error
+
+
+def _rescue(path: Path) -> str:
+    if path.suffix != ".gz":
+        return ""
+    return f"; to keep what can be read: gzip -dc {path.name} > {path.stem}, then take {path.name} away"
 
 
 def parquet_rows(folder: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:

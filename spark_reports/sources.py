@@ -20,13 +20,14 @@ PROBES: Final = "probes"
 TRACE: Final = "trace"
 PROMETHEUS: Final = "prometheus"
 
+ENDINGS: Final = (".json", ".json.gz", ".csv")
 CHUNK_BYTES: Final = 1 << 20
 ROW_BYTES_MAX: Final = 1024
 """More text than this for each row is not what rows are: whoever counts them stops."""
 
 HINT: Final = (
     "give the folder of a measured run (run.json), a folder of probes (probes*.jsonl or probes/), a CSV trace of up times, "
-    "or the saved JSON answer of a Prometheus range query"
+    "or the saved JSON answer of a Prometheus range query (.gz too)"
 )
 
 
@@ -86,7 +87,7 @@ def find_source(place: Path) -> Source:
     lines, parquet = _rows(place, "probes")
     if lines or parquet:
         return Source(PROBES, place, probe_lines=lines, probe_parquet=parquet)
-    return _of_files(place, sorted([*place.glob("*.json"), *place.glob("*.csv")]))
+    return _of_files(place, sorted(path for ending in ENDINGS for path in place.glob(f"*{ending}")))
 
 
 def _run_folder(place: Path) -> Source:
@@ -143,18 +144,25 @@ def _of_files(place: Path, paths: Sequence[Path]) -> Source:
     if traces:
         return Source(TRACE, place, foreign=(traces[0],))
     for path in paths:
-        if not _looks_like_json(path):
+        start = _start_of(path)
+        if start == "":
+            raise ReportError(f"{path} is empty; {HINT}")
+        if start is None or not start.startswith(("{", "[")):
             raise ReportError(f"{path} is neither JSON nor a CSV trace (*.csv); {HINT}")
     return Source(PROMETHEUS, place, foreign=tuple(paths))
 
 
-def _looks_like_json(path: Path) -> bool:
+def _start_of(path: Path) -> str | None:
+    """The first characters of a text but for blanks; None if it is no text."""
     try:
-        with path.open(encoding="utf-8-sig") as text:
-            start = text.read(1000).lstrip()
-    except (OSError, UnicodeDecodeError):
-        return False
-    return start.startswith(("{", "["))
+        with _opener(path)(path, "rt", encoding="utf-8-sig") as text:
+            return str(text.read(1000)).lstrip()
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error):
+        return None
+
+
+def _opener(path: Path) -> Callable[..., Any]:
+    return gzip.open if path.suffix == ".gz" else open
 
 
 def has_more_rows(source: Source, most: int) -> bool:
@@ -188,9 +196,8 @@ def _packed_rows(path: Path) -> int:
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
-    opener: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
     try:
-        with opener(path, "rb") as text:
+        with _opener(path)(path, "rb") as text:
             while chunk := text.read(CHUNK_BYTES):
                 yield chunk
     except (OSError, EOFError, zlib.error):
@@ -204,8 +211,16 @@ def read_json(path: Path) -> object:
         ReportError: it cannot be read, or is no JSON.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        with _opener(path)(path, "rt", encoding="utf-8-sig") as text:
+            return json.load(text)
+    except (
+        OSError,
+        EOFError,
+        zlib.error,
+        UnicodeDecodeError,
+        json.JSONDecodeError,
+        RecursionError,
+    ) as error:
         raise ReportError(
             f"{path} cannot be read as JSON ({error}); save the whole answer of the query"
         ) from error

@@ -219,7 +219,7 @@ def trace_interval(figures: Figures) -> str:
         )
     return " ".join(
         [
-            "What another such stretch of time might give: about 95 of 100 lie within. The wider of two counts.",
+            "What another such stretch of time might give: about 95 of 100 lie within.",
             *parts,
         ]
     )

@@ -267,6 +267,8 @@ def test_few_outages_give_intervals_by_outage_and_leave_every_difference_open(ti
     assert all(not other.certain for other in best.against)
     by_pair = {(c.choice, c.operation): c for c in tiny.counterfactuals}
     assert by_pair["enq-1", "Deq"].by_outage == deq.by_outage
+    assert deq.by_outage
+    assert enq.by_outage
     served = next(c for c in tiny.candidates if c.choice == "enq-1")
     mix = {each.operation: each.share for each in best.mix}
     assert served.low == pytest.approx(mix["Deq"] * deq.by_outage[0] + mix["Enq"] * enq.by_outage[0])

@@ -277,6 +277,7 @@ def test_a_torn_gzip_file_and_a_wrong_header_are_named(spark: "SparkSession", tm
     assert "run: operations.jsonl.gz (" in on_spark
     assert "check that its files are whole" in on_spark
     assert "cannot be read to its end" in in_python
+    assert "gzip -dc operations.jsonl.gz > operations.jsonl, then take operations.jsonl.gz away" in in_python
     packed.write_bytes(whole)
     (folder / "replicas.csv").write_text("replica;start_s\n")
     for sentence in unusable(folder, spark, tmp_path / "out"):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from quorate.spark_reports import loading
+from quorate.spark_reports.errors import ReportError
 from quorate.spark_reports.report import Options, make_report
 from quorate.spark_reports.rows import Interval
 from quorate.spark_reports.sources import PROMETHEUS, Source
@@ -49,5 +50,5 @@ def test_targets_of_prometheus_that_were_never_scraped_together_are_named(tmp_pa
     early = [(15.0 * i, "1") for i in range(10)]
     late = [(15.0 * i, "1") for i in range(20, 30)]
     path = answer(tmp_path, series("a", *early), series("b", *late))
-    with pytest.raises(loading.ReportError, match="a is known until 150 s only, b from 300 s on only"):
+    with pytest.raises(ReportError, match="a is known until 150 s only, b from 300 s on only"):
         make_report(path, tmp_path / "out", Options(adt="queue"))

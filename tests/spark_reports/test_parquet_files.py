@@ -7,7 +7,7 @@ import pytest
 
 from quorate.spark_reports import parquet_files
 from quorate.spark_reports.errors import ReportError
-from quorate.spark_reports.report import Options, make_report
+from quorate.spark_reports.report import Engine, Options, make_report
 from tests.spark_reports import measured_run
 
 if TYPE_CHECKING:
@@ -113,9 +113,10 @@ def test_both_engines_refuse_the_same_files_and_read_whole_numbers_alike(
 
     def said() -> set[str]:
         sentences = set()
-        for engine in ("spark", "python"):
+        engines: tuple[Engine, ...] = ("spark", "python")
+        for engine in engines:
             with pytest.raises(ReportError) as refused:
-                make_report(folder, tmp_path / "out", Options(engine=engine))  # type: ignore[arg-type]
+                make_report(folder, tmp_path / "out", Options(engine=engine))
             sentences.add(str(refused.value))
         return sentences
 
@@ -133,7 +134,7 @@ def test_both_engines_refuse_the_same_files_and_read_whole_numbers_alike(
         index = table.schema.get_field_index("start_s")
         parquet.write_table(table.set_column(index, "start_s", times), each)
     one, other = (
-        make_report(folder, tmp_path / engine, Options(engine=engine)).figures.operations  # type: ignore[arg-type]
+        make_report(folder, tmp_path / engine, Options(engine=engine)).figures.operations
         for engine in ("spark", "python")
     )
     assert one == other

@@ -9,6 +9,7 @@ import pytest
 from quorate.spark_reports import figure_tables, report, session
 from quorate.spark_reports.errors import JavaMissing, ReportError, SparkMissing
 from quorate.spark_reports.report import Options, make_report
+from quorate.spark_reports.sources import find_source
 from tests.spark_reports import measured_run
 from tests.spark_reports.test_foreign import answer, series
 
@@ -185,7 +186,7 @@ def test_spark_is_taken_for_many_rows_or_where_it_is_spoken_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Options, wanted: bool
 ) -> None:
     place = measured_run.write_run(tmp_path / "run", operations=500)
-    source = report.find_source(place)
+    source = find_source(place)
     assert report._Maker(source, tmp_path / "out", options)._wants_spark() is wanted
     monkeypatch.setattr(report, "PYTHON_ROWS_MAX", 400)
     assert report._Maker(source, tmp_path / "out", options)._wants_spark() is (options != PYTHON)

@@ -102,3 +102,15 @@ def test_a_torn_file_is_counted_as_far_as_it_goes_and_one_endless_line_is_many(t
     packed.unlink()
     (folder / "operations.jsonl").write_text("x" * 200_000)
     assert has_more_rows(find_source(folder), 100)
+
+
+def test_an_empty_file_and_one_that_is_no_text_are_told_apart(tmp_path: Path) -> None:
+    for name, content, sentence in (
+        ("a.json", b"", "is empty"),
+        ("b.json", b"  \n", "is empty"),
+        ("c.json", b"\xff\xfe", "is neither JSON nor a CSV trace"),
+        ("d.json.gz", b"{", "is neither JSON nor a CSV trace"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ReportError, match=f"{name} {sentence}"):
+            find_source(tmp_path / name)
