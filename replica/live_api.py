@@ -27,10 +27,18 @@ COUNTED_MAX: Final = 100
 NAME_CHARS_MAX: Final = 500
 
 After = Annotated[
-    str, Query(max_length=NAME_CHARS_MAX, description="List objects whose names come after this one")
+    str,
+    Query(
+        max_length=NAME_CHARS_MAX,
+        description="List objects whose names come after this one",
+        examples=["queue/jobs"],
+    ),
 ]
 Prefix = Annotated[
-    str, Query(max_length=NAME_CHARS_MAX, description="List objects whose names start with this")
+    str,
+    Query(
+        max_length=NAME_CHARS_MAX, description="List objects whose names start with this", examples=["queue/"]
+    ),
 ]
 
 
@@ -47,7 +55,9 @@ def add_live_endpoints(router: APIRouter, member: Member, lookout: Callable[[], 
     async def overview(
         after: After = "",
         prefix: Prefix = "",
-        limit: Annotated[int, Query(ge=1, le=OBJECTS_MAX, description="Objects in the answer")] = OBJECTS,
+        limit: Annotated[
+            int, Query(ge=1, le=OBJECTS_MAX, description="Objects in the answer", examples=[20])
+        ] = OBJECTS,
     ) -> Response:
         """The cluster as this replica sees it now: who is up, and horizon, fence and entries of each object."""
         _check_text(after, prefix)
@@ -65,7 +75,7 @@ def add_live_endpoints(router: APIRouter, member: Member, lookout: Callable[[], 
             ),
         ],
         entries: Annotated[
-            int, Query(ge=1, le=ENTRIES_MAX, description="The newest entries of each replica")
+            int, Query(ge=1, le=ENTRIES_MAX, description="The newest entries of each replica", examples=[50])
         ] = ENTRIES,
     ) -> Response:
         """The logs of all replicas side by side; an entry that a replica does not hold is absent there."""

@@ -1,10 +1,15 @@
 """The answers that the live page is drawn from, typed; their schemas are the OpenAPI document's. Shapes only."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 _T1 = "0006424e5d3c80.0000.k3v9q0a1b2c3d"
+_ZERO = "00000000000000.0000.0"
+
+
+def _example(value: dict[str, Any]) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [value]})
 
 
 class ReplicaSeen(BaseModel):
@@ -50,6 +55,39 @@ class ObjectSeen(BaseModel):
 class Overview(BaseModel):
     """The cluster at a glance: every replica, and a page of the objects by name."""
 
+    model_config = _example(
+        {
+            "cluster": "shop",
+            "hash": "bd4fa0c1aa6fbefccf2d6ec5b1f05800b0acf3ddecad59071d3b5e38a95b47c3",
+            "served_by": "r1",
+            "now_us": 1795208035257076,
+            "replicas": [
+                {
+                    "id": "r1",
+                    "url": "http://127.0.0.1:8101",
+                    "votes": 1,
+                    "state": "ready",
+                    "trouble": "",
+                    "answered_ms": 1.6,
+                    "clock_offset_ms": 0.0,
+                    "incarnation": "ebf6a7e116289fdb",
+                    "missing": 0,
+                }
+            ],
+            "objects": [
+                {
+                    "object": "queue/jobs",
+                    "horizon": _ZERO,
+                    "fence": _ZERO,
+                    "entries": 1,
+                    "is_cut": False,
+                    "replicas": {"r1": {"horizon": _ZERO, "fence": _ZERO, "entries": 1, "missing": 0}},
+                }
+            ],
+            "next": None,
+        }
+    )
+
     cluster: str
     hash: str
     served_by: str = Field(description="The replica that answers", examples=["r1"])
@@ -86,6 +124,27 @@ class TraceColumn(BaseModel):
 
 class ObjectTrace(BaseModel):
     """The logs of all replicas side by side: one row per timestamp, one column per replica."""
+
+    model_config = _example(
+        {
+            "object": "queue/jobs",
+            "rows": [
+                {"t": _T1, "at": "2026-01-31 12:00:00.000000", "events": {"r1": '[Enq({"job":1}); Ok()]'}}
+            ],
+            "replicas": {
+                "r1": {
+                    "state": "ready",
+                    "trouble": "",
+                    "horizon": _ZERO,
+                    "fence": _ZERO,
+                    "accepted": _ZERO,
+                    "adopted": [],
+                    "value": None,
+                }
+            },
+            "is_cut": False,
+        }
+    )
 
     object: str
     rows: list[TraceRow]
@@ -125,6 +184,34 @@ class ChoiceSeen(BaseModel):
 
 class Choices(BaseModel):
     """The quorum choices in force, in the order in which they are tried."""
+
+    model_config = _example(
+        {
+            "votes": {"r1": 1, "r2": 1, "r3": 1},
+            "ready": ["r1", "r2", "r3"],
+            "choices": [
+                {
+                    "objects": "*",
+                    "type": "queue",
+                    "ordering": "clock",
+                    "collect": True,
+                    "classes": [
+                        {
+                            "name": "Enq/Ok",
+                            "operation": "Enq",
+                            "initial": 0,
+                            "final": 2,
+                            "initial_system": None,
+                            "final_system": None,
+                            "is_available": True,
+                        }
+                    ],
+                    "constraints": [{"operation": "Deq", "event_class": "Enq/Ok"}],
+                }
+            ],
+            "is_cut": False,
+        }
+    )
 
     votes: dict[str, int]
     ready: list[str] = Field(description="The replicas that vote now, by id")

@@ -94,15 +94,15 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         is_open=True,
     ),
     "getStatus": Told("Show the replica's state", "What the replica says about itself.", (*_GATE, *_STORE)),
+    "getProblemType": Told(
+        "Explain a type of problem", "What the type means, and what to do.", (*_GATE, "not-found")
+    ),
     "getOverview": Told(
         "Show the cluster at a glance", "Replicas and objects, as this replica sees them.", _LOOK
     ),
     "getTrace": Told("Show an object's logs side by side", "One row per timestamp.", _LOOK),
     "getChoices": Told(
         "Show the quorum choices", "Choices, constraints, and what has its quorums now.", _LOOK
-    ),
-    "getProblemType": Told(
-        "Explain a type of problem", "What the type means, and what to do.", (*_GATE, "not-found")
     ),
     "sendBatch": Told(
         "Send a batch of protocol requests",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from quorate.adts.catalogue import adt_of
 from quorate.adts.log import Value
 from quorate.client_sdk.effects import Bury, CompareAndSet, Dequeue, Enqueue, Items, QueueSize, Read, Write
+from quorate.timestamps.timestamp import wall_us
 from tests.sim.checkers import Violation
 from tests.sim.scenario import KEYS
 
@@ -22,6 +23,7 @@ LAST: Final = Value('"the last"')
 
 def drain(world: "World") -> None:
     """A fresh front end asks for all that is left; on a healthy cluster every answer must come."""
+    _let_stamps_come_near(world)
     world.add_observer()
     for name in world.scenario.objects:
         if name.startswith("queue/"):
@@ -34,6 +36,16 @@ def drain(world: "World") -> None:
             for key in KEYS:
                 world.ask(Read(f"{name}/{key}"), DRAIN_DEADLINE_S)
             world.ask(Items(name), DRAIN_DEADLINE_S)
+
+
+def _let_stamps_come_near(world: "World") -> None:
+    """Until no replica would refuse to store what another one has stored, as too far ahead of its clock. Clocks that were
+    declared right and are not may stamp so, and what is settled on all replicas then has to wait for the time (seed 7093971)."""
+    nodes = world.replicas.values()
+    latest_us = max(wall_us(node.replica.store.clock) for node in nodes)
+    near_us = min(node.wall_us for node in nodes) + int(world.document.clock.offset_max_s * 1e6)
+    if latest_us > near_us:
+        world.pass_time(latest_us - near_us)
 
 
 def settle_down(world: "World") -> None:

@@ -66,6 +66,15 @@ def test_under_any_skew_nothing_is_lost_or_doubled_and_what_depends_sees(declare
         run(what)
 
 
+def test_clocks_beyond_the_offset_refuse_each_other_and_nothing_is_lost() -> None:
+    """What one replica stored and another refuses holds nobody up for longer than the time takes to come near it."""
+    faults = rough(client_skew_us=1_500_000, clock_steps=3, replica_skew_us=100_000)
+    refused = 0
+    for seed in range(1, SEEDS + 1):
+        refused += run(with_clocks(seed, ClockSettings(0.0, 0.0), faults)).counters.get("outcomes refused", 0)
+    assert refused, "no clock was beyond the offset"
+
+
 def test_with_true_declared_errors_histories_are_linearizable() -> None:
     faults = rough(client_skew_us=4_000, replica_skew_us=3_000, replica_clock_steps=3)
     for seed in range(1, SEEDS + 1):
