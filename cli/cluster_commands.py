@@ -16,6 +16,7 @@ import typer
 
 from quorate.api_specs.limits import REPLICAS_MAX
 from quorate.cli.data_folder import (
+    Served,
     check_member,
     format_data_folder,
     replace_data_folder,
@@ -155,6 +156,20 @@ def serve(
     port: Annotated[
         int | None, typer.Option("--port", help="Listen there instead of at the document's port.")
     ] = None,
+    tls_cert: Annotated[
+        str, typer.Option("--tls-cert", metavar="FILE", help="Its certificate (PEM), for an https:// URL.")
+    ] = "",
+    tls_key: Annotated[str, typer.Option("--tls-key", metavar="FILE", help="The certificate's key.")] = "",
+    tls_client_ca: Annotated[
+        str,
+        typer.Option("--tls-client-ca", metavar="FILE", help="Let in only callers with certificates of it."),
+    ] = "",
+    allow_plain_http: Annotated[
+        bool, typer.Option("--allow-plain-http", help="Listen beyond this machine without TLS.")
+    ] = False,
+    allow_anyone: Annotated[
+        bool, typer.Option("--allow-anyone", help="Listen beyond this machine without tokens.")
+    ] = False,
     clock_offset_s: Annotated[
         float,
         typer.Option(
@@ -166,20 +181,24 @@ def serve(
     stop_with_parent: Annotated[bool, typer.Option("--stop-with-parent", hidden=True)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Tell an error as one JSON line.")] = False,
 ) -> None:
-    """Run one replica until Ctrl-C or SIGTERM. The token comes from QUORATE_TOKEN or QUORATE_TOKEN_FILE."""
+    """Run one replica until Ctrl-C or SIGTERM; SIGHUP reads tokens and certificate again.
+
+    QUORATE_TOKENS_FILE names the list of tokens it accepts (`quorate token new` makes them); QUORATE_TOKEN or
+    QUORATE_TOKEN_FILE is what it sends to the other replicas, and, without a list, the one it accepts.
+    """
     del as_json  # It has no answer; `reported` looks at it when it fails.
     if stop_with_parent:
         threading.Thread(target=_stop_at_end_of_input, name="parent-watch", daemon=True).start()
     document = read_document(cluster)
-    run_replica(
-        document,
-        replica_id,
-        data,
-        host=host,
-        port=port,
-        token=read_token(),
+    served = Served(
+        host,
+        port,
+        (tls_cert, tls_key, tls_client_ca),
+        allows_plain=allow_plain_http,
+        allows_anyone=allow_anyone,
         clock_offset_s=clock_offset_s,
     )
+    run_replica(document, replica_id, data, served)
 
 
 @reported

@@ -48,6 +48,9 @@ class Setting(Struct, frozen=True):
     token: str | None = None
     made: Mapping[str, Any] = {}
 
+    def __repr__(self) -> str:
+        return f"Setting({str(self.folder)!r})"  # without the token
+
 
 class Measured(Struct, frozen=True):
     """What a run came to, in numbers for people; times in seconds. `outcomes` counts by choice, operation and outcome."""

@@ -5,7 +5,7 @@ Owns how the parts are put together and how errors of the framework become probl
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
@@ -21,11 +21,14 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from quorate.api_specs.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX, Problem, as_json, problem
+from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
 from quorate.replica import adt_models as models
 from quorate.replica import protocol_api
+from quorate.replica.access import Access, one_token
 from quorate.replica.adt_api import FrontEnd, Operations, add_adt_endpoints
 from quorate.replica.embedded import to_others
 from quorate.replica.gate import Crowd, Gate
+from quorate.replica.hosts import Hosts
 from quorate.replica.janitor import Janitor
 from quorate.replica.member import Member
 from quorate.replica.responses import Refusal, problem_of, problem_response
@@ -55,21 +58,38 @@ class ReplicaApp(FastAPI):
             await super().__call__(scope, receive, send)
 
 
-def create_app(member: Member, connect: Connect, token: str | None = None) -> ReplicaApp:
+def create_app(
+    member: Member,
+    connect: Connect,
+    token: str | None = None,
+    *,
+    access: Access | None = None,
+    hosts: Hosts | None = None,
+    tls: ClientTls = SYSTEM_TRUST,
+    beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
+) -> ReplicaApp:
     """The application that answers for `member`; its lifespan runs the front end and the janitor, and closes both and
-    the member."""
+    the member.
+
+    `access` says whom it lets in (left out: who sends `token`, or anyone without one), `hosts` which Host may be named,
+    `tls` how it knows the other replicas, `beside` what runs as long as it serves.
+    """
+    access = one_token(token) if access is None else access
     operations = Operations(member.document.limits, lambda: member.lost)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         operations.front_end = front_end = connect(member)
-        watch = Watch(member, to_others(member, token))
+        watch = Watch(member, to_others(member, access.own_token, tls))
         watch.start()
         janitor = Janitor(member, front_end)
         janitor.start()
+        running = None if beside is None else asyncio.create_task(beside(), name="quorate-beside")
         try:
             yield
         finally:
+            if running is not None:
+                running.cancel()
             await janitor.stop()
             await watch.stop()
             await front_end.aclose()
@@ -93,15 +113,15 @@ def create_app(member: Member, connect: Connect, token: str | None = None) -> Re
     app.router.routes.append(
         Route(
             protocol_api.ASK_PATH,
-            protocol_api.ask_endpoint(serving),
+            protocol_api.ask_endpoint(serving, access),
             methods=["POST"],
             include_in_schema=False,
         )
     )
     add_adt_endpoints(app.router, operations)
     _add_service_endpoints(app.router, member)
-    gate = partial(Gate, limits=member.document.limits, token=token, crowd=Crowd())
-    app.batches = gate(protocol_api.batch_app(member))
+    gate = partial(Gate, limits=member.document.limits, access=access, crowd=Crowd(), hosts=hosts)
+    app.batches = gate(protocol_api.batch_app(member, access))
     app.add_middleware(gate)
     _handle_errors(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
@@ -192,7 +212,7 @@ def _handle_errors(app: FastAPI) -> None:
 
     async def refused(request: Request, error: Exception) -> Response:
         del request
-        return problem_response(problem_of(error))
+        return problem_response(problem_of(error), error.headers if isinstance(error, Refusal) else None)
 
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http_error)
