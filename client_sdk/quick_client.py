@@ -42,11 +42,7 @@ class _Place(NamedTuple):
 
 
 class _Broken(Exception):
-    """No answer came; the sentence says why. `is_unheard`: the server ended the connection before it read the request."""
-
-    def __init__(self, sentence: str, *, is_unheard: bool = False) -> None:
-        super().__init__(sentence)
-        self.is_unheard: Final = is_unheard
+    """No answer came; the sentence says why."""
 
 
 class _Connection(asyncio.Protocol):
@@ -118,16 +114,14 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
-        self._fail(
-            str(exc or "the connection was closed before the whole answer came"), is_unheard=_refuses_us(exc)
-        )
+        self._fail(str(exc or "the connection was closed before the whole answer came"))
 
-    def _fail(self, sentence: str, *, is_unheard: bool = False) -> None:
+    def _fail(self, sentence: str) -> None:
         self.close()
         if self._waiting is not None:
             waiting, self._waiting = self._waiting, None
             if not waiting.done():
-                waiting.set_exception(_Broken(sentence, is_unheard=is_unheard))
+                waiting.set_exception(_Broken(sentence))
 
     # From the parser.
 
@@ -210,9 +204,7 @@ class QuickClient:
                 answer = await connection.ask(_whole(place.head, body), bytes_max)
         except TimeoutError:
             return unanswered(who, "no answer in time", definite=not is_sent)
-        except _Broken as error:
-            return unanswered(who, str(error), definite=not is_sent or error.is_unheard)
-        except (OSError, BadInput) as error:
+        except (OSError, _Broken, BadInput) as error:
             return unanswered(who, _sentence(error), definite=not is_sent)
         self._keep(place, connection)
         return answer
@@ -252,12 +244,6 @@ class QuickClient:
         kept.append(connection)
         if len(kept) > IDLE_MAX:
             kept.popleft().close()
-
-
-def _refuses_us(error: Exception | None) -> bool:
-    """Whether the server ended the handshake because of our certificate. In TLS 1.3 the client has finished by then, and may
-    have sent a request; but the server reads none before it has finished, too."""
-    return isinstance(error, ssl.SSLError) and "CERTIFICATE" in (error.reason or "")
 
 
 def _sentence(error: Exception) -> str:

@@ -14,10 +14,10 @@ from typing import Final
 from quorate.api_specs.limits import UNPROVEN_PER_S_MAX
 from quorate.replica.audit import audit
 from quorate.replica.credentials import (
-    ANYONE,
     BadTokens,
     Credential,
     TokenList,
+    anyone,
     parse_tokens,
     plain_token,
 )
@@ -37,6 +37,7 @@ class Access:
         self._stamp: _Stamp | None = None
         self.own_token: Final = own_token
         """What this replica's front end sends to the other replicas."""
+        self._anyone: Final = anyone()
         self.unproven: Final = Bucket(UNPROVEN_PER_S_MAX)
 
     def __repr__(self) -> str:
@@ -54,7 +55,7 @@ class Access:
 
     def find(self, header: bytes) -> Credential | None:
         """Whom an Authorization header proves; None for nobody."""
-        return ANYONE if self._known is None else self._known.find(header)
+        return self._anyone if self._known is None else self._known.find(header)
 
     def own_problem(self) -> str | None:
         """Why this replica's front end could not work with the others, as far as can be told here."""

@@ -31,6 +31,7 @@ from quorate.replica.gate import Crowd, Gate
 from quorate.replica.hosts import Hosts
 from quorate.replica.janitor import Janitor
 from quorate.replica.member import Member
+from quorate.replica.openapi_security import describe_security
 from quorate.replica.responses import Refusal, problem_of, problem_response
 from quorate.replica.serving import Serving
 from quorate.replica.tombstones import Waiting
@@ -238,10 +239,12 @@ def _error_responses() -> dict[int | str, dict[str, Any]]:
     examples = {
         400: "malformed",
         401: "unauthorized",
+        403: "forbidden",
         409: "refused",
         413: "too-large",
         415: "unsupported-media-type",
         422: "key-reused",
+        429: "too-many-requests",
         503: "unavailable",
         504: "outcome-unknown",
     }
@@ -271,7 +274,6 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         protocol_api.describe(document, {str(status): each for status, each in _error_responses().items()})
         _, components = msgspec.json.schema_components([Problem], ref_template="#/components/schemas/{name}")
         document["components"]["schemas"].update(components)
-        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        document["security"] = [{"token": []}, {}]
+        describe_security(document)
         app.openapi_schema = document
     return app.openapi_schema

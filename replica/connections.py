@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -18,15 +19,25 @@ from quorate.api_specs.problems import MEDIA_TYPE, Problem, problem
 from quorate.replica.responses import RETRY_AFTER_S
 
 STALL_BYTES: Final = 65_536
+HANG_UP_S: Final = 0.02
+HANG_UPS_MAX: Final = 50
+
+
+class Bounds(Struct, frozen=True):
+    """What one server allows: connections, and seconds of patience."""
+
+    connections_max: int = CONNECTIONS_MAX
+    head_s: float = HEAD_S_MAX
+    stall_s: float = STALL_S_MAX
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection. `connections_max` of them may be open at a server."""
+    """One connection. The callbacks are those of asyncio.Protocol and of httptools."""
 
-    def __init__(self, *args: Any, connections_max: int = CONNECTIONS_MAX, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, bounds: Bounds, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._connections_max: Final = connections_max
-        self._is_in_head = False
+        self._bounds: Final = bounds
+        self._is_in_head = self._is_in_body = False
         self._head_bytes = 0
         """Of the head that is being received: what was parsed, or has come in pieces that held nothing else."""
         self._head_timer: asyncio.TimerHandle | None = None
@@ -38,10 +49,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio.Protocol."""
         super().connection_made(transport)
-        if len(self.connections) > self._connections_max:
-            self._end(problem("overloaded", f"{self._connections_max} connections are open already"))
+        if len(self.connections) > self._bounds.connections_max:
+            self._end(problem("overloaded", f"{self._bounds.connections_max} connections are open already"))
         else:
-            self._head_timer = self.loop.call_later(HEAD_S_MAX, self._head_is_late)
+            self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
@@ -64,13 +75,13 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._head_bytes > HEAD_BYTES_MAX + URL_BYTES_MAX:
             self._end(problem("head-too-large", f"headers may have {HEAD_BYTES_MAX} bytes together"))
         elif self._head_timer is None:
-            self._head_timer = self.loop.call_later(HEAD_S_MAX, self._head_is_late)
+            self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
 
     def pause_writing(self) -> None:
         """See asyncio.Protocol."""
         super().pause_writing()
         self._unsent_bytes = self.transport.get_write_buffer_size()
-        self._stall_timer = self.loop.call_later(STALL_S_MAX, self._look_for_stall)
+        self._stall_timer = self.loop.call_later(self._bounds.stall_s, self._look_for_stall)
 
     def resume_writing(self) -> None:
         """See asyncio.Protocol."""
@@ -87,7 +98,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """See httptools. A request whose head is too large is answered by an application that says so."""
-        self._is_in_head = False
+        self._is_in_head, self._is_in_body = False, True
         size = sum(len(name) + len(value) for name, value in self.headers)
         if len(self.url) <= URL_BYTES_MAX and size <= HEAD_BYTES_MAX:
             super().on_headers_complete()
@@ -102,6 +113,17 @@ class BoundedProtocol(HttpToolsProtocol):
         finally:
             self.app = application
 
+    def on_message_complete(self) -> None:
+        """See httptools."""
+        self._is_in_body = False
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """See uvicorn. A body that still comes after a refusal is not waited for, as the end of TLS would."""
+        super().on_response_complete()
+        if self._is_in_body and self.transport.is_closing():
+            self._hang_up(HANG_UPS_MAX)
+
     def send_400_response(self, msg: str) -> None:
         """See uvicorn: for what is no HTTP."""
         del msg
@@ -109,6 +131,13 @@ class BoundedProtocol(HttpToolsProtocol):
         self._end(problem("malformed", "the request is no HTTP/1.1"))
 
     # Bounds.
+
+    def _hang_up(self, tries: int) -> None:
+        """Drop the connection once the answer has left, or after `tries` looks."""
+        if tries and self.transport.get_write_buffer_size():
+            self.loop.call_later(HANG_UP_S, self._hang_up, tries - 1)
+        else:
+            self.transport.abort()
 
     def _end(self, refused: Problem) -> None:
         """Refuse what has not become a request, and hang up."""
@@ -124,7 +153,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def _head_is_late(self) -> None:
         self._head_timer = None
         if self._is_in_head:
-            self._end(problem("timeout", f"the headers took longer than {HEAD_S_MAX:g} s"))
+            self._end(problem("timeout", f"the headers took longer than {self._bounds.head_s:g} s"))
         elif self.scope is None:  # A connection on which nothing ever came: there is nothing to answer.
             self.transport.close()
 
@@ -134,7 +163,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.abort()
             return
         self._unsent_bytes = unsent
-        self._stall_timer = self.loop.call_later(STALL_S_MAX, self._look_for_stall)
+        self._stall_timer = self.loop.call_later(self._bounds.stall_s, self._look_for_stall)
 
     def _stop_head_timer(self) -> None:
         if self._head_timer is not None:
@@ -147,9 +176,9 @@ class BoundedProtocol(HttpToolsProtocol):
             self._stall_timer = None
 
 
-def bounded(connections_max: int) -> Any:
+def bounded(bounds: Bounds) -> Any:
     """What makes the protocol of each connection, for uvicorn's setting `http`."""
-    return partial(BoundedProtocol, connections_max=connections_max)
+    return partial(BoundedProtocol, bounds=bounds)
 
 
 def _refusing(refused: Problem) -> ASGIApp:

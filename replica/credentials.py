@@ -53,8 +53,9 @@ class Credential:
         return mine == (other.tag, other.scopes, other.digest, other.name, other.rate_max)
 
 
-ANYONE: Final = Credential("", frozenset(SCOPES), b"", "anyone", REQUESTS_PER_S_MAX)
-"""Whoever reaches a replica that asks for no token."""
+def anyone() -> Credential:
+    """Whoever reaches a replica that asks for no token."""
+    return Credential("", frozenset(SCOPES), b"", "anyone", REQUESTS_PER_S_MAX)
 
 
 class TokenList:

@@ -26,7 +26,7 @@ from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
 from quorate.replica.access import Access, nobody_asked
 from quorate.replica.app import ReplicaApp, create_app
 from quorate.replica.audit import audit
-from quorate.replica.connections import bounded
+from quorate.replica.connections import Bounds, bounded
 from quorate.replica.embedded import embedded_front_end
 from quorate.replica.exposure import Exposure
 from quorate.replica.hosts import Hosts, is_loopback
@@ -179,7 +179,7 @@ def _config(app: ReplicaApp, host: str, port: int, context: ServerContext | None
         timeout_graceful_shutdown=SHUTDOWN_S,
     )
     config.load()
-    config.http_protocol_class = bounded(_connections_max())
+    config.http_protocol_class = bounded(Bounds(_connections_max()))
     config.ssl = None if context is None else context.context
     return config
 

@@ -23,6 +23,7 @@ from quorate.client_sdk.driver import Driver, new_site
 from quorate.client_sdk.effects import Now, Operation, Outcome
 from quorate.client_sdk.http_transport import HttpTransport
 from quorate.replica.app import create_app
+from quorate.replica.connections import Bounds, bounded
 from quorate.replica.embedded import embedded_front_end
 from quorate.replica.identity import open_folder
 from quorate.replica.member import Member
@@ -180,6 +181,7 @@ class InProcessCluster:
             timeout_keep_alive=IDLE_S_MAX,
         )
         config.load()
+        config.http_protocol_class = bounded(Bounds())
         server = uvicorn.Server(config)
         server.lifespan = config.lifespan_class(config)
         # Its main loop would only look for signals and write the date of the answers.
