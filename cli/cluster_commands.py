@@ -17,6 +17,7 @@ import typer
 from quorate.api_specs.limits import REPLICAS_MAX
 from quorate.cli.data_folder import (
     Served,
+    audit_line,
     check_member,
     format_data_folder,
     replace_data_folder,
@@ -77,6 +78,8 @@ def init(
         format_data_folder(folder, document, id)
     lines = [f"Wrote {out}: " + ", ".join(f"{id} at {url}" for id, url in urls.items()) + "."]
     lines += [f"Formatted {folder} for {id}." for id, folder in folders.items()]
+    for id, folder in folders.items():
+        say(audit_line("format", cluster=document.name, replica=id, data=str(folder)))
     if not folders:
         first = next(iter(urls))
         lines.append(
@@ -92,6 +95,7 @@ def format_folder(
     """Make the empty data folder of one replica, on the machine where it will run."""
     document = read_document(cluster)
     format_data_folder(data, document, replica_id)
+    say(audit_line("format", cluster=document.name, replica=replica_id, data=str(data)))
     text = f"Formatted {data} for {replica_id}.\nNext: quorate serve --cluster {cluster} --id {replica_id} --data {data}"
     answer(as_json, {"id": replica_id, "data": str(data), "hash": document.hash}, text)
 
@@ -131,6 +135,11 @@ def replace_store(
     new = with_new_store(document, replica_id)
     objects = replace_data_folder(document, new, replica_id, data, dict(map(_named_folder, sources)))
     change_store(cluster, document, new, replica_id)
+    say(
+        audit_line(
+            "replace", cluster=document.name, replica=replica_id, data=str(data), loss_accepted=bool(lost)
+        )
+    )
     text = (
         f"{data} holds a new store for {replica_id}, with {objects} objects from the other replicas.\n"
         f"{cluster} names it. Next: give this document to every replica and caller, and start the replicas."

@@ -118,3 +118,10 @@ def _access() -> "Access":
         return from_text(text, token) if text else one_token(token)
     except BadTokens as error:
         raise Usage(f"{error}.") from None
+
+
+def audit_line(act: str, **facts: str | bool) -> str:
+    """The audit line of an act that changes a data folder."""
+    from quorate.replica import audit  # noqa: PLC0415
+
+    return audit.audit_line(act, **facts)

@@ -25,6 +25,7 @@ from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
 from quorate.replica import adt_models as models
 from quorate.replica import protocol_api
 from quorate.replica.access import Access, one_token
+from quorate.replica.admin_api import add_admin_endpoints
 from quorate.replica.adt_api import FrontEnd, Operations, add_adt_endpoints
 from quorate.replica.embedded import to_others
 from quorate.replica.gate import Crowd, Gate
@@ -121,6 +122,7 @@ def create_app(
     )
     add_adt_endpoints(app.router, operations)
     _add_service_endpoints(app.router, member)
+    add_admin_endpoints(app.router, access)
     gate = partial(Gate, limits=member.document.limits, access=access, crowd=Crowd(), hosts=hosts)
     app.batches = gate(protocol_api.batch_app(member, access))
     app.add_middleware(gate)

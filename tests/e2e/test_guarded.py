@@ -139,6 +139,15 @@ def test_tokens_rotate_while_replicas_run(guarded: GuardedCluster) -> None:
         guarded.signal(signal.SIGHUP)
         guarded.wait_for(lambda: before.get("/v1/status").status_code == 401)
         assert after.get("/v1/status").status_code == 200
+        assert after.get("/v1/admin/tokens").status_code == 403
+    admin = token_in_force(guarded, "admin", name="admin")
+    with guarded.client(admin) as client:
+        valid = client.get("/v1/admin/tokens").json()["tokens"]
+        assert {"new", "replicas"} <= {each["name"] for each in valid}
+        assert "old" not in {each["name"] for each in valid}
+        assert client.post("/v1/admin/tokens/read").json()["tokens"] == valid
+        assert client.put("/v1/registers/a", json={"value": 1}).status_code == 403
+    assert {"act": "tokens-asked", "by": "admin"} in names_in(guarded.log(), "tokens-asked")
     assert guarded.pid() == pid
     told = names_in(guarded.log(), "tokens-read")
     assert any(act["added"] == ["new"] for act in told)
