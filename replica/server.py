@@ -77,7 +77,6 @@ def serve(
     `access` says which tokens are accepted (left out: none is asked for). `clock_offset_s` makes its clock wrong, for tests.
     Raises FolderRefused before it listens, or ServeRefused when it must not or cannot.
     """
-    os.umask(0o077)
     access = access or nobody_asked()
     opened = open_folder(folder, document, replica_id)
     try:
@@ -99,22 +98,14 @@ def serve(
         raise
     if opened.lost is not None:
         _log.error("%s", opened.lost)
+    os.umask(0o077)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _ignore_repeated_signals()
     if clock_offset_s:
         _log.warning("the clock is wrong by %+g s, as was asked for", clock_offset_s)
     offset_us = round(clock_offset_s * 1e6)
     member = Member(document, replica_id, opened, wall_us=lambda: time.time_ns() // 1000 + offset_us)
-    app = create_app(
-        member,
-        lambda each: embedded_front_end(each, access.own_token, door.client_tls),
-        access=access,
-        hosts=Hosts(
-            ["127.0.0.1", urlsplit(document.urls[replica_id]).hostname or ""], is_loopback=is_loopback(host)
-        ),
-        tls=door.client_tls,
-        beside=lambda: _Renewal(access, context).run(),
-    )
+    app = _application(member, door, access, context, is_local=is_loopback(host))
     config = _config(app, host, port, context)
     _log.info(
         "replica %s of cluster %s starts on %s:%s from %s", replica_id, document.name, host, port, folder
@@ -139,6 +130,20 @@ def serve(
         member.close()
     audit("stop", **facts)
     _log.info("replica %s has stopped", replica_id)
+
+
+def _application(
+    member: Member, door: Door, access: Access, context: ServerContext | None, *, is_local: bool
+) -> ReplicaApp:
+    names = ["127.0.0.1", urlsplit(member.document.urls[member.id]).hostname or ""]
+    return create_app(
+        member,
+        lambda each: embedded_front_end(each, access.own_token, door.client_tls),
+        access=access,
+        hosts=Hosts(names, is_loopback=is_local),
+        tls=door.client_tls,
+        beside=lambda: _Renewal(access, context).run(),
+    )
 
 
 def _address(url: str, door: Door) -> tuple[str, int]:
@@ -237,3 +242,4 @@ def _ignore_repeated_signals() -> None:
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: None)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the loop runs, which then listens for it
