@@ -88,7 +88,16 @@ class GuardedCluster:
         data = self.root / replica
         if not data.exists():
             format_data_folder(data, self.document, replica)
-        words = ["serve", "--cluster", str(self.path), "--id", replica, "--data", str(data)]
+        words = [
+            "serve",
+            "--stop-with-parent",
+            "--cluster",
+            str(self.path),
+            "--id",
+            replica,
+            "--data",
+            str(data),
+        ]
         if self.server is not None:
             words += ["--tls-cert", str(self.server.certificate), "--tls-key", str(self.server.key)]
         if self._mutual is not None:
@@ -98,7 +107,7 @@ class GuardedCluster:
         with (self.root / f"{replica}.log").open("ab") as log:
             self._processes[replica] = subprocess.Popen(
                 [sys.executable, "-m", "quorate.cli.main", *words],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,  # which closes when this process ends, however that happens
                 stdout=log,
                 stderr=log,
                 env=kept | given | environment,
@@ -146,6 +155,8 @@ class GuardedCluster:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait(WAIT_S)
+            assert process.stdin is not None
+            process.stdin.close()
 
 
 def _is_ready(client: httpx.Client, url: str) -> bool:
