@@ -9,10 +9,13 @@ FIRST ?= 1
 VENV := .venv
 RUN := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+CLIENTS := .clients
+CLIENTS_FROM := tests/generated_clients
+CLIENTS_STAMP := $(CLIENTS)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check soak lock openapi clean
+.PHONY: help demo test check clients soak lock openapi clean
 
 help:
 	@echo "make demo   start three replicas, kill two in turn under load, check that nothing is lost"
@@ -20,13 +23,16 @@ help:
 	@echo "make check  formatting, lint, types and the rules who may import whom"
 	@echo "make soak   seeded simulations on all cores for $(MINUTES) minutes (MINUTES=..., FIRST=... the first seed)"
 	@echo "make lock   write the lock files after a change of dependencies (needs uv; UPGRADE=--upgrade)"
+	@echo "make clients  what generates and runs API clients, for the tests, into $(CLIENTS) (make test does it too)"
 	@echo "make openapi  write api_specs/openapi.json after a change of the API or the messages"
 	@echo "make clean  remove .venv, caches and build output"
 
 demo: $(STAMP)
 	@$(RUN) -m quorate.cli.main demo
 
+# Where what generates clients cannot be had, the rest is tested. Node comes from the registry of Python packages.
 test: $(STAMP)
+	@$(MAKE) --no-print-directory clients || echo "Going on without generated clients: their tests are skipped"
 	@$(RUN) -m pytest -n $(WORKERS) --dist loadgroup
 
 check: $(STAMP)
@@ -36,26 +42,41 @@ check: $(STAMP)
 	$(VENV)/bin/mypy tests
 	$(VENV)/bin/lint-imports
 
+clients: $(CLIENTS_STAMP)
+
 soak: $(STAMP)
 	@$(RUN) -m tests.sim.soak --minutes $(MINUTES) --first $(FIRST)
 
 # uv.lock would name the registry it was made with; this form names packages, versions and hashes only.
-COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --quiet
 
 lock:
-	$(COMPILE) $(UPGRADE) --all-extras --output-file requirements.lock
-	$(COMPILE) --extra cli --extra replica --constraints requirements.lock --output-file requirements-server.lock
+	$(COMPILE) pyproject.toml $(UPGRADE) --all-extras --output-file requirements.lock
+	$(COMPILE) $(CLIENTS_FROM)/requirements.txt $(UPGRADE) --output-file $(CLIENTS_FROM)/requirements.lock
+	$(COMPILE) pyproject.toml --extra cli --extra replica --constraints requirements.lock --output-file requirements-server.lock
 
 openapi: $(STAMP)
 	@$(RUN) -m quorate.replica.openapi > .openapi.new && mv .openapi.new api_specs/openapi.json
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) $(CLIENTS) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# An environment of its own: the generator holds typer back, and Node comes from the same registry as all else. Nothing of
+# a package is run at its installation.
+$(CLIENTS_STAMP): $(STAMP) $(CLIENTS_FROM)/requirements.lock $(CLIENTS_FROM)/package-lock.json
+	@echo "Installing what generates and runs API clients into $(CLIENTS) ..."
+	@test -x $(CLIENTS)/venv/bin/python || $(RUN) -m venv --without-pip $(CLIENTS)/venv
+	@$(INSTALL_CLIENTS) --quiet --require-hashes -r $(CLIENTS_FROM)/requirements.lock
+	@cp $(CLIENTS_FROM)/package.json $(CLIENTS_FROM)/package-lock.json $(CLIENTS_FROM)/.npmrc $(CLIENTS)
+	@cd $(CLIENTS) && PATH="$$PWD/venv/bin:$$PATH" npm ci --ignore-scripts --no-audit --no-fund --loglevel error
+	@touch $@
+
 ifneq ($(UV),)
+
+INSTALL_CLIENTS = $(UV) pip install --python $(CLIENTS)/venv/bin/python
 
 $(STAMP): pyproject.toml requirements.lock
 	@test -x $(RUN) || $(UV) venv --quiet --clear --python '>=3.11' $(VENV)
@@ -65,6 +86,8 @@ $(STAMP): pyproject.toml requirements.lock
 	@touch $@
 
 else
+
+INSTALL_CLIENTS = $(VENV)/bin/pip --python $(CLIENTS)/venv/bin/python --disable-pip-version-check install
 
 $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -111,6 +111,7 @@ def _check_request(request: Request, limits: Limits) -> None:
         _check_prefix(request.prefix, "prefix")
         _check_prefix(request.after, "after")
         _check_count(request.limit, "limit")
+        _check_count(request.newest or 0, "newest")
         return
     _check_object(request.object)
     match request:

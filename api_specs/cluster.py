@@ -60,6 +60,11 @@ class ChoiceRule(Struct, frozen=True, forbid_unknown_fields=True):
     finals: dict[str, str] = field(default_factory=dict)
     """Who stores each event class, a quorum system by class; an operation alone stands for its normal outcome."""
 
+    def covers(self, adt: str) -> bool:
+        """Whether objects of this data type may match."""
+        given = self.objects.partition("/")[0]
+        return given == adt or (given not in SPECIFICATIONS and fnmatchcase(f"{adt}/", given + "/"))
+
 
 class ClockSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Clock errors that the operator vouches for, in seconds."""
@@ -114,7 +119,11 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
 
     def choice_of(self, object_name: str) -> QuorumChoice:
         """The quorum choice of an object; majorities where no rule matches."""
-        return _choice(self, adt_of(object_name), self.rule_of(object_name))
+        return self.choice_by(self.rule_of(object_name), adt_of(object_name))
+
+    def choice_by(self, rule: ChoiceRule, adt: str) -> QuorumChoice:
+        """The quorum choice that a rule gives to objects of a data type."""
+        return _choice(self, adt, rule)
 
 
 class _Words(NamedTuple):
@@ -207,12 +216,7 @@ def _check_replicas(document: ClusterDocument) -> None:
 
 
 def _check_rule(document: ClusterDocument, number: int, rule: ChoiceRule) -> None:
-    adt = rule.objects.partition("/")[0]
-    adts = (
-        [adt]
-        if adt in SPECIFICATIONS
-        else [name for name in SPECIFICATIONS if fnmatchcase(f"{name}/", adt + "/")]
-    )
+    adts = [name for name in SPECIFICATIONS if rule.covers(name)]
     if not adts:
         known = ", ".join(SPECIFICATIONS)
         raise BadCluster(

@@ -94,11 +94,17 @@ class Commit(Struct, frozen=True, tag="commit", omit_defaults=True, forbid_unkno
 
 class Scan(Struct, frozen=True, tag="scan", omit_defaults=True, forbid_unknown_fields=True):
     """Name the objects whose names start with `prefix`, above `after` in order, at most `limit` of them, each with its
-    summary and the newest of its entries. For whole-dictionary reads and for `trace`."""
+    summary and the newest of its entries. For whole-dictionary reads, for `trace` and for the live page.
+
+    `newest` bounds the entries, and the decided events, of each object (left out: a page of entries, and every event).
+    `payload` False asks for ids and timestamps alone, without summaries.
+    """
 
     prefix: str
     after: str = ""
     limit: int = 100
+    newest: int | None = None
+    payload: bool = True
 
 
 Request = Append | Collect | Accept | Commit | Scan

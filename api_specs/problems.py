@@ -5,10 +5,10 @@ take effect and will not; None where that depends on the case, which then says s
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from quorate.api_specs.messages import NOT_DECODED
 
@@ -154,12 +154,21 @@ KINDS: Final[Mapping[str, Kind]] = {
 class Problem(Struct, frozen=True):
     """A problem document. `type` is relative to the server and stable; `detail` is about this case."""
 
-    type: str
-    title: str
-    status: int
-    detail: str
-    advice: str
-    definite: bool
+    type: Annotated[
+        str,
+        Meta(description="Which problem it is; GET it to learn more", examples=[TYPE_PREFIX + "malformed"]),
+    ]
+    title: Annotated[str, Meta(description="What this type of problem is, in a few words")]
+    status: Annotated[int, Meta(description="The HTTP status")]
+    detail: Annotated[str, Meta(description="What was wrong in this case; for people, not for programs")]
+    advice: Annotated[str, Meta(description="What the caller should do")]
+    definite: Annotated[
+        bool,
+        Meta(
+            description="true: it is certain that the operation did not take effect and will not. "
+            "false: it may have, or may still do so."
+        ),
+    ]
 
     @property
     def name(self) -> str:

@@ -11,9 +11,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 import typer
 
+from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import REPLICAS_MAX
 from quorate.cli.data_folder import (
     Served,
@@ -30,6 +32,7 @@ from quorate.cli.failure import EXIT_FAILED, Failure, Usage
 from quorate.cli.local_cluster import READY_DEADLINE_S, LocalCluster, is_free
 from quorate.cli.output import AsJson, answer, reported, say
 from quorate.cli.token import read_token
+from quorate.client_sdk.connecting import is_url
 
 _WATCH_S: Final = 0.2
 _LAST_CALL_S: Final = 5.0
@@ -187,6 +190,14 @@ def serve(
             help="Make the replica's clock wrong, to test what that does.",
         ),
     ] = 0.0,
+    endpoint: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--endpoint",
+            metavar="ID=URL",
+            help="Find that other replica there instead of at its URL: a proxy, a tunnel. Repeat it.",
+        ),
+    ] = None,
     stop_with_parent: Annotated[bool, typer.Option("--stop-with-parent", hidden=True)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Tell an error as one JSON line.")] = False,
 ) -> None:
@@ -206,8 +217,25 @@ def serve(
         allows_plain=allow_plain_http,
         allows_anyone=allow_anyone,
         clock_offset_s=clock_offset_s,
+        endpoints=_endpoints(document, replica_id, endpoint or []),
     )
     run_replica(document, replica_id, data, served)
+
+
+def _endpoints(document: ClusterDocument, own: str, words: list[str]) -> dict[str, str]:
+    """Where other replicas are found instead of at their URLs."""
+    found: dict[str, str] = {}
+    for text in words:
+        replica, _, url = text.partition("=")
+        if not is_url(url):
+            raise Usage(f"--endpoint {text!r} is not ID=URL, as --endpoint r2=http://127.0.0.1:9002.")
+        others = [id for id in document.urls if id != own]
+        if replica not in others:
+            raise Usage(
+                f"--endpoint {text!r}: {own} has no other replica {replica!r}; they are {', '.join(others) or 'none'}."
+            )
+        found[replica] = url
+    return found
 
 
 @reported
@@ -243,7 +271,8 @@ def up(
         running.ready(deadline_s)
         answer(True, running.as_json())
         say(
-            f"{len(running.urls)} replicas are ready. In another terminal: export QUORATE_CLUSTER={running.document_path}"
+            f"{len(running.urls)} replicas are ready, and shown at {next(iter(running.urls.values()))}/ui. "
+            f"In another terminal: export QUORATE_CLUSTER={running.document_path}"
         )
         _watch(running)
     except KeyboardInterrupt:
@@ -268,7 +297,8 @@ def _local_cluster(root: Path, cluster: Path | None, replicas: int | None, ports
             root, replicas=replicas or len(wanted) or 3, ports=wanted or None, token=read_token()
         )
     found = LocalCluster(root, document_path, token=read_token())
-    if ports or (replicas is not None and replicas != len(found.urls)):
+    here = [urlsplit(url).port for url in found.urls.values()]
+    if (ports and _ports(ports, replicas) != here) or (replicas is not None and replicas != len(here)):
         raise Usage(
             f"{document_path} says already which replicas there are ({', '.join(found.urls.values())}): "
             "leave out --replicas and --ports, or name another folder with --data."

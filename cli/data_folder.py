@@ -6,6 +6,7 @@ refusals become this room's.
 
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,7 @@ class Served(Struct, frozen=True):
     allows_plain: bool = False
     allows_anyone: bool = False
     clock_offset_s: float = 0.0
+    endpoints: Mapping[str, str] | None = None
 
 
 def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served: Served) -> None:
@@ -99,7 +101,15 @@ def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served
     access = _access()
     log_to_stderr(replica_id)
     try:
-        serve(document, replica_id, folder, door=door, access=access, clock_offset_s=served.clock_offset_s)
+        serve(
+            document,
+            replica_id,
+            folder,
+            door=door,
+            access=access,
+            clock_offset_s=served.clock_offset_s,
+            endpoints=served.endpoints,
+        )
     except (FolderRefused, ServeRefused) as error:
         raise Failure(f"{error}.") from None
 

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -24,6 +24,7 @@ from quorate.cli.data_folder import format_data_folder
 from quorate.cli.document import DEFAULT_NAME, new_document, read_document, write_new
 from quorate.cli.failure import Failure
 from quorate.cli.probe import is_ready
+from quorate.measurement.replicas import NotStarted
 
 READY_DEADLINE_S: Final = 30.0
 STOP_DEADLINE_S: Final = 10.0
@@ -32,13 +33,13 @@ _PORTS: Final = range(20_000, 32_000)
 """Below the ports that systems hand out to outgoing connections, so that nobody takes one while its replica is down."""
 
 
-def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Ports on which nobody listens now, different ones at each call."""
+def free_ports(count: int, host: str = "127.0.0.1", *, kept: Collection[int] = ()) -> list[int]:
+    """Ports on which nobody listens now, different ones at each call, and none of those that are `kept` for others."""
     found: list[int] = []
     for port in random.sample(_PORTS, 50 + 10 * count):
         if len(found) == count:
             return found
-        if is_free(port, host):
+        if port not in kept and is_free(port, host):
             found.append(port)
     raise Failure(f"Among many ports tried on {host}, fewer than {count} were free: name them with --ports.")
 
@@ -54,6 +55,10 @@ def is_free(port: int, host: str = "127.0.0.1") -> bool:
         return True
 
 
+class PortTaken(Failure, NotStarted):
+    """Somebody else listens on a replica's port."""
+
+
 class LocalCluster:
     """Replicas of one cluster document as child processes.
 
@@ -67,6 +72,7 @@ class LocalCluster:
         self._token = token
         self.serve_options: Final[dict[str, list[str]]] = {}
         """Further words of `quorate serve` by replica id, from its next start on."""
+        self._endpoints: Final[dict[str, Mapping[str, str]]] = {}
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._stopped: set[str] = set()
 
@@ -106,6 +112,10 @@ class LocalCluster:
         """What a replica wrote to its output."""
         return self.root / f"{replica_id}.log"
 
+    def set_endpoints(self, replica_id: str, endpoints: Mapping[str, str]) -> None:
+        """Where a replica finds others instead of at their URLs, from its next start on."""
+        self._endpoints[replica_id] = endpoints
+
     def format_missing(self) -> None:
         """Format every data folder, if none is there yet; folders that vanished are left to the replica to report."""
         if any(self.data_folder(id).exists() for id in self.urls):
@@ -120,11 +130,11 @@ class LocalCluster:
                 self.launch(id)
 
     def launch(self, replica_id: str) -> None:
-        """Start a replica that does not run; it is not ready yet."""
+        """Start a replica that does not run; it is not ready yet. Raises PortTaken."""
         id = replica_id
         port = int(self.urls[id].rpartition(":")[2])
         if not is_free(port):
-            raise Failure(
+            raise PortTaken(
                 f"Port {port} of {id} is taken: stop what listens there, or choose others with --ports."
             )
         environment = dict(os.environ)
@@ -132,6 +142,8 @@ class LocalCluster:
             environment["QUORATE_TOKEN"] = self._token
         command = [sys.executable, "-m", "quorate.cli.main", "serve", "--stop-with-parent", "--id", id]
         command += ["--cluster", str(self.document_path), "--data", str(self.data_folder(id))]
+        for other, url in self._endpoints.get(id, {}).items():
+            command += ["--endpoint", f"{other}={url}"]
         command += self.serve_options.get(id, [])
         # A session of its own keeps a terminal's Ctrl-C away from the child: stopping is the parent's work.
         with self.log_file(id).open("ab") as log:

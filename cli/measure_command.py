@@ -8,9 +8,11 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 import typer
 from rich import box
@@ -23,13 +25,14 @@ from quorate.cli.document import read_document
 from quorate.cli.failure import Failure, Usage
 from quorate.cli.local_cluster import LocalCluster, free_ports
 from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.progress import busy, time_bar
+from quorate.cli.progress import TimeBar, busy, time_bar
 from quorate.cli.token import read_token
 from quorate.measurement.durations import duration_text
-from quorate.measurement.measuring import Measured, Setting, measure, schedule_of
+from quorate.measurement.measuring import Measured, Onlooker, Setting, measure, schedule_of
 from quorate.measurement.parquet import Converted, convert
 from quorate.measurement.plan import Plan
 from quorate.measurement.plan_check import parse_plan, prefill_of, warnings
+from quorate.measurement.replicas import NotStarted
 from quorate.measurement.run_folder import RUN
 from quorate.measurement.schedule import Schedule
 
@@ -54,8 +57,11 @@ def measure_command(
 ) -> None:
     """Measure quorum choices on a live cluster while its replicas fail as a plan says.
 
-    The plan's form is in docs/measuring.md, that of the folder in docs/measurements.md. Ctrl-C ends it early; what was
-    measured until then is kept.
+    To begin with, copy examples/tiny.toml, and look at what it does: quorate measure tiny.toml --dry-run
+
+    Ctrl-C ends a run early; what was measured until then is kept. `quorate report --input DIR` reads it.
+
+    docs/measuring.md explains plans, docs/measurements.md the files of a run.
     """
     story = Console(stderr=True, highlight=False) if as_json else console()
     text = _text(plan_path)
@@ -84,8 +90,13 @@ def _text(path: Path) -> str:
 
 
 def _make_empty(out: Path) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    if any(out.iterdir()):
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        is_used = any(out.iterdir())
+    except OSError as error:
+        reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
+        raise Usage(f"{out} cannot be used as a folder: {reason}. Name another with --out.") from None
+    if is_used:
         raise Usage(f"{out} is not empty; nothing was changed. Name a new folder with --out.")
 
 
@@ -96,43 +107,74 @@ def _run(
         setting = Setting(out, document, None, free_ports, text, token=read_token(), made=_MADE)
         measured = _measured(story, plan, setting)
     else:
-        with _started(story, plan, out, keep) as cluster:
-            setting = Setting(out, cluster.document, cluster, free_ports, text, made=_MADE)
+        with _cluster(story, plan, out) as cluster:
+            # Its replicas do not listen yet.
+            kept = {urlsplit(url).port or 0 for url in cluster.urls.values()}
+            ports = partial(free_ports, kept=kept)
+            setting = Setting(out, cluster.document, cluster, ports, text, made=_MADE)
             measured = _measured(story, plan, setting)
+        _tidy(story, cluster.root, keep=keep or bool(measured.deaths))
     with busy(story, "Writing Parquet"):
         return measured, convert(out)
 
 
 @contextmanager
-def _started(story: Console, plan: Plan, out: Path, keep: bool) -> Iterator[LocalCluster]:
+def _cluster(story: Console, plan: Plan, out: Path) -> Iterator[LocalCluster]:
     root = Path(tempfile.mkdtemp(prefix="cluster-", dir=out)).resolve()
     try:
         with LocalCluster.create(root, replicas=len(plan.replicas), rules=plan.rules) as cluster:
-            with busy(story, f"Starting {len(plan.replicas)} replicas"):
-                cluster.start()
-                cluster.ready()
             yield cluster
     except BaseException:
-        story.print(f"Data folders and logs of the replicas: {escape(str(root))}")
+        _tidy(story, root, keep=True)
         raise
+
+
+def _tidy(story: Console, root: Path, *, keep: bool) -> None:
+    """Take away what the replicas have left, or say where it is."""
     if keep:
-        story.print(f"Data folders and logs of the replicas: {escape(str(root))}")
+        story.print(f"Data folders and logs of the replicas: {escape(str(root))}", soft_wrap=True)
     else:
         shutil.rmtree(root, ignore_errors=True)
 
 
 def _measured(story: Console, plan: Plan, setting: Setting) -> Measured:
-    story.print(
-        f"  {_rate(plan):g} operations a second for {duration_text(plan.length_s)}; Ctrl-C ends it early"
-    )
-    with time_bar(story, "measuring", plan.length_s) as progress:
-        measured = asyncio.run(_until_signal(plan, setting, progress.reached))
+    try:
+        with ExitStack() as shown:
+            measured = asyncio.run(_until_signal(plan, setting, _Shown(story, plan, shown)))
+    except NotStarted as error:
+        raise Failure(str(error)) from None
     if not measured.outcomes:
         raise Failure("Nothing was measured: the run ended before its first operation did.")
     return measured
 
 
-async def _until_signal(plan: Plan, setting: Setting, elapsed: Any) -> Measured:
+class _Shown:
+    """An onlooker that shows one thing at a time: what begins, then the bar of time."""
+
+    def __init__(self, story: Console, plan: Plan, shown: ExitStack) -> None:
+        self._story: Final = story
+        self._plan: Final = plan
+        self._shown: Final = shown
+        self._bar: TimeBar | None = None
+
+    def begins(self, what: str) -> None:
+        """See Onlooker."""
+        self._shown.close()
+        self._shown.enter_context(busy(self._story, what))
+
+    def reached(self, elapsed_s: float) -> None:
+        """See Onlooker."""
+        if self._bar is None:
+            self._shown.close()
+            length_s = self._plan.length_s
+            self._story.print(
+                f"  {_rate(self._plan):g} operations a second for {duration_text(length_s)}; Ctrl-C ends it early"
+            )
+            self._bar = self._shown.enter_context(time_bar(self._story, "measuring", length_s))
+        self._bar.reached(elapsed_s)
+
+
+async def _until_signal(plan: Plan, setting: Setting, onlooker: Onlooker) -> Measured:
     """The first signal ends the run cleanly, the second at once."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -145,7 +187,7 @@ async def _until_signal(plan: Plan, setting: Setting, elapsed: Any) -> Measured:
 
     for number in signals:
         loop.add_signal_handler(number, end)
-    return await measure(plan, setting, stop, elapsed)
+    return await measure(plan, setting, stop, onlooker)
 
 
 def _rate(plan: Plan) -> float:
@@ -158,7 +200,7 @@ def _tell_schedule(story: Console, plan: Plan, schedule: Schedule) -> None:
         (each.start_s, each.end_s, each.replica, each.kind, each.cause) for each in schedule.outages
     ]
     rows += [
-        (each.start_s, each.end_s, f"{each.front_end} - {each.replica}", "parted", each.cause)
+        (each.start_s, each.end_s, f"{each.asker} - {each.replica}", "parted", each.cause)
         for each in schedule.partings
     ]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

@@ -21,6 +21,7 @@ ROOMS: Final = (
     "cli",
     "client_sdk",
     "gc",
+    "integrations",
     "measurement",
     "quorums",
     "replica",
@@ -37,7 +38,7 @@ from quorate.cli.main import main
 from quorate.spark_reports.session import submitted_session
 
 submitted_session()
-sys.argv[1:1] = ["report"]
+sys.argv[1:1] = ["report", "--engine", "spark"]
 main()
 '''
 

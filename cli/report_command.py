@@ -38,11 +38,11 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="auto|spark|python",
-        help="auto: Spark for runs and probes where it and Java are there, else plain Python.",
+        help="auto: plain Python up to 200,000 rows, for more Spark, where it and Java are there.",
     ),
 ]
 MasterOption = Annotated[
-    str, typer.Option("--master", metavar="URL", help="Where Spark runs: local[*], spark://HOST:PORT, …")
+    str, typer.Option("--master", metavar="URL", help="Run Spark, and where: local[*], spark://HOST:PORT, …")
 ]
 MemoryOption = Annotated[
     str,
@@ -86,7 +86,7 @@ def report(
     input_path: InputOption,
     out: OutOption,
     engine: EngineOption = "auto",
-    master: MasterOption = "local[*]",
+    master: MasterOption = "",
     driver_memory: MemoryOption = "",
     type_name: TypeOption = "",
     votes: VotesOption = "",
@@ -105,7 +105,7 @@ def report(
         raise Usage(f"--engine {engine}: use {', '.join(ENGINES)}")
     wanted: dict[str, Any] = {
         "engine": engine,
-        "master": master,
+        "master": master or None,
         "driver_memory": driver_memory or None,
         "adt": type_name or None,
         "votes": by_name(votes, "--votes", whole_number) if votes else {},
@@ -170,4 +170,11 @@ def _tell(story: Console, figures: Any) -> None:
             style = "bold" if candidate.recommended else "" if candidate.on_front else "dim"
             table.add_row(escape(name), *cells, percent(candidate.served), style=style)
         story.print(table)
-        story.print(f"Most of this mix is served by {escape(best.choice)}: {percent(best.served)}.")
+        story.print(_best(best, sum(row.adt == best.adt for row in figures.candidates)))
+
+
+def _best(best: Any, candidates: int) -> str:
+    """Which choice to take, or that it does not matter."""
+    if candidates > 1 and len(best.tied) >= candidates - 1:
+        return f"No choice is better than another here: each serves {percent(best.served)} of this mix."
+    return f"Most of this mix is served by {escape(best.choice)}: {percent(best.served)}."

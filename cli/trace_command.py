@@ -17,7 +17,7 @@ from quorate.cli.output import AsJson, answer, console, reported
 from quorate.cli.probe import scan_all
 from quorate.cli.status import cluster_document
 from quorate.cli.token import read_token
-from quorate.cli.trace import Trace, traces_of, when
+from quorate.client_sdk.trace import Trace, traces_of, when
 
 
 @reported

@@ -1,6 +1,7 @@
 """What passes between a decider, its callers and the front end around them. Pure values and a protocol."""
 
-from typing import Any, Protocol
+from collections.abc import Generator
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -9,8 +10,11 @@ from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Commit
 from quorate.client_sdk.decisions import Wish
 from quorate.client_sdk.effects import Failed
-from quorate.client_sdk.tasks import Task
+from quorate.client_sdk.tasks import SOON_S, Event, Task
 from quorate.timestamps.timestamp import Timestamp
+
+WISHES_MAX: Final = 256
+"""Decided in one batch."""
 
 
 class Verdict(Struct, frozen=True):
@@ -30,6 +34,28 @@ class Asked(Struct, eq=False):
     """Whether something that may grant it was sent: from then on its outcome may be unknown."""
     is_here: bool = False
     """Whether it must be decided by this front end: another one handed it over, or would not take it."""
+
+
+class Batches:
+    """Takes from the wishes that wait for a decision, the oldest first."""
+
+    def __init__(self, waiting: list[Asked]) -> None:
+        self._waiting: Final = waiting
+        self._latest = 0
+
+    def next(self, task: Task) -> Generator[float, Event, list[Asked]]:
+        """The next batch; empty when nobody asks any more.
+
+        The callers of a batch of several were just told, and most of them ask again. They may do so first: else two halves
+        of all callers would take turns, and each decision serve one of them.
+        """
+        if self._latest > 1:
+            until_s = task.now.mono_s + SOON_S
+            while task.now.mono_s < until_s:
+                yield until_s
+        batch = self._waiting[:WISHES_MAX]
+        self._latest = len(batch)
+        return batch
 
 
 class Machine(Protocol):

@@ -4,6 +4,7 @@ Owns the checks of arguments, the operation that each method runs, how its resul
 is told in a history. Must not know how operations are run. Everything wrong with an argument is BadInput.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
@@ -112,6 +113,19 @@ def queue_size(name: str) -> Call[int]:
     return Call(QueueSize(full), (Told("size", full),), size, lambda info: [Value(str(info.size))])
 
 
+def queue_items(name: str, items_max: int | None) -> Call[list[Any]]:
+    """List the waiting items, or the first of them. A history shows it as the count that it also is."""
+
+    def first(info: QueueInfo) -> list[Any]:
+        return [from_value(each) for each in info.first]
+
+    if items_max is not None and items_max < 1:
+        raise BadInput(f"max_items is {items_max}: use 1 or more, or leave it out for all")
+    counting = queue_size(name)
+    operation = QueueSize(_object("queue", name), sys.maxsize if items_max is None else items_max)
+    return Call(operation, counting.told, first, counting.results)
+
+
 def read(name: str) -> Call[Any]:
     """Read a register."""
     return _reading("read", _object("register", name))
@@ -174,6 +188,21 @@ def compare_and_set_key(
 ) -> Call[bool]:
     """Set a dictionary's key if it holds `old`."""
     return _comparing(_object("dictionary", name), key, old, new, idempotency_key, limits)
+
+
+def compare_and_delete(
+    name: str, key: str, old: Any, idempotency_key: str | None, limits: Limits
+) -> Call[bool]:
+    """Delete a dictionary's key if it holds `old`."""
+    if old is None:
+        raise BadInput(
+            "compare_and_delete needs a value: null stands for an absent key as well, so use delete"
+        )
+    full = _object("dictionary", name)
+    before = _value(old, limits)
+    told = Told("cas", full, key, Value(f"[{before},null]"))
+    operation = CompareAndSet(_with_key(full, key), before, None, _key(idempotency_key))
+    return Call(operation, (told,), bool, _boolean)
 
 
 def _comparing(

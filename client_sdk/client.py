@@ -165,6 +165,12 @@ class AsyncQueue:
         """The value at the front, which stays; None when there is none."""
         return await self._client.perform(calls.peek(self.name), deadline_s)
 
+    async def items(self, max_items: int | None = None, *, deadline_s: float | None = None) -> list[Any]:
+        """The values that wait, or the first `max_items` of them, oldest first; all stay. What is added meanwhile may
+        still come between them: only what is taken, or peeked at, has its final place.
+        """
+        return await self._client.perform(calls.queue_items(self.name, max_items), deadline_s)
+
     async def size(self, *, deadline_s: float | None = None) -> int:
         """How many items wait."""
         return await self._client.perform(calls.queue_size(self.name), deadline_s)
@@ -234,8 +240,15 @@ class AsyncDictionary:
         call = calls.compare_and_set_key(self.name, key, old, new, idempotency_key, self._limits)
         return await self._client.perform(call, deadline_s)
 
+    async def compare_and_delete(
+        self, key: str, old: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
+    ) -> bool:
+        """Remove a key if its value is `old` (anything but None); whether it was: of several callers, one hears True."""
+        call = calls.compare_and_delete(self.name, key, old, idempotency_key, self._limits)
+        return await self._client.perform(call, deadline_s)
+
     async def items(self, *, deadline_s: float | None = None) -> dict[str, Any]:
-        """All keys and values, as they were at one moment."""
+        """All keys and values, in the order of the keys, as they were at one moment."""
         return await self._client.perform(calls.items(self.name), deadline_s)
 
     async def size(self, *, deadline_s: float | None = None) -> int:

@@ -5,6 +5,7 @@ Owns the checks of `connect`'s arguments and the wiring: document, transport, dr
 
 import asyncio
 import os
+import re
 import secrets
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -26,6 +27,7 @@ from quorate.client_sdk.http_transport import HttpTransport, fetch_cluster
 from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
 
 DEADLINE_S: Final = 5.0
+_HOST_AND_PORT: Final = re.compile(r"[A-Za-z0-9.-]+:[0-9]+")
 
 Cluster: TypeAlias = "ClusterDocument | str | os.PathLike[str]"
 """A cluster document, the path of one, or the URL of any one replica."""
@@ -39,6 +41,7 @@ class Recipe(Struct, frozen=True):
     token: str | None
     deadline_s: float
     tls: ClientTls = SYSTEM_TRUST
+    hand_over: bool = True
 
     def __repr__(self) -> str:
         return f"Recipe({self.cluster!r})"  # without the token
@@ -54,7 +57,7 @@ class Recipe(Struct, frozen=True):
         driver = Driver(
             document,
             transport=transport,
-            asker=transport,
+            asker=transport if self.hand_over else None,
             site=new_site(self.token),
             seed=secrets.randbits(64),
         )
@@ -69,7 +72,8 @@ class Recipe(Struct, frozen=True):
         try:
             text = await asyncio.to_thread(Path(place).read_text, encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise BadCluster(f"cannot read the cluster document {place}: {error}") from None
+            advice = f"; for a replica's URL write http://{place}" if _HOST_AND_PORT.fullmatch(place) else ""
+            raise BadCluster(f"cannot read the cluster document {place}: {error}{advice}") from None
         try:
             return parse(text, place)
         except BadDocument as error:
@@ -109,17 +113,19 @@ def connect(
     tls: ClientTls | None = None,
     history: str | os.PathLike[str] | History | None = None,
     deadline_s: float = DEADLINE_S,
+    hand_over: bool = True,
 ) -> Client:
     """A blocking client, for any number of threads.
 
     `endpoints` maps replica ids to URLs that override the document's (proxies, tunnels); `token` is the bearer token of
     replicas that want one; `tls` says whom to trust at https:// URLs, and which certificate to show (left out: what the
     system trusts, and none); `history` is a file to which every operation is recorded; `deadline_s` is what an operation
-    gets, in seconds, unless a call says otherwise.
+    gets, in seconds, unless a call says otherwise. With `hand_over` False this client decides all its operations itself:
+    slower where many processes take from one queue, but no dequeue's outcome hangs on one replica's life.
     Raises BadInput for arguments, BadCluster for a document that cannot be used; for a URL also Unavailable and
     RefusedByReplicas.
     """
-    return Client(_recipe(cluster, endpoints, token, deadline_s, tls).client, _history(history))
+    return Client(_recipe(cluster, endpoints, token, deadline_s, tls, hand_over).client, _history(history))
 
 
 def connect_async(
@@ -130,9 +136,10 @@ def connect_async(
     tls: ClientTls | None = None,
     history: str | os.PathLike[str] | History | None = None,
     deadline_s: float = DEADLINE_S,
+    hand_over: bool = True,
 ) -> Connecting:
     """An asyncio client, for any number of tasks: `async with connect_async(…) as client`. Arguments as `connect`."""
-    return Connecting(_recipe(cluster, endpoints, token, deadline_s, tls), _history(history))
+    return Connecting(_recipe(cluster, endpoints, token, deadline_s, tls, hand_over), _history(history))
 
 
 def is_url(text: str) -> bool:
@@ -147,13 +154,14 @@ def _recipe(
     token: str | None,
     deadline_s: float,
     tls: ClientTls | None,
+    hand_over: bool,
 ) -> Recipe:
     if token is not None and (wrong := token_problem(token)) is not None:
         raise BadInput(f"the token cannot be sent: {wrong}; use printable ASCII without blanks")
     for replica, url in (endpoints or {}).items():
         if not is_url(url):
             raise BadInput(f"endpoints: {replica}: {url!r} must look like http://host:port")
-    return Recipe(cluster, dict(endpoints or {}), token, deadline_s, tls or SYSTEM_TRUST)
+    return Recipe(cluster, dict(endpoints or {}), token, deadline_s, tls or SYSTEM_TRUST, hand_over)
 
 
 def _urls(document: ClusterDocument, endpoints: Mapping[str, str]) -> dict[str, str]:

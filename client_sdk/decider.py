@@ -16,7 +16,7 @@ from quorate.adts.queue import view
 from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Commit
 from quorate.api_specs.wishes import Front, Take
-from quorate.client_sdk.asked import Asked, Verdict
+from quorate.client_sdk.asked import WISHES_MAX, Asked, Batches, Verdict
 from quorate.client_sdk.asked import Machine as DecidingMachine
 from quorate.client_sdk.decisions import (
     Context,
@@ -40,7 +40,6 @@ from quorate.quorums.choice import QuorumChoice
 from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.timestamp import ZERO, Timestamp
 
-WISHES_MAX: Final = 256  # decided in one batch
 BACKOFF_S_FIRST: Final = 0.002
 BACKOFF_S_MAX: Final = 1.0
 BACKOFF_SHARE_MAX: Final = 0.1  # of the time left
@@ -57,7 +56,8 @@ class Decider:
     """The decisions of one front end on one object."""
 
     def __init__(self, mirror: Mirror, choice: QuorumChoice, machine: Machine) -> None:
-        self.asked: list[Asked] = []
+        self.asked: Final[list[Asked]] = []
+        self._batches: Final = Batches(self.asked)
         self.is_running = False
         self._mirror = mirror
         self._choice = choice
@@ -85,8 +85,7 @@ class Decider:
 
     def run(self, task: Task) -> Steps:
         """Decide, or hand over to the object's host, until nobody asks any more."""
-        while self.asked:
-            batch = self.asked[:WISHES_MAX]
+        while batch := (yield from self._batches.next(task)):
             if (chosen := self._handing.choose(batch, task.now.mono_s)) is not None:
                 yield from self._handing.hand_over(task, *chosen, self._finish)
                 continue

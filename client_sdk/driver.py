@@ -29,6 +29,7 @@ from quorate.client_sdk.errors import Closed
 from quorate.client_sdk.link import Link
 from quorate.client_sdk.machine import FrontEnd
 from quorate.client_sdk.ports import Asker, Clock, SystemClock, Transport
+from quorate.client_sdk.tasks import SOON_S
 from quorate.client_sdk.together import Together
 
 CLOSE_TIMEOUT_S: Final = 0.5
@@ -106,7 +107,7 @@ class Driver:
         }
         self._together: Final = Together(self._run, document.limits)
         self._waiting: Final[dict[int, asyncio.Future[Outcome]]] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
         self._wakes_at_s = 0.0
         """When the timer, if it is set, will wake the machine."""
         self._is_closed = False
@@ -221,8 +222,11 @@ class Driver:
         if self._timer is not None:
             self._timer.cancel()
         self._wakes_at_s = wake_at_s
-        delay_s = max(0.0, wake_at_s - self._clock.now().mono_s)
-        self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
+        loop, delay_s = asyncio.get_running_loop(), wake_at_s - self._clock.now().mono_s
+        # A timer would wait for a millisecond at least, for that is how finely the loop waits.
+        self._timer = (
+            loop.call_soon(self._tick) if delay_s <= SOON_S else loop.call_later(delay_s, self._tick)
+        )
 
     def _fail_all(self, error: Exception) -> None:
         for future in self._waiting.values():

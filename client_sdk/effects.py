@@ -48,16 +48,18 @@ class Peek(Struct, frozen=True):
 
 
 class QueueInfo(Struct, frozen=True):
-    """Result of QueueSize: waiting items, and the horizon up to which the queue is consumed."""
+    """Result of QueueSize: waiting items, the horizon up to which the queue is consumed, and the first items if asked for."""
 
     size: int
     horizon: Timestamp
+    first: tuple[Value, ...] = ()
 
 
 class QueueSize(Struct, frozen=True):
-    """How many items wait. Result: QueueInfo."""
+    """How many items wait, and what the first `items_max` of them are. Result: QueueInfo."""
 
     object: str
+    items_max: int = 0
 
 
 class Read(Struct, frozen=True):

@@ -138,7 +138,7 @@ class FrontEnd:
         if task is not None and task.steps is not None:
             task.steps.close()
             for decider in self._deciders.values():
-                decider.asked = [asked for asked in decider.asked if asked.task is not task]
+                decider.asked[:] = [asked for asked in decider.asked if asked.task is not task]
         return self._effects()
 
     def start_over(self) -> None:

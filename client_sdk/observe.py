@@ -29,7 +29,7 @@ from quorate.client_sdk.blind import Blind
 from quorate.client_sdk.decisions import Recover, Settle
 from quorate.client_sdk.effects import Bury, Done, Items, QueueInfo, QueueSize
 from quorate.client_sdk.mirror import Mirror
-from quorate.client_sdk.payloads import Withheld, fetch_payloads
+from quorate.client_sdk.payloads import Gone, Withheld, fetch_payloads
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
 from quorate.client_sdk.windows import CELL_ROWS
 from quorate.quorums.choice import QuorumChoice
@@ -131,19 +131,41 @@ def queue_size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSte
 
     What the first look shows, over a summary that was decided before it began and still stands in the second, is the
     size at some moment of the first: enqueues only add while no dequeue is decided. It counts items, and promises
-    nothing about the order of enqueues that run at the same time (docs/verification.md).
+    nothing about the order of enqueues that run at the same time (docs/verification.md). The first items are listed on
+    the same terms.
     """
     mirror = machine.mirror_of(operation.object)
     mirror.pins += 1
     try:
-        return (yield from _count(operation.object, mirror, task, machine))
+        while True:
+            waiting, answered = yield from _waiting(operation.object, mirror, task, machine)
+            horizon = mirror.summary.horizon
+            first = yield from _values(waiting[: operation.items_max], task, mirror, machine)
+            if first is not None:
+                return Done(QueueInfo(len(waiting), horizon, first), "Size/Ok", answered)
     finally:
         mirror.pins -= 1
 
 
-def _count(name: str, mirror: Mirror, task: Task, machine: Machine) -> OutcomeSteps:
+def _values(
+    waiting: list[Seen], task: Task, mirror: Mirror, machine: Machine
+) -> Generator[float, Event, tuple[Value, ...] | None]:
+    """What these entries hold; None when one of them is gone meanwhile, or only silent replicas showed it."""
+    missing = {found.entry.t for found in waiting if found.entry.value is UNSET}
+    try:
+        payloads = (yield from fetch_payloads(task, mirror, missing, machine.limits)) if missing else {}
+    except (Withheld, Gone):
+        return None
+    held = (payloads.get(found.entry.t, found.entry.value) for found in waiting)
+    return tuple(value for value in held if isinstance(value, str))
+
+
+def _waiting(
+    name: str, mirror: Mirror, task: Task, machine: Machine
+) -> Generator[float, Event, tuple[list[Seen], frozenset[str]]]:
+    """The entries that wait, as two looks agree on; who answered."""
     needed = machine.choice_of(name).initial_of("Size")
-    counted: tuple[Ballot, int] | None = None
+    counted: tuple[Ballot, list[Seen]] | None = None
     while True:
         before = mirror.decided if mirror.is_decided else None
         answered = yield from _collect(name, task, machine, needed, limit=PAGE_ENTRIES, payload=False)
@@ -151,13 +173,13 @@ def _count(name: str, mirror: Mirror, task: Task, machine: Machine) -> OutcomeSt
             yield from decide(name, Settle(), task, machine)
             continue
         if counted is not None and counted[0] == mirror.ballot:
-            return Done(QueueInfo(counted[1], mirror.summary.horizon), "Size/Ok", answered)
+            return counted[1], answered
         machine.count("collected again")
         if before is None or mirror.ballot != before:
             continue
         waiting = queue.view(mirror.summary, mirror.by_id())
         if (yield from _settle_all(name, waiting, task, machine)):
-            counted = (mirror.ballot, len(waiting)) if mirror.ballot == before else None
+            counted = (mirror.ballot, waiting) if mirror.ballot == before else None
 
 
 def _settle_all(

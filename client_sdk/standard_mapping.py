@@ -4,22 +4,26 @@ Owns the step from `collections.abc.MutableMapping` to the dictionary's operatio
 is remembered here, so that two processes with the same name see the same mapping.
 """
 
+from collections import abc
 from collections.abc import ItemsView, Iterator, KeysView, MutableMapping, ValuesView
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any, Final, Self
 
 from quorate.client_sdk import calls
 from quorate.client_sdk.blocking import Client
 from quorate.client_sdk.errors import BadInput
+
+_NO_DEFAULT: Final = object()
 
 
 class Mapping(MutableMapping[str, Any]):
     """The dictionary `name` of a cluster as a mapping: text keys, values of anything JSON (a tuple comes back as a list).
 
     Each of `m[key]`, `m[key] = value`, `key in m`, `len(m)`, `setdefault`, and a walk over all keys, values or items is
-    linearizable; a walk and a comparison see one moment. Not atomic, since each is several operations: `del`, `pop` and
-    `popitem` look first and delete then (two callers may both take the value; `compare_and_set` of the dictionary itself
-    says who won), `update` and `clear` go key by key. What comes out of it is a copy: to change a list that is a value,
-    put it back.
+    linearizable; a walk and a comparison see one moment. `del`, `pop` and `popitem` take a value by compare-and-delete, so
+    that one of several callers gets it; but a value of None, which the replicas cannot tell from an absent key in a comparison,
+    may be taken by two. `update` and `clear` go key by key. What comes out of it is a copy: to change a list that is a
+    value, put it back. A walk goes in the order of the keys, and `popitem` takes the first of them; `|` makes a plain dict.
 
     Raises KeyError as a dict does, BadInput (a ValueError) for a key or value outside the rules, and the errors of
     `quorate.client_sdk.errors` when no quorum answers.
@@ -47,8 +51,7 @@ class Mapping(MutableMapping[str, Any]):
         self._dictionary.put(_text(key), value)
 
     def __delitem__(self, key: str) -> None:
-        self[key]  # raises KeyError where a dict does
-        self._dictionary.delete(key)
+        self._take(key)
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and bool(self._client.perform(calls.lookup(self.name, key)))
@@ -78,6 +81,23 @@ class Mapping(MutableMapping[str, Any]):
         """Keys and values as they were at the moment of the call."""
         return self.snapshot().items()
 
+    def pop(self, key: str, default: Any = _NO_DEFAULT) -> Any:
+        """Take the value of the key; `default`, if there is one, where it is absent."""
+        try:
+            return self._take(key)
+        except KeyError:
+            if default is _NO_DEFAULT:
+                raise
+            return default
+
+    def popitem(self) -> tuple[str, Any]:
+        """Take the first key, in order, and its value; KeyError when there is none."""
+        while found := self.snapshot():
+            for key in found:
+                with suppress(KeyError):  # Somebody else took this one meanwhile.
+                    return key, self._take(key)
+        raise KeyError("popitem(): the mapping is empty")
+
     def setdefault(self, key: str, default: Any = None) -> Any:
         """The value of the key, which is set to `default` if absent: one decision, so that only one caller sets it."""
         while not self._dictionary.put_if_absent(_text(key), default):
@@ -94,9 +114,32 @@ class Mapping(MutableMapping[str, Any]):
         """The same as `snapshot`: a copy on the replicas would need a name."""
         return self.snapshot()
 
+    def __or__(self, other: object) -> dict[str, Any]:
+        """A plain dict of both; what `other` has wins."""
+        return self.snapshot() | dict(other) if isinstance(other, abc.Mapping) else NotImplemented
+
+    def __ror__(self, other: object) -> dict[str, Any]:
+        """A plain dict of both; what is here wins."""
+        return dict(other) | self.snapshot() if isinstance(other, abc.Mapping) else NotImplemented
+
+    def __ior__(self, other: Any) -> Self:  # type: ignore[misc]  # `|` makes a plain dict, `|=` does not
+        """`update`."""
+        self.update(other)
+        return self
+
     def snapshot(self) -> dict[str, Any]:
         """All keys and values as they were at one moment, as a dict of one's own."""
         return self._dictionary.items()
+
+    def _take(self, key: str) -> Any:
+        """The value of the key, which is deleted: by a decision, so that nobody else gets it."""
+        while True:
+            value = self[key]
+            if value is None:
+                self._dictionary.delete(key)
+                return None
+            if self._dictionary.compare_and_delete(key, value):
+                return value
 
 
 def _text(key: object) -> str:

@@ -10,6 +10,8 @@ What differs from the standard library's, since several processes share the item
   processes that put at the same moment may lift the queue above it;
 * `join` waits until the queue is empty and every item that *this object* took is done; what other processes took and still
   work on, nobody here can know;
+* `shutdown` (of Python 3.13 and later) is refused: the queue belongs to all who use it, and nobody can end it for them;
+* `task_done` counts what this object gave out, not what was put;
 * values are anything JSON, so that a tuple comes back as a list;
 * the errors of `quorate.client_sdk.errors` come through when no quorum answers: an `OutcomeUnknown` from `get` says that an
   item may have been taken. Use the queue's own `dequeue` with an idempotency key where that must not be.
@@ -77,6 +79,9 @@ class Queue:
         self._open: Final = _Open()
         self._changed: Final = threading.Condition()
 
+    def __repr__(self) -> str:
+        return f"<Queue {self._queue.name!r} maxsize={self.maxsize}>"
+
     def qsize(self) -> int:
         """How many items wait, on the replicas."""
         return self._queue.size()
@@ -134,6 +139,10 @@ class Queue:
             with self._changed:
                 self._changed.wait(patience.next_wait_s())
 
+    def shutdown(self, immediate: bool = False) -> None:
+        """Refused."""
+        raise _cannot_end(immediate)
+
     def _put(self, item: Any) -> bool:
         if self.maxsize <= 0:
             self._queue.enqueue(item)
@@ -162,6 +171,9 @@ class AsyncQueue:
         self._putting: Final = asyncio.Lock()
         self._open: Final = _Open()
         self._changed = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"<AsyncQueue {self._queue.name!r} maxsize={self.maxsize}>"
 
     async def size(self) -> int:
         """How many items wait, on the replicas."""
@@ -222,6 +234,10 @@ class AsyncQueue:
         """Refused."""
         raise _must_wait("get_nowait", "await queue.get(timeout=0)")
 
+    def shutdown(self, immediate: bool = False) -> None:
+        """Refused."""
+        raise _cannot_end(immediate)
+
     async def _put(self, item: Any) -> bool:
         if self.maxsize <= 0:
             await self._queue.enqueue(item)
@@ -247,4 +263,10 @@ class AsyncQueue:
 def _must_wait(name: str, instead: str) -> NotImplementedError:
     return NotImplementedError(
         f"{name}() cannot answer at once, since the items are on the replicas: use {instead}"
+    )
+
+
+def _cannot_end(immediate: bool) -> NotImplementedError:
+    return NotImplementedError(
+        f"shutdown({immediate=}) cannot end a queue that other processes use: put an item that says so, and stop putting"
     )

@@ -63,6 +63,10 @@ class Sender(Protocol):
         """Send, and deliver the answer to the task under the returned token."""
 
 
+SOON_S: Final = 1e-6
+"""Who waits so long goes on in the driver's next turn, after all that is ready now."""
+
+
 class Task:
     """One running generator: its inbox, its deadline and the present time."""
 

@@ -7,51 +7,36 @@ moment when the fault was complete to the last at which it certainly did not ans
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from quorate.measurement.clock import RunClock
 from quorate.measurement.plan import Kind
 from quorate.measurement.prober import is_ready
-from quorate.measurement.proxies import Ways
+from quorate.measurement.proxies import Way, Ways
+from quorate.measurement.replicas import (
+    POLL_S,
+    READY_DEADLINE_S,
+    READY_TIMEOUT_S,
+    NotStarted,
+    Replicas,
+)
 from quorate.measurement.schedule import Outage, Parting, Schedule
 from quorate.measurement.up_times import UpTimes
 
-READY_DEADLINE_S: Final = 30.0
-READY_TIMEOUT_S: Final = 1.0
-POLL_S: Final = 0.05
-"""A replica that comes back is asked so often."""
 WATCH_S: Final = 0.5
-_CUT: Final = "cut"
 _INTO_FAULT: Final[tuple[Kind, ...]] = ("cut", "stop", "kill")
 """The order in which faults are applied; they are lifted in the other."""
 
 
-class Replicas(Protocol):
-    """Replicas that can be killed and started: `quorate.cli.local_cluster.LocalCluster`."""
-
-    @property
-    def urls(self) -> Mapping[str, str]:
-        """Base URL by replica id."""
-
-    @property
-    def pids(self) -> Mapping[str, int]:
-        """Process id of each replica that runs."""
-
-    def kill(self, replica_id: str) -> None:
-        """End a replica at once, and wait until it is gone."""
-
-    def launch(self, replica_id: str) -> None:
-        """Start a replica that does not run; do not wait until it is ready."""
-
-    def last_words(self, replica_id: str) -> str:
-        """The last line that it wrote."""
+def _reason(kind: Kind, replica: str) -> str:
+    """Why ways are closed around a replica that is down."""
+    return f"{kind} {replica}"
 
 
 class Conductor:
     """Runs `schedule` on `replicas` (None: a running cluster, of which only ways can be closed) and notes the truth.
 
-    `links` are those ways of front ends that the plan parts.
+    `link_times` are those of the ways that the plan parts.
     """
 
     def __init__(
@@ -64,7 +49,7 @@ class Conductor:
         now_s = clock.now_s()
         self.up_times: Final = UpTimes(names, now_s)
         self.link_times: Final = UpTimes(
-            sorted({(each.front_end, each.replica) for each in schedule.partings}), now_s
+            sorted({(each.asker, each.replica) for each in schedule.partings}), now_s
         )
         self.missed: Final[list[Outage]] = []
         """Outages that were over before their replica had come back from an earlier one."""
@@ -126,12 +111,13 @@ class Conductor:
     async def _apply(self, replica: str, kind: Kind) -> None:
         match kind:
             case "cut":
-                for way in self._ways.to(replica):
-                    await self._ways.close(way, _CUT)
+                await self._close(self._ways.around(replica), _reason(kind, replica))
             case "stop":
                 self._signal(replica, signal.SIGSTOP)
             case "kill":
                 await asyncio.to_thread(self._own.kill, replica)
+                # A proxy would take a connection before it finds nobody behind it: a dead machine's port refuses.
+                await self._close(self._ways.to(replica), _reason(kind, replica))
 
     async def _lift(self, replica: str, kind: Kind) -> float | None:
         """End one way of being down. The last moment at which the replica was certainly still down in this way; None when
@@ -139,15 +125,29 @@ class Conductor:
         began_s = self._clock.now_s()
         match kind:
             case "cut":
-                for way in self._ways.to(replica):
-                    await self._ways.open(way, _CUT)
+                await self._open(self._ways.around(replica), _reason(kind, replica))
                 return began_s
             case "stop":
                 self._signal(replica, signal.SIGCONT)
                 return began_s if "kill" in self._down_by[replica] else await self._back(replica, began_s)
             case "kill":
-                self._own.launch(replica)
-                return await self._back(replica, began_s)
+                try:
+                    self._own.launch(replica)
+                except (NotStarted, OSError) as error:
+                    self.deaths.append(f"{replica} could not be started again, and stayed down: {error}")
+                    return None
+                back_s = await self._back(replica, began_s)
+                if back_s is not None:
+                    await self._open(self._ways.to(replica), _reason(kind, replica))
+                return back_s
+
+    async def _close(self, ways: list[Way], reason: str) -> None:
+        for way in ways:
+            await self._ways.close(way, reason)
+
+    async def _open(self, ways: list[Way], reason: str) -> None:
+        for way in ways:
+            await self._ways.open(way, reason)
 
     async def _back(self, replica: str, began_s: float) -> float | None:
         """Wait until the replica is ready; one that ends, or takes too long, is told of and stays down for now.
@@ -163,19 +163,19 @@ class Conductor:
                     began_s = asked_s
                     if replica not in self._own.pids:
                         self.deaths.append(
-                            f"{replica} ended while it started: {self._own.last_words(replica)}"
+                            f"{replica} ended while it started again, and stayed down: {self._own.last_words(replica)}"
                         )
                         return None
                     await asyncio.sleep(POLL_S)
         except TimeoutError:
             self.deaths.append(
-                f"{replica} was not ready after {READY_DEADLINE_S:g} s: {self._own.last_words(replica)}"
+                f"{replica} was not ready after {READY_DEADLINE_S:g} s, and stayed down: {self._own.last_words(replica)}"
             )
             await asyncio.to_thread(self._own.kill, replica)
             return None
 
     async def _part(self, parting: Parting, start_s: float) -> None:
-        way = (parting.front_end, parting.replica)
+        way = (parting.asker, parting.replica)
         reason = f"{parting.cause} at {parting.start_s}"
         await asyncio.sleep(start_s + parting.start_s - self._clock.now_s())
         await self._ways.close(way, reason)
@@ -183,8 +183,8 @@ class Conductor:
         await asyncio.sleep(start_s + parting.end_s - self._clock.now_s())
         opened_s = self._clock.now_s()
         await self._ways.open(way, reason)
-        # A cut replica is down for all, and its own times say so: the link's truth is of partings alone.
-        if not self._ways.reasons(way) - {_CUT}:
+        # A replica that is down is so for all, and its own times say so: the link's truth is of partings alone.
+        if not self._ways.reasons(way) - {_reason(kind, name) for kind in _INTO_FAULT for name in way}:
             self.link_times.mark(way, opened_s, up=True)
 
     async def _watch(self) -> None:
@@ -196,6 +196,7 @@ class Conductor:
                 if replica not in running and "kill" not in kinds and replica not in self._busy:
                     kinds.add("kill")
                     self.up_times.mark(replica, self._clock.now_s(), up=False)
+                    await self._close(self._ways.to(replica), _reason("kill", replica))
                     self.deaths.append(f"{replica} ended by itself: {self._replicas.last_words(replica)}")
 
     @property

@@ -143,8 +143,8 @@ class Load:
         finally:
             begun.cancel()
             stopped.cancel()
-        # Waited for where it was cancelled, too: what nobody takes is printed as a traceback in the middle of the table.
-        (ended,) = await asyncio.gather(begun, return_exceptions=True)
+            # Waited for where it was cancelled, too: what nobody takes is printed as a traceback in the middle of the table.
+            (ended,) = await asyncio.gather(begun, return_exceptions=True)
         if isinstance(ended, Exception):
             raise ended
         if self._tasks:

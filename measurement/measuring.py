@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -19,15 +19,16 @@ from quorate.api_specs.cluster import ClusterDocument
 from quorate.client_sdk import AsyncClient, connect_async
 from quorate.client_sdk.tls import from_environment
 from quorate.measurement.clock import RunClock
-from quorate.measurement.conductor import Conductor, Replicas
+from quorate.measurement.conductor import Conductor
 from quorate.measurement.load import Load, observer
 from quorate.measurement.plan import BadPlan, Plan
 from quorate.measurement.plan_check import PROBER, prefill_of
 from quorate.measurement.prober import Prober
 from quorate.measurement.proxies import Way, Ways
 from quorate.measurement.recorder import Recorder
+from quorate.measurement.replicas import Replicas, find_any, start_all
 from quorate.measurement.rows import OperationRow
-from quorate.measurement.run_folder import Run, write_links, write_replicas, write_run
+from quorate.measurement.run_folder import Run, write_links, write_replica_links, write_replicas, write_run
 from quorate.measurement.schedule import Schedule, Streams, draw
 
 OPERATIONS: Final = "operations-1.jsonl.gz"
@@ -35,11 +36,12 @@ PROBES: Final = "probes-1.jsonl.gz"
 WRITE_S: Final = 2.0
 """How often the small files are written anew while a run goes on."""
 TELLS: Final = 8
-"""How often, within that time, `elapsed` hears of the time gone."""
+"""How often, within that time, the onlooker hears of the time gone."""
 
 
 class Setting(Struct, frozen=True):
-    """Where and on what a plan is run. `replicas` is None for a cluster that runs already; `ports` gives free ones."""
+    """Where and on what a plan is run. `replicas` do not run yet; None for a cluster that runs already. `ports` gives free
+    ones."""
 
     folder: Path
     document: ClusterDocument
@@ -66,14 +68,20 @@ class Measured(Struct, frozen=True):
     deaths: tuple[str, ...]
 
 
+_NOTHING: Final = Measured({}, 0, 0.0, False, 0, 0.0, 0, ())
+"""A run that was ended before its measurement began."""
+
+
 def streams(seed: int) -> Streams:
     """Streams of draws for `schedule.draw`: the same for the same seed, on every machine."""
     return lambda name: random.Random(f"{seed}/{name}").random
 
 
 def schedule_of(plan: Plan, document: ClusterDocument | None = None) -> Schedule:
-    """The faults of a plan. Raises BadPlan for names that the document of a running cluster does not have."""
+    """The faults of a plan. Raises BadPlan for names that do not fit the document of a running cluster."""
     names = tuple(document.votes) if document is not None else plan.replicas
+    if twice := sorted(set(names) & set(plan.cluster.front_ends)):
+        raise BadPlan(f"cluster, front_ends: {twice[0]!r} is a replica; give the front end another name")
     schedule = draw(plan, streams(plan.seed), names)
     faults = [(each.cause, each.replica) for each in schedule.outages]
     faults += [(each.cause, each.replica) for each in schedule.partings]
@@ -83,20 +91,31 @@ def schedule_of(plan: Plan, document: ClusterDocument | None = None) -> Schedule
     return schedule
 
 
-async def measure(
-    plan: Plan, setting: Setting, stop: asyncio.Event, elapsed: Callable[[float], None]
-) -> Measured:
-    """Run the plan on ready replicas and write its files; ends early, and cleanly, once `stop` is set.
+class Onlooker(Protocol):
+    """Who hears how far a run has come."""
 
-    `elapsed` hears of the seconds gone now and then. The lines stay lines: `parquet.convert` comes afterwards.
+    def begins(self, what: str) -> None:
+        """Something that takes a while begins, before the measurement."""
+
+    def reached(self, elapsed_s: float) -> None:
+        """So much of the measurement is over."""
+
+
+async def measure(plan: Plan, setting: Setting, stop: asyncio.Event, onlooker: Onlooker) -> Measured:
+    """Start the replicas, run the plan and write its files; ends early, and cleanly, once `stop` is set.
+
+    The caller ends the replicas. The lines stay lines: `parquet.convert` comes afterwards. Raises NotStarted when there are
+    no replicas to measure.
     """
     schedule = schedule_of(plan, setting.document)
     clock = RunClock()
     tally: Counter[tuple[str, str, str]] = Counter()
     async with AsyncExitStack() as stack:
         ways = await stack.enter_async_context(
-            Ways(_closable(plan, schedule), setting.document.urls, setting.ports)
+            Ways(closable(plan, setting, schedule), setting.document.urls, setting.ports)
         )
+        if not await _done_before(stop, _replicas_up(setting, ways, onlooker)):
+            return _NOTHING
         operations = stack.enter_context(contextlib.closing(Recorder(setting.folder / OPERATIONS)))
         probes = stack.enter_context(contextlib.closing(Recorder(setting.folder / PROBES)))
 
@@ -106,24 +125,29 @@ async def measure(
 
         clients = await _connected(plan, setting, ways, stack)
         load = Load(plan.workloads, clients, record, clock)
-        await load.fill([prefill_of(workload, plan.length_s) for workload in plan.workloads])
+        onlooker.begins("Filling the objects")
+        prefills = [prefill_of(workload, plan.length_s) for workload in plan.workloads]
+        if not await _done_before(stop, load.fill(prefills)):
+            return _NOTHING
         for name, client in clients.items():
             client.on_finished(observer(name, plan.choice_by_object, record, clock))
         conductor = Conductor(schedule, setting.replicas, ways, list(setting.document.urls), clock)
         stack.callback(conductor.release)
         files = _Files(plan, setting, conductor, clock)
         prober = Prober(ways.urls_of(PROBER), plan.prober.step, probes, clock)
-        others = [operations.run(), probes.run(), files.run(elapsed), conductor.run(files.start_s)]
+        others = [operations.run(), probes.run(), files.run(onlooker), conductor.run(files.start_s)]
         others += [prober.run()] if plan.prober.step else []
+        is_whole = False
         try:
             await _until_done(load.run(plan.length_s, stop), others)
+            is_whole = not stop.is_set()
         finally:
-            files.end(is_whole=not stop.is_set())
+            files.end(is_whole=is_whole)
     return Measured(
         outcomes=tally,
         probes=probes.count,
         length_s=files.end_s - files.start_s,
-        is_whole=not stop.is_set(),
+        is_whole=is_whole,
         not_begun=load.not_begun,
         latest_s=load.latest_s,
         missed=len(conductor.missed),
@@ -131,13 +155,44 @@ async def measure(
     )
 
 
-def _closable(plan: Plan, schedule: Schedule) -> Iterator[Way]:
-    """The ways that the schedule closes at least once."""
+async def _done_before(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Whether `work` came to its end before `stop` was set; it is cancelled then. Raises what it raised."""
+    task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        is_done = task.done()
+        for each in (task, stopped):
+            each.cancel()
+        (ended, _) = await asyncio.gather(task, stopped, return_exceptions=True)
+    if isinstance(ended, Exception):
+        raise ended
+    return is_done
+
+
+async def _replicas_up(setting: Setting, ways: Ways, onlooker: Onlooker) -> None:
+    """Start the replicas, which find each other over the ways that may be closed between them; or see that some run."""
+    urls = setting.document.urls
+    if setting.replicas is None:
+        onlooker.begins("Looking for the replicas")
+        await find_any(urls)
+        return
+    onlooker.begins(f"Starting {len(urls)} replicas")
+    for name in urls:
+        setting.replicas.set_endpoints(name, ways.endpoints_of(name))
+    await start_all(setting.replicas)
+
+
+def closable(plan: Plan, setting: Setting, schedule: Schedule) -> Iterator[Way]:
+    """The ways that the schedule closes at least once. Those between replicas that run already are out of its reach."""
+    replicas = tuple(setting.document.urls) if setting.replicas is not None else ()
     for outage in schedule.outages:
         if outage.kind == "cut":
-            yield from ((who, outage.replica) for who in (*plan.cluster.front_ends, PROBER))
+            others = [name for name in replicas if name != outage.replica]
+            yield from ((asker, outage.replica) for asker in (*plan.cluster.front_ends, PROBER, *others))
+            yield from ((outage.replica, other) for other in others)
     for parting in schedule.partings:
-        yield parting.front_end, parting.replica
+        yield parting.asker, parting.replica
 
 
 async def _connected(
@@ -169,7 +224,14 @@ async def _until_done(load: Coroutine[Any, Any, None], others: list[Coroutine[An
         ended = await asyncio.gather(main, *beside, return_exceptions=True)
     for each in ended:
         if isinstance(each, Exception):
-            raise each
+            raise _first(each)
+
+
+def _first(error: Exception) -> Exception:
+    """The error of a task in a group, which is what a person can do something about."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 async def _first_failure(tasks: Sequence[asyncio.Future[None]]) -> None:
@@ -188,12 +250,12 @@ class _Files:
         self.start_s: Final = clock.now_s()
         self.end_s = self.start_s
 
-    async def run(self, elapsed: Callable[[float], None]) -> None:
+    async def run(self, onlooker: Onlooker) -> None:
         """Write now and then, until cancelled."""
         while True:
             self._write("is going on, or was killed")
             for _ in range(TELLS):
-                elapsed(self._clock.now_s() - self.start_s)
+                onlooker.reached(self._clock.now_s() - self.start_s)
                 await asyncio.sleep(WRITE_S / TELLS)
 
     def end(self, *, is_whole: bool) -> None:
@@ -217,5 +279,8 @@ class _Files:
         write_run(setting.folder, run)
         # Of replicas that others start and stop, nothing is known for true; the prober alone tells.
         write_replicas(setting.folder, self._conductor.up_times.intervals(now_s) if setting.replicas else ())
-        if links := self._conductor.link_times.intervals(now_s):
-            write_links(setting.folder, links)
+        links = self._conductor.link_times.intervals(now_s)
+        if of_front_ends := [each for each in links if each.name[0] in plan.cluster.front_ends]:
+            write_links(setting.folder, of_front_ends)
+        if between := [each for each in links if each.name[0] not in plan.cluster.front_ends]:
+            write_replica_links(setting.folder, between)

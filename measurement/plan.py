@@ -5,20 +5,20 @@ through (of failures, repairs, planned outages) are in plan time; what machines 
 in real time. docs/measuring.md is the reference for people.
 """
 
-import re
 import tomllib
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 from msgspec import Struct, field
 
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.measurement.durations import BadDuration, parse_duration
+from quorate.measurement.plan_words import in_words
 from quorate.quorums.choice import Ordering
 
 Kind = Literal["kill", "stop", "cut"]
-"""How a replica is down: its process killed and started again, frozen, or cut off from all front ends and the prober."""
+"""How a replica is down: its process killed and started again, frozen, or cut off from everybody else."""
 Law = Literal["exponential", "weibull"]
 
 OPERATIONS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -100,10 +100,12 @@ class Planned(_Part, frozen=True, rename={"lasts": "for"}):
 
 
 class Partition(_Part, frozen=True, kw_only=True, rename={"lasts": "for"}):
-    """Front ends that cannot reach some replicas: at a stated time, or by a process of its own."""
+    """Front ends that cannot reach some replicas, and other replicas that neither reach them nor are reached by them: at a
+    stated time, or by a process of its own."""
 
-    front_ends: tuple[str, ...]
     replicas: tuple[str, ...]
+    front_ends: tuple[str, ...] = ()
+    other_replicas: tuple[str, ...] = ()
     at: Duration | None = None
     lasts: Duration | None = None
     mttf: Duration | None = None
@@ -208,6 +210,27 @@ class Plan(_Part, frozen=True):
         }
 
 
+_TABLES: Final[Mapping[str, type[_Part]]] = {
+    "": Plan,
+    "time": Time,
+    "cluster": Cluster,
+    "prober": Prober,
+    "failures": Failures,
+    "outages": RackOutages,
+    "planned": Planned,
+    "partitions": Partition,
+    "workloads": Workload,
+    "workloads.choices": Choice,
+}
+_KEYS: Final = {name: table.__struct_encode_fields__ for name, table in _TABLES.items()}
+_VALUES: Final = {
+    "kind": get_args(Kind),
+    "law": get_args(Law),
+    "repair_law": get_args(Law),
+    "ordering": get_args(Ordering),
+}
+
+
 def object_of(workload: Workload, choice: Choice) -> str:
     """The object that a choice of a workload is measured on."""
     return choice.object or f"{workload.type}/{choice.name}"
@@ -222,7 +245,7 @@ def read_plan(text: str, source: str) -> Plan:
     try:
         return msgspec.convert(data, Plan, dec_hook=_decoded)
     except msgspec.ValidationError as error:
-        raise BadPlan(f"{source}: {_in_words(str(error))}") from None
+        raise BadPlan(f"{source}: {in_words(str(error), _KEYS, _VALUES)}") from None
 
 
 def _decoded(kind: type[Any], value: Any) -> Any:
@@ -230,15 +253,3 @@ def _decoded(kind: type[Any], value: Any) -> Any:
     if isinstance(value, str):
         return Duration(parse_duration(value))
     raise BadDuration(f'a duration is a text with its unit, as "2h", not {value!r}')
-
-
-def _in_words(message: str) -> str:
-    """msgspec's sentence with the place first, as a plan's author would name it: `failures 2, mttf: …`."""
-    told, _, path = message.partition(" - at `")
-    place = ", ".join(
-        f"{name} {int(number) + 1}" if number else name
-        for name, number in re.findall(
-            r"([A-Za-z_]+|\[\.\.\.\])(?:\[(\d+)\])?", path.rstrip("`").removeprefix("$")
-        )
-    )
-    return f"{place}: {told}" if place else told

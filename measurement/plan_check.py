@@ -64,6 +64,11 @@ def warnings(plan: Plan) -> list[str]:
             found.append(
                 f"{place}: mttf is {duration_text(up_s)} of real time, too short for front ends to find a replica again."
             )
+    if plan.cluster.document and any(kind == "cut" for _, kind in _kinds(plan)):
+        found.append(
+            'kind = "cut": the replicas of a running cluster still reach each other, so that an operation that a front end '
+            "hands over to one of them may succeed. A cluster that the plan starts itself is cut off wholly."
+        )
     for number, workload in enumerate(plan.workloads, 1):
         if "Deq" in workload.rates and prefill_of(workload, plan.length_s) < _asked_for(
             workload, plan.length_s
@@ -130,10 +135,16 @@ def _of_cluster(plan: Plan) -> Iterator[str]:
         yield f"cluster, racks: each of {names} must stand in one rack exactly, not {', '.join(members)}"
     elif not 1 <= len(plan.replicas) <= REPLICAS_MAX:
         yield f"cluster: give racks, replicas (1 to {REPLICAS_MAX}), or the document of a cluster that runs"
-    front_ends = cluster.front_ends
+    yield from _of_front_ends(plan)
+
+
+def _of_front_ends(plan: Plan) -> Iterator[str]:
+    front_ends = plan.cluster.front_ends
     if not 1 <= len(front_ends) <= FRONT_ENDS_MAX or len(set(front_ends)) < len(front_ends):
         yield f"cluster, front_ends: name 1 to {FRONT_ENDS_MAX} of them, each once"
-    for name in (*front_ends, *cluster.racks):
+    if twice := sorted(set(front_ends) & set(plan.replicas)):
+        yield f"cluster, front_ends: {twice[0]!r} is a replica; give the front end another name"
+    for name in (*front_ends, *plan.cluster.racks):
         if not name or not NAME_CHARS.issuperset(name) or name == PROBER:
             yield f"cluster: {name!r} is no name: use letters, digits, - and _, and not {PROBER!r}"
 
@@ -173,9 +184,16 @@ def _of_faults(plan: Plan) -> Iterator[str]:
 
 
 def _of_partition(plan: Plan, place: str, partition: Partition, known: frozenset[str]) -> Iterator[str]:
-    if not partition.front_ends or not partition.replicas:
-        yield f"{place}: name the front_ends and the replicas that cannot reach each other"
+    if not partition.replicas or not (partition.front_ends or partition.other_replicas):
+        yield f"{place}: name the replicas, and the front_ends or other_replicas, that cannot reach each other"
     yield from _unknown(plan, f"{place}, replicas", partition.replicas, known)
+    yield from _unknown(plan, f"{place}, other_replicas", partition.other_replicas, known)
+    if twice := sorted(set(partition.replicas) & set(partition.other_replicas)):
+        yield f"{place}: {twice[0]!r} stands on both sides; name it in replicas or in other_replicas"
+    if partition.other_replicas and plan.cluster.document:
+        yield (
+            f"{place}, other_replicas: replicas can be parted from each other only in a cluster that the plan starts itself"
+        )
     front_ends = frozenset(plan.cluster.front_ends)
     if strangers := sorted(set(partition.front_ends) - front_ends):
         yield f"{place}, front_ends: there is no {strangers[0]!r}; known are {', '.join(plan.cluster.front_ends)}"

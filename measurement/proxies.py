@@ -1,4 +1,4 @@
-"""The ways from front ends and the prober to replicas that a plan may close, each a proxy of its own.
+"""The ways to replicas that a plan may close, from front ends, the prober and other replicas, each a proxy of its own.
 
 Owns which ways are closed and why: one stays closed until its last reason is gone. A closed way resets its connections and
 refuses further ones, as a firewall that rejects. A way that no fault of the plan closes has no proxy, and costs nothing.
@@ -36,15 +36,21 @@ class Ways:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    def urls_of(self, who: str) -> dict[str, str]:
-        """Where `who` finds each replica."""
-        return self._urls | {
-            replica: proxy.url for (each, replica), proxy in self._proxies.items() if each == who
-        }
+    def endpoints_of(self, asker: str) -> dict[str, str]:
+        """Where `asker` finds those replicas to which its way may be closed."""
+        return {replica: proxy.url for (each, replica), proxy in self._proxies.items() if each == asker}
+
+    def urls_of(self, asker: str) -> dict[str, str]:
+        """Where `asker` finds each replica."""
+        return self._urls | self.endpoints_of(asker)
 
     def to(self, replica: str) -> list[Way]:
         """All ways to a replica."""
         return [way for way in self._proxies if way[1] == replica]
+
+    def around(self, replica: str) -> list[Way]:
+        """All ways to a replica and from it."""
+        return [way for way in self._proxies if replica in way]
 
     def reasons(self, way: Way) -> frozenset[str]:
         """Why a way is closed; empty while it is open."""

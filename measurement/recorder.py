@@ -7,7 +7,7 @@ of a run that is killed can be read up to its last flush; at most FLUSH_S second
 import asyncio
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -22,8 +22,18 @@ _MEMBER_START: Final = b"\x1f\x8b"
 _CHUNK_BYTES: Final = 1 << 20
 
 
+class NotWritten(OSError):
+    """A file of a run cannot be written; the sentence says which, and what is left."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(
+            f"{path} cannot be written: {error.strerror}. The run was ended; what was written before can be read."
+        )
+
+
 class Recorder:
-    """Appends rows to `path`. `add` never waits, unless ROWS_MAX rows wait; `run` flushes every FLUSH_S seconds."""
+    """Appends rows to `path`. `add` never waits, unless ROWS_MAX rows wait; `run` flushes every FLUSH_S seconds. All raise
+    NotWritten when the disk is full, say."""
 
     def __init__(self, path: Path) -> None:
         self.path: Final = path
@@ -61,13 +71,23 @@ class Recorder:
 
     def close(self) -> None:
         """Write what waits, and close the file; again is harmless."""
-        if not self._file.closed:
+        if self._file.closed:
+            return
+        try:
             self.flush()
-            self._file.close()
+        finally:
+            self._put(self._file.close)
 
     def _write(self, member: bytes) -> None:
-        self._file.write(member)
-        self._file.flush()
+        self._put(lambda: self._file.write(member))
+        self._put(self._file.flush)
+
+    def _put(self, work: Callable[[], object]) -> None:
+        """Do something that writes."""
+        try:
+            work()
+        except OSError as error:
+            raise NotWritten(self.path, error) from None
 
 
 def _member(rows: list[Struct]) -> bytes:

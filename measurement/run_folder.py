@@ -1,4 +1,5 @@
-"""The small files of a measured run: `run.json`, `replicas.csv` and `links.csv`, as docs/measurements.md describes them.
+"""The small files of a measured run: `run.json` and the true times (`replicas.csv`, `links.csv`, `replica-links.csv`), as
+docs/measurements.md describes them.
 
 Owns their text and how they are replaced: whole, so that a reader never meets half of one.
 """
@@ -16,6 +17,7 @@ from msgspec import Struct
 
 from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
+from quorate.measurement.recorder import NotWritten
 from quorate.measurement.up_times import Interval
 from quorate.quorums.system_choice import SystemChoice
 from quorate.quorums.systems import System
@@ -24,6 +26,7 @@ FORMAT: Final = 2
 RUN: Final = "run.json"
 REPLICAS: Final = "replicas.csv"
 LINKS: Final = "links.csv"
+REPLICA_LINKS: Final = "replica-links.csv"
 
 
 class Run(Struct, frozen=True):
@@ -42,7 +45,7 @@ class Run(Struct, frozen=True):
 
 def clear(folder: Path) -> None:
     """Take away a former run, so that none of its rows are met beside the new ones; what is no part of a run stays."""
-    for name in (RUN, REPLICAS, LINKS):
+    for name in (RUN, REPLICAS, LINKS, REPLICA_LINKS):
         (folder / name).unlink(missing_ok=True)
     for rows in ("operations", "probes"):
         for path in folder.glob(f"{rows}*.jsonl*"):
@@ -109,8 +112,17 @@ def write_replicas(folder: Path, intervals: Iterable[Interval[str]]) -> None:
 
 def write_links(folder: Path, intervals: Iterable[Interval[tuple[str, str]]]) -> None:
     """Write `links.csv`, over a former one; each name is a front end and a replica."""
+    _write_ways(folder / LINKS, "front_end,replica", intervals)
+
+
+def write_replica_links(folder: Path, intervals: Iterable[Interval[tuple[str, str]]]) -> None:
+    """Write `replica-links.csv`, over a former one; each name is the replica that asks, and the one that is asked."""
+    _write_ways(folder / REPLICA_LINKS, "asker,replica", intervals)
+
+
+def _write_ways(path: Path, names: str, intervals: Iterable[Interval[tuple[str, str]]]) -> None:
     lines = [f"{each.name[0]},{each.name[1]},{_times(each)}" for each in intervals]
-    _replace(folder / LINKS, "".join(["front_end,replica,start_s,end_s,up\n", *lines]))
+    _replace(path, "".join([f"{names},start_s,end_s,up\n", *lines]))
 
 
 def _times(interval: Interval[Any]) -> str:
@@ -119,5 +131,8 @@ def _times(interval: Interval[Any]) -> str:
 
 def _replace(path: Path, text: str) -> None:
     beside = path.with_name(path.name + ".new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        raise NotWritten(path, error) from None

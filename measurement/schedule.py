@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from quorate.measurement.plan import Kind, Law, Plan, Process
+from quorate.measurement.plan import Kind, Law, Partition, Plan, Process
 
 Uniform = Callable[[], float]
 """The next draw from [0, 1)."""
@@ -31,11 +31,11 @@ class Outage(Struct, frozen=True, order=True):
 
 
 class Parting(Struct, frozen=True, order=True):
-    """A front end cannot reach a replica from `start_s` to `end_s`."""
+    """`asker`, a front end or a replica, cannot reach another replica from `start_s` to `end_s`."""
 
     start_s: float
     end_s: float
-    front_end: str
+    asker: str
     replica: str
     cause: str
 
@@ -110,9 +110,18 @@ def _partings(plan: Plan, streams: Streams) -> Iterator[Parting]:
         elif partition.at is not None and partition.lasts is not None:
             times = [_real(plan, partition.at, partition.lasts)]
         for start_s, end_s in times:
-            for front_end in partition.front_ends:
-                for replica in partition.replicas:
-                    yield Parting(start_s, end_s, front_end, replica, f"partitions {number}")
+            for asker, replica in _parted(partition):
+                yield Parting(start_s, end_s, asker, replica, f"partitions {number}")
+
+
+def _parted(partition: Partition) -> Iterator[tuple[str, str]]:
+    """Who does not reach which replica; between replicas, neither reaches the other."""
+    for replica in partition.replicas:
+        for front_end in partition.front_ends:
+            yield front_end, replica
+        for other in partition.other_replicas:
+            yield other, replica
+            yield replica, other
 
 
 def _drawn(plan: Plan, process: Process, uniform: Uniform) -> Iterator[tuple[float, float]]:

@@ -36,13 +36,16 @@ class KnownTokens(BaseModel):
 def add_admin_endpoints(router: APIRouter, access: Access) -> None:
     """Add the endpoints."""
 
-    @router.get(TOKENS_PATH, response_model=KnownTokens, operation_id="tokens", tags=["administration"])
+    @router.get(TOKENS_PATH, response_model=KnownTokens, operation_id="getTokens", tags=["administration"])
     async def tokens() -> dict[str, Any]:
         """The tokens that this replica accepts now, without their secrets."""
         return _told(access)
 
     @router.post(
-        TOKENS_PATH + "/read", response_model=KnownTokens, operation_id="readTokens", tags=["administration"]
+        TOKENS_PATH + "/read",
+        response_model=KnownTokens,
+        operation_id="reloadTokens",
+        tags=["administration"],
     )
     async def read_tokens(request: Request) -> dict[str, Any]:
         """Read the list of tokens again now, as SIGHUP does. One that cannot be used changes nothing: the log says why."""

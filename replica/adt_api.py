@@ -38,25 +38,29 @@ DEADLINE_S: Final = 5.0
 """Of an operation whose caller names none; a dequeue's waiting comes on top."""
 
 _NAME_RULE: Final = "1 to 200 of `A-Z a-z 0-9 . _ ~ @ = : + -`, no dot in front"
+_NAME_FORM: Final[dict[str, Any]] = {"pattern": f"^{NAME_PATTERN}$"}
 Name = Annotated[
     str,
-    Path(description=f"The object's name: {_NAME_RULE}", json_schema_extra={"pattern": f"^{NAME_PATTERN}$"}),
+    Path(description=f"The object's name: {_NAME_RULE}", examples=["example"], json_schema_extra=_NAME_FORM),
 ]
 Key = Annotated[
-    str, Path(description=f"The key: {_NAME_RULE}", json_schema_extra={"pattern": f"^{NAME_PATTERN}$"})
+    str, Path(description=f"The key: {_NAME_RULE}", examples=["ada"], json_schema_extra=_NAME_FORM)
 ]
 DeadlineS = Annotated[
     float | None,
     Query(
         gt=0,
         allow_inf_nan=False,
-        description=f"Seconds that the operation may take (left out: {DEADLINE_S:g})",
+        description=f"Seconds that the operation may take (left out: {DEADLINE_S:g}, and what it waits)",
+        examples=[DEADLINE_S],
     ),
 ]
 IdempotencyKey = Annotated[
     str | None,
     Header(
+        alias="Idempotency-Key",
         pattern=models.IDEMPOTENCY_KEY_PATTERN,
+        examples=["order-4711"],
         description="A repeat with the same key, within the retry window, takes effect once: what took effect is answered again",
     ),
 ]
@@ -153,10 +157,8 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
         idempotency_key: IdempotencyKey = None,
     ) -> Response:
         """Add one item, or several in order, at the end of a queue."""
-        if len(body.model_fields_set) != 1 or ("items" in body.model_fields_set and body.items is None):
-            raise Refusal("malformed", "body: give either item or items")
-        items = [body.item] if body.items is None else body.items
-        if not 1 <= len(items) <= limits.batch_items_max:
+        items = [body.item] if isinstance(body, models.OneItem) else body.items
+        if len(items) > limits.batch_items_max:
             raise Refusal("malformed", f"items: 1 to {limits.batch_items_max} of them go in one request")
         values = tuple(operations.value(item) for item in items)
         await operations.run(Enqueue(object_name("queue", name), values, idempotency_key or ""), deadline_s)
@@ -184,14 +186,14 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
         return _list(await operations.run(operation, deadline_s))
 
     @router.get(
-        "/v1/queues/{name}/peek", response_model=models.QueueItems, operation_id="peek", tags=["queues"]
+        "/v1/queues/{name}/peek", response_model=models.QueueItems, operation_id="peekQueue", tags=["queues"]
     )
     async def peek(name: Name, deadline_s: DeadlineS = None) -> Response:
         """Look at the item at the front of a queue; it stays."""
         return _list(await operations.run(Peek(object_name("queue", name)), deadline_s))
 
     @router.get(
-        "/v1/queues/{name}", response_model=models.QueueState, operation_id="queueState", tags=["queues"]
+        "/v1/queues/{name}", response_model=models.QueueState, operation_id="getQueue", tags=["queues"]
     )
     async def queue_state(name: Name, deadline_s: DeadlineS = None) -> Response:
         """Count the waiting items."""
@@ -213,7 +215,7 @@ def _add_registers(router: APIRouter, operations: Operations) -> None:
 
     @router.put("/v1/registers/{name}", status_code=204, operation_id="writeRegister", tags=["registers"])
     async def write_register(name: Name, body: models.ValueBody, deadline_s: DeadlineS = None) -> None:
-        """Write a register."""
+        """Write a register, whatever it holds."""
         operation = Write(object_name("register", name), operations.value(body.value))
         await operations.run(operation, deadline_s)
 
@@ -242,7 +244,7 @@ def _add_dictionaries(router: APIRouter, operations: Operations) -> None:
     @router.get(
         "/v1/dictionaries/{name}",
         response_model=models.DictionaryItems,
-        operation_id="dictionaryItems",
+        operation_id="getDictionary",
         tags=["dictionaries"],
     )
     async def dictionary_items(name: Name, deadline_s: DeadlineS = None) -> Response:

@@ -5,7 +5,7 @@ Owns shapes only. What a value may be is checked where it becomes canonical text
 
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
 
 from quorate.api_specs.limits import DEFAULTS
 
@@ -17,16 +17,34 @@ class _Body(BaseModel):
 Anything = Annotated[Any, Field(description="Any JSON value")]
 
 
-class EnqueueBody(_Body):
-    """One item or many."""
+class OneItem(_Body):
+    """One item."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"items": [{"job": 1}, {"job": 2}]}, {"item": "a single one"}]}
+    model_config = ConfigDict(json_schema_extra={"examples": [{"item": {"job": 1}}]})
+    item: Anything
+
+
+class SeveralItems(_Body):
+    """Items in the order in which they join the queue."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"items": [{"job": 1}, {"job": 2}]}]})
+    items: list[Any] = Field(
+        min_length=1, description=f"At least one, at most so many: {DEFAULTS.batch_items_max}"
     )
-    item: Anything = None
-    items: list[Any] | None = Field(
-        default=None, description="Items in the order in which they join the queue"
-    )
+
+
+def _which(body: Any) -> str | None:
+    given = {"item", "items"} & set(body) if isinstance(body, dict) else set()
+    return given.pop() if len(given) == 1 else None
+
+
+EnqueueBody = Annotated[
+    Annotated[OneItem, Tag("item")] | Annotated[SeveralItems, Tag("items")],
+    Discriminator(
+        _which, custom_error_type="one_or_several", custom_error_message="give either item or items"
+    ),
+]
+"""One item or several."""
 
 
 class DequeueBody(_Body):
@@ -52,7 +70,7 @@ class ValueBody(_Body):
 class CompareAndSetBody(_Body):
     """What the value must be, and what it becomes. null stands for absent."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"old": None, "new": "leader-1"}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"old": "leader-1", "new": "leader-2"}]})
     old: Anything
     new: Anything
 
@@ -85,13 +103,13 @@ class StoredValue(BaseModel):
 class Swapped(BaseModel):
     """Whether the value was `old`, and is now `new`."""
 
-    swapped: bool
+    swapped: bool = Field(examples=[True])
 
 
 class Stored(BaseModel):
     """Whether the key was absent, and now has the value."""
 
-    stored: bool
+    stored: bool = Field(examples=[True])
 
 
 class DictionaryItems(BaseModel):
@@ -101,11 +119,17 @@ class DictionaryItems(BaseModel):
     items: dict[str, JsonValue] = Field(examples=[{"ada": {"age": 36}}])
 
 
-class ClusterInfo(BaseModel):
-    """The cluster document that this replica holds, and its hash."""
+class ProblemType(BaseModel):
+    """What holds for all problems of a type."""
 
-    hash: str
-    document: dict[str, JsonValue]
+    type: str = Field(examples=["/problems/outcome-unknown"])
+    status: int = Field(examples=[504])
+    title: str = Field(examples=["The operation may or may not have taken effect"])
+    advice: str = Field(description="What the caller should do", examples=["Look at the object."])
+    definite: bool | None = Field(
+        description="Whether the operation certainly had no effect; null where each problem says so itself",
+        examples=[False],
+    )
 
 
 class Health(BaseModel):
@@ -117,29 +141,39 @@ class Health(BaseModel):
 class WaitingTombstones(BaseModel):
     """Deleted dictionary keys, older than the retry window, that go once every replica has confirmed the deletion."""
 
-    waiting: int = Field(description="How many this replica holds, as of its last look at each")
+    waiting: int = Field(description="How many this replica holds, as of its last look at each", examples=[1])
     oldest_s: float | None = Field(
-        description="Seconds since the oldest of these deletions; null without any"
+        description="Seconds since the oldest of these deletions; null without any", examples=[4.5]
     )
     held_up_by: list[str] = Field(
-        description="The replicas that did not confirm when this one last asked them; empty when none waits"
+        description="The replicas that did not confirm when this one last asked them; empty when none waits",
+        examples=[["r3"]],
     )
 
 
 class ReplicaStatus(BaseModel):
     """A replica about itself. What the store tells (`objects` to `tombstones`) is null when the replica cannot vote."""
 
-    cluster: str
-    hash: str
-    replica: str
-    store: str
-    incarnation: str
-    now_us: int = Field(description="The replica's physical clock, microseconds since 1970")
-    objects: int | None
-    clock: str | None = Field(description="At or above every timestamp in the store")
-    file_bytes: dict[str, int] | None
-    tombstones: WaitingTombstones | None
-    reasons: list[str] = Field(description="Why it cannot vote now; empty when it can")
+    cluster: str = Field(description="The name of the cluster", examples=["quorate"])
+    hash: str = Field(description="Of the cluster document", examples=["3f8a0c52b1d94e67"])
+    replica: str = Field(description="Its id in the cluster document", examples=["r1"])
+    store: str = Field(description="The identity of its store", examples=["d41c7b0a9e6f3852"])
+    incarnation: str = Field(description="Another one after each start", examples=["9b2e61f7c0a35d84"])
+    now_us: int = Field(
+        description="The replica's physical clock, microseconds since 1970", examples=[1795203000000000]
+    )
+    objects: int | None = Field(description="How many objects it stores", examples=[12])
+    clock: str | None = Field(
+        description="At or above every timestamp in the store",
+        examples=["0006424e5d3c80.0000.k3v9q0a1b2c3d"],
+    )
+    file_bytes: dict[str, int] | None = Field(
+        description="The sizes of its files", examples=[{"database": 4096, "log": 32768}]
+    )
+    tombstones: WaitingTombstones | None = Field(
+        examples=[{"waiting": 1, "oldest_s": 4.5, "held_up_by": ["r3"]}]
+    )
+    reasons: list[str] = Field(description="Why it cannot vote now; empty when it can", examples=[[]])
 
 
 IDEMPOTENCY_KEY_PATTERN: Final = r"^[\x21-\x7e]{1,200}$"

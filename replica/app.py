@@ -5,35 +5,39 @@ Owns how the parts are put together and how errors of the framework become probl
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from functools import partial
-from typing import Any, Final
+from functools import cache, partial
+from typing import Annotated, Any, Final
 
 import msgspec
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Path
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from quorate.api_specs.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX, Problem, as_json, problem
+from quorate.api_specs.problems import KINDS, TYPE_PREFIX, problem
 from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
 from quorate.replica import adt_models as models
 from quorate.replica import protocol_api
 from quorate.replica.access import Access, one_token
 from quorate.replica.admin_api import add_admin_endpoints
 from quorate.replica.adt_api import FrontEnd, Operations, add_adt_endpoints
+from quorate.replica.api_pages import page_routes
+from quorate.replica.describing import document_of
 from quorate.replica.embedded import to_others
 from quorate.replica.gate import Crowd, Gate
 from quorate.replica.hosts import Hosts
 from quorate.replica.janitor import Janitor
+from quorate.replica.live_api import add_live_endpoints
+from quorate.replica.live_page import add_live_page
+from quorate.replica.lookout import Lookout
 from quorate.replica.member import Member
-from quorate.replica.openapi_security import describe_security
 from quorate.replica.responses import Refusal, problem_of, problem_response
+from quorate.replica.rights import DOCUMENT_PATH
 from quorate.replica.serving import Serving
 from quorate.replica.tombstones import Waiting
 from quorate.replica.watch import Watch
@@ -42,6 +46,10 @@ from quorate.timestamps.timestamp import wall_us
 API_VERSION: Final = "1.0"
 _ERRORS_SHOWN: Final = 5
 _log = logging.getLogger(__name__)
+
+ProblemName = Annotated[
+    str, Path(description=f"What stands behind {TYPE_PREFIX} in a type", examples=["outcome-unknown"])
+]
 
 Connect = Callable[[Member], FrontEnd]
 """Makes the embedded front end of a member, on the event loop that it will live on."""
@@ -78,9 +86,11 @@ def create_app(
     """
     access = one_token(token) if access is None else access
     operations = Operations(member.document.limits, lambda: member.lost)
+    lookouts: list[Lookout] = []
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        lookouts.append(lookout := Lookout(member, access.own_token, tls))
         operations.front_end = front_end = connect(member)
         watch = Watch(member, to_others(member, access.own_token, tls))
         watch.start()
@@ -92,6 +102,8 @@ def create_app(
         finally:
             if running is not None:
                 running.cancel()
+            lookouts.clear()
+            await lookout.aclose()
             await janitor.stop()
             await watch.stop()
             await front_end.aclose()
@@ -101,10 +113,8 @@ def create_app(
         title="Quorate",
         version=API_VERSION,
         lifespan=lifespan,
-        responses=_error_responses(),
-        openapi_url="/v1/openapi.json",
-        docs_url=None,
-        redoc_url=None,
+        responses={"default": {"description": "A problem"}},
+        openapi_url=None,
         redirect_slashes=False,
     )
     endpoint = protocol_api.announcement_endpoint(member)
@@ -120,8 +130,14 @@ def create_app(
             include_in_schema=False,
         )
     )
+    app.router.routes += [
+        Route(DOCUMENT_PATH, _document_endpoint(app), include_in_schema=False),
+        *page_routes(),
+    ]
     add_adt_endpoints(app.router, operations)
     _add_service_endpoints(app.router, member)
+    add_live_endpoints(app.router, member, lambda: lookouts[0] if lookouts else None)
+    add_live_page(app.router)
     add_admin_endpoints(app.router, access)
     gate = partial(Gate, limits=member.document.limits, access=access, crowd=Crowd(), hosts=hosts)
     app.batches = gate(protocol_api.batch_app(member, access))
@@ -134,17 +150,19 @@ def create_app(
 def _add_service_endpoints(router: APIRouter, member: Member) -> None:
     cluster = msgspec.json.encode({"hash": member.document.hash, "document": member.document})
 
-    @router.get("/v1/cluster", response_model=models.ClusterInfo, operation_id="cluster", tags=["service"])
+    @router.get("/v1/cluster", operation_id="getCluster", tags=["service"])
     async def get_cluster() -> Response:
         """The cluster document that this replica holds."""
         return Response(cluster, media_type="application/json")
 
-    @router.get("/v1/health/live", response_model=models.Health, operation_id="live", tags=["service"])
+    @router.get("/v1/health/live", response_model=models.Health, operation_id="getLiveness", tags=["service"])
     async def live() -> dict[str, str]:
         """Answers while the process runs."""
         return {"status": "live"}
 
-    @router.get("/v1/health/ready", response_model=models.Health, operation_id="ready", tags=["service"])
+    @router.get(
+        "/v1/health/ready", response_model=models.Health, operation_id="getReadiness", tags=["service"]
+    )
     async def ready() -> dict[str, str]:
         """Answers 200 when the replica can vote, else 503 with the reasons."""
         if member.lost is not None:
@@ -155,13 +173,18 @@ def _add_service_endpoints(router: APIRouter, member: Member) -> None:
             raise Refusal("storage-failed", "; ".join(reasons))
         return {"status": "ready"}
 
-    @router.get("/v1/status", response_model=models.ReplicaStatus, operation_id="status", tags=["service"])
+    @router.get("/v1/status", response_model=models.ReplicaStatus, operation_id="getStatus", tags=["service"])
     async def status() -> dict[str, Any]:
         """The replica about itself."""
         return await _status(member)
 
-    @router.get(TYPE_PREFIX + "{name}", operation_id="problemType", tags=["service"])
-    async def problem_type(name: str) -> dict[str, Any]:
+    @router.get(
+        TYPE_PREFIX + "{name}",
+        response_model=models.ProblemType,
+        operation_id="getProblemType",
+        tags=["service"],
+    )
+    async def problem_type(name: ProblemName) -> dict[str, Any]:
         """What a problem's `type` means."""
         if name not in KINDS:
             raise Refusal("not-found", "there is no such type of problem")
@@ -236,46 +259,17 @@ def _methods(app: FastAPI, request: Request) -> set[str]:
     return found
 
 
-def _error_responses() -> dict[int | str, dict[str, Any]]:
-    """The problems that any endpoint may answer, for the OpenAPI document."""
-    examples = {
-        400: "malformed",
-        401: "unauthorized",
-        403: "forbidden",
-        409: "refused",
-        413: "too-large",
-        415: "unsupported-media-type",
-        422: "key-reused",
-        429: "too-many-requests",
-        503: "unavailable",
-        504: "outcome-unknown",
-    }
-    responses: dict[int | str, dict[str, Any]] = {
-        status: _error_response(KINDS[name].title, name) for status, name in examples.items()
-    }
-    return responses | {"default": _error_response("Any other problem", "not-found")}
-
-
-def _error_response(description: str, name: str) -> dict[str, Any]:
-    example = as_json(
-        problem(name, "What was wrong in this case", definite=KINDS[name].definite is not False)
-    )
-    schema = {"$ref": "#/components/schemas/Problem"}
-    return {"description": description, "content": {MEDIA_TYPE: {"schema": schema, "example": example}}}
-
-
 def _openapi(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
-        document = get_openapi(
-            title=app.title,
-            version=app.version,
-            openapi_version="3.1.0",
-            summary="Replicated queues, registers and dictionaries",
-            routes=app.routes,
-        )
-        protocol_api.describe(document, {str(status): each for status, each in _error_responses().items()})
-        _, components = msgspec.json.schema_components([Problem], ref_template="#/components/schemas/{name}")
-        document["components"]["schemas"].update(components)
-        describe_security(document)
-        app.openapi_schema = document
+        app.openapi_schema = document_of(app)
     return app.openapi_schema
+
+
+def _document_endpoint(app: FastAPI) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint of the OpenAPI document. It is large, and everybody may ask: so it is made and encoded once."""
+    encoded = cache(lambda: msgspec.json.encode(app.openapi()))
+
+    async def answer_document(_: Request) -> Response:
+        return Response(encoded(), media_type="application/json")
+
+    return answer_document

@@ -1,7 +1,7 @@
 """What every HTTP request passes first: host, origin, token, rate, load, body size; and what no response leaves without:
 a form.
 
-Owns what holds for all endpoints. Must not know any of them, but that health is open to everyone. ASGI, no framework.
+Owns what holds for all endpoints. Must not know any of them, but those that are open to everyone. ASGI, no framework.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from quorate.replica.access import Access
 from quorate.replica.credentials import Credential
 from quorate.replica.hosts import Hosts
 from quorate.replica.responses import Refusal, problem_of, problem_response
-from quorate.replica.rights import OPEN_PREFIX, scope_needed
+from quorate.replica.rights import OPEN_PREFIX, is_public, scope_needed
 
 CALLER: Final = "quorate.caller"
 """Where a scope of ASGI holds the Credential of who asks."""
@@ -98,7 +98,8 @@ class Gate:
         if self._hosts is not None:
             self._hosts.check(headers)
         if not scope["path"].startswith(OPEN_PREFIX):
-            scope[CALLER] = self._caller(scope, headers.get(b"authorization", b""))
+            if not is_public(scope["method"], scope["path"]):
+                scope[CALLER] = self._caller(scope, headers.get(b"authorization", b""))
             if self._crowd.count > CONCURRENT_MAX:
                 raise Refusal("overloaded", f"{CONCURRENT_MAX} requests are under way already")
         if not body.is_unread:

@@ -304,14 +304,20 @@ def _scan(request: Scan, log: Log, bounds: Bounds) -> Scanned:
     """Objects by name, each with the newest page of its log."""
     found: list[tuple[str, Collected]] = []
     limit = min(request.limit, bounds.page_entries_max)
+    page = bounds.page_entries_max
+    entries_max = page if request.newest is None else min(request.newest, page)
     names = log.names(request.prefix, request.after, limit + 1)
     for name in names[:limit]:
         state = _state(name, log)
-        newest = log.newest(name, state.collected, bounds.page_entries_max)
-        rows = tuple(reversed(_within(newest[::-1], bounds)))
-        events = tuple(log.events(name))
+        newest = log.newest(name, state.collected, entries_max)
+        rows = reversed(_within(newest[::-1], bounds)) if request.payload else map(_without_payload, newest)
+        events = log.events(name, None if request.newest is None else entries_max)
         answer = Collected(
-            _status(state), summary=state.summary, rows=rows, since=log.arrival(), events=events
+            _status(state),
+            summary=state.summary if request.payload else None,
+            rows=tuple(rows),
+            since=log.arrival(),
+            events=tuple(events),
         )
         found.append((name, answer))
     return Scanned(tuple(found), more=len(names) > limit)

@@ -5,7 +5,7 @@ Owns the way of a batch from checked requests to a durable reply, and what healt
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Final, NamedTuple, TypeVar
 
@@ -42,7 +42,8 @@ class Vitals(NamedTuple):
 
 
 class Member:
-    """Answers for one replica. `wall_us` reads the physical clock, in microseconds since 1970."""
+    """Answers for one replica. `wall_us` reads the physical clock, in microseconds since 1970; `endpoints` maps ids of
+    other replicas to URLs that override the document's."""
 
     def __init__(
         self,
@@ -51,9 +52,12 @@ class Member:
         folder: Folder,
         *,
         wall_us: Callable[[], int] = lambda: time.time_ns() // 1000,
+        endpoints: Mapping[str, str] | None = None,
     ) -> None:
         self.document: Final = document
         self.id: Final = replica_id
+        self.urls: Final = document.urls | dict(endpoints or {})
+        """Where it finds each replica."""
         self.folder: Final = folder
         self.wall_us: Final = wall_us
         self.tombstones: Final = Tombstones()

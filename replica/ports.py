@@ -71,8 +71,8 @@ class Log(Protocol):
     def arrival(self) -> int:
         """The arrival number of the latest row put."""
 
-    def events(self, name: str) -> list[tuple[Timestamp, str]]:
-        """The decided events that the log keeps, by timestamp."""
+    def events(self, name: str, limit: int | None = None) -> list[tuple[Timestamp, str]]:
+        """The newest decided events that the log keeps, by timestamp, at most `limit` (None: all)."""
 
     def names(self, prefix: str, after: str, limit: int) -> list[str]:
         """Names of known objects that start with `prefix`, above `after`, in order."""

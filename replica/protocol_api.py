@@ -19,23 +19,29 @@ from quorate.api_specs.messages import (
     Ask,
     Batch,
     BatchReply,
+    Collect,
     Refused,
     Served,
     Testimony,
+    Window,
 )
 from quorate.api_specs.problems import problem
+from quorate.api_specs.wishes import Take
 from quorate.replica.access import Access
 from quorate.replica.gate import CALLER, lacks_scope
 from quorate.replica.member import Member
 from quorate.replica.responses import Refusal, problem_response
 from quorate.replica.rights import ask_problem, batch_problem
 from quorate.replica.serving import Serving
+from quorate.timestamps.timestamp import Timestamp
 
 PATH: Final = "/replica/v1/batch"
 ASK_PATH: Final = "/replica/v1/ask"
 ANNOUNCEMENT_PATH: Final = "/replica/v1/announcement"
 JSON: Final = "application/json"
 MSGPACK: Final = "application/msgpack"
+MESSAGES: Final = (Batch, BatchReply, Ask, Served, Announcement, Testimony)
+"""All that is sent and answered."""
 _JSON: Final = JSON.encode()
 
 _Message = TypeVar("_Message")
@@ -152,67 +158,53 @@ def _answer_type(accept: str, given: str) -> str:
     return named[0] if len(named) == 1 else given
 
 
-def describe(document: dict[str, Any], errors: dict[str, Any]) -> None:
-    """Add the protocol to an OpenAPI document."""
-    (batch, reply, ask, served, announcement, testimony), components = msgspec.json.schema_components(
-        (Batch, BatchReply, Ask, Served, Announcement, Testimony),
-        ref_template="#/components/schemas/{name}",
+def describe(document: dict[str, Any]) -> None:
+    """Add the protocol to an OpenAPI document: what is sent and answered, and what for."""
+    example_hash, example_id = "3f8a0c52b1d94e67", "0006424e5d3c80.0000.k3v9q0a1b2c3d"
+    document["paths"][PATH] = _described(
+        "sendBatch",
+        "For front ends. All requests of a batch are handled in one transaction, in order; the reply is sent when "
+        "everything it promises is on disk. Every request is idempotent.",
+        Batch(example_hash, (Collect("queue/jobs", window=Window(limit=10)),)),
+        BatchReply,
     )
-    document["components"].setdefault("schemas", {}).update(components)
-    document["paths"][PATH] = {
+    document["paths"][ASK_PATH] = _described(
+        "askFrontEnd",
+        "For front ends that share an object: this one decides the wishes of all in one go. An ask is served once at "
+        "most; it is not to be repeated. A result that is denied and not definite may have taken effect.",
+        Ask(example_hash, Timestamp(example_id), "queue/jobs", "9b2e61f7c0a35d84", (Take(1),), 5.0),
+        Served,
+    )
+    document["paths"][ANNOUNCEMENT_PATH] = _described(
+        "announceReplica",
+        "For replicas among themselves: the sender learns how far its store was seen to come, so that one that was "
+        "rolled back or swapped does not vote.",
+        Announcement(example_hash, "r1", "d41c7b0a9e6f3852", Timestamp(example_id)),
+        Testimony,
+        media_types=(JSON,),
+    )
+
+
+def _described(
+    operation_id: str,
+    description: str,
+    sent: Batch | Ask | Announcement,
+    answered: type[BatchReply | Served | Testimony],
+    media_types: tuple[str, ...] = (JSON, MSGPACK),
+) -> dict[str, Any]:
+    body: dict[str, Any] = {each: {"schema": _reference(type(sent))} for each in media_types}
+    body[JSON]["example"] = msgspec.to_builtins(sent)
+    content = {each: {"schema": _reference(answered)} for each in media_types}
+    return {
         "post": {
             "tags": ["replica protocol"],
-            "summary": "Answer a batch of protocol requests",
-            "description": "For front ends. All requests of a batch are handled in one transaction, in order; the "
-            "reply is sent when everything it promises is on disk. Every request is idempotent.",
-            "operationId": "answerBatch",
-            "requestBody": {
-                "required": True,
-                "content": {media_type: {"schema": batch} for media_type in (JSON, MSGPACK)},
-            },
-            "responses": {
-                "200": {
-                    "description": "One reply per request, in order; if all were refused, a problem instead",
-                    "content": {media_type: {"schema": reply} for media_type in (JSON, MSGPACK)},
-                },
-                **errors,
-            },
+            "description": description,
+            "operationId": operation_id,
+            "requestBody": {"required": True, "content": body},
+            "responses": {"200": {"content": content}},
         }
     }
-    document["paths"][ASK_PATH] = {
-        "post": {
-            "tags": ["replica protocol"],
-            "summary": "Ask the replica's front end to decide",
-            "description": "For front ends that share an object: this one decides the wishes of all in one go. An ask is "
-            "served once at most; it is not to be repeated. A result that is denied and not definite may have taken effect.",
-            "operationId": "ask",
-            "requestBody": {
-                "required": True,
-                "content": {media_type: {"schema": ask} for media_type in (JSON, MSGPACK)},
-            },
-            "responses": {
-                "200": {
-                    "description": "One result per wish, in order",
-                    "content": {media_type: {"schema": served} for media_type in (JSON, MSGPACK)},
-                },
-                **errors,
-            },
-        }
-    }
-    document["paths"][ANNOUNCEMENT_PATH] = {
-        "post": {
-            "tags": ["replica protocol"],
-            "summary": "Bear witness to another replica's store",
-            "description": "For replicas among themselves: the sender learns how far its store was seen to come, so that "
-            "one that was rolled back or swapped does not vote.",
-            "operationId": "announce",
-            "requestBody": {"required": True, "content": {JSON: {"schema": announcement}}},
-            "responses": {
-                "200": {
-                    "description": "What was known before; empty when nothing was",
-                    "content": {JSON: {"schema": testimony}},
-                },
-                **errors,
-            },
-        }
-    }
+
+
+def _reference(message: type) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{message.__name__}"}

@@ -4,6 +4,7 @@ Owns both tables. A write token may do all that a front end does: such callers a
 `docs/security.md` says what one that does not can do. What is checked here is what honest front ends never do.
 """
 
+import re
 from typing import Final
 
 from quorate.api_specs.messages import Accept, Append, Ask, Batch, Collect, Commit, Request, Scan
@@ -14,6 +15,10 @@ from quorate.timestamps.timestamp import ZERO, Timestamp, site
 
 OPEN_PREFIX: Final = "/v1/health/"
 """What needs no token."""
+DOCUMENT_PATH: Final = "/v1/openapi.json"
+PUBLIC_PATHS: Final = re.compile(re.escape(DOCUMENT_PATH) + "|/docs(/.*)?|/ui(/.*)?")
+"""Open as well: the same for every cluster. A generator or a browser that first looks at the document has no token to send,
+and the live page asks for the one that its reader has."""
 _BY_PATH: Final[dict[str, ScopeName]] = {
     "/replica/v1/batch": "read",  # what in it changes something is looked at when it has been decoded
     "/replica/v1/ask": "write",
@@ -30,6 +35,11 @@ def scope_needed(method: str, path: str) -> ScopeName:
     if path.startswith(ADMIN_PREFIX):
         return "admin"
     return "read" if method in _READING else "write"
+
+
+def is_public(method: str, path: str) -> bool:
+    """Whether a request asks for what is the same for every cluster."""
+    return method in _READING and PUBLIC_PATHS.fullmatch(path) is not None
 
 
 def batch_problem(batch: Batch, caller: Credential, known: TokenList) -> str | None:

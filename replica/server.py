@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -70,11 +71,13 @@ def serve(
     door: Door = Door(),  # noqa: B008 - it cannot change
     access: Access | None = None,
     clock_offset_s: float = 0.0,
+    endpoints: Mapping[str, str] | None = None,
 ) -> None:
     """Serve replica `replica_id` from its data `folder` until SIGTERM or SIGINT. SIGHUP reads the tokens and the certificate
     again; so does a change of their files.
 
     `access` says which tokens are accepted (left out: none is asked for). `clock_offset_s` makes its clock wrong, for tests.
+    `endpoints` maps ids of other replicas to URLs that override the document's (proxies, tunnels).
     Raises FolderRefused before it listens, or ServeRefused when it must not or cannot.
     """
     access = access or nobody_asked()
@@ -104,7 +107,13 @@ def serve(
     if clock_offset_s:
         _log.warning("the clock is wrong by %+g s, as was asked for", clock_offset_s)
     offset_us = round(clock_offset_s * 1e6)
-    member = Member(document, replica_id, opened, wall_us=lambda: time.time_ns() // 1000 + offset_us)
+    member = Member(
+        document,
+        replica_id,
+        opened,
+        wall_us=lambda: time.time_ns() // 1000 + offset_us,
+        endpoints=endpoints,
+    )
     app = _application(member, door, access, context, is_local=is_loopback(host))
     config = _config(app, host, port, context)
     _log.info(

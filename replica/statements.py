@@ -269,11 +269,14 @@ PUT_EVENT: Final = _sql(
     "new_event",
     "new_sum",
 )
-GET_EVENTS: Final = _sql(
+NEWEST_EVENTS: Final = _sql(
     select(EVENTS.c.object, EVENTS.c.t, EVENTS.c.event, EVENTS.c.sum)
     .where(EVENTS.c.object == _integer("object"))
-    .order_by(EVENTS.c.t),
+    .order_by(EVENTS.c.t.desc())
+    .limit(func.coalesce(_integer("limit"), literal_column("-1", Integer)))
+    .offset(_ZERO),
     "object",
+    "limit",
 )
 
 # All of it, to see at the start whether it is sound.

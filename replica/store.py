@@ -176,10 +176,10 @@ class Store:
         """See `Log`."""
         return int(self._arrival)
 
-    def events(self, name: str) -> list[tuple[Timestamp, str]]:
+    def events(self, name: str, limit: int | None = None) -> list[tuple[Timestamp, str]]:
         """See `Log`."""
-        here = self._object(name)
-        found = [without_sum(f"an event of {name}", row) for row in self._ask(statements.GET_EVENTS, here)]
+        newest = self._ask(statements.NEWEST_EVENTS, self._object(name), limit)
+        found = [without_sum(f"an event of {name}", row) for row in reversed(newest)]
         return [(Timestamp(t), event) for _, t, event in found]
 
     def names(self, prefix: str, after: str, limit: int) -> list[str]:

@@ -116,21 +116,22 @@ class UpSetTime(NamedTuple):
 
 
 class Outage(NamedTuple):
-    """Periods in which a view showed too little for a quorum system, by the system's number in the questions."""
+    """Periods in which some front end had too little for a quorum system, by the system's number in the questions.
+
+    What several views show at once, or one right after the other, is one period.
+    """
 
     system: int
-    view: str
     periods: int
     total_us: int
     longest_us: int
 
 
 class SeenOutage(NamedTuple):
-    """Runs of attempts that were not answered, from the first of them to the next that was, in one view."""
+    """Runs of attempts that were not answered, from the first of them to the next that was, whoever made them."""
 
     choice: str
     operation: str
-    view: str
     periods: int
     total_us: int
     longest_us: int

@@ -68,7 +68,10 @@ UNKNOWN_REPLICA: Final = "unknown replica"
 BAD_TIME: Final = "time is not a plausible number of seconds"
 BAD_UP: Final = "up is neither 0 nor 1"
 ENDS_BEFORE_START: Final = "interval ends before it starts"
-OVERLAPS: Final = "interval overlaps an earlier one of the same replica or link"
+SAME_INTERVAL: Final = "says the same as another interval, which is kept"
+CONTRADICTS: Final = (
+    "contradicts another interval of the same replica or link; the time of which both speak is unknown"
+)
 
 REASONS: Final = (
     MALFORMED_JSON,
@@ -93,5 +96,6 @@ REASONS: Final = (
     BAD_TIME,
     BAD_UP,
     ENDS_BEFORE_START,
-    OVERLAPS,
+    SAME_INTERVAL,
+    CONTRADICTS,
 )

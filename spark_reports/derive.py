@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from quorate.quorums.availability import live_votes_independent, live_votes_joint
 from quorate.spark_reports import confidence, derive_choices, derive_operations
 from quorate.spark_reports.aggregates import BINS, Aggregates
+from quorate.spark_reports.confidence import Repairs
 from quorate.spark_reports.figures import (
     FORMAT,
     DownRow,
@@ -45,7 +46,15 @@ class Origin:
 def derive(found: Aggregates, run: Run, questions: Questions, origin: Origin) -> Figures:
     """Derive all figures from the aggregates of a run."""
     blocks = block_count(found, questions)
-    model = Model(run.votes, run.members(origin.linked), found.up_sets, blocks)
+    counts = {row.system: row.periods for row in found.outages}
+    model = Model(
+        votes=run.votes,
+        members=run.members(origin.linked),
+        times=found.up_sets,
+        blocks=blocks,
+        repairs=_repairs(found),
+        outages={system: counts.get(number, 0) for number, system in enumerate(questions.systems)},
+    )
     operations = derive_operations.operations(found, run, questions, model)
     comparisons = derive_operations.comparisons(operations, found, model, run)
     order = {pair: index for index, pair in enumerate((row.choice, row.operation) for row in operations)}
@@ -72,6 +81,12 @@ def derive(found: Aggregates, run: Run, questions: Questions, origin: Origin) ->
         rows=tuple(RowFigures(row.kind, row.read, row.used, row.read - row.used) for row in found.rows),
         rejected=found.rejected,
     )
+
+
+def _repairs(found: Aggregates) -> Repairs:
+    """All outages of replicas."""
+    down_us = sum(row.observed_us - row.up_us for row in found.replicas)
+    return Repairs(sum(row.outages for row in found.replicas), down_us / US_PER_S)
 
 
 def block_count(found: Aggregates, questions: Questions) -> int | None:

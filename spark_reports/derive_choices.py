@@ -7,7 +7,13 @@ from typing import Final
 
 from quorate.quorums.systems import System
 from quorate.spark_reports.aggregates import Aggregates
-from quorate.spark_reports.confidence import Block
+from quorate.spark_reports.confidence import (
+    OUTAGES_OF_SIGN,
+    Block,
+    Interval,
+    widest,
+    wilson_difference,
+)
 from quorate.spark_reports.figures import (
     AgainstFigures,
     CandidateFigures,
@@ -86,7 +92,7 @@ def _counterfactual(
 ) -> CounterfactualFigures:
     normal = choice.normal_class(operation)
     initial, final = normal.shown
-    interval = model.interval(model.series(normal.needed))
+    interval, by_outage = model.sure(normal.needed)
     return CounterfactualFigures(
         choice=choice.name,
         adt=choice.adt,
@@ -101,6 +107,7 @@ def _counterfactual(
         predicted_joint=model.joint(normal.needed),
         low=interval.low if interval else None,
         high=interval.high if interval else None,
+        by_outage=by_outage,
         predicted_at_attempts=_at_attempts(
             choice.adt, operation, found, questions, model.enough(normal.needed)
         ),
@@ -196,9 +203,25 @@ class _Type:
         equal.sort(key=preference)
         return equal[0], tuple(equal[1:])
 
+    def _outages(self, choice: Choice) -> int:
+        return max(self.model.outages[system] for system in self._systems(choice))
+
+    def _sure(self, choice: Choice) -> Interval | None:
+        """The interval of what a choice serves; operations are out together, so that what is sure of each adds up."""
+        bootstrap = self.model.interval(self.series[choice.name])
+        parts = [
+            (share, self.model.joint(system), *self.model.sure(system))
+            for system, share in self._systems(choice).items()
+        ]
+        if not any(by_outage for _, _, _, by_outage in parts):
+            return bootstrap
+        low = sum(share * (interval.low if interval else joint) for share, joint, interval, _ in parts)
+        high = sum(share * (interval.high if interval else joint) for share, joint, interval, _ in parts)
+        return widest(Interval(low, min(1.0, high)), bootstrap)
+
     def _candidate(self, name: str) -> CandidateFigures:
         choice = self.choices[name]
-        interval = self.model.interval(self.series[name])
+        interval = self._sure(choice)
         return CandidateFigures(
             choice=name,
             adt=self.adt,
@@ -220,7 +243,7 @@ class _Type:
         read_write = [name for name, other in self.choices.items() if other.kind == READ_WRITE]
         if read_write:
             others.append(max(read_write, key=lambda name: self.served[name]))
-        against = [self._against(best, name) for name in dict.fromkeys(others) if name != best]
+        against = [self._against(best, name, tied) for name in dict.fromkeys(others) if name != best]
         return RecommendationFigures(
             adt=self.adt,
             choice=best,
@@ -235,10 +258,15 @@ class _Type:
             against=tuple(against),
         )
 
-    def _against(self, best: str, name: str) -> AgainstFigures:
+    def _against(self, best: str, name: str, tied: Sequence[str]) -> AgainstFigures:
         other: list[Block] = self.series[name]
         interval = self.model.difference(self.series[best], other)
         choice = self.choices[name]
+        own, theirs = self._sure(self.choices[best]), self._sure(choice)
+        outages = max(self._outages(self.choices[best]), self._outages(choice))
+        if own and theirs and name not in tied and outages < OUTAGES_OF_SIGN:
+            apart = wilson_difference(self.served[best], own, self.served[name], theirs)
+            interval = widest(apart, interval)
         return AgainstFigures(
             choice=name,
             kind=choice.kind,

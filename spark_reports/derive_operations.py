@@ -71,7 +71,8 @@ def _operation(
     attempts, ok = sum(outcomes.values()), outcomes["ok"]
     wilson = confidence.wilson(ok, attempts)
     bootstrap = confidence.block_bootstrap(blocks[pair]) if pair in blocks else None
-    low, high = confidence.widest(wilson, bootstrap)
+    by_outage = model.by_outage(normal.needed, bootstrap)
+    low, high = confidence.widest(wilson, bootstrap, by_outage)
     independent, joint = model.independent(normal.needed), model.joint(normal.needed)
     tally = _tally(found.starts, pair, model.enough(normal.needed))
     initial, final = normal.shown
@@ -93,6 +94,7 @@ def _operation(
         high=high,
         wilson=wilson,
         block_bootstrap=bootstrap,
+        by_outage=by_outage,
         measured_if_unknown_ok=(ok + outcomes["unknown"]) / attempts,
         predicted_independent=independent,
         predicted_joint=joint,
@@ -105,11 +107,7 @@ def _operation(
         surprises=tally.surprises(),
         trace=outages(found.outages, questions.run_systems[pair]),
         seen=outage_figures(
-            [
-                (row.periods, row.total_us, row.longest_us)
-                for row in found.seen
-                if (row.choice, row.operation) == pair
-            ]
+            next((row[2:] for row in found.seen if (row.choice, row.operation) == pair), (0, 0, 0))
         ),
     )
 
@@ -255,7 +253,12 @@ def _comparison(
     if all(pair in blocks for pair in pairs):
         paired = confidence.block_bootstrap_difference(blocks[pairs[0]], blocks[pairs[1]])
     trials = confidence.wilson_difference(one.measured, one.wilson, other.measured, other.wilson)
-    low, high = confidence.widest(trials, paired)
+    apart = None
+    if max(one.trace.outages, other.trace.outages) < confidence.OUTAGES_OF_SIGN:
+        apart = confidence.wilson_difference(
+            one.measured, Interval(one.low, one.high), other.measured, Interval(other.low, other.high)
+        )
+    low, high = confidence.widest(trials, paired, apart)
     return ComparisonFigures(
         adt=one.adt,
         operation=one.operation,

@@ -70,6 +70,7 @@ class Stored:
     linked: tuple[str, ...]
     operations: DataFrame
     intervals: DataFrame
+    links: DataFrame
     seen: DataFrame | None
     up_sets: DataFrame
     rejected: DataFrame
@@ -167,10 +168,7 @@ class _Reader:
             lines = jobs.read_lines(self.spark, self.source.operation_lines)
             parts.append(jobs.operations_from_lines(lines))
         if self.source.operation_parquet is not None:
-            packed = self.spark.read.schema(jobs.OPERATION_SCHEMA).parquet(
-                jobs.literal_path(self.source.operation_parquet)
-            )
-            parts.append(jobs.operations_from_parquet(packed))
+            parts.append(jobs.read_packed_operations(self.spark, self.source.operation_parquet))
         read = reduce(DataFrame.unionByName, parts, small_table(self.spark, [], jobs.READ_SCHEMA))
         tested = jobs.test_operations(
             read, jobs.choice_table(self.spark, run.choices), jobs.object_table(self.spark, run), run
@@ -180,7 +178,8 @@ class _Reader:
     def _intervals(self, path: Path, columns: tuple[str, ...], run: Run) -> DataFrame:
         kind = contract.LINKS if len(columns) == len(contract.LINK_COLUMNS) else contract.INTERVALS
         parsed = trace_jobs.parse_intervals(jobs.read_lines(self.spark, [path]), columns, run)
-        return self.folder.store(kind, self._kept(parsed, kind))
+        self._kept(parsed, kind)
+        return self.folder.store(kind, trace_jobs.settled(parsed))
 
     def _kept(self, parsed: DataFrame, kind: str, *cached: DataFrame) -> DataFrame:
         """Give the good rows; the others are put aside, and both are counted."""
@@ -255,7 +254,7 @@ def _joined(
     if span is None:
         range_us = _first(jobs.time_range(found.intervals))
         if not range_us["rows"]:
-            raise loading.never_observed_together(source)
+            raise loading.never_observed_together(source, run.votes, {})
         span = Span(range_us["start_us"], range_us["end_us"])
     links = trace_jobs.interval_table(folder.spark, []) if found.links is None else found.links
     linked = tuple(sorted(row[0] for row in links.select("front_end").distinct().collect()))
@@ -272,6 +271,7 @@ def _joined(
         linked=linked,
         operations=found.operations,
         intervals=cut,
+        links=cut_links,
         seen=None if found.seen is None else trace_jobs.clipped(found.seen, span),
         up_sets=folder.store("up_sets", up_sets),
         rejected=found.rejected,
@@ -288,7 +288,7 @@ def aggregate(stored: Stored, questions: Questions, lag_us: int) -> tables.Aggre
     with _spark_errors(stored.source):
         trace = _first(jobs.time_range(stored.up_sets))
         if not trace["rows"]:
-            raise loading.never_observed_together(stored.source)
+            raise loading.never_observed_together(stored.source, stored.run.votes, _known(stored))
         operations, intervals, span = stored.operations, stored.intervals, stored.span
         times = _collect(trace_jobs.up_set_times(stored.up_sets, span), tables.UpSetTime)
         decided = deciding(questions.systems, {row.up for row in times}, list(stored.run.votes))
@@ -320,6 +320,15 @@ def aggregate(stored: Stored, questions: Questions, lag_us: int) -> tables.Aggre
         )
         stretches.unpersist()
         return found
+
+
+def _known(stored: Stored) -> dict[tuple[str, str], tuple[int, int]]:
+    """For each replica and link, the first and last moment that its intervals speak of."""
+    spoken = stored.intervals.select("front_end", "replica", "start_us", "end_us").unionByName(
+        stored.links.select("front_end", "replica", "start_us", "end_us")
+    )
+    found = spoken.groupBy("front_end", "replica").agg(F.min("start_us"), F.max("end_us"))
+    return {(row[0], row[1]): (row[2], row[3]) for row in found.collect()}
 
 
 def _starts(

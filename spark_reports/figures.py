@@ -171,6 +171,7 @@ class OperationFigures:
     high: float
     wilson: Interval
     block_bootstrap: Interval | None
+    by_outage: Interval | None
     measured_if_unknown_ok: float
     predicted_independent: float
     predicted_joint: float
@@ -270,6 +271,7 @@ class CounterfactualFigures:
     predicted_joint: float
     low: float | None
     high: float | None
+    by_outage: Interval | None
     predicted_at_attempts: float | None
     trace: OutageFigures
 

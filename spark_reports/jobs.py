@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 from pyspark.sql import types as T  # noqa: N812
 
-from quorate.spark_reports import contract
+from quorate.spark_reports import contract, parquet_files
 from quorate.spark_reports.aggregates import EXAMPLE_CHARS, QUANTILE_ACCURACY, QUANTILES, Span
 from quorate.spark_reports.quorum_choices import Choice
 from quorate.spark_reports.run_document import Run
@@ -116,6 +116,21 @@ def operations_from_lines(lines: DataFrame) -> DataFrame:
         F.coalesce(one_object, F.lit(False)).alias("well_formed"),
         F.get("parsed.rows", F.lit(0)).alias("row"),
     ).select("source", "line", "well_formed", "row.*")
+
+
+def read_packed_operations(spark: SparkSession, folder: Path) -> DataFrame:
+    """Read a folder of Parquet files as `READ_SCHEMA`.
+
+    Raises:
+        ReportError: a file is not whole, lacks a column or has one of another form.
+    """
+    whole = parquet_files.check(folder, parquet_files.OPERATIONS)
+    stored = [
+        T.StructField(field.name, T.LongType() if field.name in whole else field.dataType)
+        for field in OPERATION_SCHEMA
+    ]
+    packed = spark.read.schema(T.StructType(stored)).parquet(literal_path(folder))
+    return operations_from_parquet(packed.select([F.col(f.name).cast(f.dataType) for f in OPERATION_SCHEMA]))
 
 
 def operations_from_parquet(rows: DataFrame) -> DataFrame:

@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from typing import Final
 
 _OUTAGES: Final = {
-    "outages": "number of stretches without enough, those cut by the window counted as they are",
+    "outages": "number of outages, those cut by the window counted as they are",
     "total_s": "seconds of all of them together",
     "longest_s": "seconds of the longest",
     "mean_s": "total_s / outages: the mean time to recovery; null without an outage",
 }
-_ON_TRACE: Final = {f"trace.{key}": text + "; from the trace" for key, text in _OUTAGES.items()}
+_ON_TRACE: Final = {
+    f"trace.{key}": text + "; from the trace: an outage lasts while some front end has too few"
+    for key, text in _OUTAGES.items()
+}
 _CHOICE: Final = {
     "choice": "name of the quorum choice: that of run.json, or its quorums in words",
     "adt": "abstract data type of the choice",
@@ -33,10 +36,14 @@ _INTERVAL: Final = {
     "high": "upper end",
 }
 _TRACE_INTERVAL: Final = {
-    "low": "lower end of the 95 % block bootstrap over stretches of the trace: what another such stretch of time might "
-    "give; null if the trace is too short",
+    "low": "lower end of the 95 % interval of the trace, by a block bootstrap over its stretches and by outage, the wider of "
+    "both: what another such stretch of time might give; null if neither can be made",
     "high": "upper end",
 }
+_BY_OUTAGE: Final = (
+    "95 % interval [low, high] from the number and length of the outages in the trace; null with 8 outages or more where there "
+    "is a bootstrap, and where no replica was seen down, or up"
+)
 
 
 def _table(name: str, *parts: Mapping[str, str], **own: str) -> dict[str, str]:
@@ -116,10 +123,11 @@ KEYS: Final[Mapping[str, str]] = {
         unavailable="operations refused because no quorum answered; they certainly did not happen",
         unknown="operations without an answer that may or may not have happened",
         measured="ok / attempts: the measured availability",
-        low="lower end of its 95 % confidence interval: the lower of wilson and block_bootstrap",
-        high="upper end: the higher of both",
+        low="lower end of its 95 % confidence interval: the lowest of wilson, block_bootstrap and by_outage",
+        high="upper end: the highest of them",
         wilson="95 % interval [low, high], were all attempts independent trials (too narrow in outages)",
         block_bootstrap="95 % interval over window.blocks stretches of time drawn anew; null if the run is too short",
+        by_outage=_BY_OUTAGE,
         measured_if_unknown_ok="availability if every unknown outcome is counted as answered",
         predicted_independent=_PREDICTED["predicted_independent"],
         predicted_joint=_PREDICTED["predicted_joint"],
@@ -157,7 +165,7 @@ KEYS: Final[Mapping[str, str]] = {
             "surprises.outside_trace": "attempts begun while the state of some replica is unknown",
         },
         _ON_TRACE,
-        {f"seen.{key}": text + "; from the first failed attempt to the next answered one" for key, text in _OUTAGES.items()},
+        {f"seen.{key}": text + "; as operations saw it: from a failed attempt to the next answered one, by any front end" for key, text in _OUTAGES.items()},
     ),
     **_table(
         "classes",
@@ -217,6 +225,7 @@ KEYS: Final[Mapping[str, str]] = {
         _ON_TRACE,
         kind=_KIND,
         run_as="the name of the run's choice with these quorums; null: a counterfactual only",
+        by_outage=_BY_OUTAGE,
         predicted_at_attempts="share of all attempts at the operation, under any choice of the type, that began while "
         "this choice had enough; null without attempts",
     ),

@@ -1,9 +1,11 @@
 """Reads a whole source in plain Python, into what `reference` counts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 
-from quorate.spark_reports import contract, foreign, probe_rows, rows, sources
+from quorate.spark_reports import contract, foreign, overlaps, probe_rows, rows, sources
 from quorate.spark_reports.aggregates import Span
 from quorate.spark_reports.errors import ReportError
 from quorate.spark_reports.foreign import Foreign
@@ -11,6 +13,7 @@ from quorate.spark_reports.reference import Input
 from quorate.spark_reports.rows import Interval, OperationRows, Reject
 from quorate.spark_reports.run_document import Run
 from quorate.spark_reports.sources import Source
+from quorate.spark_reports.wording import EARLIEST_S, LATEST_S, listed
 
 
 def load(source: Source, run: Run, step_us: int | None) -> Input:
@@ -32,12 +35,12 @@ def load(source: Source, run: Run, step_us: int | None) -> Input:
         seen, read[contract.PROBES] = probe_rows.read_probes(source, run, step_us, rejects)
     intervals = seen
     if source.replicas is not None:
-        intervals, read[contract.INTERVALS] = rows.intervals_from(
+        intervals, read[contract.INTERVALS] = _up_times(
             source.replicas, contract.REPLICA_COLUMNS, run, rejects
         )
     links: list[Interval] = []
     if source.links is not None:
-        links, read[contract.LINKS] = rows.intervals_from(source.links, contract.LINK_COLUMNS, run, rejects)
+        links, read[contract.LINKS] = _up_times(source.links, contract.LINK_COLUMNS, run, rejects)
     return Input(
         run=run,
         span=span_of(run, intervals, source),
@@ -48,6 +51,17 @@ def load(source: Source, run: Run, step_us: int | None) -> Input:
         read=read,
         rejects=rejects,
     )
+
+
+def _up_times(
+    path: Path, columns: Sequence[str], run: Run, rejects: list[Reject]
+) -> tuple[list[Interval], int]:
+    """The disjoint intervals of a file, and the number of rows read."""
+    found, read = rows.intervals_from(path, columns, run, rejects)
+    intervals, aside = overlaps.settled(found)
+    kind = contract.LINKS if columns == contract.LINK_COLUMNS else contract.INTERVALS
+    rejects += [Reject(kind, path.name, reason, line) for line, reason in aside]
+    return intervals, read
 
 
 def load_foreign(found: Foreign, votes: Mapping[str, int], source: Source) -> Input:
@@ -75,7 +89,7 @@ def span_of(run: Run, intervals: list[Interval], source: Source) -> Span:
     if run.window is not None:
         return run.window
     if not intervals:
-        raise never_observed_together(source)
+        raise never_observed_together(source, run.votes, {})
     return Span(min(each.start_us for each in intervals), max(each.end_us for each in intervals))
 
 
@@ -100,9 +114,53 @@ def run_of_probes(run: Run, names: tuple[str, ...], votes: Mapping[str, int]) ->
     return replace(run, votes=chosen)
 
 
-def never_observed_together(source: Source) -> ReportError:
-    """Give the error for a trace in which the state of every replica is known at no moment."""
+def never_observed_together(
+    source: Source, replicas: Iterable[str], known: Mapping[tuple[str, str], tuple[int, int]]
+) -> ReportError:
+    """Give the error for a trace in which the state of every replica is known at no moment.
+
+    Args:
+        source: what was read.
+        replicas: the names of all of them.
+        known: for each replica, and each link of a front end to one, the first and last moment of which anything is known.
+    """
+    silent = [name for name in replicas if ("", name) not in known]
+    if silent:
+        why = f"within the time that is reported on, nothing good is known of {listed(silent)}"
+    else:
+        first = min(known, key=lambda one: known[one][1])
+        last = max(known, key=lambda one: known[one][0])
+        if known[first][1] <= known[last][0]:
+            why = (
+                f"{_named(first)} is known until {_moment(known[first][1])} only, {_named(last)} from "
+                f"{_moment(known[last][0])} on only"
+            )
+        else:
+            why = f"whenever the others are known, one of {listed([_named(one) for one in sorted(known)])} is not"
     return ReportError(
-        f"{source.place}: at no moment is the state of every replica known; give good intervals or samples of each "
-        "replica over one common time"
+        f"{source.place}: at no moment is the state of every replica known: {why}; give good intervals or samples of each "
+        "over one common time, or leave replicas out (with --votes, where there is no run.json)"
     )
+
+
+def _named(one: tuple[str, str]) -> str:
+    front_end, replica = one
+    return f"the link from {front_end} to {replica}" if front_end else replica
+
+
+def _moment(time_us: int) -> str:
+    """A moment as a date, if it can be one: times of a trace may count from 0."""
+    time_s = time_us / 1e6
+    if not EARLIEST_S <= time_s < LATEST_S:
+        return f"{time_s:.10g} s"
+    return f"{datetime.fromtimestamp(time_s, tz=UTC):%Y-%m-%d %H:%M:%S UTC}"
+
+
+def known_of(intervals: Iterable[Interval]) -> dict[tuple[str, str], tuple[int, int]]:
+    """For each replica and link, the first and last moment that its intervals speak of."""
+    known: dict[tuple[str, str], tuple[int, int]] = {}
+    for each in intervals:
+        one = each.front_end, each.replica
+        start_us, end_us = known.get(one, (each.start_us, each.end_us))
+        known[one] = min(start_us, each.start_us), max(end_us, each.end_us)
+    return known

@@ -14,7 +14,7 @@ from quorate.quorums.failures import Independent, availability
 from quorate.quorums.systems import System
 from quorate.spark_reports import confidence
 from quorate.spark_reports.aggregates import BINS, Outage, UpSetTime
-from quorate.spark_reports.confidence import Block, Interval
+from quorate.spark_reports.confidence import Block, Interval, Repairs
 from quorate.spark_reports.figures import CorrelationFigures, OutageFigures, PairFigures
 from quorate.spark_reports.questions import deciding, names_of
 
@@ -25,13 +25,16 @@ US_PER_S = 1e6
 class Model:
     """How long which replicas were up together.
 
-    `members` is the number of front ends with each view, `blocks` the number of stretches for the bootstrap, or None.
+    `members` is the number of front ends with each view, `blocks` the number of stretches for the bootstrap, or None, and
+    `repairs` are the outages of all replicas, `outages` the number of those of each quorum system.
     """
 
     votes: Mapping[str, int]
     members: Mapping[str, int]
     times: Sequence[UpSetTime]
     blocks: int | None
+    repairs: Repairs
+    outages: Mapping[System, int]
 
     @cached_property
     def weights(self) -> dict[int, int]:
@@ -130,6 +133,21 @@ class Model:
             return None
         return confidence.block_bootstrap(series)
 
+    def by_outage(self, system: System, bootstrap: Interval | None) -> Interval | None:
+        """The interval by outage of the share of time with enough; None where the bootstrap has outages enough to draw from."""
+        outages = self.outages.get(system, 0)
+        if outages >= confidence.OUTAGES_FEW and bootstrap is not None:
+            return None
+        return confidence.by_outage(outages, self.joint(system), self.known_us / US_PER_S, self.repairs)
+
+    def sure(self, system: System) -> tuple[Interval | None, Interval | None]:
+        """The interval of the share of time with enough, and the one by outage if that is a part of it."""
+        bootstrap = self.interval(self.series(system))
+        by_outage = self.by_outage(system, bootstrap)
+        if by_outage is None:
+            return bootstrap, None
+        return confidence.widest(by_outage, bootstrap), by_outage
+
     def difference(self, series: Sequence[Block], other: Sequence[Block]) -> Interval | None:
         """The block bootstrap of a difference between shares of the same time; None as for `interval`."""
         if self.blocks is None:
@@ -167,14 +185,12 @@ def correlation(model: Model) -> CorrelationFigures:
 
 
 def outages(rows: Iterable[Outage], number: int) -> OutageFigures:
-    """The outages of a system, of all views together."""
-    own = [row for row in rows if row.system == number]
-    return outage_figures([(row.periods, row.total_us, row.longest_us) for row in own])
+    """The outages of a system."""
+    return outage_figures(next((row[1:] for row in rows if row.system == number), (0, 0, 0)))
 
 
-def outage_figures(parts: Sequence[tuple[int, int, int]]) -> OutageFigures:
-    """Sum up (number, total and longest in microseconds)."""
-    count, total_us = sum(part[0] for part in parts), sum(part[1] for part in parts)
-    longest_us = max((part[2] for part in parts), default=0)
+def outage_figures(found: tuple[int, int, int]) -> OutageFigures:
+    """Put number, total and longest in microseconds into words of the figures."""
+    count, total_us, longest_us = found
     mean_s = total_us / count / US_PER_S if count else None
     return OutageFigures(count, total_us / US_PER_S, longest_us / US_PER_S, mean_s)

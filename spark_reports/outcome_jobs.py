@@ -107,12 +107,12 @@ def _left(left: DataFrame, right: DataFrame, keys: list[str], within: Column) ->
 
 
 def seen_outages(operations: DataFrame) -> DataFrame:
-    """Give the runs of attempts that were not answered, of each choice, operation and view.
+    """Give the runs of attempts that were not answered, of each choice and operation, whoever made them.
 
     Only the rows at which the outcome turns are kept; a run lasts from its first failed attempt to the next answered one,
-    or to the end of the last failed one.
+    or to the end of the last failed one. Where attempts of one moment ended differently, somebody was answered.
     """
-    keys = ("choice", "operation", "view")
+    keys = ("choice", "operation")
     ok = F.col("outcome") == "ok"
     in_time = Window.partitionBy(*keys).orderBy("start_us", ok)
     turns = F.coalesce(F.lag(ok).over(in_time) != ok, F.lit(True))
@@ -122,8 +122,10 @@ def seen_outages(operations: DataFrame) -> DataFrame:
     )
     turned = marked.where("turns")
     next_us = F.lead("start_us").over(Window.partitionBy(*keys).orderBy("start_us", "ok"))
-    runs = turned.withColumn("length_us", F.coalesce(next_us, F.col("ended_us")) - F.col("start_us")).where(
-        "NOT ok"
+    runs = (
+        turned.withColumn("next_us", next_us)
+        .where("NOT ok AND coalesce(next_us > start_us, true)")
+        .withColumn("length_us", F.coalesce("next_us", "ended_us") - F.col("start_us"))
     )
     return runs.groupBy(*keys).agg(
         F.count("*").alias("periods"),

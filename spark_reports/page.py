@@ -18,11 +18,9 @@ from quorate.spark_reports.charts_latency import latency, live_votes
 from quorate.spark_reports.charts_timeline import timeline
 from quorate.spark_reports.figures import Figures
 from quorate.spark_reports.short_names import renamed, short_names
-from quorate.spark_reports.wording import counted, duration, unbroken
+from quorate.spark_reports.wording import EARLIEST_S, LATEST_S, counted, duration, unbroken
 
 TEMPLATE: Final = "report.html.jinja"
-EARLIEST_S: Final = 315_532_800.0  # 1980
-LATEST_S: Final = 32_503_680_000.0  # 3000
 FOLD_ROWS: Final = 24
 """A table with more rows is shown folded, and stays folded on paper."""
 

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 from pyspark.sql import types as T  # noqa: N812
 
-from quorate.spark_reports import contract, probes
+from quorate.spark_reports import contract, parquet_files, probes
 from quorate.spark_reports.errors import ReportError
 from quorate.spark_reports.jobs import JSON_OPTIONS, literal_path, read_lines
 from quorate.spark_reports.probe_jobs import SAMPLE_SCHEMA
@@ -50,12 +50,9 @@ def _reader_of(path: Path) -> Callable[[SparkSession, list[Path]], DataFrame]:
 
 
 def _read_parquet(spark: SparkSession, paths: list[Path]) -> DataFrame:
+    for path in paths:
+        parquet_files.check(path, parquet_files.PROBES, parquet_files.PROBES_OPTIONAL)
     rows = spark.read.parquet(*map(literal_path, paths))
-    missing = [name for name in probes.FIELDS[:3] if name not in rows.columns]
-    if missing:
-        raise ReportError(
-            f"{paths[0]} has no column {', '.join(missing)}; probes have {', '.join(probes.FIELDS)}"
-        )
     # Not `_metadata.file_name`: once asked for, Spark makes it for every row, also where nobody looks at it.
     source = F.element_at(F.split(F.input_file_name(), "/"), -1)
     latency_s = F.col("latency_s") if "latency_s" in rows.columns else F.lit(None)

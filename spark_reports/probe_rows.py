@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from math import isnan
 from typing import Any, Final
 
-from quorate.spark_reports import contract, probes
+from quorate.spark_reports import contract, parquet_files, probes
 from quorate.spark_reports.aggregates import microseconds
 from quorate.spark_reports.rows import Interval, Reject, json_object, lines_of, parquet_rows
 from quorate.spark_reports.run_document import Run
@@ -50,6 +50,7 @@ def _rows(source: Source) -> Iterator[tuple[str, str, dict[str, Any] | None]]:
         for line in lines_of(path):
             yield path.name, line, json_object(line, _NUMBERS, ("replica",))
     if source.probe_parquet is not None:
+        parquet_files.check(source.probe_parquet, parquet_files.PROBES, parquet_files.PROBES_OPTIONAL)
         for name, row in parquet_rows(source.probe_parquet, probes.FIELDS):
             yield name, f"{row.get('replica')},{row.get('time_s')},{row.get('up')}", row
 

@@ -132,4 +132,6 @@ def usual_step_us(samples: Iterable[tuple[str, int, int]]) -> int:
 
 def no_step() -> ReportError:
     """Give the error for probes that do not show how often they were sent."""
-    return ReportError("the probes do not show how often they were sent: no replica has two; give the step")
+    return ReportError(
+        "the probes do not show how often they were sent: no replica has two; give the step with --step SECONDS"
+    )

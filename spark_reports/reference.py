@@ -83,7 +83,7 @@ def aggregate(found: Input, questions: Questions, lag_us: int) -> Aggregates:
         replicas=_sorted(_replica_times(intervals)),
         up_sets=_sorted(_up_set_times(up_sets, found.span)),
         outages=_sorted(_outages(up_sets, questions, enough)),
-        seen=_sorted(_seen(found.operations, views)),
+        seen=_sorted(_seen(found.operations)),
         down_bins=_sorted(_down_bins(intervals, found.span)),
         probed=_sorted(probed(intervals, clipped(found.seen, found.span))) if found.seen else (),
         rows=_sorted(_rows(found)),
@@ -233,16 +233,17 @@ def _outages(
     up_sets: Sequence[UpSet], questions: Questions, enough: Mapping[tuple[int, int], bool]
 ) -> Iterator[tables.Outage]:
     for number in range(len(questions.systems)):
-        for view, stretches in periods(up_sets, number, enough).items():
-            lengths = [each.end_us - each.start_us for each in stretches if not each.enough]
-            if lengths:
-                yield tables.Outage(number, view, len(lengths), sum(lengths), max(lengths))
+        views = periods(up_sets, number, enough).values()
+        short = ((each.start_us, each.end_us) for own in views for each in own if not each.enough)
+        lengths = _lengths(short)
+        if lengths:
+            yield tables.Outage(number, len(lengths), sum(lengths), max(lengths))
 
 
-def _seen(operations: Iterable[Operation], views: Mapping[str, str]) -> Iterator[tables.SeenOutage]:
-    groups: dict[tuple[str, str, str], list[Operation]] = defaultdict(list)
+def _seen(operations: Iterable[Operation]) -> Iterator[tables.SeenOutage]:
+    groups: dict[tuple[str, str], list[Operation]] = defaultdict(list)
     for op in operations:
-        groups[op.choice, op.operation, views[op.front_end]].append(op)
+        groups[op.choice, op.operation].append(op)
     for key, own in groups.items():
         lengths = []
         since_us = None
@@ -250,7 +251,8 @@ def _seen(operations: Iterable[Operation], views: Mapping[str, str]) -> Iterator
             if op.outcome != "ok":
                 since_us = op.start_us if since_us is None else since_us
             elif since_us is not None:
-                lengths.append(op.start_us - since_us)
+                if since_us < op.start_us:  # else somebody was answered at that moment
+                    lengths.append(op.start_us - since_us)
                 since_us = None
         if since_us is not None:
             lengths.append(max(op.end_us for op in own if op.outcome != "ok") - since_us)
@@ -259,11 +261,11 @@ def _seen(operations: Iterable[Operation], views: Mapping[str, str]) -> Iterator
 
 
 def _lengths(intervals: Iterable[tuple[int, int]]) -> list[int]:
-    """Give the lengths of the periods that touching intervals form together."""
+    """Give the lengths of the periods that intervals which touch or overlap form together."""
     stretches: list[tuple[int, int]] = []
     for start_us, end_us in sorted(intervals):
-        if stretches and stretches[-1][1] == start_us:
-            stretches[-1] = (stretches[-1][0], end_us)
+        if stretches and start_us <= stretches[-1][1]:
+            stretches[-1] = (stretches[-1][0], max(end_us, stretches[-1][1]))
         else:
             stretches.append((start_us, end_us))
     return [end_us - start_us for start_us, end_us in stretches]

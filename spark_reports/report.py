@@ -17,6 +17,7 @@ from quorate.spark_reports import (
     probe_rows,
     questions,
     reference,
+    rows,
     sources,
 )
 from quorate.spark_reports.aggregates import Aggregates, microseconds
@@ -30,10 +31,13 @@ from quorate.spark_reports.questions import Questions
 from quorate.spark_reports.reference import Input
 from quorate.spark_reports.rows import Reject
 from quorate.spark_reports.run_document import Run, read_run
-from quorate.spark_reports.session import local_session
+from quorate.spark_reports.session import EMBEDDED, local_session
 from quorate.spark_reports.sources import Source, find_source
 
 Engine = Literal["auto", "spark", "python"]
+
+PYTHON_ROWS_MAX: Final = 200_000
+"""Up to so many rows plain Python is done before Spark would have started: 30 us of processor time and 1.5 KB for each."""
 
 PYTHON_BYTES_MAX: Final = 256 << 20
 """Input of more bytes on disk is not read into memory where Spark is missing."""
@@ -47,8 +51,9 @@ class Options:
 
     Attributes:
         engine: `spark`; `python`, which needs no Java and reads everything into memory; or `auto`: Spark for runs and
-            probes where it can be had, Python for other people's traces.
-        master: where Spark runs: `local[*]` is this process with all cores. A running session is used as it is.
+            probes of more than `PYTHON_ROWS_MAX` rows, or where `master` or `driver_memory` speaks of it, if it can be had;
+            else Python.
+        master: where Spark runs; None for `local[*]`, this process with all cores. A running session is used as it is.
         driver_memory: of Spark's own Java process on this machine, as `4g`; None for what fits the input.
         adt: the data type to answer for where no operations were recorded.
         votes: votes by replica, for data without `run.json`; those not named are left out; empty: one vote each.
@@ -59,7 +64,7 @@ class Options:
     """
 
     engine: Engine = "auto"
-    master: str = "local[*]"
+    master: str | None = None
     driver_memory: str | None = None
     adt: str | None = None
     votes: Mapping[str, int] = field(default_factory=dict)
@@ -124,9 +129,13 @@ class _Maker:
         return self._in_python()
 
     def _wants_spark(self) -> bool:
-        if self.options.engine == "auto":
-            return self.source.kind in (sources.RUN, sources.PROBES)
-        return self.options.engine == "spark"
+        options = self.options
+        if options.engine != "auto":
+            return options.engine == "spark"
+        if options.master is not None or options.driver_memory is not None:
+            return True
+        has_rows = self.source.kind in (sources.RUN, sources.PROBES)
+        return has_rows and sources.has_more_rows(self.source, PYTHON_ROWS_MAX)
 
     def _check_fits(self, missing: SparkMissing) -> None:
         size = self.source.size_bytes()
@@ -140,7 +149,9 @@ class _Maker:
         found = self._loaded()
         asked = self._ask(found.run, found.attempted)
         counted = reference.aggregate(found, asked, microseconds(self.options.lag_s))
-        self._check_known(counted)
+        if not counted.up_sets:
+            cut = [*rows.clipped(found.intervals, found.span), *rows.clipped(found.links, found.span)]
+            raise loading.never_observed_together(self.source, found.run.votes, loading.known_of(cut))
         linked = reference.linked_front_ends(found.links)
         figures = self._derive(counted, found.run, asked, linked, "python")
         return self._write(figures, versions(), found.rejects)
@@ -165,7 +176,7 @@ class _Maker:
     def _with_spark(self) -> Report:
         options, source = self.options, self.source
         session = local_session(
-            options.master, driver_memory=options.driver_memory, input_bytes=source.size_bytes()
+            options.master or EMBEDDED, driver_memory=options.driver_memory, input_bytes=source.size_bytes()
         )
         with session as spark:
             from quorate.spark_reports import engine  # noqa: PLC0415 - the room works without Spark installed
@@ -188,10 +199,6 @@ class _Maker:
         if step_s is None and run is not None:
             step_s = run.prober_step_s
         return None if step_s is None else microseconds(step_s)
-
-    def _check_known(self, counted: Aggregates) -> None:
-        if not counted.up_sets:
-            raise loading.never_observed_together(self.source)
 
     def _ask(self, run: Run, attempted: set[tuple[str, str]]) -> Questions:
         """Decide what to answer for: the choices of the run, or of the type that was named."""
@@ -264,6 +271,8 @@ class _Maker:
 
 
 def _check(options: Options) -> None:
+    if options.engine == "python" and (options.master or options.driver_memory):
+        raise ReportError("plain Python has no master and no driver memory: leave these out, or the engine")
     if options.adt is not None and options.adt not in known_types():
         raise ReportError(f"there is no data type {options.adt!r}; use {', '.join(known_types())}")
     if not 0 <= options.lag_s <= LAG_S_MAX:

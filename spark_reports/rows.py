@@ -13,7 +13,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Final
 
-from quorate.spark_reports import contract
+from quorate.spark_reports import contract, parquet_files
 from quorate.spark_reports.aggregates import Span, microseconds
 from quorate.spark_reports.errors import ReportError
 from quorate.spark_reports.run_document import Run
@@ -74,30 +74,26 @@ def lines_of(path: Path) -> Iterator[str]:
                     yield line.rstrip("\r\n")
     except (OSError, EOFError) as error:
         raise ReportError(
-            f"{path} cannot be read to its end ({error}); write it anew or take it away"
+            f"{path} cannot be read to its end ({error}); write it anew or take it away{_rescue(path)}"
         ) from error
+
+
+def _rescue(path: Path) -> str:
+    if path.suffix != ".gz":
+        return ""
+    return f"; to keep what can be read: gzip -dc {path.name} > {path.stem}, then take {path.name} away"
 
 
 def parquet_rows(folder: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of a folder of Parquet files, as (file name, row); folders named `column=value` are columns.
 
     Raises:
-        ReportError: pyarrow is not installed, a file cannot be read, or a column is of another type.
+        ReportError: a file cannot be read; `parquet_files.check` names more that can be wrong.
     """
-    try:
-        from pyarrow import ArrowException, dataset, types  # noqa: PLC0415 - plain runs need no pyarrow
-    except ModuleNotFoundError:
-        raise ReportError(
-            f"{folder} holds Parquet, which needs pyarrow; run: pip install 'quorate[reports]'"
-        ) from None
+    from pyarrow import ArrowException, dataset  # noqa: PLC0415 - plain runs need no pyarrow
+
     try:
         found = dataset.dataset(folder, format="parquet", partitioning="hive")
-        for field in found.schema:
-            is_number = types.is_floating(field.type) or types.is_integer(field.type)
-            if field.name in _NUMBER_COLUMNS and not (is_number or types.is_null(field.type)):
-                raise ReportError(
-                    f"{folder}: column {field.name!r} is of type {field.type}; write it as a double, in seconds for times"
-                )
         for fragment in found.get_fragments():
             own = [name for name in columns if name in found.schema.names]
             table = fragment.to_table(schema=found.schema, columns=own)
@@ -107,8 +103,6 @@ def parquet_rows(folder: Path, columns: Sequence[str]) -> Iterator[tuple[str, di
         raise ReportError(f"{folder} cannot be read ({error}); write it anew or take it away") from error
 
 
-OPERATION_COLUMNS: Final = (*contract.OPERATION_FIELDS, "event_class")
-_NUMBER_COLUMNS: Final = ("start_s", "latency_s", "time_s", "up")
 PROBE_COLUMNS: Final = (*contract.PROBE_FIELDS, "latency_s")
 
 
@@ -173,7 +167,8 @@ class OperationRows:
 
     def from_parquet(self, folder: Path) -> Iterator[tuple[Operation, str, str]]:
         """The good rows, each with its source and its fields in words."""
-        for source, row in parquet_rows(folder, OPERATION_COLUMNS):
+        parquet_files.check(folder, parquet_files.OPERATIONS)
+        for source, row in parquet_rows(folder, tuple(parquet_files.OPERATIONS)):
             yield from self._tested(source, shown_operation(row), row)
 
     def _tested(
@@ -282,8 +277,8 @@ def _preference(entry: tuple[Operation, str, str]) -> tuple[Any, ...]:
 
 def intervals_from(
     path: Path, columns: Sequence[str], run: Run, rejects: list[Reject]
-) -> tuple[list[Interval], int]:
-    """The good intervals of `replicas.csv` or `links.csv`, and the number of rows read.
+) -> tuple[list[tuple[Interval, str]], int]:
+    """The intervals of `replicas.csv` or `links.csv` that are good by themselves, each with its text, and the rows read.
 
     Raises:
         ReportError: the file cannot be read, or begins with another header.
@@ -306,16 +301,7 @@ def intervals_from(
         replica, start, end, up = fields[-4:]
         times = microseconds(float(start)), microseconds(float(end))
         parsed.append((Interval(front_end, replica, *times, int(up)), line))
-    good = []
-    ended_us: dict[tuple[str, str], int] = {}
-    for interval, line in sorted(parsed):
-        whose = interval.front_end, interval.replica
-        if interval.start_us < ended_us.get(whose, interval.start_us):
-            rejects.append(Reject(kind, path.name, contract.OVERLAPS, line))
-        else:
-            good.append(interval)
-        ended_us[whose] = max(interval.end_us, ended_us.get(whose, interval.end_us))
-    return good, read
+    return parsed, read
 
 
 def _interval_reason(fields: Sequence[str], columns: int, run: Run) -> str | None:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 JAVA_MIN: Final = 17
 JAVA_CHECK_TIMEOUT_S: Final = 60.0
 
+EMBEDDED: Final = "local[*]"
+"""Spark within this process, with all cores."""
+
 SMALL_INPUT_BYTES: Final = 64 << 20
 """Below so much input on disk, some ten million rows, a session is made to start soon; above, to work on for long."""
 
@@ -84,7 +87,7 @@ exec {java} "${{arguments[@]}}"
 
 @contextmanager
 def local_session(
-    master: str = "local[*]", *, driver_memory: str | None = None, input_bytes: int = 0
+    master: str = EMBEDDED, *, driver_memory: str | None = None, input_bytes: int = 0
 ) -> "Iterator[SparkSession]":
     """Give the running Spark session of this process, or start one and stop it afterwards.
 

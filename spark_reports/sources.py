@@ -3,12 +3,14 @@
 Owns which files belong to which, and nothing of what stands in their rows.
 """
 
+import gzip
 import json
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from quorate.spark_reports import contract
 from quorate.spark_reports.errors import ReportError
@@ -18,9 +20,14 @@ PROBES: Final = "probes"
 TRACE: Final = "trace"
 PROMETHEUS: Final = "prometheus"
 
+ENDINGS: Final = (".json", ".json.gz", ".csv")
+CHUNK_BYTES: Final = 1 << 20
+ROW_BYTES_MAX: Final = 1024
+"""More text than this for each row is not what rows are: whoever counts them stops."""
+
 HINT: Final = (
     "give the folder of a measured run (run.json), a folder of probes (probes*.jsonl or probes/), a CSV trace of up times, "
-    "or the saved JSON answer of a Prometheus range query"
+    "or the saved JSON answer of a Prometheus range query (.gz too)"
 )
 
 
@@ -80,7 +87,7 @@ def find_source(place: Path) -> Source:
     lines, parquet = _rows(place, "probes")
     if lines or parquet:
         return Source(PROBES, place, probe_lines=lines, probe_parquet=parquet)
-    return _of_files(place, sorted([*place.glob("*.json"), *place.glob("*.csv")]))
+    return _of_files(place, sorted(path for ending in ENDINGS for path in place.glob(f"*{ending}")))
 
 
 def _run_folder(place: Path) -> Source:
@@ -137,18 +144,64 @@ def _of_files(place: Path, paths: Sequence[Path]) -> Source:
     if traces:
         return Source(TRACE, place, foreign=(traces[0],))
     for path in paths:
-        if not _looks_like_json(path):
+        start = _start_of(path)
+        if start == "":
+            raise ReportError(f"{path} is empty; {HINT}")
+        if start is None or not start.startswith(("{", "[")):
             raise ReportError(f"{path} is neither JSON nor a CSV trace (*.csv); {HINT}")
     return Source(PROMETHEUS, place, foreign=tuple(paths))
 
 
-def _looks_like_json(path: Path) -> bool:
+def _start_of(path: Path) -> str | None:
+    """The first characters of a text but for blanks; None if it is no text."""
     try:
-        with path.open(encoding="utf-8-sig") as text:
-            start = text.read(1000).lstrip()
-    except (OSError, UnicodeDecodeError):
-        return False
-    return start.startswith(("{", "["))
+        with _opener(path)(path, "rt", encoding="utf-8-sig") as text:
+            return str(text.read(1000)).lstrip()
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error):
+        return None
+
+
+def _opener(path: Path) -> Callable[..., Any]:
+    return gzip.open if path.suffix == ".gz" else open
+
+
+def has_more_rows(source: Source, most: int) -> bool:
+    """Whether the files have more rows than so many, or much more text than such rows have; reads no further than that.
+
+    A file that cannot be read to its end is counted as far as it goes: whoever reads its rows says what is wrong with it.
+    """
+    rows, text_bytes = 0, 0
+    for folder in (source.operation_parquet, source.probe_parquet):
+        rows += 0 if folder is None else sum(map(_packed_rows, sorted(folder.rglob("*.parquet"))))
+    for path in (source.replicas, source.links, *source.operation_lines, *source.probe_lines):
+        if path is None:
+            continue
+        for chunk in _chunks(path):
+            rows += chunk.count(b"\n")
+            text_bytes += len(chunk)
+            if rows > most or text_bytes > most * ROW_BYTES_MAX:
+                return True
+    return rows > most
+
+
+def _packed_rows(path: Path) -> int:
+    try:
+        from pyarrow import ArrowException, parquet  # noqa: PLC0415 - plain runs need no pyarrow
+    except ModuleNotFoundError:
+        return 0
+    try:
+        return int(parquet.read_metadata(path).num_rows)
+    except (ArrowException, OSError):
+        return 0
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    try:
+        with _opener(path)(path, "rb") as text:
+            while chunk := text.read(CHUNK_BYTES):
+                yield chunk
+    except (OSError, EOFError, zlib.error):
+        return
 
 
 def read_json(path: Path) -> object:
@@ -158,8 +211,16 @@ def read_json(path: Path) -> object:
         ReportError: it cannot be read, or is no JSON.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        with _opener(path)(path, "rt", encoding="utf-8-sig") as text:
+            return json.load(text)
+    except (
+        OSError,
+        EOFError,
+        zlib.error,
+        UnicodeDecodeError,
+        json.JSONDecodeError,
+        RecursionError,
+    ) as error:
         raise ReportError(
             f"{path} cannot be read as JSON ({error}); save the whole answer of the query"
         ) from error

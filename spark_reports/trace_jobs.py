@@ -54,8 +54,7 @@ def parse_intervals(lines: DataFrame, columns: Sequence[str], run: Run) -> DataF
     """Parse and test lines of `replicas.csv` or `links.csv`; the header is no row.
 
     Returns:
-        `source`, `line`, `reason` (null for a good row) and `INTERVAL_SCHEMA`. An interval that overlaps an earlier one of
-        its replica or link is kept aside, the earlier one stays.
+        `source`, `line`, `reason` (null for a good row) and `INTERVAL_SCHEMA`; `settled` makes disjoint intervals of them.
     """
     part = F.split(F.trim("line"), ",", -1)
     count = len(columns)
@@ -107,12 +106,63 @@ def _interval_reason(columns: int, run: Run) -> Column:
 
 
 def _mark_overlaps(timed: DataFrame) -> DataFrame:
-    """Reject an interval that starts before some earlier good one of its replica or link has ended."""
-    whose = ("front_end", "replica", F.col("reason").isNull())
-    earlier = Window.partitionBy(*whose).orderBy("start_us", "end_us", "up")
-    ended_us = F.max("end_us").over(earlier.rowsBetween(Window.unboundedPreceding, -1))
-    overlap = F.when(F.col("reason").isNull() & (F.col("start_us") < ended_us), F.lit(contract.OVERLAPS))
-    return timed.withColumn("reason", F.coalesce("reason", overlap))
+    """Mark the good intervals that are kept aside beside others: `overlaps` says which, and why."""
+    good = F.col("reason").isNull()
+    whose = ("front_end", "replica", good)
+    alike = Window.partitionBy(*whose, "start_us", "end_us", "up").orderBy("line")
+    twin = F.when(good & (F.row_number().over(alike) > 1), F.lit(contract.SAME_INTERVAL))
+    in_time = Window.partitionBy(*whose).orderBy("start_us")
+    so_far = in_time.rangeBetween(Window.unboundedPreceding, Window.currentRow)
+    later = in_time.rangeBetween(1, Window.unboundedFollowing)
+    has_length = F.col("end_us") > F.col("start_us")
+    contradicted = F.lit(False)
+    for up in (0, 1):
+        other = has_length & (F.col("up") != up)
+        still_on = F.max(F.when(other, F.col("end_us"))).over(so_far) > F.col("start_us")
+        before_end = F.min(F.when(other, F.col("start_us"))).over(later) < F.col("end_us")
+        met = F.coalesce(still_on, F.lit(False)) | F.coalesce(before_end, F.lit(False))
+        contradicted = contradicted | ((F.col("up") == up) & met)
+    contradicts = F.when(good & has_length & contradicted, F.lit(contract.CONTRADICTS))
+    marked = timed.withColumns({"twin": twin, "contradicts": contradicts})
+    return marked.withColumn("reason", F.coalesce("reason", "twin", "contradicts")).drop(
+        "twin", "contradicts"
+    )
+
+
+def settled(parsed: DataFrame) -> DataFrame:
+    """Give the disjoint intervals that parsed lines come to (`INTERVAL_SCHEMA`), as `overlaps.settled` does.
+
+    At every moment the intervals that say up, and those that say down, are counted; where both speak, nothing is known.
+    """
+    kept = F.col("reason").isNull() | (F.col("reason") == contract.CONTRADICTS)
+    whose = ("front_end", "replica")
+    edges = [
+        parsed.where(kept).select(
+            *whose, F.col(f"{edge}_us").alias("time_us"), "up", F.lit(sign).alias("sign")
+        )
+        for edge, sign in (("start", 1), ("end", -1))
+    ]
+    said = {
+        state: F.sum(F.when(F.col("up") == up, F.col("sign")).otherwise(0))
+        for state, up in (("ups", 1), ("downs", 0))
+    }
+    moments = (
+        edges[0]
+        .unionAll(edges[1])
+        .groupBy(*whose, "time_us")
+        .agg(*[total.alias(state) for state, total in said.items()])
+    )
+    in_time = Window.partitionBy(*whose).orderBy("time_us")
+    so_far = in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    running = moments.select(
+        *whose,
+        F.col("time_us").alias("start_us"),
+        F.lead("time_us").over(in_time).alias("end_us"),
+        *[F.sum(state).over(so_far).alias(state) for state in said],
+    )
+    known = running.where((F.col("ups") > 0) != (F.col("downs") > 0))
+    joined = stretches(known.withColumn("holds", F.col("ups") > 0), whose)
+    return joined.select(*whose, "start_us", "end_us", F.col("holds").cast("int").alias("up"))
 
 
 def clipped(intervals: DataFrame, span: Span) -> DataFrame:
@@ -277,13 +327,23 @@ def decided(up_sets: DataFrame, deciding: DataFrame) -> DataFrame:
 
 
 def outages(stretches_of_systems: DataFrame) -> DataFrame:
-    """Give number, total and longest of the stretches without enough, for each system and view."""
-    length_us = F.col("end_us") - F.col("start_us")
+    """Give number, total and longest of the outages of each system: the stretches without enough, joined over all views.
+
+    A stretch begins an outage if all that began before it have ended by then; those that begin meanwhile belong to it.
+    """
     short = stretches_of_systems.where(~F.col("holds"))
-    return short.groupBy("system", "view").agg(
+    in_time = Window.partitionBy("system").orderBy("start_us", "end_us")
+    before = in_time.rowsBetween(Window.unboundedPreceding, -1)
+    begins = F.coalesce(F.max("end_us").over(before) < F.col("start_us"), F.lit(True))
+    number = F.sum("begins").over(in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    numbered = short.withColumn("begins", begins.cast("long")).withColumn("outage", number)
+    joined = numbered.groupBy("system", "outage").agg(
+        (F.max("end_us") - F.min("start_us")).alias("length_us")
+    )
+    return joined.groupBy("system").agg(
         F.count("*").alias("periods"),
-        F.sum(length_us).alias("total_us"),
-        F.max(length_us).alias("longest_us"),
+        F.sum("length_us").alias("total_us"),
+        F.max("length_us").alias("longest_us"),
     )
 
 

@@ -12,6 +12,9 @@ ROUNDING: Final = 1e-12
 """A share that is nearer to 1 than this is 1: sums and products of floats are no surer."""
 
 SMALLEST: Final = 5e-4
+EARLIEST_S: Final = 315_532_800.0  # 1980
+LATEST_S: Final = 32_503_680_000.0  # 3000
+"""Between these, seconds are taken for seconds since 1970; those of a trace may count from anywhere."""
 
 
 def percent(share: float) -> str:

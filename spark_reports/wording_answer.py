@@ -247,8 +247,7 @@ def measured(operations: Sequence[OperationFigures]) -> str:
         low = min(row.low for row in operations)
         return (
             f"No failure was seen: all {attempts:,} operations were answered. That is no proof that none fails; the "
-            f"intervals leave {in_nines(1.0, low)} for each operation and choice, and do not reckon with outages that this run was "
-            "spared."
+            f"intervals leave {in_nines(1.0, low)} for each operation and choice{_spared(operations)}."
         )
     if best.measured == 0:
         return f"None of {counted(attempts, 'operation')} was answered."
@@ -258,6 +257,13 @@ def measured(operations: Sequence[OperationFigures]) -> str:
         f"From {percent(worst.measured)} of {worst.operation} with {quoted(worst.choice)} to {percent(best.measured)} of "
         f"{best.operation} with {quoted(best.choice)}."
     )
+
+
+def _spared(operations: Sequence[OperationFigures]) -> str:
+    """Say so where the intervals do not reckon with outages that the run did not meet."""
+    if all(row.by_outage for row in operations):
+        return ""
+    return ", and do not reckon with outages that this run was spared"
 
 
 def joint(operations: Sequence[OperationFigures]) -> str:

@@ -1,7 +1,10 @@
 """The paragraphs that say how the figures came about, fitted to what was run. Pure."""
 
+from collections.abc import Sequence
 from typing import Final
 
+from quorate.spark_reports.confidence import OUTAGES_FEW, Interval
+from quorate.spark_reports.contract import CONTRADICTS
 from quorate.spark_reports.figures import Figures
 from quorate.spark_reports.wording import counted, duration, listed
 from quorate.spark_reports.wording_answer import Finding, time_scale
@@ -12,10 +15,11 @@ KINDS: Final = {
     "trace": "a trace of up times",
     "prometheus": "a saved answer of a Prometheus range query",
 }
+ENGINES: Final = {
+    "spark": "Spark computed the figures; plain Python gives the same.",
+    "python": "Plain Python computed the figures, without Spark, which gives the same and is for more rows.",
+}
 FILES_MAX: Final = 8
-OUTAGES_FEW: Final = 3
-"""Over 200 seeds of the example plan, each need of 2 to 5 votes by itself, the interval held the long-run share in 106 of 134
-with one or two outages, in 147 of 156 with three to five, and in none of the 25 without any."""
 
 
 def how(figures: Figures) -> list[str]:
@@ -50,6 +54,7 @@ def how(figures: Figures) -> list[str]:
         paragraphs.append(
             "Nobody noted the true up and down times of the replicas; what a prober saw stands in for them."
         )
+    paragraphs.append(ENGINES.get(source.engine, f"Computed by {source.engine}."))
     return paragraphs
 
 
@@ -59,14 +64,23 @@ def _known(figures: Figures) -> str:
         return "At no time was the state of every replica known, so nothing could be predicted."
     links = (
         " Links between front ends and replicas failed too: a replica counts as up for a front end while both are up; "
-        "shares of time are the mean over front ends. An outage counts once for each front end with links of its own that met "
-        "it, and once for all others."
+        "shares of time are the mean over front ends."
         if figures.source.links
         else ""
     )
     return (
         f"Predictions rest on the {duration(window.known_s)} ({counted(window.up_changes, 'interval')} between changes) in "
-        f"which the state of every replica is known.{links}"
+        f"which the state of every replica is known.{links}{_contradicted(figures)}"
+    )
+
+
+def _contradicted(figures: Figures) -> str:
+    rows = sum(row.rows for row in figures.rejected if row.reason == CONTRADICTS)
+    if not rows:
+        return ""
+    return (
+        f" {counted(rows, 'row')} of up times contradict one another: the time of which they say both up and down is unknown, "
+        "what else they say counts."
     )
 
 
@@ -127,36 +141,85 @@ def words(figures: Figures) -> list[Finding]:
 
 def interval(figures: Figures) -> str:
     """Explain the interval of a measured availability in plain words, and how far it can be trusted."""
-    words = (
-        "If the run were repeated under like conditions, the interval would hold the true availability about 95 times of 100. "
-        "It is the wider of two: Wilson's, which takes attempts for independent of one another, and a bootstrap that draws "
-        "whole stretches of time anew, so that what failed together stays together"
-    )
-    without = [row for row in figures.operations if row.block_bootstrap is None]
-    if without and len(without) == len(figures.operations):
-        return (
-            f"{words}; this run has too few stretches, or too few failures, for the second, so the true uncertainty is larger "
-            "than shown."
+    rows = figures.operations
+    parts = [
+        "If the run were repeated under like conditions, the interval would hold the true availability about 95 times of 100.",
+        "It is the widest of those that can be made. Wilson's takes attempts for independent of one another.",
+    ]
+    drawn = sum(row.block_bootstrap is not None for row in rows)
+    if drawn:
+        parts.append(
+            f"A block bootstrap{_of(drawn, len(rows))} draws whole stretches of time anew, so that what failed together stays "
+            "together."
         )
-    if without:
-        words += f"; for {len(without)} of {len(figures.operations)} operations only the first could be made"
-    few = sum(row.trace.outages < OUTAGES_FEW for row in figures.operations)
+    parts += _by_outage([(row.by_outage, row.trace.outages) for row in rows])
+    alone = [row for row in rows if row.block_bootstrap is None and row.by_outage is None]
+    if alone:
+        parts.append(
+            f"For {_all(len(alone), len(rows))}, only the first can be made: {_why_alone(figures)}, so the true uncertainty "
+            "is larger than shown."
+        )
+    return " ".join(parts)
+
+
+def _of(part: int, whole: int) -> str:
+    return "" if part == whole else f" (for {part} of {whole} operations)"
+
+
+def _all(part: int, whole: int) -> str:
+    if part == whole:
+        return "the operation" if whole == 1 else f"all {whole} operations"
+    return f"{part} of {whole} operations"
+
+
+def _by_outage(found: Sequence[tuple[Interval | None, int]]) -> list[str]:
+    """Explain the intervals by outage, each given with the number of outages; nothing where there is none."""
+    few = [outages for each, outages in found if each is not None]
     if not few:
-        return f"{words}."
-    return (
-        f"{words}. No interval reckons with outages that the run was spared: where it met fewer than {OUTAGES_FEW}, as for "
-        f"{few} of {len(figures.operations)} operations here, the true uncertainty is larger than shown."
-    )
+        return []
+    sentences = [
+        f"An interval by outage{_of(len(few), len(found))} counts where there were fewer than {OUTAGES_FEW} outages, or no "
+        + "bootstrap: exact limits for how often an outage begins (Garwood 1936) and for how long it lasts, put together as an "
+        + "F distribution (Trivedi 2001)."
+    ]
+    none = few.count(0)
+    if none:
+        sentences.append(
+            f"Where there was no outage at all{_of(none, len(found))}, the rule of three says how many the run may have been "
+            "spared (Hanley and Lippman-Hand 1983: at most 3, and 3.7 in an interval of two sides), each as long as those of "
+            "single replicas."
+        )
+    return sentences
+
+
+def _why_alone(figures: Figures) -> str:
+    if not any(row.outages for row in figures.replicas):
+        spared = duration(figures.window.known_s / 3)
+        return (
+            "no replica was seen down, so nobody knows how long an outage lasts; by the rule of three, there is less than one "
+            f"in {spared}"
+        )
+    return "the run has too few stretches beside its outages, or nothing was ever up"
 
 
 def trace_interval(figures: Figures) -> str:
     """Explain the interval of a prediction from a trace."""
-    if figures.window.blocks is None:
-        return (
-            "No intervals are given: the trace is too short beside its outages to say what another such stretch of time would "
-            "give."
+    by_outage = _by_outage([(row.by_outage, row.trace.outages) for row in figures.counterfactuals])
+    parts = []
+    if figures.window.blocks is not None:
+        parts.append(
+            f"A block bootstrap draws {figures.window.blocks} stretches of the trace anew, so that what failed together stays "
+            "together."
         )
-    return (
-        f"What another such stretch of time might give: a bootstrap that draws {figures.window.blocks} stretches of the trace "
-        "anew, so that what failed together stays together. About 95 of 100 such stretches lie within."
+    parts += by_outage
+    if not any(row.low is not None for row in figures.counterfactuals):
+        return (
+            "No intervals are given: the trace is too short beside its outages, or without any, to say what another such "
+            "stretch of time would give."
+        )
+    return " ".join(
+        [
+            "What another such stretch of time might give: about 95 of 100 lie within.",
+            *parts,
+        ]
     )

@@ -87,9 +87,10 @@ class _Served:
 
 
 class InProcessCluster:
-    """Replicas r1, r2, r3 with data folders below `root`. None runs at first."""
+    """Replicas r1, r2, r3 with data folders below `root`, which ask for `token` if it is given. None runs at first."""
 
-    def __init__(self, root: Path, limits: Limits = DEFAULTS) -> None:
+    def __init__(self, root: Path, limits: Limits = DEFAULTS, token: str | None = None) -> None:
+        self._token: Final = token
         self.clock: Final = LeapingClock()
         # Bound but not listening: nobody else gets these ports while a replica is stopped.
         self._reserved: Final = [_bound(0) for _ in range(3)]
@@ -171,7 +172,7 @@ class InProcessCluster:
         folder = open_folder(self._root / replica, self.document, replica)
         member = Member(self.document, replica, folder, wall_us=lambda: self.clock.now().wall_us)
         config = uvicorn.Config(
-            create_app(member, lambda each: embedded_front_end(each, None)),
+            create_app(member, lambda each: embedded_front_end(each, self._token), self._token),
             http="httptools",
             ws="none",
             lifespan="on",
@@ -192,7 +193,8 @@ class InProcessCluster:
         await served.server.shutdown()
 
     async def _front_end(self, wall_error_s: float) -> FrontEndHere:
-        transport = HttpTransport(self.document.urls, body_bytes_max=self.document.limits.body_bytes_max)
+        most = self.document.limits.body_bytes_max
+        transport = HttpTransport(self.document.urls, token=self._token, body_bytes_max=most)
         driver = Driver(
             self.document,
             transport=transport,
@@ -204,9 +206,9 @@ class InProcessCluster:
 
 
 @contextmanager
-def in_process(root: Path, limits: Limits = DEFAULTS) -> Iterator[InProcessCluster]:
+def in_process(root: Path, limits: Limits = DEFAULTS, token: str | None = None) -> Iterator[InProcessCluster]:
     """A cluster whose replicas all run, for the time of a `with`."""
-    cluster = InProcessCluster(root, limits)
+    cluster = InProcessCluster(root, limits, token)
     try:
         cluster.start(*cluster.document.urls)
         yield cluster

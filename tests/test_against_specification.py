@@ -206,6 +206,12 @@ class QueueMachine(AgainstSpecification):
         found = self.cluster.run(self.client(number).queue(self.name).size())
         assert self.step("Size").results == (found,)
 
+    @rule(number=CLIENTS, items_max=st.none() | st.integers(1, 4))
+    def items(self, number: int, items_max: int | None) -> None:
+        """What Size counts, listed."""
+        found = self.cluster.run(self.client(number).queue(self.name).items(items_max))
+        assert [to_value(each) for each in found] == list(self.state)[:items_max]
+
 
 class RegisterMachine(AgainstSpecification):
     """A register. One nobody wrote and one that holds null are the same state to its users."""
@@ -304,6 +310,29 @@ class DictionaryMachine(AgainstSpecification):
             if was_old:
                 self.remember(kind, key, Remembered([old, new], [old, [new]], True, ask))
 
+    @rule(number=CLIENTS, at=KEYS, guess=st.none() | VALUES.map(to_value), label=LABELS)
+    def compare_and_delete(self, number: int, at: str, guess: str | None, label: str | None) -> None:
+        """Without a guess the value named is the right one. A compare-and-set whose new value is none at all."""
+        key, kind, held = self.key(label), f"Cas {at}", dict(self.state).get(at)
+        named = guess or held or NULL
+        if named == NULL or (kind, key or "") in self.remembered:
+            return
+        old = from_value(Value(named))
+        was_old = self.step("Cas", at, named, None).term == "Ok"
+        dictionary = self.dictionary(number)
+        done = self.cluster.run(dictionary.compare_and_delete(at, old, idempotency_key=key))
+        assert done == was_old
+        self.met["compared and deleted" if was_old else "not deleted"] += 1
+        if was_old and key is not None:
+
+            def ask(by: int, args: list[Any]) -> bool:
+                dictionary = self.dictionary(by)
+                if len(args) == 1:
+                    return self.cluster.run(dictionary.compare_and_delete(at, *args, idempotency_key=key))
+                return self.cluster.run(dictionary.compare_and_set(at, *args, idempotency_key=key))
+
+            self.remember(kind, key, Remembered([old], [old, [old]], True, ask))
+
     @rule(number=CLIENTS, at=KEYS, is_old=st.booleans())
     @precondition(lambda self: not self.cluster.down)
     def bury(self, number: int, at: str, is_old: bool) -> None:
@@ -327,7 +356,7 @@ MUST_MEET_ALWAYS: Final = "repeats answered, keys refused, a replica stops or st
 MUST_MEET: Final = {
     QueueMachine: "taken, found empty",
     RegisterMachine: "swapped, not swapped",
-    DictionaryMachine: "swapped, not swapped, put, was present, buried, not buried",
+    DictionaryMachine: "swapped, not swapped, put, was present, buried, not buried, compared and deleted, not deleted",
 }
 
 

@@ -13,8 +13,13 @@ PAGES = [
     "docs/security.md",
     "docs/types.md",
     "docs/quorums.md",
+    "docs/huey.md",
+    "docs/clients.md",
+    "docs/live-page.md",
 ]
-FILE = re.compile(r"`((?:tests|docs|adts|api_specs|client_sdk|gc|quorums|replica|timestamps)/[\w/.]+)`")
+FILE = re.compile(
+    r"`((?:tests|docs|adts|api_specs|client_sdk|gc|integrations|quorums|replica|timestamps)/[\w/.]+)`"
+)
 SYMBOL = re.compile(r"`((?:client_sdk|replica)\.\w+|decisions|observe)\.(\w+)`")
 
 

@@ -122,11 +122,20 @@ def test_locks_pin_what_the_project_asks_for() -> None:
     assert not unmet, "write the lock files anew: make lock"
 
 
+def test_lock_of_the_generators_pins_what_their_tests_ask_for() -> None:
+    asked = pins("tests/generated_clients/requirements.txt")
+    assert len(asked) == 2
+    assert asked.items() <= pins("tests/generated_clients/requirements.lock").items()
+
+
 def test_server_lock_agrees_with_the_whole_lock() -> None:
     assert pins("requirements-server.lock").items() <= pins("requirements.lock").items()
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-server.lock"])
+@pytest.mark.parametrize(
+    "lock",
+    ["requirements.lock", "requirements-server.lock", "tests/generated_clients/requirements.lock"],
+)
 def test_lock_names_no_registry_and_no_folder(lock: str) -> None:
     text = (ROOT / lock).read_text()
     assert "://" not in text

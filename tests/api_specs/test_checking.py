@@ -84,6 +84,7 @@ def test_what_a_front_end_sends_passes() -> None:
         (Scan("ä"), "prefix: must be at most"),
         (Scan("", after="x" * 1000), "after: must be at most"),
         (Scan("", limit=-1), "limit: must be 0"),
+        (Scan("", newest=-1), "newest: must be 0"),
     ],
 )  # fmt: skip
 def test_what_is_out_of_form_is_refused_and_its_request_named(request_: Request, sentence: str) -> None:

@@ -69,6 +69,15 @@ def test_serve_refuses_a_wrong_folder_a_wrong_id_and_an_open_door(tmp_path: Path
         (("--id", "r9", "--data", "r1"), "has no replica 'r9'"),
         (("--id", "r1", "--data", "r2"), "belongs to replica 'r2'"),
         (("--id", "r1", "--data", "r1", "--host", "0.0.0.0"), "set a token"),
+        (
+            ("--id", "r1", "--data", "r1", "--endpoint", "r2"),
+            "--endpoint 'r2' is not ID=URL, as --endpoint r2=",
+        ),
+        (("--id", "r1", "--data", "r1", "--endpoint", "r2=:9"), "is not ID=URL"),
+        (
+            ("--id", "r1", "--data", "r1", "--endpoint", "r1=http://h:9"),
+            "no other replica 'r1'; they are r2, r3",
+        ),
     ]:
         done = quorate("serve", "--cluster", "cluster.toml", *words, cwd=tmp_path)
         assert done.returncode in (1, 2)

@@ -176,9 +176,23 @@ def test_no_replica_outlives_a_killed_parent(tmp_path: Path) -> None:
 
 def test_up_refuses_to_change_a_document_that_exists(tmp_path: Path) -> None:
     LocalCluster.create(tmp_path)
-    done = quorate("up", "--data", str(tmp_path), "--replicas", "5")
-    assert done.returncode == 2
-    assert "which replicas there are" in done.stderr
+    for others in (("--replicas", "5"), ("--ports", "20001,20002,20003")):
+        done = quorate("up", "--data", str(tmp_path), *others)
+        assert done.returncode == 2
+        assert "which replicas there are" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_same_command_again_goes_on(tmp_path: Path) -> None:
+    ports = free_ports(3)
+    words = ("--data", str(tmp_path / "data"), "--ports", ",".join(map(str, ports)))
+    for _ in range(2):
+        process = up(*words)
+        urls = [replica["url"] for replica in ready_line(process)["replicas"]]
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=DEADLINE_S)
+        assert process.returncode == 0, said
+        assert urls == [f"http://127.0.0.1:{port}" for port in ports]
 
 
 def test_cluster_without_a_document_is_refused(tmp_path: Path) -> None:

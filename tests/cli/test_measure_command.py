@@ -66,6 +66,12 @@ def test_a_folder_that_holds_something_is_left_alone(plan: Path, tmp_path: Path)
     assert "run is not empty; nothing was changed. Name a new folder with --out." in done.stderr
 
 
+def test_a_folder_that_cannot_be_one_is_told_in_a_sentence(plan: Path, tmp_path: Path) -> None:
+    done = quorate("measure", "plan.toml", "--out", "plan.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "plan.toml cannot be used as a folder: it is a file. Name another with --out." in done.stderr
+
+
 def test_a_plan_that_is_not_there_or_not_right_is_told_in_a_sentence(plan: Path, tmp_path: Path) -> None:
     done = quorate("measure", "none.toml", cwd=tmp_path)
     assert done.returncode == 2

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,61 @@ def test_a_queue_is_first_in_first_out(client: Client) -> None:
     assert queue.dequeue(max_items=2) == [2, "three"]
     assert queue.dequeue(10) == [[4]]
     assert queue.size() == 0
+
+
+def test_the_items_of_a_queue_are_listed_and_stay(client: Client) -> None:
+    queue = client.queue("listed")
+    assert queue.items() == []
+    queue.enqueue_many([None, "two", [3]])
+    assert queue.items() == queue.items(3) == queue.items(100) == [None, "two", [3]]
+    assert queue.items(2) == [None, "two"]
+    assert queue.dequeue() is None
+    assert queue.items() == ["two", [3]]
+    assert queue.size() == 2
+    with pytest.raises(BadInput, match="max_items is 0"):
+        queue.items(0)
+
+
+def test_a_key_is_deleted_only_while_it_holds_the_value(client: Client) -> None:
+    users = client.dictionary("compared")
+    for key in ("z", "a", "m"):
+        users.put(key, key)
+    assert list(users.items()) == ["a", "m", "z"], "in order"
+    for key in users.items():
+        users.delete(key)
+    users.put("k", [1, {"a": None}])
+    assert not users.compare_and_delete("k", [1])
+    assert users.get("k") == [1, {"a": None}]
+    assert users.compare_and_delete("k", [1, {"a": None}], idempotency_key="once")
+    assert users.compare_and_delete("k", [1, {"a": None}], idempotency_key="once"), "the first answer again"
+    assert not users.compare_and_delete("k", [1, {"a": None}])
+    assert users.items() == {}
+    assert users.put_if_absent("k", 2), "it is absent, and not null"
+    with pytest.raises(BadInput, match="use delete"):
+        users.compare_and_delete("k", None)
+
+
+def test_one_of_many_callers_deletes_what_it_read(client: Client) -> None:
+    users = client.dictionary("contended")
+    users.put("k", "v")
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(lambda _: users.compare_and_delete("k", "v"), range(8)))
+    assert won.count(True) == 1
+
+
+@pytest.mark.parametrize("hand_over", [True, False])
+def test_a_client_may_decide_for_itself(cluster: LoopbackCluster, hand_over: bool) -> None:
+    """Two front ends that take from one queue meet, and ask a replica's then. The replicas here know no asks, so that the
+    outcome is unknown, as it is when that replica dies."""
+    with (
+        connect(cluster.document, hand_over=hand_over) as one,
+        connect(cluster.document, hand_over=hand_over) as other,
+        pytest.raises(OutcomeUnknown, match="asked to decide") if hand_over else nullcontext(),
+    ):
+        for _ in range(5):
+            assert one.queue("met").dequeue() is other.queue("met").dequeue() is None
+            one.queue("met").enqueue(1)
+            assert other.queue("met").dequeue() == 1
 
 
 def test_a_dequeue_waits_for_an_item(client: Client) -> None:
@@ -188,7 +244,12 @@ def test_endpoints_override_addresses(cluster: LoopbackCluster) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "sentence"),
     [
-        ({"cluster": "nowhere.toml"}, BadCluster, "cannot read the cluster document nowhere.toml"),
+        (
+            {"cluster": "nowhere.toml"},
+            BadCluster,
+            "cannot read the cluster document nowhere.toml.*'nowhere.toml'$",
+        ),
+        ({"cluster": "127.0.0.1:8001"}, BadCluster, "for a replica's URL write http://127.0.0.1:8001$"),
         ({"cluster": "http://127.0.0.1:1"}, Unavailable, r"127\.0\.0\.1:1"),
         ({"endpoints": {"r9": "http://127.0.0.1:1"}}, BadInput, "no replica r9: use r1, r2"),
         ({"endpoints": {"r1": "127.0.0.1:1"}}, BadInput, "must look like http://host:port"),

@@ -8,7 +8,9 @@ keys for the sake of a hash table's growth. Where the interpreter ships no `test
 """
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -122,6 +124,50 @@ def test_a_dict_beside_it_gives_the_same(new: New, steps: list[tuple[str, Any, A
         assert did(ours, step) == did(model, step), step
     assert ours == model
     assert ours.copy() == model
+
+
+def test_one_of_many_takes_each_value(client: Client) -> None:
+    """By `pop`, `popitem` and `del`, each of several objects of the same name."""
+    mappings = [Mapping(client, "taken") for _ in range(4)]
+    for number in range(12):
+        mappings[0][f"k{number:02}"] = number
+    together = threading.Barrier(len(mappings))
+
+    def take(mapping: Mapping) -> list[int]:
+        together.wait(30)
+        taken = [mapping.pop(f"k{number:02}", None) for number in range(4)]
+        for number in range(4, 8):
+            try:
+                del mapping[f"k{number:02}"]
+                taken.append(number)
+            except KeyError:
+                pass
+        while True:
+            try:
+                taken.append(mapping.popitem()[1])
+            except KeyError:
+                return [each for each in taken if each is not None]
+
+    with ThreadPoolExecutor(len(mappings)) as pool:
+        taken = [number for each in pool.map(take, mappings) for number in each]
+    assert sorted(taken) == list(range(12))
+    assert not mappings[0]
+
+
+def test_a_walk_goes_in_the_order_of_keys_and_unions_are_plain_dicts(new: New) -> None:
+    mapping = new()
+    mapping |= {"b": 1, "a": None}
+    assert isinstance(mapping, Mapping)
+    assert list(mapping) == ["a", "b"]
+    assert mapping | {"a": 2} == {"a": 2, "b": 1}
+    assert {"a": 2, "c": 3} | mapping == {"a": None, "b": 1, "c": 3}
+    assert type(mapping | {}) is type({} | mapping) is dict
+    with pytest.raises(TypeError):
+        mapping | [("a", 1)]
+    assert mapping.popitem() == ("a", None)
+    assert mapping.popitem() == ("b", 1)
+    with pytest.raises(KeyError):
+        mapping.popitem()
 
 
 def test_two_objects_of_one_name_are_one_mapping(client: Client) -> None:

@@ -1,7 +1,8 @@
 """The standard queues over a replicated one: CPython's own suite for `queue.Queue`, and what is our own.
 
 Of CPython's queue tests `BaseQueueTestMixin` alone speaks of the public methods; the others reach into a queue's insides.
-Those of `asyncio.Queue` call `put_nowait`, which cannot be answered at once here. Where the interpreter ships no `test`
+Its tests of `shutdown` (from Python 3.13 on) are left out, for that is refused. Those of `asyncio.Queue` call `put_nowait`,
+which cannot be answered at once here. Where the interpreter ships no `test`
 package, only our own run.
 """
 
@@ -32,6 +33,7 @@ FROM_CPYTHON = (
     "test_shrinking_queue",
 )
 JOIN_S = 30
+NUMBERS = itertools.count(1)
 
 New = Callable[..., Queue]
 
@@ -66,6 +68,12 @@ def test_cpythons_own_suite_accepts_it(new: New, name: str) -> None:
     Suite(name).debug()
 
 
+def test_no_test_of_the_mixin_is_left_out_in_silence() -> None:
+    suite = pytest.importorskip("test.test_queue", reason="this interpreter ships no test package")
+    names = {name for name in dir(suite.BaseQueueTestMixin) if name.startswith("test_")}
+    assert {name for name in names if "shutdown" not in name} == set(FROM_CPYTHON)
+
+
 STEPS = st.lists(
     st.tuples(st.sampled_from(["put", "put", "get", "qsize", "empty", "full", "done"]), st.integers(0, 9)),
     max_size=30,
@@ -81,9 +89,32 @@ def did(queue: Any, step: tuple[str, int]) -> Any:
                 return queue.put_nowait(value)
             case "get":
                 return queue.get_nowait()
-    except (standard.Empty, standard.Full) as error:
+            case "done":
+                return queue.task_done()
+    except (standard.Empty, standard.Full, ValueError) as error:
         return type(error)
-    return getattr(queue, name)() if name != "done" else None
+    return getattr(queue, name)()
+
+
+class Model(standard.Queue[int]):
+    """The standard queue; but its `task_done` counts what was taken, as ours does."""
+
+    def __init__(self, maxsize: int) -> None:
+        super().__init__(maxsize)
+        self.taken = 0
+
+    def get(self, block: bool = True, timeout: float | None = None) -> int:
+        """See queue.Queue."""
+        item = super().get(block, timeout)
+        self.taken += 1
+        return item
+
+    def task_done(self) -> None:
+        """See queue.Queue."""
+        if not self.taken:
+            raise ValueError
+        self.taken -= 1
+        super().task_done()
 
 
 @settings(max_examples=25, deadline=None)
@@ -91,9 +122,15 @@ def did(queue: Any, step: tuple[str, int]) -> Any:
 def test_a_standard_queue_beside_it_gives_the_same(
     new: New, maxsize: int, steps: list[tuple[str, int]]
 ) -> None:
-    ours, model = new(maxsize), standard.Queue[int](maxsize)
+    ours, model = new(maxsize), Model(maxsize)
     for step in steps:
         assert did(ours, step) == did(model, step), step
+    while did(model, ("get", 0)) is not standard.Empty:
+        did(ours, ("get", 0))
+    for _ in range(model.taken):
+        ours.task_done()
+    with pytest.raises(ValueError, match="too many times"):
+        ours.task_done()
 
 
 def test_two_objects_of_one_name_are_one_queue(client: Client) -> None:
@@ -164,6 +201,44 @@ async def test_the_queue_of_asyncio_gives_up_in_time(cluster: LoopbackCluster) -
         await queue.put(2, timeout=JOIN_S)
         assert await taking == 1
         assert await queue.get(timeout=0) == 2
+
+
+@settings(max_examples=10, deadline=None)
+@given(maxsize=st.integers(0, 2), steps=STEPS)
+def test_a_queue_of_asyncio_beside_it_gives_the_same(
+    cluster: LoopbackCluster, maxsize: int, steps: list[tuple[str, int]]
+) -> None:
+    async def both() -> None:
+        async with await connect_async(cluster.document) as client:
+            ours, model = AsyncQueue(client, f"asyncio-{next(NUMBERS)}", maxsize), Model(maxsize)
+            for name, value in steps:
+                expected = did(model, (name, value))
+                match name:
+                    case "put" if expected is standard.Full:
+                        with pytest.raises(asyncio.QueueFull):
+                            await ours.put(value, timeout=0)
+                    case "put":
+                        await ours.put(value, timeout=0)
+                    case "get" if expected is standard.Empty:
+                        with pytest.raises(asyncio.QueueEmpty):
+                            await ours.get(timeout=0)
+                    case "get":
+                        assert await ours.get(timeout=0) == expected
+                    case "done" if expected is ValueError:
+                        with pytest.raises(ValueError, match="too many times"):
+                            ours.task_done()
+                    case "done":
+                        ours.task_done()
+                    case _:
+                        assert await ours.size() == model.qsize()
+
+    asyncio.run(both())
+
+
+@pytest.mark.parametrize("method", [Queue.shutdown, AsyncQueue.shutdown])
+def test_nobody_can_end_the_queue_of_all(method: Callable[..., None]) -> None:
+    with pytest.raises(NotImplementedError, match="that other processes use"):
+        method(None)
 
 
 @pytest.mark.parametrize("name", ["qsize", "empty", "full", "put_nowait", "get_nowait"])

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from quorate.cli.local_cluster import LocalCluster
+from tests import browser
+from tests.browser import Tab
 from tests.e2e.harness import Clusters
 
 _HAS_FAILED = pytest.StashKey[bool]()
@@ -43,6 +45,13 @@ def shared_cluster(shared_clusters: Clusters) -> LocalCluster:
     cluster.start()
     cluster.ready()
     return cluster
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """One tab for all tests of a module: starting a browser takes a second."""
+    with browser.tab(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.api_specs.messages import Append, Batch, BatchReply, Commit
+from quorate.api_specs.messages import Accept, Append, Batch, BatchReply, Commit
 from quorate.client_sdk import link, tasks
 from quorate.client_sdk.driver import Driver
 from quorate.client_sdk.effects import (
@@ -179,6 +179,25 @@ def test_marks_of_what_one_answer_completes_are_one(replicas: Replicas) -> None:
 
     cost = asyncio.run(asyncio.wait_for(run(), WAIT_S))
     assert cost[Commit.__name__] <= REPLICAS
+
+
+def test_callers_that_ask_again_and_again_share_each_decision(replicas: Replicas) -> None:
+    """And do not split into two halves that take turns, which would take twice as many decisions."""
+    each = 20
+
+    async def run() -> Counter[str]:
+        bench = Bench(replicas)
+        try:
+            await bench.run([ENQUEUE(0) for _ in range(AT_ONCE * (each + 1))], at_once=True)
+            await bench.run([DEQUEUE(0)])
+            before = Counter(bench.transport.kinds)
+            await asyncio.gather(*(bench.run([DEQUEUE(0)] * each) for _ in range(AT_ONCE)))
+            return bench.transport.kinds - before
+        finally:
+            await bench.aclose()
+
+    kinds = asyncio.run(asyncio.wait_for(run(), WAIT_S))
+    assert kinds[Accept.__name__] <= REPLICAS * each * 1.6
 
 
 def test_dequeues_at_once_are_one_decision(replicas: Replicas) -> None:

@@ -2,15 +2,19 @@
 
 import json
 import os
+import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections import Counter
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from quorate.cli.document import read_document
 from quorate.cli.local_cluster import LocalCluster
 from tests.cli.conftest import quorate
 from tests.measurement.runs import RunRead
@@ -126,6 +130,107 @@ def test_a_killed_run_can_be_read_up_to_there(tmp_path: Path) -> None:
     while children_of(tmp_path):
         assert time.monotonic() < until, "replicas did not end with their parent"
         time.sleep(0.1)
+
+
+@needs_proc
+def test_a_run_that_is_ended_while_it_starts_leaves_no_process(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(SHORT)
+    command = [sys.executable, "-m", "quorate.cli.main", "measure", "plan.toml", "--out", "run"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert "Starting 3 replicas" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=TIMEOUT_S)
+    assert "Filling" not in out, "it waited until the replicas were ready"
+    assert (process.returncode, err) == (
+        1,
+        "quorate: Nothing was measured: the run ended before its first operation did.\n",
+    )
+    assert children_of(tmp_path) == []
+
+
+@needs_proc
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="lets a file grow no further by prlimit")
+def test_a_run_whose_disk_is_full_ends_with_a_sentence_and_can_be_read_up_to_there(tmp_path: Path) -> None:
+    with started(tmp_path) as process:
+        rows = tmp_path / "run" / "operations-1.jsonl.gz"
+        written = rows.stat().st_size
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (written + 1, written + 1))
+        out, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 1
+    told = json.loads(out)["error"]
+    assert (
+        "cannot be written: File too large. The run was ended; what was written before can be read." in told
+    )
+    assert "Traceback" not in err
+    assert "never retrieved" not in err
+    assert children_of(tmp_path) == []
+    run = RunRead(tmp_path / "run")
+    assert len(run.operations) > 10
+    assert run.told["made"]["state"] != "is whole"
+
+
+NO_RETURN = """
+[time]
+duration = "16s"
+[cluster]
+replicas = 3
+[[planned]]
+at = "500ms"
+for = "12s" # the folder and the port are taken meanwhile, by a test that may be slow
+replicas = ["r1", "r2"]
+[[workloads]]
+type = "queue"
+rates = { Enq = 5 }
+deadline = "200ms"
+[[workloads.choices]]
+name = "one"
+classes = { "Enq/Ok" = [0, 1], "Deq/Ok" = [3, 1], "Deq/Empty" = [3, 0] }
+"""
+
+
+def test_replicas_that_do_not_come_back_are_told_of_and_stay_down(tmp_path: Path) -> None:
+    """One whose folder is damaged while it is dead, and one whose port somebody else takes meanwhile."""
+    (tmp_path / "plan.toml").write_text(NO_RETURN)
+    command = [sys.executable, "-m", "quorate.cli.main", "measure", "plan.toml", "--out", "run", "--json"]
+    with (
+        subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process,
+        socket.socket() as taker,
+    ):
+        for replica in ("r1", "r2"):
+            wait_for(tmp_path, replica, process)
+        (root,) = (tmp_path / "run").glob("cluster-*")
+        (root / "r1" / "identity.json").write_text("{}")
+        taker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taker.bind(("127.0.0.1", urlsplit(read_document(root / "cluster.toml").urls["r2"]).port))
+        taker.listen()
+        out, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, out + err
+    assert "Traceback" not in err
+    told = json.loads(out)
+    assert told["whole"]
+    notes = sorted(each for each in told["notes"] if "stayed down" in each)
+    assert "r1 ended while it started again, and stayed down: " in notes[0]
+    assert "identity.json" in notes[0]
+    assert "r2 could not be started again, and stayed down: Port" in notes[1]
+    assert (root / "r1.log").exists(), "the logs say why"
+    run = RunRead(tmp_path / "run")
+    for replica in ("r1", "r2"):
+        (down,) = run.of(replica)
+        assert down.end_s >= run.end_s - 1e-5  # as it is written
+    assert "ok" in {row["outcome"] for row in run.operations if row["start_s"] > run.start_s + 5}
+
+
+def test_a_cluster_that_does_not_answer_is_told_at_once(tmp_path: Path) -> None:
+    cluster = LocalCluster.create(tmp_path / "cluster")
+    (tmp_path / "plan.toml").write_text(RUNNING.format(document=cluster.document_path))
+    done = quorate("measure", "plan.toml", "--out", "run", cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"No replica of the cluster is ready (r1 at {cluster.urls['r1']}, " in done.stderr
 
 
 RUNNING = """

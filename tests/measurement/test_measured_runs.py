@@ -53,6 +53,12 @@ replicas = ["r2", "r1"]
 at = "6s"
 for = "3500ms" # r2 is cut for all before it is over
 
+[[partitions]] # of replicas alone
+replicas = ["r1"]
+other_replicas = ["r3"]
+at = "2s"
+for = "3s"
+
 [[workloads]]
 type = "queue"
 rates = { Enq = 5, Deq = 10 } # so that the queues would run empty without what they hold at first
@@ -149,7 +155,8 @@ def test_operations_met_their_deadlines_and_their_quorums(run: RunRead) -> None:
             assert row["event_class"].startswith(row["operation"] + "/")
         else:
             assert row["event_class"] is None
-            assert row["latency_s"] > 0.4, "it gave up before its deadline"
+            # What was handed over may be told as unknown sooner: as soon as the host's answer is lost.
+            assert row["latency_s"] > 0.4 or row["outcome"] == "unknown", row
 
 
 def test_queues_never_ran_empty_and_comparisons_never_failed(run: RunRead) -> None:
@@ -191,6 +198,12 @@ def test_true_times_are_no_sooner_than_those_of_the_plan(run: RunRead) -> None:
         assert parted.start_s >= run.start_s + 6
         assert parted.end_s >= run.start_s + 9.5
     assert not list(run.of("west", "r1", file="links.csv"))
+    for way in (("r1", "r3"), ("r3", "r1")):
+        (parted,) = run.of(*way, file="replica-links.csv")
+        assert parted.start_s >= run.start_s + 2
+        assert parted.end_s >= run.start_s + 5
+    named = {name for file in ("links.csv", "replica-links.csv") for name, _ in run.downs(file)}
+    assert named == {("east", "r1"), ("east", "r2"), ("r1", "r3"), ("r3", "r1")}
 
 
 def test_intervals_cover_the_window_without_gap_or_overlap(run: RunRead) -> None:

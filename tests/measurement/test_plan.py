@@ -53,13 +53,30 @@ def test_a_queue_holds_at_first_what_all_its_dequeues_may_take() -> None:
     ("text", "sentence"),
     [
         ("seed = ", r"^my\.toml: Invalid value"),
-        (plan_text("colour = 1"), r"cluster: .*unknown field `colour`"),
+        (plan_text("colour = 1"), r"cluster: there is no key 'colour'; known are replicas, racks, document"),
+        (
+            plan_text(FAILURES).replace("[time]", "sead = 1\n[time]"),
+            r"there is no key 'sead'; did you mean 'seed'\?",
+        ),
+        (
+            plan_text(FAILURES.replace("[[failures]]", "[failures]")),
+            r"failures: write \[\[failures\]\], not \[failures\]",
+        ),
+        (plan_text().replace("[time]", "[[time]]"), r"time: write \[time\], not \[\[time\]\]"),
+        (
+            plan_text(FAILURES + "replicas = 'r1'"),
+            r"failures 1, replicas: write a list, as \[...\], not a text",
+        ),
+        (
+            plan_text(workload=workload(rates='{ Enq = "1" }')),
+            r"workloads 1, rates: write a number, not a text in quotes",
+        ),
         (
             plan_text("[[failures]]\nmttf = 5\nmttr = '1h'"),
             r'failures 1, mttf: a duration is a text with its unit, as "2h"',
         ),
-        (plan_text(FAILURES, "[[failures]]\nmttf = '1h'"), r"failures 2: .*`mttr`"),
-        (plan_text(FAILURES + 'kind = "burn"'), r"failures 1, kind: "),
+        (plan_text(FAILURES, "[[failures]]\nmttf = '1h'"), r"failures 2: the key 'mttr' is missing"),
+        (plan_text(FAILURES + 'kind = "burn"'), r"failures 1, kind: 'burn' is none of .*cut"),
         (
             plan_text(FAILURES + 'replicas = ["r4"]'),
             r"failures 1, replicas: there is no 'r4'; known are r1, r2, r3",
@@ -94,6 +111,22 @@ def test_a_queue_holds_at_first_what_all_its_dequeues_may_take() -> None:
         (
             plan_text(PARTITION.replace("f1", "f9") + 'at = "1h"\nfor = "1h"'),
             r"front_ends: there is no 'f9'; known are f1, f2",
+        ),
+        (
+            plan_text('[[partitions]]\nreplicas = ["r1"]\nat = "1h"\nfor = "1h"'),
+            r"partitions 1: name the replicas",
+        ),
+        (
+            plan_text('[[partitions]]\nreplicas = ["r1"]\nother_replicas = ["r9"]\nat = "1h"\nfor = "1h"'),
+            r"partitions 1, other_replicas: there is no 'r9'",
+        ),
+        (
+            plan_text('[[partitions]]\nreplicas = ["r1"]\nother_replicas = ["r1"]\nat = "1h"\nfor = "1h"'),
+            r"partitions 1: 'r1' stands on both sides",
+        ),
+        (
+            plan_text(cluster='[cluster]\nreplicas = 3\nfront_ends = ["f1", "r2"]\n'),
+            r"cluster, front_ends: 'r2' is a replica; give the front end another name",
         ),
         (
             plan_text(cluster='[cluster]\nracks = { a = ["r1", "r3"] }\n'),
@@ -147,10 +180,16 @@ def test_a_running_cluster_can_be_cut_and_parted_but_not_killed() -> None:
     mine = workload(more='object = "queue/measured"')
     cut = plan_text(FAILURES + 'kind = "cut"', cluster=DOCUMENT, workload=mine)
     assert parse_plan(cut).choice_by_object == {"queue/measured": "one"}
+    assert any("still reach each other" in told for told in warnings(parse_plan(cut)))
     with pytest.raises(
         BadPlan, match=r'failures 1: kind = "kill" needs a cluster that the plan starts itself'
     ):
         parse_plan(plan_text(FAILURES, cluster=DOCUMENT, workload=mine))
+    between = '[[partitions]]\nreplicas = ["r1"]\nother_replicas = ["r2"]\nat = "1h"\nfor = "1h"'
+    with pytest.raises(
+        BadPlan, match=r"partitions 1, other_replicas: .* only in a cluster that the plan starts"
+    ):
+        parse_plan(plan_text(between, cluster=DOCUMENT, workload=mine))
     with pytest.raises(BadPlan, match=r"choices 1, object: name the queue to measure on"):
         parse_plan(plan_text(cluster=DOCUMENT, workload=workload()))
     with pytest.raises(BadPlan, match="its document says by which quorums"):

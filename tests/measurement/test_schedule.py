@@ -68,9 +68,17 @@ def test_an_outage_that_would_outlast_the_plan_ends_with_it() -> None:
 
 def test_a_partition_parts_the_named_and_no_others() -> None:
     partings = schedule(PARTITION).partings
-    assert {(each.front_end, each.replica) for each in partings} == {("f1", "r1"), ("f1", "r3")}
+    assert {(each.asker, each.replica) for each in partings} == {("f1", "r1"), ("f1", "r3")}
     planned = '[[partitions]]\nfront_ends = ["f2"]\nreplicas = ["r1"]\nat = "12h"\nfor = "6h"\n'
     assert schedule(planned).partings == (Parting(50.0, 75.0, "f2", "r1", "partitions 1"),)
+
+
+def test_a_partition_between_replicas_lets_neither_side_reach_the_other() -> None:
+    between = '[[partitions]]\nreplicas = ["r1"]\nother_replicas = ["r2", "r3"]\nat = "12h"\nfor = "6h"\n'
+    partings = schedule(between).partings
+    assert {(each.start_s, each.end_s) for each in partings} == {(50.0, 75.0)}
+    ways = [(each.asker, each.replica) for each in partings]
+    assert sorted(ways) == [("r1", "r2"), ("r1", "r3"), ("r2", "r1"), ("r3", "r1")]
 
 
 @given(

@@ -283,15 +283,18 @@ async def test_endless_body_without_a_length_is_refused_while_it_streams(
     assert sent <= 22_000 + DRAIN_BYTES_MAX + 10_000
 
 
-async def test_without_the_token_only_health_is_told(serving: Serving, document: ClusterDocument) -> None:
+async def test_without_the_token_only_health_and_what_holds_for_every_cluster_is_told(
+    serving: Serving, document: ClusterDocument
+) -> None:
     async with serving(document, token="s3cret") as client:
         for header in ({}, {"Authorization": "Bearer s3cre"}, {"Authorization": "Basic s3cret"}):
-            for path in ("/v1/cluster", "/v1/queues/q", "/v1/openapi.json", "/nowhere"):
+            for path in ("/v1/cluster", "/v1/queues/q", "/problems/malformed", "/docsy", "/nowhere"):
                 response = await client.get(path, headers=header)
                 assert problem_in(response).name == "unauthorized"
                 assert response.headers["www-authenticate"].startswith('Bearer realm="quorate"')
             response = await client.post("/replica/v1/batch", content=b"x", headers=header)
             assert response.status_code == 401
-        assert (await client.get("/v1/health/ready")).status_code == 200
+        for path in ("/v1/health/ready", "/v1/openapi.json", "/docs"):
+            assert (await client.get(path)).status_code == 200
         given = {"Authorization": "Bearer s3cret"}
         assert (await client.get("/v1/cluster", headers=given)).status_code == 200

@@ -1,4 +1,5 @@
-"""Both HTTP surfaces of a live three-replica cluster, fuzzed from the committed OpenAPI document (schemathesis).
+"""Both HTTP surfaces of a live three-replica cluster that asks for a token, fuzzed from the committed OpenAPI document
+(schemathesis).
 
 Whatever is sent, in form or out of form: no 5xx, every answer is one that the document describes (status, media type,
 schema), what is out of form is refused and leaves nothing behind, and the replicas stay ready. Random accepts and commits
@@ -22,6 +23,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode, checks
+from schemathesis.generation.stateful.state_machine import StepInput, StepOutput
 from schemathesis.schemas import APIOperation
 
 from quorate.api_specs.messages import BatchReply, Request
@@ -43,6 +45,8 @@ MODEST: Final = settings(
 )
 DEADLINE_S: Final = 25.0
 WAIT_S: Final = 0.01
+TOKEN: Final = "fuzzed-5e81"
+AUTHORISED: Final = {"Authorization": f"Bearer {TOKEN}"}
 MSGPACK: Final = "application/msgpack"
 BATCH: Final = "POST /replica/v1/batch"
 CHECKS: Final = [
@@ -78,11 +82,17 @@ def operations(document: dict[str, Any]) -> dict[str, Operation]:
 ALL: Final = operations(DOCUMENT)
 WITH_BODIES: Final = [label for label, each in ALL.items() if "requestBody" in each.definition.raw]
 """Elsewhere nothing can be out of form but names; `test_bad_input` has those."""
+CLOSED: Final = [label for label, each in ALL.items() if each.definition.raw.get("security") != []]
+STRANGERS: Final = [
+    {"Authorization": f"Bearer {TOKEN}x"},
+    {"Authorization": f"Basic {TOKEN}"},
+    {"Authorization": ""},
+]
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessCluster]:
-    with in_process(tmp_path_factory.mktemp("cluster")) as running:
+    with in_process(tmp_path_factory.mktemp("cluster"), token=TOKEN) as running:
         yield running
         assert_ready(running)
 
@@ -90,7 +100,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessClust
 @pytest.fixture(scope="module")
 def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessCluster]:
     """A cluster to which next to nothing is sent that it should accept."""
-    with in_process(tmp_path_factory.mktemp("untouched")) as running:
+    with in_process(tmp_path_factory.mktemp("untouched"), token=TOKEN) as running:
         yield running
         assert_ready(running)
 
@@ -109,7 +119,7 @@ def fuzz(operation: Operation, mode: GenerationMode, url: str) -> list[int]:
         @given(operation.as_strategy(generation_mode=mode))
         def send(case: Case[Any]) -> None:
             _give_time(case)
-            answer = case.call_and_validate(base_url=url, session=session, checks=CHECKS)
+            answer = case.call_and_validate(base_url=url, session=session, headers=AUTHORISED, checks=CHECKS)
             statuses.append(answer.status_code)
 
         send()
@@ -144,8 +154,49 @@ def test_data_out_of_form_are_refused_and_leave_nothing(untouched: InProcessClus
     _accepted[untouched.document.hash] += sum(status < 400 for status in statuses)
     assert sum(status >= 400 for status in statuses) > len(statuses) // 2
     for url in untouched.document.urls.values():
-        objects = httpx.get(f"{url}/v1/status", trust_env=False).json()["objects"]
+        objects = httpx.get(f"{url}/v1/status", headers=AUTHORISED, trust_env=False).json()["objects"]
         assert objects <= _accepted[untouched.document.hash]
+
+
+@pytest.mark.parametrize("label", CLOSED)
+def test_whatever_is_sent_without_the_token_is_unauthorised(untouched: InProcessCluster, label: str) -> None:
+    """Neither what is missing nor what is wrong with the rest is told to a stranger."""
+
+    @settings(MODEST, max_examples=6)
+    @given(ALL[label].as_strategy(), st.sampled_from(STRANGERS))
+    def send(case: Case[Any], headers: dict[str, str]) -> None:
+        answer = case.call_and_validate(
+            base_url=untouched.document.urls["r2"], headers=headers, checks=CHECKS
+        )
+        assert answer.status_code == 401
+
+    send()
+
+
+@pytest.mark.parametrize("kind", ["queues", "registers", "dictionaries"])
+def test_operations_that_links_lead_to_get_documented_answers(cluster: InProcessCluster, kind: str) -> None:
+    """What was answered leads on, as the document's links say: to another operation on the same object."""
+    schema = schemathesis.openapi.from_dict(DOCUMENT).include(tag=kind)
+    schema.config.update(base_url=cluster.document.urls["r3"])
+    followed: Counter[str] = Counter()
+
+    class Chain(schema.as_state_machine()):  # type: ignore[misc]
+        def get_call_kwargs(self, case: Case[Any]) -> dict[str, Any]:
+            _give_time(case)
+            return {"headers": AUTHORISED}
+
+        def validate_response(self, response: Any, case: Case[Any], **_: Any) -> None:
+            case.validate_response(response, checks=CHECKS)
+
+        def step(self, input: StepInput) -> StepOutput | None:
+            output: StepOutput | None = super().step(input)
+            link = input.transition if input.is_applied else None
+            if link is not None and output is not None and not link.is_inferred:
+                followed[link.id] += output.response.status_code < 400
+            return output
+
+    Chain.run(settings=settings(MODEST, max_examples=10, stateful_step_count=8))
+    assert len(+followed) > 1
 
 
 def test_batches_of_this_very_cluster_get_documented_answers(cluster: InProcessCluster) -> None:
@@ -223,7 +274,9 @@ def test_a_front_end_that_lies_gets_documented_answers_and_disturbs_nobody_else(
             assert 400 <= answer.status_code < 500, answer.text
             assert answer.headers["content-type"] == MEDIA_TYPE
 
-    with httpx.Client(base_url=cluster.document.urls["r3"], trust_env=False, timeout=30.0) as client:
+    with httpx.Client(
+        base_url=cluster.document.urls["r3"], headers=AUTHORISED, trust_env=False, timeout=30.0
+    ) as client:
         send()
         for path in (each.format(life) for each in READS for life in range(0, len(statuses) // LIES_TOLD, 5)):
             answer = client.get(f"/v1/{path}")

@@ -253,6 +253,24 @@ def test_a_scan_names_objects_in_order_and_says_when_there_are_more() -> None:
     assert [row.entry.t for row in rest.objects[0][1].rows] == [at(1), at(2)]
 
 
+def test_a_scan_of_the_newest_entries_alone_is_short() -> None:
+    replica = Replica()
+    replica.append(entry(1), entry(2), entry(3))
+    for number in (4, 5):
+        replica.ask(
+            Accept(NAME, ballot(number), Summary(at(1)), event=f"Deq();Ok({number})"), keeps_events=True
+        )
+    ((_, found),) = replica.ask(Scan(NAME, newest=2)).objects
+    assert [(row.entry.t, row.entry.value) for row in found.rows] == [(at(2), "2"), (at(3), "3")]
+    assert found.summary == Summary(at(1))
+    ((_, found),) = replica.ask(Scan(NAME, newest=1, payload=False)).objects
+    assert [row.entry for row in found.rows] == [Entry(entry(3).id, at(3))]
+    assert [t for t, _ in found.events] == [at(5)]
+    assert found.summary is None
+    ((_, found),) = replica.ask(Scan(NAME, newest=0)).objects
+    assert (found.rows, found.events) == ((), ())
+
+
 @pytest.mark.parametrize(
     "request_",
     [

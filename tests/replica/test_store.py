@@ -82,6 +82,8 @@ def seen(log: Any, read: tuple[Any, ...]) -> list[Any]:
         by_time[: len(set(listed))],
         log.arrival(),
         log.events(name),
+        log.events(name, limit),
+        log.newest(name, after, limit),
         log.names(name[:3], "", limit),
     ]
 

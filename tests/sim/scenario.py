@@ -258,4 +258,6 @@ class Caller:
                 return Bury(name)
         known = self._written.get(name)
         old = known[-1] if known and self._rng.random() < 0.8 else None
-        return CompareAndSet(name, old, self._value())
+        new = self._value()
+        is_delete = name.startswith("dictionary/") and self._number % 4 == 0
+        return CompareAndSet(name, old, None if is_delete else new)

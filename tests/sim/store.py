@@ -116,10 +116,11 @@ class MemoryStore:
         """See Log."""
         return self._arrival
 
-    def events(self, name: str) -> list[tuple[Timestamp, str]]:
+    def events(self, name: str, limit: int | None = None) -> list[tuple[Timestamp, str]]:
         """See Log."""
         found = self._objects.get(name)
-        return [] if found is None else sorted(found.events.items())
+        kept = [] if found is None else sorted(found.events.items())
+        return kept if limit is None else kept[max(0, len(kept) - limit) :]
 
     def names(self, prefix: str, after: str, limit: int) -> list[str]:
         """See Log."""

@@ -129,6 +129,7 @@ class Made:
             high=interval.high,
             wilson=interval,
             block_bootstrap=Interval(interval.low, interval.high) if failed else None,
+            by_outage=Interval(interval.low, interval.high) if self.failing else None,
             measured_if_unknown_ok=(ok + failed // 5) / self.attempts,
             predicted_independent=independent,
             predicted_joint=joint,
@@ -182,6 +183,7 @@ class Made:
                         predicted_joint=joint,
                         low=max(0.0, joint - 0.03),
                         high=min(1.0, joint + 0.03),
+                        by_outage=Interval(max(0.0, joint - 0.03), min(1.0, joint + 0.03)),
                         predicted_at_attempts=joint if self.measured else None,
                         trace=outages(3 if self.failing else 0, (1 - joint) * WINDOW_S),
                     )

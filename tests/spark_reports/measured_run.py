@@ -234,6 +234,8 @@ BAD_INTERVALS = [
     "r1,1760000000,1760000001,2",
     "r1,1760000000000000,1760000000000001,1",
     "r2,1760000000.5,1760000000.6,0",
+    "r3,1760000100,1760000100,1",
+    "r3,1760000100,1760000100,1",
 ]
 BAD_LINKS = [
     "c9,r1,1760000000,1760000001,1",
@@ -294,7 +296,10 @@ def good_enq() -> dict[str, Any]:
 
 
 def write_bad_rows(folder: Path) -> int:
-    """Add a file and lines of bad rows to a run; give their number. Blank lines are no rows."""
+    """Add a file and lines of bad rows to a run; give how many rows are then kept aside. Blank lines are no rows.
+
+    Of the intervals one of the twins is good, and a good row of r2 is contradicted: so they come to as many as are written.
+    """
     lines = [*BAD_OPERATIONS, *(json.dumps({**good_enq(), **change}) for change in BAD_CHANGES)]
     twin = {**good_enq(), "start_s": START_S + 2.5}
     lines += [json.dumps({**twin, "latency_s": latency_s}) for latency_s in (10.0, 9.5)]

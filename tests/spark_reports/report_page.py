@@ -33,14 +33,16 @@ quorate report --input up.json --type queue --mix Enq=1,Deq=1 --out out/report
 Prometheus answers with at most 11,000 samples of a series; a folder of several answers, of the same series and step, is one
 time. `--label` names the label that tells replicas apart (`instance`). `--votes` gives the replicas votes, and leaves out
 those that it does not name. A sample speaks for the time until the next one if that comes within one and a half steps,
-otherwise for one step: a gap is unknown, and left out of every figure. The step is the samples' median distance, or `--step`. Such data is short:
-no Spark is started for it, and none need be there.
+otherwise for one step: a gap is unknown, and left out of every figure. The step is the samples' median distance, or `--step`.
 
 ## Engines
 
-`--engine auto` takes Spark for runs and probes, and plain Python for traces and Prometheus. Where Spark or its Java is
-missing, what is small enough (256 MiB) is done in Python, which is said. Both compute the same figures; tests hold them
-equal. `--master` names a cluster.
+Nothing need be chosen. Up to 200,000 rows of a run or of probes are worked on in plain Python, which is done before Spark
+would have started and needs no Java; more of them on Spark, with all cores of this machine. Traces and answers of Prometheus
+are short: Python. `--master` (also `--driver-memory`) asks for Spark whatever the size, and names a cluster; `--engine spark`
+and `--engine python` ask for one of both. Where Spark or its Java is missing, what is small enough (256 MiB) is done in
+Python, and the command says so, and what to install. The page says which of them computed it. Both compute the same figures;
+tests hold them equal.
 
 ## What is counted
 
@@ -49,15 +51,26 @@ equal. `--master` names a cluster.
   its normal event class (`Deq/Ok` for Deq). Where `links.csv` says that a link was cut, the replica behind it was not up
   for that front end; times are summed over front ends, each counting once. Where the state of one replica is unknown, so is
   the up-set.
-- **Intervals** are at 95 %. For a measured share the wider of two counts: Wilson's, as if attempts were independent, and a
-  bootstrap over stretches of time, which keeps together what failed together. A stretch can hold the longest outage of what
-  was run, or, where that leaves fewer than 8, one of mean length; the interval is widened for their number, as Student's t
-  is. Differences between choices, or between measured and predicted, draw the same stretches for both. No
-  interval reckons with outages that the run was spared: with fewer than 3 the page says that the true uncertainty is larger.
+- **Intervals** are at 95 %. For a measured share the widest of three counts: Wilson's, as if attempts were independent; a
+  bootstrap over stretches of time, which keeps together what failed together; and one by outage, where there were fewer than
+  8 or no bootstrap can be made. A stretch can hold the longest outage of what was run, or, where that leaves fewer than 8,
+  one of mean length; the interval is widened for their number, as Student's t is. The interval by outage takes outages to
+  begin at a constant rate and to last exponentially distributed times: exact limits of the rate (F. Garwood, Biometrika 28,
+  1936) and of the mean length give limits of time down by time up in the form of an F distribution (K. S. Trivedi,
+  Probability and Statistics with Reliability, Queuing and Computer Science Applications, 2nd edition, 2001, example 10.27).
+  Where no outage occurred, it is the rule of three (J. A. Hanley and A. Lippman-Hand, JAMA 249, 1983), two-sided, with
+  outages as long as those of single replicas; where no replica was seen down either, nobody knows how long one lasts: no
+  interval reckons with it, and the page says so. Differences between choices, or between measured and predicted, draw the
+  same stretches for both; between choices of which neither met 6 outages, the interval is at least the one that takes
+  both for independent, for so few may all have favoured one by chance (the sign test).
 - **Causes** of the difference from independent replicas add up exactly: replicas failing together; when operations were
   tried; detection, within `--lag` seconds of a change that decides; the rest; and attempts in unknown state.
-- **An outage** is a stretch without enough; the mean of its lengths is the mean time to recovery. As operations saw it, it
-  lasts from the first attempt that failed to the next that was answered, of one choice, operation and view.
+- **An outage** of an operation under a choice is a stretch of time in which some front end has not enough, by the trace.
+  What several front ends meet at once, or one right after the other, is one outage; so a link that is cut counts once, and
+  a replica's outage once for all. The mean of their lengths is the mean time to recovery. **As operations saw it** is another
+  question: when was nobody answered? At each moment the latest attempt counts, whichever front end made it: such an outage
+  lasts from an attempt that failed to the next that was answered. Where one front end fails while others are answered, it
+  is therefore many short ones, and not one that lasts until that front end's turn comes again.
 - **Every other choice**: all minimal choices of the type for these replicas, and read/write choices. The one recommended
   serves most of the mix (as tried, or `--mix`); of equals, the one that asks for the fewest votes. A choice that was run but
   whose quorums can miss each other is measured, and never recommended.
@@ -70,13 +83,17 @@ have no length, attempts in the same microsecond) and ask for equal counts, and 
 Spark's plans: no row of Python, no product of two tables, nothing brought home that is not grouped. Figures are compared
 with ones worked out by hand. In 1,000 made-up runs of ten stretches, with attempts that fail in outages, the 95 % bootstrap
 interval held the true availability 916 times, Wilson's 524 times (`tests/spark_reports/test_confidence.py` repeats it with
-300).
+300). In made-up processes with exponential times up and down, of which a run meets 0.5 to 20 outages in the mean, the
+bootstrap alone held it in as few as 43 of 100 of those that met one or two; with the interval by outage 91 to 99 of 100 of all
+runs do (the same file repeats it with 1,500).
 
 ## Rows kept aside
 
 A bad row is counted, kept with its reason, and listed in the report; it counts nowhere else. Of several rows of one front
 end, object, operation and start (to the microsecond), the one that took least time stays: they come from a writer that
-wrote one operation twice. Rows may stand in any order. The reasons, in the order in which they are tested:
+wrote one operation twice. Rows may stand in any order. Intervals of one replica or link that overlap and agree are joined.
+Where they contradict each other, that time is unknown and so left out of every figure; all rows that take part are kept
+aside, and what else they say still counts. The reasons, in the order in which they are tested:
 
 """
 FIGURES = """

@@ -66,8 +66,8 @@ def test_predictions_from_both_models(tiny: Figures) -> None:
     assert enq.predicted_independent == pytest.approx(1 - 0.5 * 0.5 * 0.1)
     assert deq.predicted_at_attempts == 7 / 10
     assert deq.joint_agrees
-    assert not deq.independent_agrees
     assert deq.wilson.low > deq.predicted_independent
+    assert deq.independent_agrees, "after one outage, hardly anything can be excluded"
     assert enq.trace.outages == 1
     assert (deq.trace.longest_s, deq.trace.mean_s) == (5.0, 5.0)
 
@@ -142,8 +142,39 @@ def test_behind_a_cut_link_a_replica_is_down_for_that_front_end(tmp_path: Path) 
     assert figures.replicas[0].up_share_known == found.predicted_joint == found.predicted_independent
     assert found.predicted_at_attempts == 3 / 5
     assert (found.surprises.outside_trace, found.surprises.unavailable_while_enough) == (1, 0)
-    assert (found.trace.outages, found.trace.longest_s, found.seen.outages) == (1, 5.0, 1)
+    assert (found.trace.outages, found.trace.longest_s) == (1, 5.0)
+    assert (found.seen.outages, found.seen.total_s) == (1, 2.5), "from 7 s on somebody was answered"
     assert figures.source.links
+
+
+def test_an_outage_that_several_front_ends_meet_counts_once(tmp_path: Path) -> None:
+    """One replica, down from 2 to 4 s; c2 is cut off it from 3 to 5 s, and again from 8 to 9 s: two outages, 2-5 and 8-9."""
+    folder = measured_run.write_run(tmp_path / "run", operations=0, duration_s=10, replicas=1, failing=False)
+    rows = [(0, 2, 1), (2, 4, 0), (4, 10, 1)]
+    lines = [f"r1,{START_S + start},{START_S + end},{up}" for start, end, up in rows]
+    (folder / "replicas.csv").write_text("\n".join(["replica,start_s,end_s,up", *lines]))
+    links = [(0, 3, 1), (3, 5, 0), (5, 8, 1), (8, 9, 0), (9, 10, 1)]
+    lines = [f"c2,r1,{START_S + start},{START_S + end},{up}" for start, end, up in links]
+    (folder / "links.csv").write_text("\n".join(["front_end,replica,start_s,end_s,up", *lines]))
+    add: dict[str, Any] = {"object": "counter/alone", "adt": "counter", "choice": "alone", "operation": "Add"}
+    (folder / "operations.jsonl").write_text(operation(1, **add, event_class="Add/Ok"))
+    found = row(figures_of(folder), "alone", "Add").trace
+    assert (found.outages, found.total_s, found.longest_s, found.mean_s) == (2, 4.0, 3.0, 2.0)
+
+
+def test_an_outage_as_operations_saw_it_ends_when_another_front_end_takes_over(tmp_path: Path) -> None:
+    """Two front ends in turns of 5 s, a try each second: c1 is never answered, c2 always."""
+    folder = measured_run.write_run(tmp_path / "run", operations=0, duration_s=20, failing=False)
+    failed: dict[str, Any] = {"outcome": "unavailable", "event_class": None, "latency_s": 1.0}
+    lines = [
+        operation(second, front_end="c1", **failed)
+        if second // 5 % 2 == 0
+        else operation(second, front_end="c2")
+        for second in range(20)
+    ]
+    (folder / "operations.jsonl").write_text("\n".join(lines))
+    seen = row(figures_of(folder), "enq-1", "Enq").seen
+    assert (seen.outages, seen.total_s, seen.longest_s) == (2, 10.0, 5.0)
 
 
 def test_outages_as_operations_saw_them(tiny: Figures) -> None:
@@ -224,6 +255,45 @@ def test_the_claim_is_a_measured_line(tmp_path: Path) -> None:
     assert (deq.operation, deq.blind) == ("Deq", False)
     assert deq.difference < 0
     assert deq.predicted_joint < 0 < enq.predicted_joint
+
+
+def test_few_outages_give_intervals_by_outage_and_leave_every_difference_open(tiny: Figures) -> None:
+    """Deq was out once, for 5 of 10 s; Enq under enq-1 once, for 1 s."""
+    deq, enq = row(tiny, "enq-1", "Deq"), row(tiny, "enq-1", "Enq")
+    assert deq.by_outage == pytest.approx((1 / (1 + 78.497), 39 / 40), abs=1e-5)
+    assert enq.by_outage == pytest.approx((9 / (9 + 78.497), 9 * 39 / (9 * 39 + 1)), abs=1e-5)
+    assert (deq.low, deq.high) == deq.by_outage
+    best = tiny.recommendations[0]
+    assert all(not other.certain for other in best.against)
+    by_pair = {(c.choice, c.operation): c for c in tiny.counterfactuals}
+    assert by_pair["enq-1", "Deq"].by_outage == deq.by_outage
+    assert deq.by_outage
+    assert enq.by_outage
+    served = next(c for c in tiny.candidates if c.choice == "enq-1")
+    mix = {each.operation: each.share for each in best.mix}
+    assert served.low == pytest.approx(mix["Deq"] * deq.by_outage[0] + mix["Enq"] * enq.by_outage[0])
+
+
+def test_where_nothing_was_out_the_outages_of_replicas_tell_how_long_one_lasts(tmp_path: Path) -> None:
+    """Three replicas are down one after the other, a second each: no two at once, so what needs two votes is never out."""
+    folder = measured_run.write_run(tmp_path / "run", operations=0, duration_s=20, failing=False)
+    rows = [
+        f"r{n},{START_S + start},{START_S + end},{up}"
+        for n in (1, 2, 3)
+        for start, end, up in ((0, 5 * n, 1), (5 * n, 5 * n + 1, 0), (5 * n + 1, 20, 1))
+    ]
+    (folder / "replicas.csv").write_text("\n".join(["replica,start_s,end_s,up", *rows]))
+    (folder / "operations.jsonl").write_text(
+        "\n".join(operation(t, choice="enq-2", object="queue/enq-2") for t in range(20))
+    )
+    made = make_report(folder, folder / "report", Options(engine="python"))
+    found = row(made.figures, "enq-2", "Enq")
+    assert (found.measured, found.trace.outages) == (1.0, 0)
+    # Three repairs of 3 s together: 3 / 20 * (0.025 ** (-1 / 3) - 1).
+    assert found.by_outage == pytest.approx((1 / (1 + 0.15 * (0.025 ** (-1 / 3) - 1)), 1.0))
+    page = made.html.read_text(encoding="utf-8")
+    assert "Hanley and Lippman-Hand 1983" in page
+    assert "outages that this run was spared" not in page
 
 
 def test_classes_have_quorums_and_answers_of_their_own(tiny: Figures) -> None:

@@ -88,7 +88,6 @@ def test_spark_equals_reference_on_a_run_with_all_parts_and_bad_rows(
     reasons = {kind.removesuffix(": ") for kind in contract.REASONS}
     assert kinds >= reasons, "each kind of bad row must occur"
     assert {row.view for row in found.up_sets} == {"", "c2"}
-    assert {row.view for row in found.seen} == {"", "c2"}
     assert [row for row in found.starts if row.up is None], "some of c2 began while a link was unknown"
     assert any(row.near for row in found.starts)
     assert all(row.detected and row.recoveries for row in found.probed)
@@ -258,6 +257,15 @@ def test_replicas_never_observed_together_are_refused(spark: "SparkSession", tmp
     (folder / "replicas.csv").write_text("replica,start_s,end_s,up\nr1,1,2,1\nr2,3,4,1\nr3,5,6,1\n")
     for sentence in unusable(folder, spark, tmp_path / "out"):
         assert "at no moment is the state of every replica known" in sentence
+        assert "nothing good is known of r1, r2 and r3; give good intervals" in sentence, (
+            "none lies in the window"
+        )
+    start = int(measured_run.START_S)
+    spoken = [f"r1,{start},{start + 9},1", f"r2,{start + 8},{start + 20},1", f"r3,{start + 9},{start + 20},0"]
+    (folder / "replicas.csv").write_text("\n".join(["replica,start_s,end_s,up", *spoken]))
+    one, other = unusable(folder, spark, tmp_path / "out")
+    assert one == other
+    assert "r1 is known until 2025-10-09 08:53:29 UTC only, r3 from 2025-10-09 08:53:29 UTC on only" in one
 
 
 def test_a_torn_gzip_file_and_a_wrong_header_are_named(spark: "SparkSession", tmp_path: Path) -> None:
@@ -269,6 +277,7 @@ def test_a_torn_gzip_file_and_a_wrong_header_are_named(spark: "SparkSession", tm
     assert "run: operations.jsonl.gz (" in on_spark
     assert "check that its files are whole" in on_spark
     assert "cannot be read to its end" in in_python
+    assert "gzip -dc operations.jsonl.gz > operations.jsonl, then take operations.jsonl.gz away" in in_python
     packed.write_bytes(whole)
     (folder / "replicas.csv").write_text("replica;start_s\n")
     for sentence in unusable(folder, spark, tmp_path / "out"):

@@ -1,5 +1,6 @@
 """Other people's data: saved answers of Prometheus, and traces."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from quorate.spark_reports import contract, probes
 from quorate.spark_reports.errors import ReportError
 from quorate.spark_reports.foreign import Foreign, read_prometheus, read_trace_file, select
 from quorate.spark_reports.rows import Interval
+from quorate.spark_reports.sources import find_source
 
 S = 1_000_000
 
@@ -197,3 +199,15 @@ def test_votes_choose_the_replicas_that_count() -> None:
     many = Foreign(tuple(f"r{i}" for i in range(17)), [], {})
     with pytest.raises(ReportError, match="has 17 replicas, a report holds 16"):
         select(many, {})
+
+
+def test_a_packed_answer_is_read_as_it_is(tmp_path: Path) -> None:
+    path = answer(tmp_path, series("a", (0, "1"), (15, "0"), (30, "1")))
+    packed = tmp_path / "packed" / "up.json.gz"
+    packed.parent.mkdir()
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert find_source(packed.parent).foreign == (packed,)
+    assert read_prometheus([packed]) == read_prometheus([path])
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(ReportError, match="cannot be read as JSON"):
+        read_prometheus([packed])

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from quorate.spark_reports.page import render
-from tests.spark_reports import browser
-from tests.spark_reports.browser import Tab
+from tests import browser
+from tests.browser import CONTRASTS, MARK_CONTRAST_MIN, OVERFLOWING, TEXT_CONTRAST_MIN, Tab
 from tests.spark_reports.test_page import KINDS, VERSIONS
 
 # One worker: each would start a browser of its own.
@@ -22,8 +22,6 @@ TABLET = 830
 """Just wide enough for the wide drawings, which are smallest there."""
 
 SCREEN = 1280
-TEXT_CONTRAST_MIN = 4.5
-MARK_CONTRAST_MIN = 3.0
 
 SIZES = """[...document.querySelectorAll('figure')].map(figure => {
   const drawn = [...figure.querySelectorAll('svg[role=img]')].filter(svg => svg.checkVisibility());
@@ -32,12 +30,6 @@ SIZES = """[...document.querySelectorAll('figure')].map(figure => {
     return [svg.classList[0], svg.clientWidth, svg.clientHeight, inner.width, inner.height];
   });
 })"""
-
-# Everything that sticks out of the page to the right, boxes that scroll by themselves left out. A phone would zoom out, so
-# the width that was asked for counts.
-OVERFLOWING = """[...document.querySelectorAll('body *')].filter(element =>
-  element.checkVisibility() && !element.closest('.scroll *') && !element.closest('svg *')
-  && element.getBoundingClientRect().right > {width} + 0.5).map(element => element.outerHTML.slice(0, 80))"""
 
 SMALLEST_TEXT = """Math.min(...[...document.querySelectorAll('svg[role=img] text')].filter(text => text.checkVisibility())
   .map(text => {
@@ -49,43 +41,6 @@ CUT_TEXT = """[...document.querySelectorAll('svg[role=img] text')].filter(text =
   const own = text.getBoundingClientRect(), svg = text.closest('svg').getBoundingClientRect();
   return own.left < svg.left - 1 || own.right > svg.right + 1 || own.top < svg.top - 1 || own.bottom > svg.bottom + 1;
 }).map(text => text.textContent)"""
-
-# Text or marks whose colour is too near to that of the page, by the formula of WCAG 2.
-CONTRASTS = """(() => {
-  const light = colour => {
-    const parts = colour.match(/[\\d.]+/g).slice(0, 3).map(part => part / 255)
-      .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
-  };
-  const between = (one, other) => {
-    const [low, high] = [light(one), light(other)].sort((a, b) => a - b);
-    return (high + 0.05) / (low + 0.05);
-  };
-  const behind = element => {
-    for (let each = element; each; each = each.parentElement) {
-      const colour = getComputedStyle(each).backgroundColor;
-      if (!/, 0\\)$|transparent/.test(colour)) return colour;
-    }
-  };
-  const found = {text: {}, marks: {}};
-  const note = (kind, name, value) => { found[kind][name] = Math.min(found[kind][name] ?? 99, value); };
-  for (const element of document.querySelectorAll('body *')) {
-    if (!element.checkVisibility() || !behind(element)) continue;
-    const style = getComputedStyle(element);
-    if (element.closest('svg')) {
-      if (/^(title|desc|svg)$/.test(element.tagName)) continue;
-      const kind = element.tagName === 'text' ? 'text' : 'marks';
-      const name = element.tagName + '.' + element.getAttribute('class');
-      // Lines of the axis are meant to be faint: nothing is read from them alone.
-      if (/grid|base|link/.test(name)) continue;
-      const colour = style.fill !== 'none' && style.strokeWidth !== '2px' ? style.fill : style.stroke;
-      note(kind, name, between(element.tagName === 'line' ? style.stroke : colour, behind(element)));
-    } else if ([...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim())) {
-      note('text', element.tagName + '.' + element.className, between(style.color, behind(element)));
-    }
-  }
-  return found;
-})()"""
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import pytest
 from quorate.spark_reports import figure_tables, report, session
 from quorate.spark_reports.errors import JavaMissing, ReportError, SparkMissing
 from quorate.spark_reports.report import Options, make_report
+from quorate.spark_reports.sources import find_source
 from tests.spark_reports import measured_run
 from tests.spark_reports.test_foreign import answer, series
 
@@ -31,8 +32,8 @@ def test_a_report_without_java_is_whole(tmp_path: Path) -> None:
     found = figures_in(made.json)
     assert (found["format"], found["source"]["engine"]) == (2, "python")
     assert found["rows"] == [
-        {"kind": "intervals", "read": 57, "used": 49, "rejected": 8},
-        {"kind": "operations", "read": 500 + bad - 7, "used": 501, "rejected": bad - 8},
+        {"kind": "intervals", "read": 59, "used": 49, "rejected": 10},
+        {"kind": "operations", "read": 500 + bad - 9, "used": 501, "rejected": bad - 10},
     ]
     assert made.tables is not None
     assert {path.stem for path in made.tables.iterdir()} <= set(found)
@@ -158,6 +159,8 @@ def test_without_java_what_fits_is_made_in_python_with_a_sentence(
     monkeypatch.setattr(session, "_candidates", lambda: iter(()))
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
     folder = measured_run.write_run(tmp_path / "run", operations=20)
+    assert make_report(folder, tmp_path / "out", Options()).notes == (), "so little needs no Spark"
+    monkeypatch.setattr(report, "PYTHON_ROWS_MAX", 10)
     made = make_report(folder, tmp_path / "out", Options())
     assert made.figures.source.engine == "python"
     assert made.notes[0].startswith("Spark needs Java 17")
@@ -167,6 +170,38 @@ def test_without_java_what_fits_is_made_in_python_with_a_sentence(
     monkeypatch.setattr(report, "PYTHON_BYTES_MAX", 100)
     with pytest.raises(SparkMissing, match="too much for plain Python"):
         make_report(folder, tmp_path / "out", Options())
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (Options(), False),
+        (Options(master="local[2]"), True),
+        (Options(driver_memory="2g"), True),
+        (Options(engine="spark"), True),
+        (PYTHON, False),
+    ],
+)
+def test_spark_is_taken_for_many_rows_or_where_it_is_spoken_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Options, wanted: bool
+) -> None:
+    place = measured_run.write_run(tmp_path / "run", operations=500)
+    source = find_source(place)
+    assert report._Maker(source, tmp_path / "out", options)._wants_spark() is wanted
+    monkeypatch.setattr(report, "PYTHON_ROWS_MAX", 400)
+    assert report._Maker(source, tmp_path / "out", options)._wants_spark() is (options != PYTHON)
+
+
+def test_the_page_says_which_engine_computed_it(tmp_path: Path) -> None:
+    folder = measured_run.write_run(tmp_path / "run", operations=20)
+    made = make_report(folder, tmp_path / "out", Options())
+    assert "Plain Python computed the figures" in made.html.read_text(encoding="utf-8")
+
+
+def test_plain_python_has_no_master(tmp_path: Path) -> None:
+    folder = measured_run.write_run(tmp_path / "run", operations=1)
+    with pytest.raises(ReportError, match="plain Python has no master"):
+        make_report(folder, tmp_path / "out", Options(engine="python", master="local[2]"))
 
 
 def test_without_pyarrow_there_are_no_tables_and_it_is_said(

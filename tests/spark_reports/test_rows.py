@@ -8,7 +8,6 @@ import pytest
 
 from quorate.spark_reports import contract, rows
 from quorate.spark_reports.aggregates import Span
-from quorate.spark_reports.errors import ReportError
 from quorate.spark_reports.rows import Interval, OperationRows, Reject
 from quorate.spark_reports.run_document import Run, read_run
 from tests.spark_reports import measured_run
@@ -55,23 +54,6 @@ def test_parquet_rows_are_called_by_their_fields() -> None:
     assert good == "queue/enq-1,queue,Enq,Enq/Ok,enq-1,c1,ok,1760000001000000,1000,r1|"
     odd = {"object": None, "start_s": float("nan"), "latency_s": 1e300, "answered": None}
     assert rows.shown_operation(odd) == ",,,,,,,?,?,"
-
-
-def test_a_folder_that_is_no_parquet_is_named(tmp_path: Path) -> None:
-    (tmp_path / "part.parquet").write_text("no")
-    with pytest.raises(ReportError, match=r"cannot be read .*; write it anew or take it away"):
-        list(rows.parquet_rows(tmp_path, ("a",)))
-
-
-@pytest.mark.parametrize("column", ["start_s", "latency_s", "time_s", "up"])
-def test_a_column_of_another_type_is_named(tmp_path: Path, column: str) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(pyarrow.table({column: ["1.5"]}), tmp_path / "part.parquet")
-    with pytest.raises(ReportError, match=f"column '{column}' is of type string; write it as a double"):
-        list(rows.parquet_rows(tmp_path, (column,)))
-    parquet.write_table(pyarrow.table({column: [1]}), tmp_path / "part.parquet")
-    assert list(rows.parquet_rows(tmp_path, (column,))) == [("part.parquet", {column: 1})]
 
 
 def test_a_number_too_large_is_kept_aside(run: Run, tmp_path: Path) -> None:

@@ -273,13 +273,18 @@ def test_intervals_are_explained_by_what_they_could_be_made_from() -> None:
     def explained(figures: Figures) -> str:
         return next(word.sentence for word in words(figures) if word.about == "Interval (95 %)")
 
-    assert explained(MEASURED).endswith("stays together.")
+    assert "stays together. An interval by outage" in explained(MEASURED)
     assert "true uncertainty is larger than shown" in explained(CALM)
-    one_without = (replace(MEASURED.operations[0], block_bootstrap=None), *MEASURED.operations[1:])
-    assert "for 1 of 8 operations only the first" in explained(replace(MEASURED, operations=one_without))
+    alone = replace(MEASURED.operations[0], block_bootstrap=None, by_outage=None)
+    one_without = replace(MEASURED, operations=(alone, *MEASURED.operations[1:]))
+    assert "A block bootstrap (for 7 of 8 operations) draws" in explained(one_without)
+    assert "For 1 of 8 operations, only the first can be made: the run has too few" in explained(one_without)
     assert "draws 40 stretches" in explained(TRACE)
     short = replace(TRACE, window=replace(TRACE.window, blocks=None))
-    assert explained(short).startswith("No intervals are given")
+    assert "draws" not in explained(short)
+    assert "An interval by outage counts" in explained(short)
+    rows = tuple(replace(row, low=None, high=None, by_outage=None) for row in TRACE.counterfactuals)
+    assert explained(replace(short, counterfactuals=rows)).startswith("No intervals are given")
 
 
 def test_a_source_is_named_with_what_was_read() -> None:

@@ -6,15 +6,25 @@ from quorate.spark_reports import wording_method
 from tests.spark_reports.made_figures import Made, outages
 
 
-def test_an_interval_over_few_outages_is_not_praised() -> None:
-    """`Made` has three outages of each operation."""
+def test_an_interval_by_outage_is_named_with_its_sources() -> None:
+    """`Made` has three outages of each of eight operations."""
     figures = Made().figures()
-    assert "than shown" not in wording_method.interval(figures)
-    first, *others = figures.operations
-    few = replace(figures, operations=(replace(first, trace=outages(2, 9.0)), *others))
-    assert "fewer than 3, as for 1 of 8 operations here, the true uncertainty is larger than shown" in (
-        wording_method.interval(few)
-    )
-    assert wording_method.interval(Made(failing=False).figures()).endswith(
-        "uncertainty is larger than shown."
-    )
+    said = wording_method.interval(figures)
+    assert "than shown" not in said
+    assert "An interval by outage counts where there were fewer than 8 outages" in said
+    assert "(Garwood 1936)" in said
+    assert "(Trivedi 2001)" in said
+    assert "rule of three" not in said
+    first, second, *others = figures.operations
+    spared = replace(first, trace=outages(0, 0.0))
+    none = replace(second, by_outage=None)
+    said = wording_method.interval(replace(figures, operations=(spared, none, *others)))
+    assert "An interval by outage (for 7 of 8 operations)" in said
+    assert "Where there was no outage at all (for 1 of 8 operations), the rule of three" in said
+
+
+def test_where_no_replica_was_down_the_interval_is_not_praised() -> None:
+    said = wording_method.interval(Made(failing=False).figures())
+    assert "For all 8 operations, only the first can be made: no replica was seen down" in said
+    assert "by the rule of three, there is less than one in 80" in said
+    assert said.endswith("uncertainty is larger than shown.")

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven through its DevTools protocol: what the report's page is looked at with.
+"""A headless Chromium, driven through its DevTools protocol: what pages are looked at with, and used as a person does.
 
 The protocol is JSON over one websocket on the loopback: a numbered command, its answer, and events in between. No name but
 the loopback's can be resolved, so a page that tried to load something would fail at it, and be seen.
@@ -43,6 +43,52 @@ OPTIONS: Final = (
     "--hide-scrollbars",
     "--mute-audio",
 )
+
+TEXT_CONTRAST_MIN: Final = 4.5
+MARK_CONTRAST_MIN: Final = 3.0
+
+# Everything that sticks out of the page to the right, boxes that scroll by themselves left out. A phone would zoom out, so
+# the width that was asked for counts.
+OVERFLOWING: Final = """[...document.querySelectorAll('body *')].filter(element =>
+  element.checkVisibility() && !element.closest('.scroll *') && !element.closest('svg *')
+  && element.getBoundingClientRect().right > {width} + 0.5).map(element => element.outerHTML.slice(0, 80))"""
+
+# Text or marks whose colour is too near to that of the page, by the formula of WCAG 2.
+CONTRASTS: Final = """(() => {
+  const light = colour => {
+    const parts = colour.match(/[\\d.]+/g).slice(0, 3).map(part => part / 255)
+      .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  };
+  const between = (one, other) => {
+    const [low, high] = [light(one), light(other)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const behind = element => {
+    for (let each = element; each; each = each.parentElement) {
+      const colour = getComputedStyle(each).backgroundColor;
+      if (!/, 0\\)$|transparent/.test(colour)) return colour;
+    }
+  };
+  const found = {text: {}, marks: {}};
+  const note = (kind, name, value) => { found[kind][name] = Math.min(found[kind][name] ?? 99, value); };
+  for (const element of document.querySelectorAll('body *')) {
+    if (!element.checkVisibility() || !behind(element)) continue;
+    const style = getComputedStyle(element);
+    if (element.closest('svg')) {
+      if (/^(title|desc|svg)$/.test(element.tagName)) continue;
+      const kind = element.tagName === 'text' ? 'text' : 'marks';
+      const name = element.tagName + '.' + element.getAttribute('class');
+      // Lines of the axis are meant to be faint: nothing is read from them alone.
+      if (/grid|base|link/.test(name)) continue;
+      const colour = style.fill !== 'none' && style.strokeWidth !== '2px' ? style.fill : style.stroke;
+      note(kind, name, between(element.tagName === 'line' ? style.stroke : colour, behind(element)));
+    } else if ([...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim())) {
+      note('text', element.tagName + '.' + element.className, between(style.color, behind(element)));
+    }
+  }
+  return found;
+})()"""
 
 
 def find() -> str | None:
@@ -105,13 +151,13 @@ class Tab:
 
     def show(
         self,
-        page: Path,
+        page: Path | str,
         *,
         width: int = 1280,
         dark: bool = False,
         media: Literal["screen", "print"] = "screen",
     ) -> None:
-        """Load a file, as on a screen so many pixels wide, and wait until it stands."""
+        """Load a file or an address, as on a screen so many pixels wide, and wait until it stands."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -122,7 +168,8 @@ class Tab:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media=media, features=[scheme])
         self._loaded = False
-        self.call("Page.navigate", url=page.absolute().as_uri())
+        url = page.absolute().as_uri() if isinstance(page, Path) else page
+        self.call("Page.navigate", url=url)
         deadline_s = time.monotonic() + ANSWER_S_MAX
         while not self._loaded:
             self._receive(deadline_s)
@@ -132,6 +179,57 @@ class Tab:
         found = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
+
+    def wait_for(self, expression: str) -> Any:
+        """Give the value of a JavaScript expression once it is true, or fail with what the page shows."""
+        deadline_s = time.monotonic() + ANSWER_S_MAX
+        while time.monotonic() < deadline_s:
+            if found := self.evaluate(expression):
+                return found
+            time.sleep(0.05)
+        text = self.evaluate("document.body.innerText")
+        raise AssertionError(f"never true: {expression}\n{text}\n{self.messages}")
+
+    def click(self, selector: str) -> None:
+        """Press the mouse's button in the middle of an element, wherever it is scrolled to."""
+        place = (
+            f"(() => {{ const it = document.querySelector({json.dumps(selector)}); it.scrollIntoView({{block: 'center'}});"
+            " const box = it.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()"
+        )
+        x, y = self.evaluate(place)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def press(self, key: str, *, shift: bool = False) -> None:
+        """Press a key by its name, as Tab, Enter, Escape or ArrowDown."""
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowUp": 38, "ArrowDown": 40}
+        held: dict[str, Any] = {
+            "key": key,
+            "windowsVirtualKeyCode": codes[key],
+            "modifiers": 8 if shift else 0,
+        }
+        text = {"Enter": "\r", " ": " "}.get(key)
+        if text is not None:
+            held["text"] = text
+        self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **held)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **held)
+
+    def write(self, text: str) -> None:
+        """Type a text where the focus is, in place of what is there."""
+        self.evaluate("document.activeElement.select()")
+        self.call("Input.insertText", text=text)
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Put another tab in front of this one for a while."""
+        own = self.call("Target.getTargetInfo")["targetInfo"]["targetId"]
+        other = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.call("Target.activateTarget", targetId=other)
+        self.wait_for("document.hidden")
+        yield
+        self.call("Target.closeTarget", targetId=other)
+        self.call("Target.activateTarget", targetId=own)
+        self.wait_for("!document.hidden")
 
     def accessible(self) -> list[tuple[str, str]]:
         """Give role and name of everything that a screen reader meets, in its order."""

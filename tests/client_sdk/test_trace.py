@@ -2,7 +2,7 @@
 
 from quorate.adts.log import Decision, Entry, Summary, Value
 from quorate.api_specs.messages import Collected, Row, Status
-from quorate.cli.trace import Column, Trace, column_of, decided_text, event_text, traces_of
+from quorate.client_sdk.trace import Column, Trace, column_of, decided_text, event_text, traces_of
 from quorate.timestamps.ballot import NO_BALLOT
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 

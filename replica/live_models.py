@@ -1,0 +1,132 @@
+"""The answers that the live page is drawn from, typed; their schemas are the OpenAPI document's. Shapes only."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+_T1 = "0006424e5d3c80.0000.k3v9q0a1b2c3d"
+
+
+class ReplicaSeen(BaseModel):
+    """A replica, as the one that answers sees it."""
+
+    id: str = Field(examples=["r2"])
+    url: str
+    votes: int
+    state: Literal["ready", "not-voting", "down"] = Field(
+        description="`not-voting`: it runs, and does not take part (as while it starts)"
+    )
+    trouble: str = Field(description="Why it is not ready; empty when it is")
+    answered_ms: float | None = Field(description="How long its answer took")
+    clock_offset_ms: float | None = Field(
+        description="How far its clock is ahead, to within half of `answered_ms`"
+    )
+    incarnation: str | None
+    missing: int | None = Field(
+        description="Entries of the objects listed that others hold and it does not, of those that still count"
+    )
+
+
+class LogSeen(BaseModel):
+    """One replica's part of an object."""
+
+    horizon: str = Field(description="Decided up to here, as far as this replica has heard", examples=[_T1])
+    fence: str = Field(description="It accepts no new entry at or below this", examples=[_T1])
+    entries: int = Field(description="Entries above the object's horizon, of the newest that were asked for")
+    missing: int = Field(description="Entries that others hold and it does not, of those that still count")
+
+
+class ObjectSeen(BaseModel):
+    """An object, as far as the replicas that answered know it."""
+
+    object: str = Field(examples=["queue/jobs"])
+    horizon: str = Field(description="The highest horizon of any replica", examples=[_T1])
+    fence: str = Field(description="The highest fence of any replica", examples=[_T1])
+    entries: int = Field(description="Entries above the horizon that some replica holds")
+    is_cut: bool = Field(description="Whether a replica holds more entries than were asked for")
+    replicas: dict[str, LogSeen] = Field(description="By replica id, of those that know the object")
+
+
+class Overview(BaseModel):
+    """The cluster at a glance: every replica, and a page of the objects by name."""
+
+    cluster: str
+    hash: str
+    served_by: str = Field(description="The replica that answers", examples=["r1"])
+    now_us: int = Field(description="Its physical clock, microseconds since 1970")
+    replicas: list[ReplicaSeen]
+    objects: list[ObjectSeen]
+    next: str | None = Field(description="What `after` must be for the next page; null when there is none")
+
+
+class TraceRow(BaseModel):
+    """What the replicas hold at one timestamp."""
+
+    t: str = Field(examples=[_T1])
+    at: str = Field(description="The wall-clock time in it, UTC", examples=["2026-01-31 12:00:00.000000"])
+    events: dict[str, str] = Field(
+        description="By replica id; absent where the replica does not hold it",
+        examples=[{"r1": '[Enq("x"); Ok()]', "r2": '[Enq("x"); Ok()]'}],
+    )
+
+
+class TraceColumn(BaseModel):
+    """One replica's promises for the object, and what its summary decides."""
+
+    state: Literal["ready", "not-voting", "down"]
+    trouble: str
+    horizon: str | None = Field(examples=[_T1])
+    fence: str | None
+    accepted: str | None = Field(
+        description="The horizon that it accepted; above `horizon`: not known decided"
+    )
+    adopted: list[str] = Field(description="Entries that its summary holds itself")
+    value: str | None = Field(description="Decided value of a register or key, JSON text, cut when long")
+
+
+class ObjectTrace(BaseModel):
+    """The logs of all replicas side by side: one row per timestamp, one column per replica."""
+
+    object: str
+    rows: list[TraceRow]
+    replicas: dict[str, TraceColumn] = Field(description="In the order of the cluster document")
+    is_cut: bool = Field(description="Whether there are older entries than the rows")
+
+
+class ClassSeen(BaseModel):
+    """The quorums of an event class: votes, and the quorum systems where the choice is made of these."""
+
+    name: str = Field(examples=["Deq/Ok"])
+    operation: str = Field(examples=["Deq"])
+    initial: int = Field(description="Votes read before (with systems: the least number of replicas)")
+    final: int = Field(description="Votes that must store it after; 0 when it changes nothing")
+    initial_system: str | None
+    final_system: str | None
+    is_available: bool = Field(description="Whether the replicas that vote now hold both its quorums")
+
+
+class Constraint(BaseModel):
+    """Every initial quorum of the operation meets every final quorum of the event class."""
+
+    operation: str = Field(examples=["Deq"])
+    event_class: str = Field(examples=["Enq/Ok"])
+
+
+class ChoiceSeen(BaseModel):
+    """The quorum choice of all objects of one type whose names match."""
+
+    objects: str = Field(description="A pattern, as `queue/fast-*`; the first that matches counts")
+    type: str = Field(examples=["queue"])
+    ordering: Literal["clock", "quorum"]
+    collect: bool = Field(description="False: decided events are kept in the logs")
+    classes: list[ClassSeen]
+    constraints: list[Constraint]
+
+
+class Choices(BaseModel):
+    """The quorum choices in force, in the order in which they are tried."""
+
+    votes: dict[str, int]
+    ready: list[str] = Field(description="The replicas that vote now, by id")
+    choices: list[ChoiceSeen]
+    is_cut: bool = Field(description="Whether the cluster document has more rules than are listed")

@@ -1,0 +1,117 @@
+"""What every replica of the cluster answers now, as this one sees it: what the live page is made of.
+
+Owns the asking: all replicas at once, each with a short time limit, and the same question of several viewers asked once.
+Must not know what is made of the answers. It reads alone: a scan promises nothing and changes nothing.
+"""
+
+import asyncio
+import time
+from functools import partial
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from quorate.api_specs.messages import Batch, BatchReply, Collected, Refused, Scan, Scanned
+from quorate.client_sdk.effects import Unanswered
+from quorate.client_sdk.http_answer import HttpAnswer, HttpClient
+from quorate.client_sdk.http_transport import quick_client
+from quorate.client_sdk.ports import Transport
+from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
+from quorate.replica.committer import Overloaded
+from quorate.replica.embedded import EmbeddedTransport, to_others
+from quorate.replica.member import Member
+
+ANSWER_S_MAX: Final = 1.0
+HEALTH_S_MAX: Final = 0.5
+"""For the question whether a replica that gave no answer runs at all."""
+KEPT_S: Final = 0.5
+"""How long an answer serves others who ask the same: a hundred viewers cost the replicas what one does."""
+KEPT_MAX: Final = 16
+"""Different questions at a time: the answer to one may have a few megabytes of each replica."""
+_HEALTH_PATH: Final = "/v1/health/ready"
+_HEALTH_BYTES_MAX: Final = 64 * 1024
+
+State = Literal["ready", "not-voting", "down"]
+
+
+class Seen(Struct, frozen=True):
+    """One replica: its answer to a scan, or the words that say why there is none.
+
+    `clock_offset_us` is how far its clock is ahead of this replica's, to within half of `took_s`.
+    """
+
+    state: State
+    trouble: str = ""
+    took_s: float = 0.0
+    clock_offset_us: int = 0
+    incarnation: str = ""
+    objects: tuple[tuple[str, Collected], ...] = ()
+    more: bool = False
+
+
+class Lookout:
+    """Asks all replicas for one of them, from the running event loop."""
+
+    def __init__(self, member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> None:
+        self._member: Final = member
+        self._replicas: Final[Transport] = EmbeddedTransport(member, to_others(member, token, tls))
+        # Health is open to everyone, so the token stays here.
+        self._health: Final[HttpClient] = quick_client(None, tls)
+        self._kept: Final[dict[Scan, asyncio.Task[dict[str, Seen]]]] = {}
+
+    async def look(self, scan: Scan) -> dict[str, Seen]:
+        """What each replica answers to `scan`, in the order of the cluster document; at most KEPT_S old.
+        Raises Overloaded."""
+        if (asking := self._kept.get(scan)) is None:
+            if len(self._kept) >= KEPT_MAX:
+                raise Overloaded(f"{KEPT_MAX} different questions about the cluster are under way already")
+            asking = self._kept[scan] = asyncio.ensure_future(self._ask_all(scan))
+            forget = partial(self._kept.pop, scan, None)
+            asking.add_done_callback(lambda _: asyncio.get_running_loop().call_later(KEPT_S, forget))
+        # One viewer who goes away must not take the answer from the others.
+        return await asyncio.shield(asking)
+
+    async def aclose(self) -> None:
+        """Stop asking, and give up all connections."""
+        asking = list(self._kept.values())
+        for each in asking:
+            each.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+        await self._replicas.aclose()
+        await self._health.aclose()
+
+    async def _ask_all(self, scan: Scan) -> dict[str, Seen]:
+        urls = self._member.document.urls
+        seen = await asyncio.gather(*(self._ask(id, scan) for id in urls))
+        return dict(zip(urls, seen, strict=True))
+
+    async def _ask(self, id: str, scan: Scan) -> Seen:
+        batch = Batch(self._member.document.hash, (scan,))
+        began_s, began_us = time.monotonic(), self._member.wall_us()
+        answer = await self._replicas.exchange(id, batch, ANSWER_S_MAX)
+        took_s = time.monotonic() - began_s
+        if isinstance(answer, Unanswered):
+            return Seen(await self._state_without_answer(id), answer.detail.removeprefix(f"{id}: "))
+        match answer.replies:
+            case (Scanned(objects=objects, more=more),):
+                return Seen(
+                    "ready",
+                    took_s=took_s,
+                    clock_offset_us=self._offset_us(id, answer, began_us),
+                    incarnation=answer.incarnation,
+                    objects=objects,
+                    more=more,
+                )
+            case (Refused(detail=detail),):
+                return Seen("not-voting", detail)
+        return Seen("not-voting", "its answer does not fit the question")
+
+    def _offset_us(self, id: str, answer: BatchReply, began_us: int) -> int:
+        return 0 if id == self._member.id else answer.now_us - (began_us + self._member.wall_us()) // 2
+
+    async def _state_without_answer(self, id: str) -> State:
+        if id == self._member.id:
+            return "not-voting"
+        url = self._member.document.urls[id].rstrip("/") + _HEALTH_PATH
+        health = await self._health.request(id, url, timeout_s=HEALTH_S_MAX, bytes_max=_HEALTH_BYTES_MAX)
+        return "not-voting" if isinstance(health, HttpAnswer) else "down"

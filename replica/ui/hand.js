@@ -1,0 +1,130 @@
+// Operations by hand: what they ask, and what happened, in words.
+
+import { ask, Failure } from "./ask.js";
+import { byId, element } from "./dom.js";
+import { itemsIn, troubleWith, valueIn } from "./raw.js";
+import { timeNow } from "./times.js";
+
+const OUTCOMES_MAX = 20;
+const SHOWN_MAX = 2000;
+
+// By type: the name of each operation, whether it takes a value, whether it changes anything, and how it runs.
+const OPERATIONS = {
+  queue: [
+    { name: "Enqueue", takes: true, changes: true, run: async (at, value) => {
+      await ask("POST", `${at}/items`, { body: `{"item":${value}}` });
+      return ["Enqueued", value];
+    } },
+    { name: "Dequeue", changes: true, run: async (at) => {
+      const items = itemsIn(await ask("POST", `${at}/dequeue`, { body: "{}" }));
+      return items.length > 0 ? ["Dequeued", items[0]] : ["The queue is empty"];
+    } },
+    { name: "Peek", run: async (at) => {
+      const items = itemsIn(await ask("GET", `${at}/peek`));
+      return items.length > 0 ? ["In front", items[0]] : ["The queue is empty"];
+    } },
+    { name: "Count", run: async (at) => {
+      const { size } = JSON.parse(await ask("GET", at));
+      return [`${size} ${size === 1 ? "item waits" : "items wait"}`];
+    } },
+  ],
+  register: [
+    { name: "Write", takes: true, changes: true, run: async (at, value) => {
+      await ask("PUT", at, { body: `{"value":${value}}` });
+      return ["Written", value];
+    } },
+    { name: "Read", run: async (at) => ["Read", valueIn(await ask("GET", at))] },
+  ],
+  dictionary: [
+    { name: "Write", takes: true, changes: true, run: async (at, value) => {
+      await ask("PUT", at, { body: `{"value":${value}}` });
+      return ["Written", value];
+    } },
+    { name: "Read", run: async (at) => {
+      try {
+        return ["Read", valueIn(await ask("GET", at))];
+      } catch (error) {
+        if (error instanceof Failure && error.status === 404) return ["The key is absent"];
+        throw error;
+      }
+    } },
+    { name: "Delete", changes: true, run: async (at) => {
+      await ask("DELETE", at);
+      return ["Deleted"];
+    } },
+  ],
+};
+
+const PATHS = { queue: "/v1/queues/", register: "/v1/registers/", dictionary: "/v1/dictionaries/" };
+
+/** The address of an object, as `queue/jobs` or `dictionary/users/ann`. */
+export function addressOf(object) {
+  const [type, name, key] = object.split("/").map(encodeURIComponent);
+  return PATHS[type] + name + (key === undefined ? "" : `/entries/${key}`);
+}
+
+/** Offer the operations of a type. `run` is called with the one that the reader picks. */
+export function offer(type, run) {
+  const buttons = OPERATIONS[type].map((each, place) => {
+    const isFirst = place === 0;
+    // The first one is what Enter does in the field of the value.
+    const button = element("button", { type: isFirst ? "submit" : "button", class: isFirst ? "primary" : null }, each.name);
+    if (!isFirst) button.addEventListener("click", () => run(each));
+    return button;
+  });
+  byId("operations").replaceChildren(...buttons);
+  byId("value-form").onsubmit = (event) => {
+    event.preventDefault();
+    run(OPERATIONS[type][0]);
+  };
+}
+
+/** Run an operation on an object, and say what happened. */
+export async function operate(operation, object) {
+  const field = byId("value");
+  const value = field.value.trim();
+  const trouble = operation.takes ? troubleWith(value) : "";
+  complain(trouble);
+  if (trouble) {
+    field.focus();
+    return;
+  }
+  const form = byId("value-form");
+  if (form.ariaBusy === "true") return; // Pressed twice: it is under way.
+  form.ariaBusy = "true";
+  try {
+    const [words, shown] = await operation.run(addressOf(object), value);
+    note("done", "✓ Done", `${object}: ${words}`, shown);
+    if (operation.takes) field.select();
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    noteFailure(error, operation, object);
+  } finally {
+    form.ariaBusy = "false";
+  }
+}
+
+function complain(trouble) {
+  const help = byId("value-help");
+  byId("value").setAttribute("aria-invalid", String(trouble !== ""));
+  help.classList.toggle("trouble", trouble !== "");
+  if (trouble) help.textContent = `✕ ${trouble}`;
+  else help.replaceChildren("A text stands in quotes: ", element("code", {}, '"wash"'), ". Numbers, lists and objects as they are.");
+}
+
+function noteFailure(failure, operation, object) {
+  const what = `${object}: ${operation.name}. ${failure.title}. ${failure.detail}`;
+  if (!operation.changes) note("refused", "✕ No answer", `${what} Nothing was changed by asking.`);
+  else if (failure.definite) note("refused", "✕ Did not happen", `${what} It certainly did not happen; you may try again.`);
+  else {
+    note("unknown", "? Not known", `${what} Nobody knows yet whether it happened. Look at the trace before you try again: else it may happen twice.`);
+  }
+}
+
+function note(kind, sign, words, value) {
+  const shown = value === undefined ? [] : [" ", element("code", {}, value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX)}…` : value)];
+  const list = byId("outcomes");
+  list.prepend(element("li", { class: kind }, element("strong", {}, sign), " ", element("time", {}, timeNow()), " ", words, ...shown));
+  while (list.children.length > OUTCOMES_MAX) list.lastChild.remove();
+  byId("no-outcomes").hidden = true;
+}

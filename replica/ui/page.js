@@ -1,0 +1,164 @@
+// The page as a whole: which object is looked at, when the replica is asked, and what is said when it does not answer.
+
+import { changeToken, Failure, read, tokensFrom } from "./ask.js";
+import { drawOverview, sayNoObjects } from "./cluster.js";
+import { byId, say } from "./dom.js";
+import { Follower } from "./follow.js";
+import { offer, operate } from "./hand.js";
+import { drawChoices, unfold } from "./quorums.js";
+import { timeNow } from "./times.js";
+import { drawTrace, showWhole } from "./trace.js";
+
+const TYPES = ["queue", "register", "dictionary"];
+
+const state = { object: "queue/jobs", prefix: "", after: "", next: null, readyBefore: null, answered: "" };
+
+const follower = new Follower(async (signal) => {
+  const object = state.object;
+  const entries = byId("trace-entries").value;
+  const page = new URLSearchParams({ prefix: state.prefix, after: state.after });
+  const wanted = new URLSearchParams({ object, entries });
+  try {
+    const [overview, trace] = await Promise.all([read(`/v1/overview?${page}`, signal), read(`/v1/trace?${wanted}`, signal)]);
+    if (signal.aborted) return true;
+    drawOverview(overview, choose, state.object);
+    sayNoObjects(state.prefix);
+    drawPages(overview);
+    if (object === state.object) drawTrace(trace);
+    await drawQuorums(overview, signal);
+    state.answered = timeNow();
+    warn("");
+    say(byId("as-of"), `${byId("pause").ariaPressed === "true" ? "Paused at" : "Live,"} ${state.answered} UTC`);
+    return true;
+  } catch (error) {
+    if (signal.aborted) return true;
+    if (!(error instanceof Failure)) throw error;
+    const since = state.answered ? ` What is shown is what it said at ${state.answered} UTC.` : "";
+    warn(`✕ ${error.title}. ${error.detail}${since} Asking again …`);
+    say(byId("as-of"), "No answer");
+    return false;
+  }
+});
+
+/** The quorums change only with who is up. */
+async function drawQuorums(overview, signal) {
+  const ready = overview.replicas.filter((each) => each.state === "ready").map((each) => each.id).join(" ");
+  if (ready === state.readyBefore) return;
+  const choices = await read("/v1/choices", signal);
+  if (signal.aborted) return;
+  drawChoices(choices, typeOf(state.object));
+  if (choices.ready.join(" ") === ready) state.readyBefore = ready;
+}
+
+function drawPages(overview) {
+  state.next = overview.next;
+  byId("next-page").hidden = overview.next === null;
+  byId("first-page").hidden = state.after === "";
+}
+
+function warn(words) {
+  const notice = byId("notice");
+  notice.hidden = words === "";
+  say(notice, words);
+}
+
+function typeOf(object) {
+  return object.split("/")[0];
+}
+
+/** Look at another object, in all parts of the page, if its name is one. */
+function choose(object) {
+  const [type, name, key = ""] = object.split("/");
+  byId("object-type").value = type;
+  byId("object-name").value = name;
+  byId("object-key").value = key;
+  return look();
+}
+
+function look() {
+  const type = byId("object-type").value;
+  const name = byId("object-name").value.trim();
+  const key = byId("object-key").value.trim();
+  byId("key-field").hidden = type !== "dictionary";
+  byId("object-key").required = type === "dictionary";
+  offer(type, run);
+  if (!byId("object-form").checkValidity()) return false;
+  state.object = [type, name, ...(type === "dictionary" ? [key] : [])].join("/");
+  say(byId("trace-object"), state.object);
+  history.replaceState(null, "", `${location.pathname}?${new URLSearchParams({ object: state.object })}${location.hash}`);
+  unfold(type);
+  follower.now();
+  return true;
+}
+
+async function run(operation) {
+  if (!byId("object-form").reportValidity()) return;
+  look();
+  await operate(operation, state.object);
+  await follower.now();
+}
+
+function listenToForms() {
+  byId("object-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    look();
+  });
+  byId("object-type").addEventListener("change", look);
+  for (const id of ["object-name", "object-key"]) byId(id).addEventListener("change", look);
+  byId("prefix-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    showPage(byId("prefix").value.trim(), "");
+  });
+  byId("next-page").addEventListener("click", () => showPage(state.prefix, state.next ?? ""));
+  byId("first-page").addEventListener("click", () => showPage(state.prefix, ""));
+  byId("trace-entries").addEventListener("change", () => follower.now());
+  byId("trace-whole").addEventListener("change", (event) => showWhole(event.target.checked));
+  byId("give-token").addEventListener("click", askForAnotherToken);
+  byId("pause").addEventListener("click", (event) => {
+    const isPaused = event.target.ariaPressed !== "true";
+    event.target.ariaPressed = String(isPaused);
+    say(byId("as-of"), isPaused ? `Paused at ${state.answered} UTC` : "Live");
+    follower.pause(isPaused);
+  });
+}
+
+async function askForAnotherToken() {
+  if (await changeToken()) await follower.now();
+}
+
+function showPage(prefix, after) {
+  Object.assign(state, { prefix, after });
+  follower.now();
+}
+
+/** Ask the reader for a token: it is given to the requests that wait, and forgotten by the field. */
+function tokenFromReader(why) {
+  const dialog = byId("token-dialog");
+  byId("give-token").hidden = false;
+  say(byId("token-why"), why);
+  return new Promise((resolve) => {
+    const done = (given) => {
+      byId("token").value = "";
+      if (dialog.open) dialog.close();
+      resolve(given);
+    };
+    byId("token-form").onsubmit = (event) => {
+      event.preventDefault();
+      done(byId("token").value.trim());
+    };
+    byId("token-cancel").onclick = () => done("");
+    dialog.oncancel = () => done("");
+    dialog.showModal();
+  });
+}
+
+function begin() {
+  tokensFrom(tokenFromReader);
+  listenToForms();
+  const asked = new URLSearchParams(location.search).get("object") ?? "";
+  const parts = asked.split("/");
+  const isLikely = TYPES.includes(parts[0]) && parts.length === (parts[0] === "dictionary" ? 3 : 2);
+  if (!isLikely || !choose(asked)) choose(state.object);
+}
+
+begin();

@@ -1,0 +1,137 @@
+// The execution trace of an object, as lectures draw it: a row for each timestamp, a column for each replica.
+
+import { byId, element, keyed, say, spoken } from "./dom.js";
+import { stateMark } from "./cluster.js";
+import { isNone, timeOf } from "./times.js";
+
+const LAST = "ffffffffffffff";
+
+/** Short names for timestamps, t1, t2 …, which stay with them while the object is followed. */
+class Labels {
+  constructor() {
+    this.object = null;
+    this.clear();
+  }
+
+  clear() {
+    this.known = new Map();
+    this.highest = "";
+    this.count = 0;
+  }
+
+  /** Name those timestamps; a name begins anew where one turns up below those that have names. */
+  learn(object, timestamps) {
+    const sorted = [...new Set(timestamps)].filter((t) => !isNone(t) && !t.startsWith(LAST)).sort();
+    const isLate = sorted.some((t) => t < this.highest && !this.known.has(t));
+    if (object !== this.object || isLate) this.clear();
+    this.object = object;
+    const before = this.known;
+    this.known = new Map();
+    for (const t of sorted) {
+      if (!before.has(t)) this.count += 1;
+      this.known.set(t, before.get(t) ?? `t${this.count}`);
+    }
+    this.highest = [this.highest, sorted.at(-1) ?? ""].sort()[1];
+  }
+
+  of(timestamp) {
+    if (isNone(timestamp)) return "0";
+    return timestamp.startsWith(LAST) ? "∞" : this.known.get(timestamp);
+  }
+}
+
+const labels = new Labels();
+let shown = null;
+let whole = false;
+
+/** Draw what `GET /v1/trace` answered. */
+export function drawTrace(trace) {
+  const columns = Object.values(trace.replicas);
+  const promises = columns.flatMap((each) => [each.horizon, each.fence, each.accepted, ...each.adopted]);
+  labels.learn(trace.object, [...trace.rows.map((row) => row.t), ...promises.filter((t) => t !== null)]);
+  const isAnother = shown?.object !== trace.object;
+  const before = new Set(isAnother ? trace.rows.map((row) => row.t) : shown.rows.map((row) => row.t));
+  shown = trace;
+  if (isAnother) byId("trace-rows").replaceChildren();
+  const ids = Object.keys(trace.replicas);
+  drawHead(trace, ids);
+  keyed(byId("trace-rows"), trace.rows, (row) => row.t, (row) => newRow(row, !before.has(row.t)),
+    (tr, row) => fillRow(tr, row, trace, ids));
+  drawFoot(trace, ids);
+  say(byId("trace-note"), noteOn(trace, columns));
+}
+
+/** Show whole timestamps, or short names. */
+export function showWhole(isWhole) {
+  whole = isWhole;
+  if (shown) drawTrace(shown);
+}
+
+function drawHead(trace, ids) {
+  const head = byId("trace-head");
+  const key = JSON.stringify(ids.map((id) => [id, trace.replicas[id].state]));
+  if (head.dataset.key === key) return;
+  head.dataset.key = key;
+  const cells = ids.map((id) => {
+    const { state } = trace.replicas[id];
+    return element("th", { scope: "col", class: state }, id, ...(state === "ready" ? [] : [" ", stateMark(state)]));
+  });
+  head.replaceChildren(element("tr", {}, element("th", { scope: "col" }, "Time"), ...cells));
+}
+
+function newRow(row, isNew) {
+  return element("tr", { class: isNew ? "new" : null }, element("th", { scope: "row" }));
+}
+
+function fillRow(tr, row, trace, ids) {
+  const name = whole ? row.t : labels.of(row.t);
+  const key = JSON.stringify([name, ids.map((id) => [row.events[id] ?? null, standing(row, trace.replicas[id])])]);
+  if (tr.dataset.shown === key) return;
+  tr.dataset.shown = key;
+  const time = whole ? [] : [" ", element("small", {}, timeOf(row.t))];
+  const cells = ids.map((id) => eventCell(row.events[id], standing(row, trace.replicas[id])));
+  tr.replaceChildren(element("th", { scope: "row" }, name, ...time), ...cells);
+}
+
+/** Where an entry stands at a replica: unknown, past its horizon, or neither. */
+function standing(row, column) {
+  if (column.state !== "ready") return "unknown";
+  return row.t <= column.horizon ? "past" : "";
+}
+
+function eventCell(event, stands) {
+  if (stands === "unknown") return element("td", { class: "unknown" }, element("span", { "aria-hidden": "true" }, "?"), spoken("not known"));
+  if (event === undefined) return element("td", { class: "blank" }, spoken("blank"));
+  const note = stands === "past" ? [" ", element("small", {}, "below horizon")] : [];
+  return element("td", { class: stands || null }, element("code", {}, event), ...note);
+}
+
+function drawFoot(trace, ids) {
+  const lines = [["horizon", (each) => named(each.horizon)], ["fence", (each) => named(each.fence)]];
+  const columns = Object.values(trace.replicas);
+  const isOpen = (each) => each.accepted !== null && each.accepted > each.horizon;
+  if (columns.some(isOpen)) lines.push(["accepted", (each) => (isOpen(each) ? named(each.accepted) : "")]);
+  if (columns.some((each) => each.adopted.length > 0)) lines.push(["adopted", (each) => each.adopted.map(named).join(" ")]);
+  if (columns.some((each) => each.value !== null)) lines.push(["decided", (each) => each.value ?? ""]);
+  keyed(byId("trace-foot"), lines, ([title]) => title, ([title]) => element("tr", {}, element("th", { scope: "row" }, title)),
+    (tr, [title, text]) => {
+      while (tr.children.length > ids.length + 1) tr.lastChild.remove();
+      ids.forEach((id, place) => {
+        const column = trace.replicas[id];
+        const cell = tr.children[place + 1] ?? tr.appendChild(element("td"));
+        say(cell, column.state === "ready" ? text(column) : "?");
+      });
+      say(tr.firstChild, title);
+    });
+}
+
+function named(timestamp) {
+  return whole && !isNone(timestamp) ? timestamp : labels.of(timestamp);
+}
+
+function noteOn(trace, columns) {
+  if (trace.is_cut) return "There are older entries; only the newest are shown.";
+  if (trace.rows.length > 0) return "";
+  const isTouched = columns.some((each) => each.fence !== null && !isNone(each.fence));
+  return isTouched ? "All its entries have been collected." : "No replica holds an entry of it.";
+}

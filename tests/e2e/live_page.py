@@ -1,0 +1,54 @@
+"""The live page in a browser, for the tests of it: opened, used by mouse, and asked what it shows."""
+
+from typing import Any
+
+from quorate.cli.local_cluster import LocalCluster
+from tests.browser import Tab
+
+SUM = "document.querySelector('#replicas-sum').textContent"
+NOTICE = "document.querySelector('#notice').textContent"
+OUTCOMES = "[...document.querySelectorAll('#outcomes li')].map(item => item.innerText)"
+QUEUE_STATE = "document.querySelector('#choices details[data-type=queue] summary').innerText"
+DRAWN = "document.querySelectorAll('#choices details[open] svg').length > 0"
+
+# Each row of the trace as a listener meets it: its short name, then the cells.
+ROWS = """[...document.querySelectorAll('#trace-rows tr')].map(row =>
+  [...row.cells].map((cell, place) => place ? cell.textContent : cell.firstChild.textContent))"""
+
+
+def begin(tab: Tab) -> None:
+    """Leave the page that another test opened, which may still ask its replica, and forget what it said."""
+    tab.show("about:blank")
+    tab.messages.clear()
+    tab.requests.clear()
+
+
+def open_page(tab: Tab, cluster: LocalCluster, query: str = "", **look: Any) -> str:
+    """Open the page of r1, wait until it is drawn, and give the address of its replica."""
+    url = cluster.urls["r1"]
+    begin(tab)
+    tab.show(f"{url}/ui{query}", **look)
+    tab.wait_for(DRAWN)
+    return url
+
+
+def act(tab: Tab, button: str, value: str | None = None) -> str:
+    """Press the button of an operation; the words that tell how it went."""
+    before = len(tab.evaluate(OUTCOMES))
+    if value is not None:
+        tab.click("#value")
+        tab.write(value)
+    found = tab.evaluate(
+        f"[...document.querySelectorAll('#operations button')].findIndex(each => each.textContent === {button!r})"
+    )
+    tab.click(f"#operations button:nth-child({found + 1})")
+    tab.wait_for(f"document.querySelectorAll('#outcomes li').length > {before}")
+    words: str = tab.evaluate(OUTCOMES)[0]
+    return words
+
+
+def assert_quiet(tab: Tab, url: str) -> None:
+    """Nothing in the console, and no request to anybody but the replica that serves the page."""
+    assert tab.messages == []
+    assert tab.requests
+    assert [each for each in tab.requests if not each.startswith(url + "/")] == []

@@ -1,0 +1,302 @@
+"""The live page in a real headless browser, on real replicas: used by hand and by keyboard, looked at, and listened to.
+
+A person starts a cluster, opens the page, enqueues, sees a replica killed, and goes on. Whatever the page is shown, nothing
+is loaded from elsewhere, nothing becomes markup, and the console stays empty but for requests that replicas refused.
+"""
+
+import json
+import re
+import time
+
+import httpx
+import pytest
+
+from quorate.cli.document import DEFAULT_NAME, new_document, write_new
+from quorate.cli.local_cluster import LocalCluster, free_ports
+from tests import browser
+from tests.browser import Tab
+from tests.e2e.harness import QUICK, Clusters
+from tests.e2e.live_page import (
+    DRAWN,
+    NOTICE,
+    OUTCOMES,
+    QUEUE_STATE,
+    ROWS,
+    SUM,
+    act,
+    assert_quiet,
+    begin,
+    open_page,
+)
+
+# One worker: each would start a browser of its own.
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
+
+EVERY_S_MIN = 0.9
+"""Somewhat less than the second that lies between two questions."""
+
+RESTS_S = 2.5
+STOPS_MAX = 40
+MARKUP = '<img src=x onerror="window.struck = 1">'
+
+FOCUSED = """(() => { const it = document.activeElement, style = getComputedStyle(it);
+  return [it.id || it.textContent.trim(), style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1]; })()"""
+
+
+def test_a_person_enqueues_sees_a_replica_killed_and_dequeues(tab: Tab, clusters: Clusters) -> None:
+    cluster = clusters.start()
+    url = open_page(tab, cluster)
+    tab.wait_for(f"{SUM} === 'All 3 replicas are up.'")
+    assert "Enqueued" in act(tab, "Enqueue", '"wash"')
+    enq = '[Enq("wash"); Ok()]'
+    tab.wait_for(
+        f"JSON.stringify({ROWS}) === {json.dumps(json.dumps([['t1', enq, enq, enq]], separators=(',', ':')))!s}"
+    )
+
+    cluster.kill("r3")
+    tab.wait_for(f"{SUM}.startsWith('2 of 3 replicas are up. r3 is down')")
+    assert tab.evaluate("document.querySelector('#replica-rows tr:nth-child(3) td').textContent") == "✕ down"
+    tab.wait_for(f"{ROWS}[0][3] === '?not known'")
+
+    assert "✓ Done" in act(tab, "Enqueue", '"dry"')
+    assert re.search(r'✓ Done .* queue/jobs: Dequeued "wash"', act(tab, "Dequeue"))
+    assert "1 item waits" in act(tab, "Count")
+
+    cluster.restart("r3")
+    tab.wait_for(f"{SUM} === 'All 3 replicas are up.'")
+    dry = '[Enq("dry"); Ok()]'
+    tab.wait_for(f"JSON.stringify({ROWS}.at(-1).slice(1)) === JSON.stringify([{dry!r}, {dry!r}, 'blank'])")
+    lag = "document.querySelector('#object-rows .lag').textContent"
+    tab.wait_for(f"{lag}.startsWith('r3: misses 1')")
+    assert '"dry"' in act(tab, "Dequeue")
+    assert "The queue is empty" in act(tab, "Dequeue")
+    rows = "[...document.querySelectorAll('#replica-rows tr, #object-rows tr')].map(each => each.firstChild.innerText)"
+    assert [each.partition(" ")[0] for each in tab.evaluate(rows)] == ["r1", "r2", "r3", "queue/jobs"]
+    assert_quiet(tab, url)
+
+
+def test_errors_say_in_words_whether_it_happened(tab: Tab, clusters: Clusters) -> None:
+    cluster = clusters.start(settings=QUICK)
+    open_page(tab, cluster)
+    for id in ("r2", "r3"):
+        cluster.kill(id)
+    tab.wait_for(f"{SUM}.startsWith('1 of 3 replicas is up.')")
+    tab.wait_for(f"{QUEUE_STATE}.includes('no quorum now')")
+    told = act(tab, "Enqueue", "1")
+    assert "? Not known" in told
+    assert "Nobody knows yet whether it happened" in told
+    told = act(tab, "Peek")
+    assert "✕ No answer" in told
+    assert "Nothing was changed by asking" in told
+    told = act(tab, "Enqueue", '"' + "x" * 1_048_600 + '"')
+    assert "✕ Did not happen" in told
+    assert "It certainly did not happen" in told
+
+    cluster.kill("r1")
+    tab.wait_for(f"{NOTICE}.includes('does not answer')")
+    shown = tab.evaluate(NOTICE)
+    assert "What is shown is what it said at" in shown
+    assert "? Not known" in act(tab, "Enqueue", "2")
+    for id in ("r1", "r2", "r3"):
+        cluster.launch(id)
+    cluster.ready()
+    tab.wait_for(f"{SUM} === 'All 3 replicas are up.' && document.querySelector('#notice').hidden")
+    assert "✓ Done" in act(tab, "Enqueue", "3")
+
+
+def test_it_works_by_keyboard_and_shows_where_one_is(tab: Tab, shared_cluster: LocalCluster) -> None:
+    url = open_page(tab, shared_cluster, "?object=queue/keys")
+    stops: list[str] = []
+    while "value" not in stops:
+        tab.press("Tab")
+        stop, is_marked = tab.evaluate(FOCUSED)
+        assert is_marked, f"the focus is not to be seen on {stop}"
+        stops.append(stop)
+        assert len(stops) < STOPS_MAX, stops
+    assert stops[:2] == ["Skip to the content", "pause"]
+    tab.write("wash")
+    tab.press("Enter")
+    help = "document.querySelector('#value-help').textContent"
+    tab.wait_for(f"""{help} === '✕ This is not JSON. For that text, write "wash".'""")
+    assert tab.evaluate("document.activeElement.id + document.activeElement.ariaInvalid") == "valuetrue"
+    tab.write('"wash"')
+    tab.press("Enter")
+    tab.wait_for(f"{OUTCOMES}.length === 1")
+    tab.press("Tab")
+    tab.press("Tab")
+    assert tab.evaluate(FOCUSED)[0] == "Dequeue"
+    tab.press("Enter")
+    tab.wait_for(f"""{OUTCOMES}[0].includes('Dequeued "wash"')""")
+
+    # To another object, and back by the list; the focus stays where it is while the page follows.
+    tab.evaluate("document.querySelector('#object-name').focus()")
+    tab.write("other")
+    tab.press("Enter")
+    tab.wait_for("document.querySelector('#trace-object').textContent === 'queue/other'")
+    tab.wait_for(
+        "[...document.querySelectorAll('#object-rows button')].some(each => each.textContent === 'queue/keys')"
+    )
+    tab.evaluate(
+        "[...document.querySelectorAll('#object-rows button')].find(each => each.textContent === 'queue/keys').focus()"
+    )
+    live = tab.evaluate("document.querySelector('#as-of').textContent")
+    tab.wait_for(f"document.querySelector('#as-of').textContent !== {live!r}")
+    assert tab.evaluate(FOCUSED)[0] == "queue/keys"
+    tab.press(" ")
+    tab.wait_for("document.querySelector('#trace-object').textContent === 'queue/keys'")
+    assert tab.evaluate("location.search") == "?object=queue%2Fkeys"
+    assert_quiet(tab, url)
+
+
+def test_registers_and_dictionaries_by_hand(tab: Tab, shared_cluster: LocalCluster) -> None:
+    url = open_page(tab, shared_cluster, "?object=register/leader")
+    assert "Read null" in act(tab, "Read")
+    assert "Written" in act(tab, "Write", "18446744073709551615")
+    assert "Read 18446744073709551615" in act(tab, "Read"), "exactly as it was written"
+    tab.show(f"{url}/ui?object=dictionary/users/ann")
+    tab.wait_for(DRAWN)
+    assert tab.evaluate("document.querySelector('#choices details[open]').dataset.type") == "dictionary"
+    assert "Written" in act(tab, "Write", '{"b": [1, "],}"], "a": 2}')
+    assert 'Read {"a":2,"b":[1,"],}"]}' in act(tab, "Read")
+    assert "Deleted" in act(tab, "Delete")
+    tab.wait_for(f"{ROWS}.at(-1)?.[1] === '[Delete(); Ok()]'")
+    assert_quiet(tab, url)
+    assert "The key is absent" in act(tab, "Read")
+
+
+def test_several_values_are_told_apart_exactly(tab: Tab, shared_cluster: LocalCluster) -> None:
+    url = open_page(tab, shared_cluster)
+    items = ['"a,\\\\\\"]"', '[1,{"b":[2,3]}]', "18446744073709551615", "null"]
+    for some in ([], items[:1], items):
+        answer = json.dumps('{"items":[' + ",".join(some) + "]}")
+        found = tab.evaluate(f"import('{url}/ui/raw.js').then(raw => raw.itemsIn({answer}))")
+        assert found == some
+
+
+def test_no_text_becomes_markup(tab: Tab, clusters: Clusters) -> None:
+    root = clusters.folder / "named"
+    urls = {f"r{n}": f"http://127.0.0.1:{port}" for n, port in enumerate(free_ports(1), 1)}
+    write_new(root / DEFAULT_NAME, new_document(urls, name=MARKUP))
+    cluster = LocalCluster(root)
+    clusters.made.append(cluster)
+    cluster.format_missing()
+    cluster.start()
+    cluster.ready()
+    url = open_page(tab, cluster, f"?object=queue/{MARKUP}")
+    assert tab.evaluate("document.querySelector('#cluster-name').textContent") == MARKUP
+    assert tab.evaluate("document.querySelector('#trace-object').textContent") == "queue/jobs", (
+        "no name at all"
+    )
+    value = json.dumps(MARKUP)
+    assert f"Enqueued {value}" in act(tab, "Enqueue", value)
+    tab.wait_for(f"{ROWS}.length === 1")
+    assert value in tab.evaluate(ROWS)[0][1]
+    assert f"Dequeued {value}" in act(tab, "Dequeue")
+    httpx.put(f"{url}/v1/registers/leader", json={"value": MARKUP}, trust_env=False).raise_for_status()
+    swap = {"old": MARKUP, "new": [MARKUP]}
+    httpx.post(f"{url}/v1/registers/leader/compare-and-set", json=swap, trust_env=False).raise_for_status()
+    tab.show(f"{url}/ui?object=register/leader")
+    tab.wait_for("document.querySelector('#trace-foot')?.textContent.includes('onerror')")
+    tab.click("#object-name")
+    tab.write(MARKUP)
+    tab.press("Enter")
+    assert tab.evaluate("document.querySelector('#object-name').matches(':invalid')")
+    assert tab.evaluate("document.querySelector('#trace-object').textContent") == "register/leader"
+    assert tab.evaluate("[document.querySelectorAll('img').length, window.struck ?? 0]") == [1, 0], (
+        "its own sign"
+    )
+    assert_quiet(tab, url)
+
+
+def test_the_browser_itself_would_refuse_markup(tab: Tab, shared_cluster: LocalCluster) -> None:
+    open_page(tab, shared_cluster)
+    tried = "(() => { try { document.body.innerHTML = '<b>x</b>'; return 'made'; } catch (error) { return error.name; } })()"
+    assert tab.evaluate(tried) == "TypeError"
+    assert any("TrustedHTML" in message for message in tab.messages)
+
+
+def test_it_follows_with_a_bound_and_rests_while_nobody_looks(tab: Tab, shared_cluster: LocalCluster) -> None:
+    open_page(tab, shared_cluster)
+
+    def polls() -> int:
+        tab.evaluate("0")  # With its answer come the events that were noted before.
+        return sum("/v1/overview" in each for each in tab.requests)
+
+    def wait_for_polls(count: int) -> float:
+        """Wait until there are so many more; the seconds that it took."""
+        began_s, before = time.monotonic(), polls()
+        while polls() < before + count:
+            assert time.monotonic() < began_s + browser.ANSWER_S_MAX, "it does not follow"
+            time.sleep(0.05)
+        return time.monotonic() - began_s
+
+    def assert_rests() -> None:
+        time.sleep(0.5)  # One may just have begun.
+        before = polls()
+        time.sleep(RESTS_S)
+        assert polls() == before
+
+    assert wait_for_polls(4) > 3 * EVERY_S_MIN
+    with tab.hidden():
+        assert_rests()
+    wait_for_polls(1)
+    tab.click("#pause")
+    assert tab.evaluate("document.querySelector('#pause').ariaPressed") == "true"
+    with tab.hidden():
+        pass
+    assert_rests()
+    tab.click("#pause")
+    wait_for_polls(1)
+
+
+def test_with_a_token_it_asks_and_forgets(tab: Tab, clusters: Clusters) -> None:
+    cluster = LocalCluster.create(clusters.folder / "guarded", replicas=1, token="open-sesame")
+    clusters.made.append(cluster)
+    cluster.start()
+    cluster.ready()
+    url = cluster.urls["r1"]
+    is_asked = "document.querySelector('#token-dialog').open"
+    begin(tab)
+    for _ in range(2):  # A reload asks again: the token was in the memory of the page alone.
+        tab.show(f"{url}/ui")
+        tab.wait_for(is_asked)
+        assert tab.evaluate("document.activeElement.id") == "token"
+        tab.write("wrong")
+        tab.press("Enter")
+        tab.wait_for(f"{is_asked} && document.querySelector('#token-why').textContent.includes('refused')")
+        tab.write("open-sesame")
+        tab.press("Enter")
+        tab.wait_for(DRAWN)
+    assert "✓ Done" in act(tab, "Enqueue", "1")
+    assert tab.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+    assert tab.evaluate("document.querySelector('#token').value") == ""
+    assert not [each for each in tab.requests if "sesame" in each]
+    assert {message for message in tab.messages if "401 (Unauthorized)" not in message} == set()
+
+    tab.show(f"{url}/ui")
+    tab.wait_for(is_asked)
+    tab.press("Escape")
+    tab.wait_for(f"{NOTICE}.includes('This replica asks for a token')")
+    assert not tab.evaluate(is_asked)
+    tab.click("#give-token")
+    tab.wait_for(is_asked)
+    tab.write("open-sesame")
+    tab.press("Enter")
+    tab.wait_for(f"{DRAWN} && document.querySelector('#notice').hidden")
+
+
+def test_short_names_stay_with_their_timestamps(tab: Tab, shared_cluster: LocalCluster) -> None:
+    open_page(tab, shared_cluster, "?object=queue/named")
+    for value in ("1", "2", "3"):
+        act(tab, "Enqueue", value)
+    tab.wait_for(f"{ROWS}.length === 3")
+    names = [row[0] for row in tab.evaluate(ROWS)]
+    # A new object's fence may have a name already: where an earlier one was forgotten, replicas keep its promises.
+    first = int(names[0].removeprefix("t"))
+    assert names == [f"t{first + number}" for number in range(3)]
+    act(tab, "Dequeue")
+    act(tab, "Dequeue")
+    tab.wait_for(f"{ROWS}.length === 1")
+    assert tab.evaluate(ROWS)[0][0] == names[-1]
+    tab.click("#trace-whole")
+    tab.wait_for(f"/^[0-9a-f]{{14}}\\.[0-9a-f]{{4}}\\./.test({ROWS}[0][0])")

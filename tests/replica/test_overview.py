@@ -1,0 +1,158 @@
+"""What the live page is told, from what replicas answer: who lacks what, and that a blank is a blank."""
+
+from quorate.adts.log import Entry, Summary, Value
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, checked
+from quorate.api_specs.limits import Limits
+from quorate.api_specs.messages import Collected, Row, Status
+from quorate.replica.lookout import Seen
+from quorate.replica.overview import EVENT_CHARS_MAX, choices_of, overview_of, trace_of
+from quorate.timestamps.timestamp import ZERO, make
+
+T = [ZERO, *(make(1_700_000_000_000_000 + number, 0, "s") for number in range(1, 10))]
+REPLICAS = tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}") for n in (1, 2, 3))
+DOCUMENT = ClusterDocument("test", REPLICAS)
+QUEUE, REGISTER = "queue/q", "register/r"
+DOWN = Seen("down", "connection refused")
+
+
+def log(
+    *numbers: int, horizon: int = 0, fence: int = 0, value: str = "x", events: tuple[int, ...] = ()
+) -> Collected:
+    rows = tuple(Row(Entry(f"e{number}", T[number], Value(f'"{value}"'))) for number in numbers)
+    summary = Summary(horizon=T[horizon])
+    told = tuple((T[number], 'Deq();Ok("x")') for number in events)
+    return Collected(Status(fence=T[fence], horizon=T[horizon]), summary=summary, rows=rows, events=told)
+
+
+def seen(*held: dict[str, Collected] | Seen, more: bool = False) -> dict[str, Seen]:
+    return {
+        f"r{number}": each
+        if isinstance(each, Seen)
+        else Seen("ready", objects=tuple(each.items()), more=more)
+        for number, each in enumerate(held, 1)
+    }
+
+
+def test_a_replica_misses_what_others_hold_above_the_highest_horizon() -> None:
+    answers = seen(
+        {QUEUE: log(2, 3, 4, horizon=1, fence=2)}, {QUEUE: log(1, 2, fence=1)}, {QUEUE: log(3, 4, horizon=2)}
+    )
+    told = overview_of(DOCUMENT, "r1", 5, answers, newest=100)
+    (found,) = told.objects
+    assert (found.horizon, found.fence, found.entries, found.is_cut) == (T[2], T[2], 2, False)
+    assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 2, "r3": 0}
+    assert {id: each.entries for id, each in found.replicas.items()} == {"r1": 2, "r2": 0, "r3": 2}
+    assert [each.missing for each in told.replicas] == [0, 2, 0]
+
+
+def test_of_a_register_only_the_newest_value_is_missed() -> None:
+    """Those before it are history, which one replica has deleted and another has not."""
+    answers = seen({REGISTER: log(3)}, {REGISTER: log(1, 2, 3)}, {REGISTER: log(1)})
+    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=100).objects
+    assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 0, "r3": 1}
+
+
+def test_nothing_counts_as_missing_below_where_a_log_was_cut_off() -> None:
+    answers = seen({QUEUE: log(3, 4)}, {QUEUE: log(1, 2)}, {QUEUE: log(1, 4)})
+    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=2).objects
+    assert found.is_cut
+    assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 2, "r3": 1}
+
+
+def test_a_replica_that_does_not_know_an_object_misses_all_of_it_and_one_that_is_down_is_not_counted() -> (
+    None
+):
+    told = overview_of(DOCUMENT, "r1", 5, seen({QUEUE: log(1)}, {}, DOWN), newest=100)
+    (found,) = told.objects
+    assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 1}
+    down = told.replicas[2]
+    assert (down.state, down.trouble, down.missing, down.answered_ms) == (
+        "down",
+        "connection refused",
+        None,
+        None,
+    )
+
+
+def test_a_page_of_objects_ends_where_every_replica_has_told_all() -> None:
+    """r1 was cut off behind queue/b: that r2 knows queue/c says nothing of r1."""
+    answers = seen({"queue/a": log(1), "queue/b": log(1)}, {"queue/b": log(1), "queue/c": log(1)}, more=True)
+    told = overview_of(DOCUMENT, "r1", 5, answers, newest=100)
+    assert ([each.object for each in told.objects], told.next) == (["queue/a", "queue/b"], "queue/b")
+    told = overview_of(DOCUMENT, "r1", 5, seen({"queue/a": log(1)}, {"queue/c": log(1)}), newest=100)
+    assert ([each.object for each in told.objects], told.next) == (["queue/a", "queue/c"], None)
+
+
+def test_a_trace_has_a_row_for_each_timestamp_and_blanks() -> None:
+    answers = seen({QUEUE: log(1, 3, horizon=1)}, {QUEUE: log(1, 2, events=(4,))}, DOWN)
+    told = trace_of(DOCUMENT, QUEUE, answers, newest=50)
+    enq = '[Enq("x"); Ok()]'
+    assert [(row.t, row.events) for row in told.rows] == [
+        (T[1], {"r1": enq, "r2": enq}),
+        (T[2], {"r2": enq}),
+        (T[3], {"r1": enq}),
+        (T[4], {"r2": '[Deq(); Ok("x")]'}),
+    ]
+    assert told.rows[0].at == "2023-11-14 22:13:20.000001"
+    assert [each.horizon for each in told.replicas.values()] == [T[1], ZERO, None]
+    assert not told.is_cut
+
+
+def test_no_row_of_a_trace_lies_where_a_log_was_cut_off() -> None:
+    """r1 holds more than its newest two entries: what r2 holds below them may be held by r1 as well."""
+    told = trace_of(DOCUMENT, QUEUE, seen({QUEUE: log(3, 4)}, {QUEUE: log(2)}, {}), newest=2)
+    assert [row.t for row in told.rows] == [T[3], T[4]]
+    assert told.is_cut
+    told = trace_of(DOCUMENT, QUEUE, seen({QUEUE: log(1, events=(4, 5))}, {QUEUE: log(2)}, {}), newest=2)
+    assert [row.t for row in told.rows] == [T[4], T[5]]
+
+
+def test_a_log_may_be_cut_off_by_the_size_of_its_payloads() -> None:
+    """The page has room for 100 bytes; 60 are there, and the next value may have had 50."""
+    small = ClusterDocument("test", REPLICAS, limits=Limits(page_bytes_max=100, value_bytes_max=50))
+    answers = seen({QUEUE: log(3, value="x" * 58)}, {QUEUE: log(1)}, {})
+    assert [row.t for row in trace_of(small, QUEUE, answers, newest=50).rows] == [T[3]]
+    answers = seen({QUEUE: log(3, value="x" * 48)}, {QUEUE: log(1)}, {})
+    assert [row.t for row in trace_of(small, QUEUE, answers, newest=50).rows] == [T[1], T[3]]
+
+
+def test_long_values_are_cut_in_a_trace() -> None:
+    told = trace_of(DOCUMENT, QUEUE, seen({QUEUE: log(1, value="y" * 1000)}, {}, {}), newest=50)
+    event = told.rows[0].events["r1"]
+    assert len(event) == EVENT_CHARS_MAX
+    assert event.endswith("y…")
+
+
+def test_choices_are_those_in_force_with_their_constraints() -> None:
+    rules = (
+        ChoiceRule("queue/a*", classes={"Enq/Ok": (0, 1)}),
+        ChoiceRule("queue/*", collect=False),
+        ChoiceRule("queue/b"),
+    )
+    document = checked(ClusterDocument("test", REPLICAS, choices=rules))
+    told = choices_of(document, seen({}, {}, DOWN))
+    assert [(each.type, each.objects) for each in told.choices] == [
+        ("queue", "queue/a*"),
+        ("queue", "queue/*"),
+        ("register", "*"),
+        ("dictionary", "*"),
+    ], "behind a rule for all queues, none is in force"
+    first = told.choices[0]
+    meets = {(each.operation, each.event_class) for each in first.constraints}
+    assert meets == {(op, name) for op in ("Deq", "Peek", "Size") for name in ("Enq/Ok", "Deq/Ok")}
+    sizes = {each.name: (each.initial, each.final) for each in first.classes}
+    assert (sizes["Enq/Ok"], sizes["Deq/Ok"]) == ((0, 1), (3, 2))
+    available = {each.name: each.is_available for each in first.classes}
+    assert (available["Enq/Ok"], available["Deq/Ok"]) == (True, False), "r3 is down: no three can be read"
+    assert told.ready == ["r1", "r2"]
+
+
+def test_choices_made_of_systems_are_told_as_systems() -> None:
+    document = checked(
+        ClusterDocument("test", REPLICAS, choices=(ChoiceRule("queue/*", reads="r1 + r2*r3"),))
+    )
+    told = choices_of(document, seen({}, DOWN, DOWN)).choices[0]
+    deq = next(each for each in told.classes if each.name == "Deq/Ok")
+    assert deq.initial_system == "(r1 + (r2*r3))"
+    assert deq.final_system is not None
+    assert not deq.is_available, "r1 alone may be read, but no change is stored without r2 or r3"
