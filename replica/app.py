@@ -117,19 +117,7 @@ def create_app(
         openapi_url=None,
         redirect_slashes=False,
     )
-    endpoint = protocol_api.announcement_endpoint(member)
-    app.router.routes.append(
-        Route(protocol_api.ANNOUNCEMENT_PATH, endpoint, methods=["POST"], include_in_schema=False)
-    )
-    serving = Serving(member, lambda: operations.front_end)
-    app.router.routes.append(
-        Route(
-            protocol_api.ASK_PATH,
-            protocol_api.ask_endpoint(serving, access),
-            methods=["POST"],
-            include_in_schema=False,
-        )
-    )
+    _add_protocol_endpoints(app, Serving(member, lambda: operations.front_end), access)
     app.router.routes += [
         Route(DOCUMENT_PATH, _document_endpoint(app), include_in_schema=False),
         *page_routes(),
@@ -145,6 +133,21 @@ def create_app(
     _handle_errors(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
+
+
+def _add_protocol_endpoints(app: FastAPI, serving: Serving, access: Access) -> None:
+    endpoint = protocol_api.announcement_endpoint(serving.member)
+    app.router.routes.append(
+        Route(protocol_api.ANNOUNCEMENT_PATH, endpoint, methods=["POST"], include_in_schema=False)
+    )
+    app.router.routes.append(
+        Route(
+            protocol_api.ASK_PATH,
+            protocol_api.ask_endpoint(serving, access),
+            methods=["POST"],
+            include_in_schema=False,
+        )
+    )
 
 
 def _add_service_endpoints(router: APIRouter, member: Member) -> None:
