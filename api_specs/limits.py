@@ -24,6 +24,28 @@ REPLY_BODIES_MAX: Final = 8
 ENTRY_BYTES: Final = 100
 """What an entry weighs in a message besides its payload, when its id is its timestamp: small items weigh little else."""
 
+TOKENS_MAX: Final = 1000
+"""Tokens that a replica accepts at the same time."""
+REQUESTS_PER_S_MAX: Final = 20_000.0
+"""Requests a second of one token; a line of the list of tokens may set less. Twice as many may come at once."""
+UNPROVEN_PER_S_MAX: Final = 100.0
+"""Requests a second without a valid token that are answered 401; further ones are answered 429."""
+CONCURRENT_MAX: Final = 4000
+"""Requests under way at one replica."""
+BODIES_BYTES_MAX: Final = 256 * 1024 * 1024
+"""Request bodies that a replica holds together."""
+CONNECTIONS_MAX: Final = 2000
+"""Connections open to one replica, less where the system allows fewer files."""
+URL_BYTES_MAX: Final = 8192
+HEAD_BYTES_MAX: Final = 65_536
+HEAD_S_MAX: Final = 10.0
+"""From the first byte of a request, or from a connection's beginning, to the end of its headers."""
+BODY_S_MAX: Final = 30.0
+IDLE_S_MAX: Final = 30
+"""How long a connection stays open between two requests."""
+STALL_S_MAX: Final = 20.0
+"""How long a client may take over each STALL_BYTES of an answer that waits to be sent to it."""
+
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """Bounds that the cluster document may set. Sizes in bytes, times in seconds."""

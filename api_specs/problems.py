@@ -38,14 +38,26 @@ KINDS: Final[Mapping[str, Kind]] = {
     "unauthorized": Kind(
         401,
         "No valid token",
-        "Send the header 'Authorization: Bearer TOKEN' with this cluster's token.",
+        "Send the header 'Authorization: Bearer TOKEN' with a token that this cluster accepts.",
+        True,
+    ),
+    "forbidden": Kind(
+        403,
+        "The token does not allow this",
+        "Use a token with the scope that the detail names (`quorate token new` makes one).",
+        True,
+    ),
+    "foreign-origin": Kind(
+        403,
+        "A page of another origin must not do this",
+        "Call from a program, or from a page that this replica served.",
         True,
     ),
     "not-found": Kind(404, "Not found", "Check the path, or store something there first.", True),
     "method-not-allowed": Kind(
         405, "The path has no such method", "Use one of the methods in the Allow header.", True
     ),
-    "timeout": Kind(408, "The request body did not arrive in time", "Send the request again.", True),
+    "timeout": Kind(408, "The request did not arrive in time", "Send the request again.", True),
     "wrong-cluster": Kind(
         409,
         "Sender and replica hold different cluster documents",
@@ -56,12 +68,23 @@ KINDS: Final[Mapping[str, Kind]] = {
         409, "The replicas refused the operation", "See the detail: it names what to correct.", None
     ),
     "too-large": Kind(413, "The request body is too large", "Send less at a time.", True),
+    "url-too-long": Kind(414, "The URL is too long", "Send what is long in the body.", True),
     "unsupported-media-type": Kind(
         415,
         "The media type is not supported",
         "Send application/json (or application/msgpack to a replica).",
         True,
     ),
+    "wrong-host": Kind(
+        421,
+        "The request is meant for another host",
+        "A replica that listens on this machine alone is addressed as localhost, 127.0.0.1, [::1] or as its URL says.",
+        True,
+    ),
+    "too-many-requests": Kind(
+        429, "Too many requests for this token", "Wait as long as Retry-After says, then try again.", True
+    ),
+    "head-too-large": Kind(431, "The request's headers are too large", "Send fewer or shorter ones.", True),
     "clock-ahead": Kind(
         409,
         "A timestamp is too far ahead of the replica's clock",

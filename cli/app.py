@@ -16,6 +16,7 @@ from quorate.cli import (
     quorums_plan,
     report_command,
     status,
+    token_command,
     trace_command,
 )
 from quorate.cli.failure import EXIT_FAILED, EXIT_OK, EXIT_USAGE
@@ -41,6 +42,8 @@ for command in (cluster_commands.up, cluster_commands.init):
 app.command("format", rich_help_panel="Replicas")(cluster_commands.format_folder)
 app.command("replace", rich_help_panel="Replicas")(cluster_commands.replace_store)
 app.command(rich_help_panel="Replicas")(cluster_commands.serve)
+
+app.add_typer(token_command.token_app, name="token", rich_help_panel="Replicas")
 
 app.add_typer(object_commands.queue_app, name="queue", rich_help_panel="Objects")
 app.add_typer(object_commands.register_app, name="register", rich_help_panel="Objects")

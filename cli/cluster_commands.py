@@ -18,6 +18,8 @@ import typer
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import REPLICAS_MAX
 from quorate.cli.data_folder import (
+    Served,
+    audit_line,
     check_member,
     format_data_folder,
     replace_data_folder,
@@ -79,6 +81,8 @@ def init(
         format_data_folder(folder, document, id)
     lines = [f"Wrote {out}: " + ", ".join(f"{id} at {url}" for id, url in urls.items()) + "."]
     lines += [f"Formatted {folder} for {id}." for id, folder in folders.items()]
+    for id, folder in folders.items():
+        say(audit_line("format", cluster=document.name, replica=id, data=str(folder)))
     if not folders:
         first = next(iter(urls))
         lines.append(
@@ -94,6 +98,7 @@ def format_folder(
     """Make the empty data folder of one replica, on the machine where it will run."""
     document = read_document(cluster)
     format_data_folder(data, document, replica_id)
+    say(audit_line("format", cluster=document.name, replica=replica_id, data=str(data)))
     text = f"Formatted {data} for {replica_id}.\nNext: quorate serve --cluster {cluster} --id {replica_id} --data {data}"
     answer(as_json, {"id": replica_id, "data": str(data), "hash": document.hash}, text)
 
@@ -133,6 +138,11 @@ def replace_store(
     new = with_new_store(document, replica_id)
     objects = replace_data_folder(document, new, replica_id, data, dict(map(_named_folder, sources)))
     change_store(cluster, document, new, replica_id)
+    say(
+        audit_line(
+            "replace", cluster=document.name, replica=replica_id, data=str(data), loss_accepted=bool(lost)
+        )
+    )
     text = (
         f"{data} holds a new store for {replica_id}, with {objects} objects from the other replicas.\n"
         f"{cluster} names it. Next: give this document to every replica and caller, and start the replicas."
@@ -158,6 +168,20 @@ def serve(
     port: Annotated[
         int | None, typer.Option("--port", help="Listen there instead of at the document's port.")
     ] = None,
+    tls_cert: Annotated[
+        str, typer.Option("--tls-cert", metavar="FILE", help="Its certificate (PEM), for an https:// URL.")
+    ] = "",
+    tls_key: Annotated[str, typer.Option("--tls-key", metavar="FILE", help="The certificate's key.")] = "",
+    tls_client_ca: Annotated[
+        str,
+        typer.Option("--tls-client-ca", metavar="FILE", help="Let in only callers with certificates of it."),
+    ] = "",
+    allow_plain_http: Annotated[
+        bool, typer.Option("--allow-plain-http", help="Listen beyond this machine without TLS.")
+    ] = False,
+    allow_anyone: Annotated[
+        bool, typer.Option("--allow-anyone", help="Listen beyond this machine without tokens.")
+    ] = False,
     clock_offset_s: Annotated[
         float,
         typer.Option(
@@ -177,21 +201,25 @@ def serve(
     stop_with_parent: Annotated[bool, typer.Option("--stop-with-parent", hidden=True)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Tell an error as one JSON line.")] = False,
 ) -> None:
-    """Run one replica until Ctrl-C or SIGTERM. The token comes from QUORATE_TOKEN or QUORATE_TOKEN_FILE."""
+    """Run one replica until Ctrl-C or SIGTERM; SIGHUP reads tokens and certificate again.
+
+    QUORATE_TOKENS_FILE names the list of tokens it accepts (`quorate token new` makes them); QUORATE_TOKEN or
+    QUORATE_TOKEN_FILE is what it sends to the other replicas, and, without a list, the one it accepts.
+    """
     del as_json  # It has no answer; `reported` looks at it when it fails.
     if stop_with_parent:
         threading.Thread(target=_stop_at_end_of_input, name="parent-watch", daemon=True).start()
     document = read_document(cluster)
-    run_replica(
-        document,
-        replica_id,
-        data,
-        host=host,
-        port=port,
-        token=read_token(),
+    served = Served(
+        host,
+        port,
+        (tls_cert, tls_key, tls_client_ca),
+        allows_plain=allow_plain_http,
+        allows_anyone=allow_anyone,
         clock_offset_s=clock_offset_s,
         endpoints=_endpoints(document, replica_id, endpoint or []),
     )
+    run_replica(document, replica_id, data, served)
 
 
 def _endpoints(document: ClusterDocument, own: str, words: list[str]) -> dict[str, str]:

@@ -4,12 +4,21 @@ That room is imported only when it is asked, so that the other commands work whe
 refusals become this room's.
 """
 
+import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.cli.failure import Failure, Usage
+from quorate.cli.token import read_token
+from quorate.client_sdk.tls import from_environment
+
+if TYPE_CHECKING:
+    from quorate.replica.access import Access
 
 
 def check_member(document: ClusterDocument, replica_id: str) -> None:
@@ -58,33 +67,71 @@ def with_new_store(document: ClusterDocument, replica_id: str) -> ClusterDocumen
     return with_store(document, replica_id, secrets.token_hex(8))
 
 
-def run_replica(
-    document: ClusterDocument,
-    replica_id: str,
-    folder: Path,
-    *,
-    host: str | None,
-    port: int | None,
-    token: str | None,
-    clock_offset_s: float = 0.0,
-    endpoints: Mapping[str, str] | None = None,
-) -> None:
-    """Serve until a signal; Failure when the folder or the address cannot be used."""
+class Served(Struct, frozen=True):
+    """How a replica is served, as the command line says it; see `quorate.replica.server.Door`. `tls_files` are its
+    certificate, its key, and the authority of its callers; empty where not given."""
+
+    host: str | None = None
+    port: int | None = None
+    tls_files: tuple[str, str, str] = ("", "", "")
+    allows_plain: bool = False
+    allows_anyone: bool = False
+    clock_offset_s: float = 0.0
+    endpoints: Mapping[str, str] | None = None
+
+
+def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served: Served) -> None:
+    """Serve until a signal, with the tokens of the environment; Failure when the folder or the address cannot be used."""
     from quorate.replica.identity import FolderRefused  # noqa: PLC0415
-    from quorate.replica.server import ServeRefused, log_to_stderr, serve  # noqa: PLC0415
+    from quorate.replica.server import Door, ServeRefused, log_to_stderr, serve  # noqa: PLC0415
+    from quorate.replica.server_tls import ServerTls  # noqa: PLC0415
 
     check_member(document, replica_id)
+    certificate, key, client_ca = served.tls_files
+    if bool(certificate) != bool(key) or (client_ca and not certificate):
+        raise Usage("Give --tls-cert and --tls-key together; --tls-client-ca goes with both.")
+    door = Door(
+        served.host,
+        served.port,
+        ServerTls(certificate, key, client_ca) if certificate else None,
+        from_environment(),
+        allows_plain=served.allows_plain,
+        allows_anyone=served.allows_anyone,
+    )
+    access = _access()
     log_to_stderr(replica_id)
     try:
         serve(
             document,
             replica_id,
             folder,
-            host=host,
-            port=port,
-            token=token,
-            clock_offset_s=clock_offset_s,
-            endpoints=endpoints,
+            door=door,
+            access=access,
+            clock_offset_s=served.clock_offset_s,
+            endpoints=served.endpoints,
         )
     except (FolderRefused, ServeRefused) as error:
         raise Failure(f"{error}.") from None
+
+
+def _access() -> "Access":
+    """Which tokens the environment says are accepted."""
+    from quorate.replica.access import BadTokens, from_file, from_text, one_token  # noqa: PLC0415
+
+    token = read_token()
+    file, text = os.environ.get("QUORATE_TOKENS_FILE", ""), os.environ.get("QUORATE_TOKENS", "")
+    if file and text:
+        raise Usage("QUORATE_TOKENS_FILE and QUORATE_TOKENS are both set: keep one.")
+    try:
+        if file:
+            return from_file(Path(file), token)
+        return from_text(text, token) if text else one_token(token)
+    except BadTokens as error:
+        raise Usage(f"{error}.") from None
+
+
+def audit_line(act: str, **facts: str | bool) -> str:
+    """The audit line of an act that changes a data folder."""
+    from quorate.replica import audit  # noqa: PLC0415
+
+    return audit.audit_line(act, **facts)

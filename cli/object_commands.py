@@ -18,6 +18,7 @@ from quorate.cli.output import AsJson, answer, reported
 from quorate.cli.token import read_token
 from quorate.cli.values import compact, compact_lines, parse_one, parse_value, parse_words
 from quorate.client_sdk import Client, connect
+from quorate.client_sdk.tls import from_environment
 
 DEADLINE_S: Final = 10.0
 BATCH: Final = 500
@@ -71,7 +72,9 @@ def cluster_of(cluster: str) -> str | ClusterDocument:
 
 @contextmanager
 def _client(cluster: str, deadline_s: float) -> Iterator[Client]:
-    with connect(cluster_of(cluster), token=read_token(), deadline_s=deadline_s) as connected:
+    with connect(
+        cluster_of(cluster), token=read_token(), tls=from_environment(), deadline_s=deadline_s
+    ) as connected:
         yield connected
 
 

@@ -15,14 +15,27 @@ from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Batch, Collected, Refused, Scan, Scanned
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.http_transport import HttpTransport
+from quorate.client_sdk.tls import from_environment
 
 TIMEOUT_S: Final = 2.0
 _READY_TIMEOUT_S: Final = 1.0
 _BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 _SCANS_MAX: Final = 100
 
-# No proxies: replicas are named by their own addresses, and a token must go nowhere else.
-_OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Leaves a redirect as the answer that it is: the token would go along to wherever it leads."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """See urllib."""
+
+
+def _opened(request: urllib.request.Request, timeout_s: float) -> Any:
+    """The answer. No proxies: replicas are named by their own addresses, and a token must go nowhere else."""
+    handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({}), _NoRedirects()]
+    if request.type == "https":
+        handlers.append(urllib.request.HTTPSHandler(context=from_environment().context()))
+    return urllib.request.build_opener(*handlers).open(request, timeout=timeout_s)
 
 
 class NoAnswer(Exception):
@@ -39,7 +52,7 @@ def get(url: str, path: str, token: str | None = None, timeout_s: float = TIMEOU
     if token is not None:
         request.add_header("Authorization", f"Bearer {token}")
     try:
-        with _OPENER.open(request, timeout=timeout_s) as response:
+        with _opened(request, timeout_s) as response:
             return json.loads(response.read(_BODY_BYTES_MAX))
     except urllib.error.HTTPError as error:
         with error:
@@ -56,7 +69,7 @@ def is_ready(url: str) -> bool:
     """Whether the replica says that it is ready to vote."""
     request = urllib.request.Request(url.rstrip("/") + "/v1/health/ready")
     try:
-        with _OPENER.open(request, timeout=_READY_TIMEOUT_S) as response:
+        with _opened(request, _READY_TIMEOUT_S) as response:
             return bool(response.status == http.client.OK)
     except (OSError, http.client.HTTPException):
         return False
@@ -72,7 +85,12 @@ def scan_all(
 async def _scan_all(
     document: ClusterDocument, prefix: str, token: str | None, timeout_s: float
 ) -> dict[str, dict[str, Collected] | str]:
-    transport = HttpTransport(document.urls, token=token, body_bytes_max=document.limits.body_bytes_max)
+    transport = HttpTransport(
+        document.urls,
+        token=token,
+        body_bytes_max=document.limits.body_bytes_max,
+        tls=from_environment(),
+    )
     try:
         scans = (_scan(transport, document, id, prefix, timeout_s) for id in document.urls)
         return dict(zip(document.urls, await asyncio.gather(*scans), strict=True))
@@ -108,9 +126,12 @@ def _refused(error: urllib.error.HTTPError) -> Any:
         problem = json.loads(error.read(_BODY_BYTES_MAX))
     except (OSError, ValueError):
         problem = None
+    if 300 <= error.code < 400:
+        raise NoAnswer("it redirects: give the replica's own URL")
     if not isinstance(problem, Mapping):
         raise NoAnswer(f"it answers HTTP status {error.code}")
-    kind = WrongToken if error.code == http.client.UNAUTHORIZED else NoAnswer
+    is_token = error.code in (http.client.UNAUTHORIZED, http.client.FORBIDDEN)
+    kind = WrongToken if is_token else NoAnswer
     raise kind(str(problem.get("detail") or problem.get("title") or f"it answers HTTP status {error.code}"))
 
 

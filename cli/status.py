@@ -19,6 +19,7 @@ from quorate.cli.object_commands import ClusterOption
 from quorate.cli.output import AsJson, answer, console, reported
 from quorate.cli.probe import NoAnswer, WrongToken, get
 from quorate.cli.token import read_token
+from quorate.client_sdk.http_transport import check_no_way_back
 
 _MIB: Final = 1024 * 1024
 _WIDE: Final = 10_000
@@ -80,11 +81,13 @@ def cluster_document(cluster: str) -> ClusterDocument:
     if url is None:
         return read_document(Path(cluster))
     try:
-        return from_json(get(url, "/v1/cluster", read_token())["document"])
+        document = from_json(get(url, "/v1/cluster", read_token())["document"])
     except (NoAnswer, KeyError, TypeError) as error:
         raise Failure(
             f"{url} does not tell its cluster document: {error}. Is a replica running there?"
         ) from None
+    check_no_way_back(url, document)
+    return document
 
 
 def ask_all(document: ClusterDocument) -> list[Found]:

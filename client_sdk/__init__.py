@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from quorate.client_sdk.history import History
+    from quorate.client_sdk.tls import ClientTls
 
 __all__ = [
     "AsyncClient",
@@ -32,6 +33,7 @@ __all__ = [
     "BadCluster",
     "BadInput",
     "Client",
+    "ClientTls",
     "Closed",
     "ClusterDocument",
     "Dictionary",
@@ -61,6 +63,7 @@ _HOMES: Final = {
         "Unavailable",
     ),
     "quorate.client_sdk.history": ("History",),
+    "quorate.client_sdk.tls": ("ClientTls",),
 }
 
 

@@ -17,12 +17,14 @@ from msgspec import Struct
 
 from quorate.api_specs.cluster import BadCluster as BadDocument
 from quorate.api_specs.cluster import ClusterDocument, parse
+from quorate.api_specs.tokens import token_problem
 from quorate.client_sdk.blocking import Client
 from quorate.client_sdk.client import AsyncClient, check_deadline
 from quorate.client_sdk.driver import Driver, new_site
 from quorate.client_sdk.errors import BadCluster, BadInput
 from quorate.client_sdk.history import History
 from quorate.client_sdk.http_transport import HttpTransport, fetch_cluster
+from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
 
 DEADLINE_S: Final = 5.0
 _HOST_AND_PORT: Final = re.compile(r"[A-Za-z0-9.-]+:[0-9]+")
@@ -38,6 +40,7 @@ class Recipe(Struct, frozen=True):
     endpoints: Mapping[str, str]
     token: str | None
     deadline_s: float
+    tls: ClientTls = SYSTEM_TRUST
     hand_over: bool = True
 
     def __repr__(self) -> str:
@@ -48,12 +51,14 @@ class Recipe(Struct, frozen=True):
         document = document or await self._document()
         check_deadline(self.deadline_s, document.limits)
         urls = _urls(document, self.endpoints)
-        transport = HttpTransport(urls, token=self.token, body_bytes_max=document.limits.body_bytes_max)
+        transport = HttpTransport(
+            urls, token=self.token, body_bytes_max=document.limits.body_bytes_max, tls=self.tls
+        )
         driver = Driver(
             document,
             transport=transport,
             asker=transport if self.hand_over else None,
-            site=new_site(),
+            site=new_site(self.token),
             seed=secrets.randbits(64),
         )
         return AsyncClient(document, driver, deadline_s=self.deadline_s, history=history)
@@ -63,7 +68,7 @@ class Recipe(Struct, frozen=True):
             return self.cluster
         place = os.fspath(self.cluster)
         if is_url(place):
-            return await fetch_cluster(place, token=self.token, timeout_s=self.deadline_s)
+            return await fetch_cluster(place, token=self.token, timeout_s=self.deadline_s, tls=self.tls)
         try:
             text = await asyncio.to_thread(Path(place).read_text, encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -105,6 +110,7 @@ def connect(
     *,
     endpoints: Mapping[str, str] | None = None,
     token: str | None = None,
+    tls: ClientTls | None = None,
     history: str | os.PathLike[str] | History | None = None,
     deadline_s: float = DEADLINE_S,
     hand_over: bool = True,
@@ -112,13 +118,14 @@ def connect(
     """A blocking client, for any number of threads.
 
     `endpoints` maps replica ids to URLs that override the document's (proxies, tunnels); `token` is the bearer token of
-    replicas that want one; `history` is a file to which every operation is recorded; `deadline_s` is what an operation
+    replicas that want one; `tls` says whom to trust at https:// URLs, and which certificate to show (left out: what the
+    system trusts, and none); `history` is a file to which every operation is recorded; `deadline_s` is what an operation
     gets, in seconds, unless a call says otherwise. With `hand_over` False this client decides all its operations itself:
     slower where many processes take from one queue, but no dequeue's outcome hangs on one replica's life.
     Raises BadInput for arguments, BadCluster for a document that cannot be used; for a URL also Unavailable and
     RefusedByReplicas.
     """
-    return Client(_recipe(cluster, endpoints, token, deadline_s, hand_over).client, _history(history))
+    return Client(_recipe(cluster, endpoints, token, deadline_s, tls, hand_over).client, _history(history))
 
 
 def connect_async(
@@ -126,12 +133,13 @@ def connect_async(
     *,
     endpoints: Mapping[str, str] | None = None,
     token: str | None = None,
+    tls: ClientTls | None = None,
     history: str | os.PathLike[str] | History | None = None,
     deadline_s: float = DEADLINE_S,
     hand_over: bool = True,
 ) -> Connecting:
     """An asyncio client, for any number of tasks: `async with connect_async(…) as client`. Arguments as `connect`."""
-    return Connecting(_recipe(cluster, endpoints, token, deadline_s, hand_over), _history(history))
+    return Connecting(_recipe(cluster, endpoints, token, deadline_s, tls, hand_over), _history(history))
 
 
 def is_url(text: str) -> bool:
@@ -145,16 +153,15 @@ def _recipe(
     endpoints: Mapping[str, str] | None,
     token: str | None,
     deadline_s: float,
+    tls: ClientTls | None,
     hand_over: bool,
 ) -> Recipe:
-    if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token != ""):
-        raise BadInput(
-            "the token has characters that cannot be sent: use printable ASCII without blanks around"
-        )
+    if token is not None and (wrong := token_problem(token)) is not None:
+        raise BadInput(f"the token cannot be sent: {wrong}; use printable ASCII without blanks")
     for replica, url in (endpoints or {}).items():
         if not is_url(url):
             raise BadInput(f"endpoints: {replica}: {url!r} must look like http://host:port")
-    return Recipe(cluster, dict(endpoints or {}), token, deadline_s, hand_over)
+    return Recipe(cluster, dict(endpoints or {}), token, deadline_s, tls or SYSTEM_TRUST, hand_over)
 
 
 def _urls(document: ClusterDocument, endpoints: Mapping[str, str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Served
+from quorate.api_specs.tokens import tag_of
 from quorate.client_sdk.effects import (
     Answer,
     Effects,
@@ -38,6 +39,8 @@ ASKS_MAX: Final = 64
 """Asks under way; there is one for an object at most. What is not asked is decided here."""
 
 SITE_CHARS: Final = 13
+TAGGED_SITE_CHARS: Final = 10
+"""Beside the tag; only front ends with the same token could ever meet."""
 
 _log = logging.getLogger(__name__)
 
@@ -64,10 +67,13 @@ class Machine(Protocol):
         """Forget all operations and all that was learnt, after a call has raised."""
 
 
-def new_site() -> str:
-    """A site id nobody had before: one for each incarnation of a front end."""
+def new_site(token: str | None = None) -> str:
+    """A site id nobody had before: one for each incarnation of a front end. It begins with the tag of its token, if that
+    has one: replicas let nobody else use such sites."""
     alphabet = string.ascii_lowercase + string.digits
-    return "".join(secrets.choice(alphabet) for _ in range(SITE_CHARS))
+    tag = tag_of(token or "")
+    chars = TAGGED_SITE_CHARS if tag else SITE_CHARS
+    return tag + "".join(secrets.choice(alphabet) for _ in range(chars))
 
 
 class Driver:

@@ -25,6 +25,7 @@ from quorate.client_sdk.http_answer import (
     refusal,
 )
 from quorate.client_sdk.quick_client import QuickClient
+from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
 
 BATCH_PATH: Final = "/replica/v1/batch"
 ASK_PATH: Final = "/replica/v1/ask"
@@ -42,18 +43,16 @@ class _ClusterReply(Struct, frozen=True):
     document: msgspec.Raw
 
 
-def any_client(urls: Mapping[str, str], token: str | None) -> HttpClient:
-    """The quick client, where it can do it: it speaks no TLS."""
-    if all(url.startswith("http://") for url in urls.values()):
-        return QuickClient(token)
-    return httpx_client(urls, token)
+def quick_client(token: str | None, tls: ClientTls) -> HttpClient:
+    """The client that carries batches."""
+    return QuickClient(token, tls)
 
 
-def httpx_client(_: Mapping[str, str], token: str | None) -> HttpClient:
+def httpx_client(token: str | None, tls: ClientTls) -> HttpClient:
     """The client by httpx, imported only when it is wanted."""
     from quorate.client_sdk.httpx_client import HttpxClient  # noqa: PLC0415
 
-    return HttpxClient(token)
+    return HttpxClient(token, tls)
 
 
 class HttpTransport:
@@ -66,14 +65,15 @@ class HttpTransport:
         token: str | None = None,
         encoding: Literal["msgpack", "json"] = "msgpack",
         body_bytes_max: int,
-        client: Callable[[Mapping[str, str], str | None], HttpClient] = any_client,
+        tls: ClientTls = SYSTEM_TRUST,
+        client: Callable[[str | None, ClientTls], HttpClient] = quick_client,
     ) -> None:
         self._base_urls: Final = {replica: url.rstrip("/") for replica, url in urls.items()}
         self._urls: Final = {replica: url + BATCH_PATH for replica, url in self._base_urls.items()}
         self._media_type: Final = MSGPACK if encoding == "msgpack" else JSON
         self._encode: Final = (msgspec.msgpack if encoding == "msgpack" else msgspec.json).Encoder().encode
         self._reply_bytes_max: Final = REPLY_BODIES_MAX * body_bytes_max
-        self._client: Final = client(self._base_urls, token)
+        self._client: Final = client(token, tls)
 
     async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
         """See Transport."""
@@ -122,14 +122,16 @@ class HttpTransport:
         await self._client.aclose()
 
 
-async def fetch_cluster(url: str, *, token: str | None, timeout_s: float) -> ClusterDocument:
+async def fetch_cluster(
+    url: str, *, token: str | None, timeout_s: float, tls: ClientTls = SYSTEM_TRUST
+) -> ClusterDocument:
     """The cluster document that the replica at `url` serves.
 
     Raises Unavailable when it does not answer, RefusedByReplicas when it will not tell, BadCluster when what it tells is
-    no valid cluster document.
+    no valid cluster document, or leads from https:// to http://.
     """
     place = url.rstrip("/") + CLUSTER_PATH
-    client = httpx_client({}, token)
+    client = httpx_client(token, tls)
     try:
         answer = await client.request(place, place, timeout_s=timeout_s, bytes_max=CLUSTER_BYTES_MAX)
     finally:
@@ -147,4 +149,15 @@ async def fetch_cluster(url: str, *, token: str | None, timeout_s: float) -> Clu
         raise BadCluster(
             f"{place}: the document's hash differs: client and replica are of different versions"
         )
+    check_no_way_back(url, document)
     return document
+
+
+def check_no_way_back(url: str, document: ClusterDocument) -> None:
+    """Raises BadCluster for a document that was fetched by TLS from `url`, and leads to a replica without."""
+    plain = [each for each in document.urls.values() if not each.startswith("https:")]
+    if url.startswith("https:") and plain:
+        raise BadCluster(
+            f"{url}: its document leads to {plain[0]}, where the token would be sent in the clear: give the replicas "
+            "https:// URLs, or name the document's file instead"
+        )

@@ -1,5 +1,4 @@
-"""HTTP by httpx: for TLS, for one-off requests, and as the other opinion on the quick client. The only module that
-imports httpx.
+"""HTTP by httpx: for one-off requests, and as the other opinion on the quick client. The only module that imports httpx.
 
 Owns the mapping of its exceptions to Unanswered, and whether a failure is definite. Must not know what a body means.
 """
@@ -11,6 +10,7 @@ import httpx
 
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.http_answer import JSON, HttpAnswer, unanswered
+from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
 
 CONNECT_TIMEOUT_S: Final = 1.0
 KEEPALIVE_S: Final = 4.0
@@ -30,13 +30,13 @@ NEVER_SENT: Final = (
 class HttpxClient:
     """A connection pool of httpx. Belongs to one event loop."""
 
-    def __init__(self, token: str | None) -> None:
+    def __init__(self, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> None:
         headers = {"Accept-Encoding": "identity"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         limits = httpx.Limits(max_connections=100, max_keepalive_connections=50, keepalive_expiry=KEEPALIVE_S)
         self._client: Final = httpx.AsyncClient(
-            headers=headers, limits=limits, trust_env=False, follow_redirects=False
+            headers=headers, limits=limits, trust_env=False, follow_redirects=False, verify=tls.context()
         )
 
     async def request(

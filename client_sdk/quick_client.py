@@ -1,5 +1,5 @@
-"""HTTP/1.1 over kept connections, as quick as asyncio allows: framing by httptools, no TLS, no proxies, one request at a
-time on each connection.
+"""HTTP/1.1 over kept connections, as quick as asyncio allows: framing by httptools, TLS by asyncio, no proxies, one request
+at a time on each connection.
 
 Owns connections, their reuse, and whether a failure is definite: it is until the first byte of the request has been
 written. Must not know what a body means.
@@ -7,6 +7,7 @@ written. Must not know what a body means.
 
 import asyncio
 import os
+import ssl
 from collections import deque
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple, cast
@@ -15,7 +16,9 @@ from urllib.parse import quote, urlsplit
 import httptools
 
 from quorate.client_sdk.effects import Unanswered
+from quorate.client_sdk.errors import BadInput
 from quorate.client_sdk.http_answer import JSON, HttpAnswer, unanswered
+from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
 
 CONNECT_TIMEOUT_S: Final = 1.0
 KEEPALIVE_S: Final = 4.0
@@ -34,6 +37,7 @@ class _Place(NamedTuple):
 
     host: str
     port: int
+    is_tls: bool
     head: bytes
 
 
@@ -171,10 +175,11 @@ class _Connection(asyncio.Protocol):
 class QuickClient:
     """Connections to any number of places. Belongs to one event loop."""
 
-    def __init__(self, token: str | None) -> None:
+    def __init__(self, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> None:
+        self._tls: Final = tls
         credentials = "" if token is None else f"Authorization: Bearer {token}\r\n"
         self._place_of: Final = lru_cache(_PLACES_MAX)(partial(_place, credentials))
-        self._idle: Final[dict[tuple[str, int], deque[_Connection]]] = {}
+        self._idle: Final[dict[tuple[str, int, bool], deque[_Connection]]] = {}
 
     async def request(
         self,
@@ -199,7 +204,7 @@ class QuickClient:
                 answer = await connection.ask(_whole(place.head, body), bytes_max)
         except TimeoutError:
             return unanswered(who, "no answer in time", definite=not is_sent)
-        except (OSError, _Broken) as error:
+        except (OSError, _Broken, BadInput) as error:
             return unanswered(who, _sentence(error), definite=not is_sent)
         self._keep(place, connection)
         return answer
@@ -214,7 +219,7 @@ class QuickClient:
 
     def _kept(self, place: _Place) -> _Connection | None:
         """The connection used last, which is the likeliest to be good still."""
-        kept = self._idle.get(place[:2])
+        kept = self._idle.get(place[:3])
         while kept:
             connection = kept.pop()
             if connection.is_usable:
@@ -226,7 +231,8 @@ class QuickClient:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 loop = asyncio.get_running_loop()
-                _, connection = await loop.create_connection(_Connection, place.host, place.port)
+                context = self._tls.context() if place.is_tls else None
+                _, connection = await loop.create_connection(_Connection, place.host, place.port, ssl=context)
         except TimeoutError:
             raise _Broken("no answer in time (to connect)") from None
         except ValueError as error:
@@ -234,7 +240,7 @@ class QuickClient:
         return connection
 
     def _keep(self, place: _Place, connection: _Connection) -> None:
-        kept = self._idle.setdefault(place[:2], deque())
+        kept = self._idle.setdefault(place[:3], deque())
         kept.append(connection)
         if len(kept) > IDLE_MAX:
             kept.popleft().close()
@@ -242,19 +248,22 @@ class QuickClient:
 
 def _sentence(error: Exception) -> str:
     """What went wrong, in the words of the system where it has some: "Connection refused"."""
+    if isinstance(error, ssl.SSLError):
+        return f"no connection by TLS: {getattr(error, 'verify_message', '') or error.reason or error}"
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)
     return str(error) or type(error).__name__
 
 
 def _place(credentials: str, method: str, url: str, media_type: str) -> _Place:
-    """Raises ValueError for what is no URL of plain HTTP."""
+    """Raises ValueError for what is no URL of HTTP."""
     parts = urlsplit(url)
-    if parts.scheme != "http" or not parts.hostname:
-        raise ValueError("it must look like http://host:port")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("it must look like http://host:port or https://host:port")
+    is_tls = parts.scheme == "https"
     host = parts.hostname if parts.hostname.isascii() else parts.hostname.encode("idna").decode()
     shown = f"[{host}]" if ":" in host else host
-    port = 80 if parts.port is None else parts.port
+    port = (443 if is_tls else 80) if parts.port is None else parts.port
     path = quote(parts.path, safe=_PATH_SAFE) or "/"
     head = (
         f"{method} {path} HTTP/1.1\r\nHost: {shown}:{port}\r\nAccept: {media_type}\r\nAccept-Encoding: identity\r\n"
@@ -262,7 +271,7 @@ def _place(credentials: str, method: str, url: str, media_type: str) -> _Place:
     )
     if method == "POST":
         head += f"Content-Type: {media_type}\r\n"
-    return _Place(host, port, head.encode("ascii"))
+    return _Place(host, port, is_tls, head.encode("ascii"))
 
 
 def _whole(head: bytes, body: bytes | None) -> bytes:

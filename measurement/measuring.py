@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.client_sdk import AsyncClient, connect_async
+from quorate.client_sdk.tls import from_environment
 from quorate.measurement.clock import RunClock
 from quorate.measurement.conductor import Conductor
 from quorate.measurement.load import Load, observer
@@ -49,6 +50,9 @@ class Setting(Struct, frozen=True):
     plan_text: str
     token: str | None = None
     made: Mapping[str, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"Setting({str(self.folder)!r})"  # without the token
 
 
 class Measured(Struct, frozen=True):
@@ -196,7 +200,12 @@ async def _connected(
 ) -> dict[str, AsyncClient]:
     return {
         name: await stack.enter_async_context(
-            connect_async(setting.document, endpoints=ways.urls_of(name), token=setting.token)
+            connect_async(
+                setting.document,
+                endpoints=ways.urls_of(name),
+                token=setting.token,
+                tls=from_environment(),
+            )
         )
         for name in plan.cluster.front_ends
     }

@@ -4,11 +4,11 @@ Owns what a prober sees, which is later than the truth and sometimes wrong: that
 """
 
 import asyncio
-import ssl
 import time
 from typing import Final
 from urllib.parse import urlsplit
 
+from quorate.client_sdk.tls import from_environment
 from quorate.measurement.clock import RunClock
 from quorate.measurement.recorder import Recorder
 from quorate.measurement.rows import ProbeRow
@@ -29,7 +29,7 @@ async def is_ready(url: str, timeout_s: float) -> bool:
 
 async def _asked(url: str) -> bool:
     parts = urlsplit(url)
-    secured = ssl.create_default_context() if parts.scheme == "https" else None
+    secured = from_environment().context() if parts.scheme == "https" else None
     port = parts.port or (443 if secured else 80)
     reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=secured, limit=_STATUS_BYTES_MAX)
     try:

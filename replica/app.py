@@ -5,7 +5,7 @@ Owns how the parts are put together and how errors of the framework become probl
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from typing import Annotated, Any, Final
@@ -20,19 +20,24 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from quorate.api_specs.problems import KINDS, TYPE_PREFIX, problem
+from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
 from quorate.replica import adt_models as models
 from quorate.replica import protocol_api
+from quorate.replica.access import Access, one_token
+from quorate.replica.admin_api import add_admin_endpoints
 from quorate.replica.adt_api import FrontEnd, Operations, add_adt_endpoints
 from quorate.replica.api_pages import page_routes
 from quorate.replica.describing import document_of
 from quorate.replica.embedded import to_others
-from quorate.replica.gate import DOCUMENT_PATH, Crowd, Gate
+from quorate.replica.gate import Crowd, Gate
+from quorate.replica.hosts import Hosts
 from quorate.replica.janitor import Janitor
 from quorate.replica.live_api import add_live_endpoints
 from quorate.replica.live_page import add_live_page
 from quorate.replica.lookout import Lookout
 from quorate.replica.member import Member
 from quorate.replica.responses import Refusal, problem_of, problem_response
+from quorate.replica.rights import DOCUMENT_PATH
 from quorate.replica.serving import Serving
 from quorate.replica.tombstones import Waiting
 from quorate.replica.watch import Watch
@@ -63,23 +68,40 @@ class ReplicaApp(FastAPI):
             await super().__call__(scope, receive, send)
 
 
-def create_app(member: Member, connect: Connect, token: str | None = None) -> ReplicaApp:
+def create_app(
+    member: Member,
+    connect: Connect,
+    token: str | None = None,
+    *,
+    access: Access | None = None,
+    hosts: Hosts | None = None,
+    tls: ClientTls = SYSTEM_TRUST,
+    beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
+) -> ReplicaApp:
     """The application that answers for `member`; its lifespan runs the front end and the janitor, and closes both and
-    the member."""
+    the member.
+
+    `access` says whom it lets in (left out: who sends `token`, or anyone without one), `hosts` which Host may be named,
+    `tls` how it knows the other replicas, `beside` what runs as long as it serves.
+    """
+    access = one_token(token) if access is None else access
     operations = Operations(member.document.limits, lambda: member.lost)
     lookouts: list[Lookout] = []
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        lookouts.append(lookout := Lookout(member, token))
+        lookouts.append(lookout := Lookout(member, access.own_token, tls))
         operations.front_end = front_end = connect(member)
-        watch = Watch(member, to_others(member, token))
+        watch = Watch(member, to_others(member, access.own_token, tls))
         watch.start()
         janitor = Janitor(member, front_end)
         janitor.start()
+        running = None if beside is None else asyncio.create_task(beside(), name="quorate-beside")
         try:
             yield
         finally:
+            if running is not None:
+                running.cancel()
             lookouts.clear()
             await lookout.aclose()
             await janitor.stop()
@@ -95,19 +117,7 @@ def create_app(member: Member, connect: Connect, token: str | None = None) -> Re
         openapi_url=None,
         redirect_slashes=False,
     )
-    endpoint = protocol_api.announcement_endpoint(member)
-    app.router.routes.append(
-        Route(protocol_api.ANNOUNCEMENT_PATH, endpoint, methods=["POST"], include_in_schema=False)
-    )
-    serving = Serving(member, lambda: operations.front_end)
-    app.router.routes.append(
-        Route(
-            protocol_api.ASK_PATH,
-            protocol_api.ask_endpoint(serving),
-            methods=["POST"],
-            include_in_schema=False,
-        )
-    )
+    _add_protocol_endpoints(app, Serving(member, lambda: operations.front_end), access)
     app.router.routes += [
         Route(DOCUMENT_PATH, _document_endpoint(app), include_in_schema=False),
         *page_routes(),
@@ -116,12 +126,28 @@ def create_app(member: Member, connect: Connect, token: str | None = None) -> Re
     _add_service_endpoints(app.router, member)
     add_live_endpoints(app.router, member, lambda: lookouts[0] if lookouts else None)
     add_live_page(app.router)
-    gate = partial(Gate, limits=member.document.limits, token=token, crowd=Crowd())
-    app.batches = gate(protocol_api.batch_app(member))
+    add_admin_endpoints(app.router, access)
+    gate = partial(Gate, limits=member.document.limits, access=access, crowd=Crowd(), hosts=hosts)
+    app.batches = gate(protocol_api.batch_app(member, access))
     app.add_middleware(gate)
     _handle_errors(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
+
+
+def _add_protocol_endpoints(app: FastAPI, serving: Serving, access: Access) -> None:
+    endpoint = protocol_api.announcement_endpoint(serving.member)
+    app.router.routes.append(
+        Route(protocol_api.ANNOUNCEMENT_PATH, endpoint, methods=["POST"], include_in_schema=False)
+    )
+    app.router.routes.append(
+        Route(
+            protocol_api.ASK_PATH,
+            protocol_api.ask_endpoint(serving, access),
+            methods=["POST"],
+            include_in_schema=False,
+        )
+    )
 
 
 def _add_service_endpoints(router: APIRouter, member: Member) -> None:
@@ -215,7 +241,7 @@ def _handle_errors(app: FastAPI) -> None:
 
     async def refused(request: Request, error: Exception) -> Response:
         del request
-        return problem_response(problem_of(error))
+        return problem_response(problem_of(error), error.headers if isinstance(error, Refusal) else None)
 
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http_error)

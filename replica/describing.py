@@ -17,11 +17,12 @@ from msgspec import Struct
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.problems import KINDS, MEDIA_TYPE, Problem, as_json, problem
 from quorate.replica import protocol_api
+from quorate.replica.openapi_security import describe_security
 from quorate.replica.openapi_table import INTRODUCTION, OPERATIONS, TAGS, Told
 
 _SCHEMAS: Final = "#/components/schemas/{name}"
 _METHODS: Final = frozenset({"get", "put", "post", "delete"})
-_MAY_ASK_TO_WAIT: Final = frozenset({"overloaded", "starting"})
+_MAY_ASK_TO_WAIT: Final = frozenset({"too-many-requests", "overloaded", "starting"})
 
 
 class ClusterInfo(Struct, frozen=True):
@@ -53,17 +54,10 @@ def document_of(app: FastAPI) -> dict[str, Any]:
     components = document["components"]
     components["schemas"].update(_schemas_of((Problem, ClusterInfo, *protocol_api.MESSAGES)))
     components["responses"] = {}
-    components["securitySchemes"] = {
-        "token": {
-            "type": "http",
-            "scheme": "bearer",
-            "description": "The cluster's token. A cluster that was given none asks for none.",
-        }
-    }
-    document["security"] = [{"token": []}, {}]
     protocol_api.describe(document)
     for operation in operations_of(document):
         _tell(operation, components["responses"])
+    describe_security(document)
     _simplify(document)
     return document
 
@@ -128,7 +122,7 @@ def _error(names: Sequence[str]) -> dict[str, Any]:
         "description": "; or: ".join(KINDS[name].title for name in names),
         "content": content,
     }
-    if "unauthorized" in names:
+    if not {"unauthorized", "forbidden"}.isdisjoint(names):
         response["headers"] = {"WWW-Authenticate": _header("How to authenticate", "string", "Bearer")}
     if not _MAY_ASK_TO_WAIT.isdisjoint(names):
         response["headers"] = {"Retry-After": _header("Seconds to wait, where known", "integer", 1)}

@@ -13,6 +13,7 @@ from quorate.client_sdk.driver import Driver, new_site
 from quorate.client_sdk.effects import Now, Unanswered
 from quorate.client_sdk.http_transport import HttpTransport
 from quorate.client_sdk.ports import Transport
+from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
 from quorate.replica.committer import Overloaded
 from quorate.replica.member import Member, Starting, StoreLost
 from quorate.replica.store import StorageFailed
@@ -55,22 +56,22 @@ class _MemberClock:
         return Now(time.monotonic(), self._member.wall_us())
 
 
-def embedded_front_end(member: Member, token: str | None) -> Driver:
-    """A front end for `member`, on the running event loop. The replicas of a cluster share one token."""
+def embedded_front_end(member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> Driver:
+    """A front end for `member`, on the running event loop; `token` is what it sends to the other replicas."""
     document = member.document
-    others = to_others(member, token)
+    others = to_others(member, token, tls)
     return Driver(
         document,
         transport=EmbeddedTransport(member, others),
         asker=others,
-        site=new_site(),
+        site=new_site(token),
         seed=secrets.randbits(63),
         own=member.id,
         clock=_MemberClock(member),
     )
 
 
-def to_others(member: Member, token: str | None) -> HttpTransport:
+def to_others(member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> HttpTransport:
     """HTTP to the other replicas, from the running event loop."""
     document = member.document
-    return HttpTransport(member.urls, token=token, body_bytes_max=document.limits.body_bytes_max)
+    return HttpTransport(member.urls, token=token, body_bytes_max=document.limits.body_bytes_max, tls=tls)

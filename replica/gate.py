@@ -1,26 +1,28 @@
-"""What every HTTP request passes first: token, load, body size; and what no response leaves without: a form.
+"""What every HTTP request passes first: host, origin, token, rate, load, body size; and what no response leaves without:
+a form.
 
 Owns what holds for all endpoints. Must not know any of them, but those that are open to everyone. ASGI, no framework.
 """
 
 import asyncio
-import hmac
-import re
+import time
+from collections.abc import Callable
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from quorate.api_specs.limits import Limits
+from quorate.api_specs.limits import BODIES_BYTES_MAX, BODY_S_MAX, CONCURRENT_MAX, Limits
+from quorate.replica.access import Access
+from quorate.replica.credentials import Credential
+from quorate.replica.hosts import Hosts
 from quorate.replica.responses import Refusal, problem_of, problem_response
+from quorate.replica.rights import OPEN_PREFIX, is_public, scope_needed
 
-CONCURRENT_MAX: Final = 4000
-BODY_TIMEOUT_S: Final = 30.0
-OPEN_PREFIX: Final = "/v1/health/"
-DOCUMENT_PATH: Final = "/v1/openapi.json"
-PUBLIC_PATHS: Final = re.compile(re.escape(DOCUMENT_PATH) + "|/docs(/.*)?|/ui(/.*)?")
-"""Open as well: the same for every cluster. A generator or a browser that first looks at the document has no token to send,
-and the live page asks for the one that its reader has."""
-_BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+CALLER: Final = "quorate.caller"
+"""Where a scope of ASGI holds the Credential of who asks."""
+DRAIN_S: Final = 1.0
+DRAIN_BYTES_MAX: Final = 1024 * 1024
+"""After a refusal so much of an unread body is thrown away, so that the answer is not lost with a reset connection."""
 
 
 class _Gone(Exception):
@@ -28,20 +30,33 @@ class _Gone(Exception):
 
 
 class Crowd:
-    """How many requests are under way, at all gates that share it."""
+    """What is under way, at all gates that share it: requests, and bytes of their bodies."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.body_bytes = 0
 
 
 class Gate:
-    """ASGI middleware. A body is handed on only once it is whole and known to be within the limit."""
+    """ASGI middleware. A body is handed on only once it is whole and known to be within the limit; nothing of it is read
+    for a caller who may not send it. `hosts` None lets every Host pass."""
 
-    def __init__(self, app: ASGIApp, *, limits: Limits, token: str | None, crowd: Crowd) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        limits: Limits,
+        access: Access,
+        crowd: Crowd,
+        hosts: Hosts | None = None,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._app: Final = app
         self._crowd: Final = crowd
+        self._access: Final = access
+        self._hosts: Final = hosts
+        self._now_s: Final = now_s
         self._body_bytes_max: Final = limits.body_bytes_max
-        self._credentials: Final = None if token is None else b"Bearer " + token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; lifespan events pass through."""
@@ -49,6 +64,7 @@ class Gate:
             await self._app(scope, receive, send)
             return
         started = False
+        body = _Body(scope, receive)
 
         async def noting_send(message: Message) -> None:
             nonlocal started
@@ -57,7 +73,7 @@ class Gate:
 
         self._crowd.count += 1
         try:
-            await self._pass(scope, receive, noting_send)
+            await self._pass(scope, body, noting_send)
         except _Gone:
             return
         except Exception as error:
@@ -66,31 +82,56 @@ class Gate:
             document = problem_of(error)
             if started:
                 raise  # Half an answer has gone: the server can only cut the connection.
-            await problem_response(document)(scope, receive, send)
+            headers = error.headers if isinstance(error, Refusal) else {}
+            if body.is_unread:
+                await _answer_and_close(
+                    problem_response(document, {**headers, "Connection": "close"}), scope, body, send
+                )
+            else:
+                await problem_response(document, headers)(scope, receive, send)
         finally:
             self._crowd.count -= 1
+            self._crowd.body_bytes -= body.size
 
-    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = dict(scope["headers"])
+    async def _pass(self, scope: Scope, body: "_Body", send: Send) -> None:
+        headers = body.headers
+        if self._hosts is not None:
+            self._hosts.check(headers)
         if not scope["path"].startswith(OPEN_PREFIX):
-            if not _is_public(scope):
-                self._check_token(headers.get(b"authorization", b""))
+            if not is_public(scope["method"], scope["path"]):
+                scope[CALLER] = self._caller(scope, headers.get(b"authorization", b""))
             if self._crowd.count > CONCURRENT_MAX:
                 raise Refusal("overloaded", f"{CONCURRENT_MAX} requests are under way already")
-        if scope["method"] in _BODILESS:
-            await self._app(scope, receive, send)
+        if not body.is_unread:
+            await self._app(scope, body.receive, send)
             return
         self._check_length(headers.get(b"content-length"))
         try:
-            async with asyncio.timeout(BODY_TIMEOUT_S):
-                body = await self._body(receive)
+            async with asyncio.timeout(BODY_S_MAX):
+                whole = await self._read(body)
         except TimeoutError:
-            raise Refusal("timeout", f"the body took longer than {BODY_TIMEOUT_S:g} s") from None
-        await self._app(scope, _Replay(body, receive), send)
+            raise Refusal("timeout", f"the body took longer than {BODY_S_MAX:g} s") from None
+        await self._app(scope, _Replay(whole, body.receive), send)
 
-    def _check_token(self, given: bytes) -> None:
-        if self._credentials is not None and not hmac.compare_digest(given, self._credentials):
-            raise Refusal("unauthorized", "this replica asks for a token, and none or another one was sent")
+    def _caller(self, scope: Scope, header: bytes) -> Credential:
+        """Who asks, once it is known that they may. Raises Refusal."""
+        caller = self._access.find(header)
+        if caller is None:
+            unproven = self._access.unproven
+            if not unproven.takes(self._now_s()):
+                raise _too_many("too many requests come without a valid token", unproven.wait_s)
+            error = ', error="invalid_token"' if header else ""
+            raise Refusal(
+                "unauthorized",
+                "this replica asks for a token, and none or another one was sent",
+                headers={"WWW-Authenticate": f'Bearer realm="quorate"{error}'},
+            )
+        needed = scope_needed(scope["method"], scope["path"])
+        if needed not in caller.scopes:
+            raise lacks_scope(f"scope {needed} is needed for this, and the token does not have it", needed)
+        if not caller.bucket.takes(self._now_s()):
+            raise _too_many(f"this token may ask {caller.rate_max:g} times a second", caller.bucket.wait_s)
+        return caller
 
     def _check_length(self, length: bytes | None) -> None:
         if (
@@ -100,27 +141,84 @@ class Gate:
         ):
             raise self._too_large()
 
-    async def _body(self, receive: Receive) -> bytes:
+    async def _read(self, body: "_Body") -> bytes:
         chunks: list[bytes] = []
-        size = 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise _Gone
-            chunk = message.get("body", b"")
-            size += len(chunk)
-            if size > self._body_bytes_max:
+        while body.is_unread:
+            chunk = await body.chunk()
+            self._crowd.body_bytes += len(chunk)
+            if body.size > self._body_bytes_max:
                 raise self._too_large()
+            if self._crowd.body_bytes > BODIES_BYTES_MAX:
+                raise Refusal(
+                    "overloaded", f"{BODIES_BYTES_MAX} bytes of requests are being received already"
+                )
             chunks.append(chunk)
-            if not message.get("more_body", False):
-                return b"".join(chunks)
+        return b"".join(chunks)
 
     def _too_large(self) -> Refusal:
         return Refusal("too-large", f"a body may have {self._body_bytes_max} bytes (body_bytes_max)")
 
 
-def _is_public(scope: Scope) -> bool:
-    return scope["method"] in _BODILESS and PUBLIC_PATHS.fullmatch(scope["path"]) is not None
+def lacks_scope(detail: str, needed: str = "") -> Refusal:
+    """The refusal of a caller whose token is valid and does not allow this."""
+    scope = f', scope="{needed}"' if needed else ""
+    challenge = f'Bearer realm="quorate", error="insufficient_scope"{scope}'
+    return Refusal("forbidden", detail, headers={"WWW-Authenticate": challenge})
+
+
+def _too_many(detail: str, wait_s: int) -> Refusal:
+    return Refusal("too-many-requests", detail, headers={"Retry-After": str(wait_s)})
+
+
+async def _answer_and_close(response: ASGIApp, scope: Scope, body: "_Body", send: Send) -> None:
+    """Send a refusal at once and end the connection, after the rest of the body was thrown away for a moment: a server that
+    closes a connection with bytes unread resets it, and the client may lose the answer."""
+
+    async def holding_send(message: Message) -> None:
+        await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)
+
+    await response(scope, body.receive, holding_send)
+    drained = 0
+    try:
+        async with asyncio.timeout(DRAIN_S):
+            while body.is_unread and drained < DRAIN_BYTES_MAX:
+                drained += len(await body.drop())
+    except (TimeoutError, _Gone):
+        pass
+    await send({"type": "http.response.body", "body": b""})
+
+
+class _Body:
+    """A request's body as it comes, and whether there is more of it."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.headers: Final = dict(scope["headers"])
+        self.receive: Final = receive
+        self.size = 0
+        """Bytes read and kept."""
+        self.is_unread = (
+            scope["method"] not in _BODILESS
+            or b"transfer-encoding" in self.headers
+            or self.headers.get(b"content-length", b"0") != b"0"
+        )
+
+    async def chunk(self) -> bytes:
+        """The next piece."""
+        chunk = await self.drop()
+        self.size += len(chunk)
+        return chunk
+
+    async def drop(self) -> bytes:
+        """The next piece, which will not be kept."""
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise _Gone
+        self.is_unread = message.get("more_body", False)
+        chunk: bytes = message.get("body", b"")
+        return chunk
+
+
+_BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 
 
 class _Replay:

@@ -14,8 +14,9 @@ from msgspec import Struct
 from quorate.api_specs.messages import Batch, BatchReply, Collected, Refused, Scan, Scanned
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.http_answer import HttpAnswer, HttpClient
-from quorate.client_sdk.http_transport import any_client
+from quorate.client_sdk.http_transport import quick_client
 from quorate.client_sdk.ports import Transport
+from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
 from quorate.replica.committer import Overloaded
 from quorate.replica.embedded import EmbeddedTransport, to_others
 from quorate.replica.member import Member
@@ -51,11 +52,11 @@ class Seen(Struct, frozen=True):
 class Lookout:
     """Asks all replicas for one of them, from the running event loop."""
 
-    def __init__(self, member: Member, token: str | None) -> None:
+    def __init__(self, member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> None:
         self._member: Final = member
-        self._replicas: Final[Transport] = EmbeddedTransport(member, to_others(member, token))
+        self._replicas: Final[Transport] = EmbeddedTransport(member, to_others(member, token, tls))
         # Health is open to everyone, so the token stays here.
-        self._health: Final[HttpClient] = any_client(member.document.urls, None)
+        self._health: Final[HttpClient] = quick_client(None, tls)
         self._kept: Final[dict[Scan, asyncio.Task[dict[str, Seen]]]] = {}
 
     async def look(self, scan: Scan) -> dict[str, Seen]:

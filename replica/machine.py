@@ -146,20 +146,28 @@ def _latest_claimed(request: Append | Collect | Accept | Commit) -> Timestamp:
         case Append():
             return max((entry.t for entry in request.entries), default=ZERO)
         case Collect():
-            return request.fence if request.ballot is None else max(request.fence, turn_of(request.ballot))
+            return _latest_asked(request)
         case Accept():
-            then = ZERO if request.then is None else request.then.fence
+            then = ZERO if request.then is None else _latest_asked(request.then)
             return max(turn_of(request.ballot), _latest(request.summary), then)
         case Commit():
             latest = ZERO if request.summary is None else _latest(request.summary)
             return max(turn_of(request.ballot), request.horizon, request.buried, latest)
 
 
+def _latest_asked(request: Collect) -> Timestamp:
+    """The later one of the fence and the turn that a collect asks for."""
+    return request.fence if request.ballot is None else max(request.fence, turn_of(request.ballot))
+
+
 def _latest(summary: Summary) -> Timestamp:
-    """The latest timestamp of an event that the summary tells of."""
+    """The latest timestamp that the summary tells of: of events, of decisions that it remembers, and of turns."""
     entries = (entry.t for entry in summary.adopted)
     ambiguous = (timestamp for _, timestamp in summary.ambiguous)
-    return max((summary.horizon, *entries, *ambiguous))
+    turns = (turn_of(ballot) for ballot in (*summary.turns, summary.turns_floor))
+    decided = (turn_of(decision.ballot) for decision in summary.recent)
+    taken = (entry.t for decision in summary.recent for entry in decision.taken)
+    return max((summary.horizon, *entries, *ambiguous, *turns, *decided, *taken))
 
 
 def _append(request: Append, state: ObjectState, log: Log) -> Handled:

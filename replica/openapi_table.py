@@ -7,7 +7,7 @@ name of a method in every generated client: a verb and its object, or the verb a
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-_GATE: Final = ("unauthorized", "internal", "overloaded")
+_GATE: Final = ("unauthorized", "forbidden", "too-many-requests", "internal", "overloaded")
 _BODY: Final = ("timeout", "too-large", "unsupported-media-type")
 _STORE: Final = ("store-lost", "storage-failed")
 _RUN: Final = ("malformed", "bad-name", "refused", "unavailable", "outcome-unknown", "store-lost")
@@ -119,6 +119,16 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         "What was known before; empty when nothing was.",
         (*_MESSAGE, *_STORE),
     ),
+    "getTokens": Told(
+        "List the valid tokens",
+        "The tokens that this replica accepts now, without their secrets.",
+        _GATE,
+    ),
+    "reloadTokens": Told(
+        "Read the list of tokens again",
+        "The tokens that this replica accepts now, without their secrets.",
+        (*_GATE, "timeout", "too-large"),
+    ),
 }
 
 TAGS: Final[Mapping[str, str]] = {
@@ -127,6 +137,7 @@ TAGS: Final[Mapping[str, str]] = {
     "dictionaries": "Values by key, each key by itself, with put-if-absent and compare-and-set.",
     "service": "The replica itself: its cluster document, its health, and what problems mean.",
     "replica protocol": "How front ends and replicas talk to each other; an application has no need of it.",
+    "administration": "For operators: which tokens are valid.",
 }
 
 INTRODUCTION: Final = """\

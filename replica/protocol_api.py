@@ -27,8 +27,11 @@ from quorate.api_specs.messages import (
 )
 from quorate.api_specs.problems import problem
 from quorate.api_specs.wishes import Take
+from quorate.replica.access import Access
+from quorate.replica.gate import CALLER, lacks_scope
 from quorate.replica.member import Member
 from quorate.replica.responses import Refusal, problem_response
+from quorate.replica.rights import ask_problem, batch_problem
 from quorate.replica.serving import Serving
 from quorate.timestamps.timestamp import Timestamp
 
@@ -57,9 +60,9 @@ _ENCODE: Final[Mapping[str, Callable[[BatchReply | Served], bytes]]] = {
 }
 
 
-def batch_app(member: Member) -> ASGIApp:
-    """The ASGI application that answers batches for `member`. It stands behind a Gate, which hands it a body in one piece
-    and makes problem documents of what it raises."""
+def batch_app(member: Member, access: Access) -> ASGIApp:
+    """The ASGI application that answers batches for `member`. It stands behind a Gate, which says who asks, hands it a body
+    in one piece and makes problem documents of what it raises. `access` knows whose sites are whose."""
 
     async def answer_batch(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
@@ -71,6 +74,8 @@ def batch_app(member: Member) -> ASGIApp:
         batch = _decoded((await receive())["body"], media_type, _DECODE)
         _check_cluster(batch.cluster, member)
         check_batch(batch, member.document.limits)
+        if (lacking := batch_problem(batch, scope[CALLER], access.known)) is not None:
+            raise lacks_scope(lacking)
         reply = await member.answer(batch.requests)
         _raise_if_all_refused(reply)
         answer_type = _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
@@ -82,7 +87,7 @@ def batch_app(member: Member) -> ASGIApp:
     return answer_batch
 
 
-def ask_endpoint(serving: Serving) -> Callable[[Request], Awaitable[Response]]:
+def ask_endpoint(serving: Serving, access: Access) -> Callable[[Request], Awaitable[Response]]:
     """The endpoint at which other front ends ask the replica's own."""
 
     async def answer_ask(request: Request) -> Response:
@@ -90,6 +95,8 @@ def ask_endpoint(serving: Serving) -> Callable[[Request], Awaitable[Response]]:
         ask = _decoded(await request.body(), media_type, _DECODE_ASK)
         _check_cluster(ask.cluster, serving.member)
         check_ask(ask, serving.member.document.limits)
+        if (lacking := ask_problem(ask, request.scope[CALLER], access.known)) is not None:
+            raise lacks_scope(lacking)
         answer_type = _answer_type(request.headers.get("accept", ""), media_type)
         return Response(_ENCODE[answer_type](await serving.serve(ask)), media_type=answer_type)
 

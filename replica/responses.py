@@ -43,16 +43,22 @@ _REASONS: Final[Mapping[str, str]] = {
 class Refusal(Exception):
     """Ends a request with a problem document."""
 
-    def __init__(self, name: str, detail: str, *, definite: bool | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        detail: str,
+        *,
+        definite: bool | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(detail)
+        self.headers: Final[Mapping[str, str]] = headers or {}
         self.problem: Final = problem(name, detail, definite=definite)
 
 
 def problem_response(document: Problem, headers: Mapping[str, str] | None = None) -> Response:
     """The response that carries a problem."""
     all_headers = dict(headers or {})
-    if document.status == 401:
-        all_headers["WWW-Authenticate"] = "Bearer"
     if document.name in ("overloaded", "starting"):
         all_headers["Retry-After"] = str(RETRY_AFTER_S)
     return Response(

@@ -3,26 +3,42 @@
 Owns the process: signals, logging, the socket's address. Called by the command line.
 """
 
-import ipaddress
+import asyncio
 import logging
+import os
+import resource
 import signal
 import sys
 import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 import uvicorn
+from msgspec import Struct
 
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.replica.app import create_app
+from quorate.api_specs.limits import CONNECTIONS_MAX, IDLE_S_MAX
+from quorate.client_sdk.errors import BadInput
+from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
+from quorate.replica.access import Access, nobody_asked
+from quorate.replica.app import ReplicaApp, create_app
+from quorate.replica.audit import audit
+from quorate.replica.connections import Bounds, bounded
 from quorate.replica.embedded import embedded_front_end
+from quorate.replica.exposure import Exposure
+from quorate.replica.hosts import Hosts, is_loopback
 from quorate.replica.identity import open_folder
 from quorate.replica.member import Member
+from quorate.replica.server_tls import BadTls, ServerContext, ServerTls
 
-KEEP_ALIVE_S: Final = 30
+LOOK_S: Final = 1.0
+"""How often the files of tokens and certificate are looked at."""
+FILES_BESIDE: Final = 200
+"""Files that a replica may have open besides its callers' connections: its database, the way to other replicas."""
 SHUTDOWN_S: Final = 5
 BACKLOG: Final = 1024
 SWITCH_INTERVAL_S: Final = 0.001
@@ -35,35 +51,57 @@ class ServeRefused(Exception):
     """The replica must not be served like that; the sentence says what to do."""
 
 
+class Door(Struct, frozen=True):
+    """How a replica is reached, and by whom. `host` and `port` when they are not those of its URL in the cluster document;
+    `tls` is its own certificate, `client_tls` is how it calls the others; the rest as in `exposure`."""
+
+    host: str | None = None
+    port: int | None = None
+    tls: ServerTls | None = None
+    client_tls: ClientTls = SYSTEM_TRUST
+    allows_plain: bool = False
+    allows_anyone: bool = False
+
+
 def serve(
     document: ClusterDocument,
     replica_id: str,
     folder: Path,
     *,
-    host: str | None = None,
-    port: int | None = None,
-    token: str | None = None,
+    door: Door = Door(),  # noqa: B008 - it cannot change
+    access: Access | None = None,
     clock_offset_s: float = 0.0,
     endpoints: Mapping[str, str] | None = None,
 ) -> None:
-    """Serve replica `replica_id` from its data `folder` until SIGTERM or SIGINT.
+    """Serve replica `replica_id` from its data `folder` until SIGTERM or SIGINT. SIGHUP reads the tokens and the certificate
+    again; so does a change of their files.
 
-    `host` and `port` to listen on, when they are not those of its URL in the cluster document. `token` is asked of every
-    caller; without one, only loopback addresses are allowed. `clock_offset_s` makes its clock wrong, for tests. `endpoints`
-    maps ids of other replicas to URLs that override the document's (proxies, tunnels).
+    `access` says which tokens are accepted (left out: none is asked for). `clock_offset_s` makes its clock wrong, for tests.
+    `endpoints` maps ids of other replicas to URLs that override the document's (proxies, tunnels).
     Raises FolderRefused before it listens, or ServeRefused when it must not or cannot.
     """
+    access = access or nobody_asked()
     opened = open_folder(folder, document, replica_id)
     try:
-        url = urlsplit(document.urls[replica_id])
-        host = host or url.hostname or "127.0.0.1"
-        port = port if port is not None else url.port or (443 if url.scheme == "https" else 80)
-        _check_exposure(host, token)
+        host, port = _address(document.urls[replica_id], door)
+        context = _checked(
+            Exposure(
+                host,
+                document.urls[replica_id],
+                has_tokens=not access.is_open,
+                has_tls=door.tls is not None,
+                allows_plain=door.allows_plain,
+                allows_anyone=door.allows_anyone,
+            ),
+            door,
+            access,
+        )
     except BaseException:
         opened.abandon()
         raise
     if opened.lost is not None:
         _log.error("%s", opened.lost)
+    os.umask(0o077)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _ignore_repeated_signals()
     if clock_offset_s:
@@ -76,7 +114,68 @@ def serve(
         wall_us=lambda: time.time_ns() // 1000 + offset_us,
         endpoints=endpoints,
     )
-    app = create_app(member, lambda each: embedded_front_end(each, token), token)
+    app = _application(member, door, access, context, is_local=is_loopback(host))
+    config = _config(app, host, port, context)
+    _log.info(
+        "replica %s of cluster %s starts on %s:%s from %s", replica_id, document.name, host, port, folder
+    )
+    facts = {"replica": replica_id, "store": opened.identity.store, "incarnation": opened.incarnation}
+    audit(
+        "start",
+        **facts,
+        address=f"{host}:{port}",
+        tls=door.tls is not None,
+        mutual=bool(door.tls and door.tls.client_ca),
+        tokens=[each.shown for each in access.known.credentials],
+    )
+    try:
+        uvicorn.Server(config).run()
+    except SystemExit:  # uvicorn's way to say so, with an exit code that means something else here
+        raise ServeRefused(
+            f"no replica can listen on {host}:{port}, for the reason in the line above: stop what listens there, or "
+            "choose another address with --host and --port"
+        ) from None
+    finally:
+        member.close()
+    audit("stop", **facts)
+    _log.info("replica %s has stopped", replica_id)
+
+
+def _application(
+    member: Member, door: Door, access: Access, context: ServerContext | None, *, is_local: bool
+) -> ReplicaApp:
+    names = ["127.0.0.1", urlsplit(member.document.urls[member.id]).hostname or ""]
+    return create_app(
+        member,
+        lambda each: embedded_front_end(each, access.own_token, door.client_tls),
+        access=access,
+        hosts=Hosts(names, is_loopback=is_local),
+        tls=door.client_tls,
+        beside=lambda: _Renewal(access, context).run(),
+    )
+
+
+def _address(url: str, door: Door) -> tuple[str, int]:
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return door.host or parts.hostname or "127.0.0.1", port if door.port is None else door.port
+
+
+def _checked(exposure: Exposure, door: Door, access: Access) -> ServerContext | None:
+    """The replica's certificate, once nothing speaks against listening like that. Raises ServeRefused."""
+    if (problem := exposure.problem()) is not None:
+        raise ServeRefused(problem)
+    if (problem := access.own_problem()) is not None:
+        raise ServeRefused(problem)
+    try:
+        if exposure.url.startswith("https:"):
+            door.client_tls.context()
+        return None if door.tls is None else ServerContext(door.tls)
+    except (BadTls, BadInput) as error:
+        raise ServeRefused(str(error)) from None
+
+
+def _config(app: ReplicaApp, host: str, port: int, context: ServerContext | None) -> uvicorn.Config:
     config = uvicorn.Config(
         app,
         host=host,
@@ -90,22 +189,49 @@ def serve(
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
-        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_keep_alive=IDLE_S_MAX,
         timeout_graceful_shutdown=SHUTDOWN_S,
     )
-    _log.info(
-        "replica %s of cluster %s starts on %s:%s from %s", replica_id, document.name, host, port, folder
-    )
-    try:
-        uvicorn.Server(config).run()
-    except SystemExit:  # uvicorn's way to say so, with an exit code that means something else here
-        raise ServeRefused(
-            f"no replica can listen on {host}:{port}, for the reason in the line above: stop what listens there, or "
-            "choose another address with --host and --port"
-        ) from None
-    finally:
-        member.close()
-    _log.info("replica %s has stopped", replica_id)
+    config.load()
+    config.http_protocol_class = bounded(Bounds(_connections_max()))
+    config.ssl = None if context is None else context.context
+    return config
+
+
+def _connections_max() -> int:
+    """As many as the limits say, if the system allows so many files; the soft bound is raised as far as it may be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CONNECTIONS_MAX + FILES_BESIDE
+    if soft < wanted and (hard == resource.RLIM_INFINITY or soft < hard):
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return CONNECTIONS_MAX if soft >= wanted else max(1, soft - min(FILES_BESIDE, soft // 2))
+
+
+class _Renewal:
+    """Reads tokens and certificate again: when their files change, and at SIGHUP."""
+
+    def __init__(self, access: Access, context: ServerContext | None) -> None:
+        self._access: Final = access
+        self._context: Final = context
+
+    async def run(self) -> None:
+        """Look every LOOK_S, for ever."""
+        if threading.current_thread() is threading.main_thread():
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, partial(self._look, wanted=True))
+        while True:
+            await asyncio.sleep(LOOK_S)
+            self._look()
+
+    def _look(self, *, wanted: bool = False) -> None:
+        try:
+            self._access.look(wanted=wanted)
+            if self._context is not None and self._context.look(wanted=wanted):
+                audit("certificate-read")
+        except BadTls as error:
+            _log.error("the certificate used before stays in use: %s", error)
+        except Exception:  # noqa: BLE001 - whatever it is, the next look may go well, and nobody else would hear of it
+            _log.exception("tokens and certificate could not be read again")
 
 
 def log_to_stderr(replica_id: str, level: int = logging.INFO) -> None:
@@ -115,29 +241,9 @@ def log_to_stderr(replica_id: str, level: int = logging.INFO) -> None:
         level=level,
         format=f"%(asctime)s %(levelname)s replica={replica_id} %(name)s: %(message)s",
     )
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    # Its warnings are about requests that are no HTTP: whoever sends many of these must not fill the disk with a log.
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
     logging.getLogger("httpx").setLevel(logging.WARNING)
-
-
-def _check_exposure(host: str, token: str | None) -> None:
-    if token is not None:
-        if not token or not token.isascii() or not token.isprintable():
-            raise ServeRefused("the token must be printable ASCII text, and not empty")
-        return
-    if not _is_loopback(host):
-        raise ServeRefused(
-            f"{host} is not a loopback address, and anyone who reaches it could read and write: set a token "
-            "(QUORATE_TOKEN), or listen on 127.0.0.1"
-        )
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _ignore_repeated_signals() -> None:
@@ -145,3 +251,4 @@ def _ignore_repeated_signals() -> None:
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: None)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the loop runs, which then listens for it

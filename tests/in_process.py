@@ -17,17 +17,17 @@ from typing import Any, Final, TypeVar
 import uvicorn
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.api_specs.limits import DEFAULTS, Limits
+from quorate.api_specs.limits import DEFAULTS, IDLE_S_MAX, Limits
 from quorate.client_sdk.client import AsyncClient
 from quorate.client_sdk.driver import Driver, new_site
 from quorate.client_sdk.effects import Now, Operation, Outcome
 from quorate.client_sdk.http_transport import HttpTransport
 from quorate.replica.app import create_app
+from quorate.replica.connections import Bounds, bounded
 from quorate.replica.embedded import embedded_front_end
 from quorate.replica.identity import open_folder
 from quorate.replica.member import Member
 from quorate.replica.pruning import Pruning
-from quorate.replica.server import KEEP_ALIVE_S
 from quorate.replica.store import Store
 from quorate.timestamps.timestamp import ZERO
 
@@ -179,9 +179,10 @@ class InProcessCluster:
             log_config=None,
             access_log=False,
             server_header=False,
-            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_keep_alive=IDLE_S_MAX,
         )
         config.load()
+        config.http_protocol_class = bounded(Bounds())
         server = uvicorn.Server(config)
         server.lifespan = config.lifespan_class(config)
         # Its main loop would only look for signals and write the date of the answers.

@@ -10,6 +10,7 @@ PAGES = [
     "ARCHITECTURE.md",
     "docs/verification.md",
     "docs/limits.md",
+    "docs/security.md",
     "docs/types.md",
     "docs/quorums.md",
     "docs/huey.md",

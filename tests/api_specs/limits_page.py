@@ -5,36 +5,57 @@ import inspect
 from itertools import pairwise
 
 from quorate.api_specs import limits
-from quorate.api_specs.limits import (
-    ADOPTED_MAX,
-    ASK_S_MAX,
-    ASK_WISHES_MAX,
-    DEFAULTS,
-    KEYED_ENTRIES_MAX,
-    NAME_CHARS_MAX,
-    REPLICAS_MAX,
-    REPLY_BODIES_MAX,
-    SYSTEM_CHARS_MAX,
-    VOTES_MAX,
-    Limits,
-)
+from quorate.api_specs.limits import DEFAULTS, Limits
 
 FIXED = {
-    "NAME_CHARS_MAX": (NAME_CHARS_MAX, "Characters of an object's name and of a dictionary's key."),
-    "REPLICAS_MAX": (REPLICAS_MAX, "Replicas of a cluster."),
-    "VOTES_MAX": (VOTES_MAX, "Votes of a replica."),
-    "ADOPTED_MAX": (ADOPTED_MAX, "Entries that a summary adopts; a recovery that finds no room tries again."),
+    "NAME_CHARS_MAX": (limits.NAME_CHARS_MAX, "Characters of an object's name and of a dictionary's key."),
+    "REPLICAS_MAX": (limits.REPLICAS_MAX, "Replicas of a cluster."),
+    "VOTES_MAX": (limits.VOTES_MAX, "Votes of a replica."),
+    "ADOPTED_MAX": (
+        limits.ADOPTED_MAX,
+        "Entries that a summary adopts; a recovery that finds no room tries again.",
+    ),
     "KEYED_ENTRIES_MAX": (
-        KEYED_ENTRIES_MAX,
+        limits.KEYED_ENTRIES_MAX,
         "Entries that the keyed operations of an object name together within the retry window; more keys are refused.",
     ),
-    "SYSTEM_CHARS_MAX": (SYSTEM_CHARS_MAX, "Characters of a quorum system, as text."),
-    "ASK_WISHES_MAX": (ASK_WISHES_MAX, "Wishes that a front end hands to another one at once."),
+    "SYSTEM_CHARS_MAX": (limits.SYSTEM_CHARS_MAX, "Characters of a quorum system, as text."),
+    "ASK_WISHES_MAX": (limits.ASK_WISHES_MAX, "Wishes that a front end hands to another one at once."),
     "REPLY_BODIES_MAX": (
-        REPLY_BODIES_MAX,
+        limits.REPLY_BODIES_MAX,
         "A reply is at most so many times as long as a request body may be; it holds pages of whole values.",
     ),
-    "ASK_S_MAX": (ASK_S_MAX, "Seconds that the other one may take over them."),
+    "ASK_S_MAX": (limits.ASK_S_MAX, "Seconds that the other one may take over them."),
+    "TOKENS_MAX": (limits.TOKENS_MAX, "Tokens that a replica accepts at the same time."),
+    "REQUESTS_PER_S_MAX": (
+        limits.REQUESTS_PER_S_MAX,
+        "Requests a second of one token, or of all where none is asked for; twice as many at once. Further ones get 429.",
+    ),
+    "UNPROVEN_PER_S_MAX": (
+        limits.UNPROVEN_PER_S_MAX,
+        "Requests a second without a valid token that are answered 401; further ones get 429.",
+    ),
+    "CONCURRENT_MAX": (limits.CONCURRENT_MAX, "Requests under way at one replica; further ones get 503."),
+    "BODIES_BYTES_MAX": (
+        limits.BODIES_BYTES_MAX,
+        "Bytes of request bodies that a replica holds together; further ones get 503.",
+    ),
+    "CONNECTIONS_MAX": (
+        limits.CONNECTIONS_MAX,
+        "Connections open to one replica (fewer where the system allows fewer files); further ones get 503.",
+    ),
+    "URL_BYTES_MAX": (limits.URL_BYTES_MAX, "Bytes of a request's path and query (414)."),
+    "HEAD_BYTES_MAX": (limits.HEAD_BYTES_MAX, "Bytes of a request's headers (431)."),
+    "HEAD_S_MAX": (
+        limits.HEAD_S_MAX,
+        "Seconds from the first byte of a request, or from a connection's beginning, to the end of its headers (408).",
+    ),
+    "BODY_S_MAX": (limits.BODY_S_MAX, "Seconds that a request's body may take (408)."),
+    "IDLE_S_MAX": (limits.IDLE_S_MAX, "Seconds that a connection stays open between two requests."),
+    "STALL_S_MAX": (
+        limits.STALL_S_MAX,
+        "Seconds in which a client takes 64 KiB more of an answer, or is cut off.",
+    ),
 }
 INTRODUCTION = """# Limits
 

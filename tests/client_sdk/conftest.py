@@ -7,7 +7,7 @@ import pytest
 
 from quorate.api_specs.messages import BatchReply
 from quorate.client_sdk.effects import Unanswered
-from quorate.client_sdk.http_transport import HttpTransport, any_client, httpx_client
+from quorate.client_sdk.http_transport import HttpTransport, httpx_client, quick_client
 from tests.client_sdk.exchanging import BATCH, TOKEN, Ask, Make, right
 from tests.client_sdk.loopback import Asked, Server, serving
 
@@ -18,7 +18,7 @@ def server() -> Iterator[Server]:
         yield made
 
 
-@pytest.fixture(params=[any_client, httpx_client], ids=["quick", "httpx"])
+@pytest.fixture(params=[quick_client, httpx_client], ids=["quick", "httpx"])
 def to(request: pytest.FixtureRequest) -> Make:
     """Makes a transport to r1 at a URL."""
 

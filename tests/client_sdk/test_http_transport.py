@@ -17,9 +17,8 @@ from quorate.api_specs.messages import Batch, Collect
 from quorate.client_sdk import http_transport
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.errors import BadCluster, RefusedByReplicas, Unavailable
-from quorate.client_sdk.http_transport import any_client, fetch_cluster
-from quorate.client_sdk.httpx_client import NEVER_SENT, HttpxClient, told
-from quorate.client_sdk.quick_client import QuickClient
+from quorate.client_sdk.http_transport import fetch_cluster
+from quorate.client_sdk.httpx_client import NEVER_SENT, told
 from tests.client_sdk.exchanging import BATCH, REPLY, TOKEN, Ask, Make, right
 from tests.client_sdk.loopback import Asked, Server, problem, response, serving, silence
 from tests.client_sdk.scripted import document_of
@@ -281,12 +280,6 @@ def test_only_one_module_imports_each_http_library() -> None:
     for library, module in (("httpx", "httpx_client.py"), ("httptools", "quick_client.py")):
         importing = [path.name for path in room.glob("*.py") if f"import {library}\n" in path.read_text()]
         assert importing == [module]
-
-
-def test_the_quick_client_carries_what_it_can_and_httpx_the_rest() -> None:
-    plain, secure = "http://127.0.0.1:1", "https://127.0.0.1:1"
-    assert isinstance(any_client({"r1": plain, "r2": plain}, None), QuickClient)
-    assert isinstance(any_client({"r1": plain, "r2": secure}, None), HttpxClient)
 
 
 async def test_an_answer_may_be_announced_and_come_in_chunks(server: Server, ask: Ask) -> None:

@@ -17,6 +17,7 @@ PUBLIC = [
     "BadCluster",
     "BadInput",
     "Client",
+    "ClientTls",
     "Closed",
     "ClusterDocument",
     "Dictionary",

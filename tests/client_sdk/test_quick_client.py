@@ -154,7 +154,7 @@ async def test_a_server_that_does_not_take_the_connection_is_definite(to: Make) 
     ],
 )
 async def test_what_is_no_url_was_never_sent(url: str) -> None:
-    transport = HttpTransport({"r1": url}, body_bytes_max=1000, client=lambda _, token: QuickClient(token))
+    transport = HttpTransport({"r1": url}, body_bytes_max=1000, client=QuickClient)
     answer = await transport.exchange("r1", BATCH, 5)
     await transport.aclose()
     assert isinstance(answer, Unanswered)

@@ -1,0 +1,63 @@
+"""TLS for front ends: whom they trust, and which certificate they show.
+
+Owns the making of contexts from files. There is no way to turn off the checks of names and certificates, and none back to
+plain HTTP: an https:// URL that cannot be trusted does not answer.
+"""
+
+import os
+import ssl
+from functools import lru_cache
+from typing import Final
+
+from msgspec import Struct
+
+from quorate.client_sdk.errors import BadInput
+
+
+class ClientTls(Struct, frozen=True):
+    """Files in PEM form. `ca` is the authority that signed the replicas' certificates (empty: those the system trusts);
+    `certificate` and `key` are shown to replicas that ask for one (mutual TLS)."""
+
+    ca: str = ""
+    certificate: str = ""
+    key: str = ""
+
+    def context(self) -> ssl.SSLContext:
+        """What a connection needs. Raises BadInput for files that cannot be used."""
+        return _context(self)
+
+
+SYSTEM_TRUST: Final = ClientTls()
+
+
+@lru_cache(16)
+def _context(tls: ClientTls) -> ssl.SSLContext:
+    if bool(tls.certificate) != bool(tls.key):
+        raise BadInput("tls: give a certificate and its key, or neither")
+    try:
+        context = ssl.create_default_context(cafile=tls.ca or None)
+    except (OSError, ssl.SSLError) as error:
+        raise BadInput(f"tls: {tls.ca} holds no certificate that can be used: {_words(error)}") from None
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    assert context.check_hostname, "the default of create_default_context"
+    assert context.verify_mode is ssl.CERT_REQUIRED, "likewise"
+    if tls.certificate:
+        try:
+            # Without a password function OpenSSL would ask the terminal for one.
+            context.load_cert_chain(tls.certificate, tls.key, password="")
+        except (OSError, ssl.SSLError) as error:
+            raise BadInput(
+                f"tls: {tls.certificate} with {tls.key} cannot be used: {_words(error)} "
+                "(PEM form, and the key without a passphrase)"
+            ) from None
+    return context
+
+
+def from_environment() -> ClientTls:
+    """The files that QUORATE_TLS_CA, QUORATE_TLS_CERT and QUORATE_TLS_KEY name."""
+    ca, certificate, key = (os.environ.get(f"QUORATE_TLS_{name}", "") for name in ("CA", "CERT", "KEY"))
+    return ClientTls(ca, certificate, key)
+
+
+def _words(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__

@@ -1,0 +1,26 @@
+"""Audit lines: one for each administrative act, as one JSON object on one line.
+
+Owns their form. An act is something that an operator does to a replica: start, stop, format, replace, another list of
+tokens, another certificate. A replica logs its own by the logger `quorate.audit`; a command writes its own to standard
+error. Facts never hold a token, nor a digest of one.
+"""
+
+import logging
+import os
+from typing import Final
+
+import msgspec
+
+_log: Final = logging.getLogger("quorate.audit")
+
+Fact = str | int | float | bool | None | list[str]
+
+
+def audit(act: str, **facts: Fact) -> None:
+    """Log the line of an act of this replica, as `{"act":"tokens-read","added":["shop"],"removed":[]}`."""
+    _log.info("%s", msgspec.json.encode({"act": act, **facts}).decode())
+
+
+def audit_line(act: str, **facts: Fact) -> str:
+    """The line of an act of a command, with the number of the user who gave it."""
+    return msgspec.json.encode({"act": act, "uid": os.getuid(), **facts}).decode()

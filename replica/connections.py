@@ -1,0 +1,209 @@
+"""What one connection may do before a request is whole, and how long it may take: uvicorn's protocol, with bounds.
+
+Owns the bounds that no application can set: number of connections, bytes and time of a request's head, and how long a
+client may leave an answer unread. The Gate owns the rest. A request that passes in one piece costs two comparisons.
+"""
+
+import asyncio
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from quorate.api_specs.limits import CONNECTIONS_MAX, HEAD_BYTES_MAX, HEAD_S_MAX, STALL_S_MAX, URL_BYTES_MAX
+from quorate.api_specs.problems import MEDIA_TYPE, Problem, problem
+from quorate.replica.responses import RETRY_AFTER_S
+
+STALL_BYTES: Final = 65_536
+HANG_UP_S: Final = 0.02
+HANG_UPS_MAX: Final = 50
+
+
+class Bounds(Struct, frozen=True):
+    """What one server allows: connections, and seconds of patience."""
+
+    connections_max: int = CONNECTIONS_MAX
+    head_s: float = HEAD_S_MAX
+    stall_s: float = STALL_S_MAX
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection. The callbacks are those of asyncio.Protocol and of httptools."""
+
+    def __init__(self, *args: Any, bounds: Bounds, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._bounds: Final = bounds
+        self._is_in_head = self._is_in_body = False
+        self._head_bytes = 0
+        """Of the head that is being received: what was parsed, or has come in pieces that held nothing else."""
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._stall_timer: asyncio.TimerHandle | None = None
+        self._unsent_bytes = 0
+
+    # From the event loop.
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See asyncio.Protocol."""
+        super().connection_made(transport)
+        if len(self.connections) > self._bounds.connections_max:
+            self._end(problem("overloaded", f"{self._bounds.connections_max} connections are open already"))
+        else:
+            self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        self._stop_head_timer()
+        self._stop_stall_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        if self.transport.is_closing():
+            return
+        was_in_head = self._is_in_head
+        super().data_received(data)
+        if not self._is_in_head:
+            if self._head_timer is not None and self.scope is not None:
+                self._stop_head_timer()
+            return
+        if was_in_head:
+            self._head_bytes += len(data)
+        if self._head_bytes > HEAD_BYTES_MAX + URL_BYTES_MAX:
+            self._end(problem("head-too-large", f"headers may have {HEAD_BYTES_MAX} bytes together"))
+        elif self._head_timer is None:
+            self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
+
+    def pause_writing(self) -> None:
+        """See asyncio.Protocol."""
+        super().pause_writing()
+        self._unsent_bytes = self.transport.get_write_buffer_size()
+        self._stall_timer = self.loop.call_later(self._bounds.stall_s, self._look_for_stall)
+
+    def resume_writing(self) -> None:
+        """See asyncio.Protocol."""
+        self._stop_stall_timer()
+        super().resume_writing()
+
+    # From the parser.
+
+    def on_message_begin(self) -> None:
+        """See httptools."""
+        super().on_message_begin()
+        self._is_in_head = True
+        self._head_bytes = 0
+
+    def on_headers_complete(self) -> None:
+        """See httptools. A request whose head is too large is answered by an application that says so."""
+        self._is_in_head, self._is_in_body = False, True
+        size = sum(len(name) + len(value) for name, value in self.headers)
+        if len(self.url) <= URL_BYTES_MAX and size <= HEAD_BYTES_MAX:
+            super().on_headers_complete()
+            return
+        if len(self.url) > URL_BYTES_MAX:
+            refused = problem("url-too-long", f"path and query may have {URL_BYTES_MAX} bytes together")
+        else:
+            refused = problem("head-too-large", f"headers may have {HEAD_BYTES_MAX} bytes together")
+        application, self.app = self.app, _refusing(refused)
+        try:
+            super().on_headers_complete()
+        finally:
+            self.app = application
+
+    def on_message_complete(self) -> None:
+        """See httptools."""
+        self._is_in_body = False
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """See uvicorn. A body that still comes after a refusal is not waited for, as the end of TLS would."""
+        super().on_response_complete()
+        if self._is_in_body and self.transport.is_closing():
+            self._hang_up(HANG_UPS_MAX)
+
+    def send_400_response(self, msg: str) -> None:
+        """See uvicorn: for what is no HTTP."""
+        del msg
+        self._is_in_head = False
+        self._end(problem("malformed", "the request is no HTTP/1.1"))
+
+    # Bounds.
+
+    def _hang_up(self, tries: int) -> None:
+        """Drop the connection once the answer has left, or after `tries` looks."""
+        if tries and self.transport.get_write_buffer_size():
+            self.loop.call_later(HANG_UP_S, self._hang_up, tries - 1)
+        else:
+            self.transport.abort()
+
+    def _end(self, refused: Problem) -> None:
+        """Refuse what has not become a request, and hang up."""
+        self._stop_head_timer()
+        if self.transport.is_closing():
+            return
+        if self.cycle is None or self.cycle.response_complete:  # type: ignore[redundant-expr]
+            self.transport.write(_whole(refused))
+            self.transport.close()
+        else:  # An earlier request on this connection is still being answered: nothing may come in between.
+            self.transport.abort()
+
+    def _head_is_late(self) -> None:
+        self._head_timer = None
+        if self._is_in_head:
+            self._end(problem("timeout", f"the headers took longer than {self._bounds.head_s:g} s"))
+        elif self.scope is None:  # A connection on which nothing ever came: there is nothing to answer.
+            self.transport.close()
+
+    def _look_for_stall(self) -> None:
+        unsent = self.transport.get_write_buffer_size()
+        if unsent > self._unsent_bytes - STALL_BYTES:
+            self.transport.abort()
+            return
+        self._unsent_bytes = unsent
+        self._stall_timer = self.loop.call_later(self._bounds.stall_s, self._look_for_stall)
+
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _stop_stall_timer(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
+
+
+def bounded(bounds: Bounds) -> Any:
+    """What makes the protocol of each connection, for uvicorn's setting `http`."""
+    return partial(BoundedProtocol, bounds=bounds)
+
+
+def _refusing(refused: Problem) -> ASGIApp:
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        body = msgspec.json.encode(refused)
+        headers = [
+            (b"content-type", MEDIA_TYPE.encode()),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+        ]
+        await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    return refuse
+
+
+def _whole(refused: Problem) -> bytes:
+    """A problem as an answer, from the status line on."""
+    body = msgspec.json.encode(refused)
+    lines = [
+        f"HTTP/1.1 {refused.status} {HTTPStatus(refused.status).phrase}",
+        f"content-type: {MEDIA_TYPE}",
+        f"content-length: {len(body)}",
+        "connection: close",
+        *([f"retry-after: {RETRY_AFTER_S}"] if refused.name == "overloaded" else []),
+    ]
+    return "\r\n".join([*lines, "\r\n"]).encode() + body

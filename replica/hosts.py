@@ -1,0 +1,45 @@
+"""Which Host and Origin a request may name.
+
+A page in a browser can reach what listens on 127.0.0.1: it gives its own host's name that address (DNS rebinding), or it
+sends a request that needs no permission. The first names a foreign Host, the second a foreign Origin. Owns both checks.
+"""
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from quorate.replica.responses import Refusal
+
+
+class Hosts:
+    """What is accepted. `is_loopback`: the replica listens on this machine alone, so only its names are."""
+
+    def __init__(self, names: Iterable[str], *, is_loopback: bool) -> None:
+        self._is_loopback: Final = is_loopback
+        self._names: Final = frozenset({b"localhost", *(name.lower().encode() for name in names)})
+
+    def check(self, headers: Mapping[bytes, bytes]) -> None:
+        """Raises Refusal for a request that a foreign page may have sent."""
+        host = headers.get(b"host", b"")
+        if self._is_loopback and not self._is_own(host):
+            raise Refusal(
+                "wrong-host",
+                "this replica listens on its own machine alone, and the Host header names another",
+            )
+        origin = headers.get(b"origin")
+        if origin is not None and origin.partition(b"://")[2].lower() != host.lower():
+            raise Refusal("foreign-origin", "the Origin header names another place than the Host header")
+
+    def _is_own(self, host: bytes) -> bool:
+        name = host[1:].partition(b"]")[0] if host.startswith(b"[") else host.partition(b":")[0]
+        return name.lower() in self._names or is_loopback(name.decode("latin-1"))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens there."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,106 @@
+"""What a caller's scopes allow: which scope a request needs, and what of the replica protocol it opens. Pure.
+
+Owns both tables. A write token may do all that a front end does: such callers are trusted to keep to the protocol, and
+`docs/security.md` says what one that does not can do. What is checked here is what honest front ends never do.
+"""
+
+import re
+from typing import Final
+
+from quorate.api_specs.messages import Accept, Append, Ask, Batch, Collect, Commit, Request, Scan
+from quorate.api_specs.tokens import ScopeName
+from quorate.replica.credentials import Credential, TokenList
+from quorate.timestamps.ballot import Ballot, turn_of
+from quorate.timestamps.timestamp import ZERO, Timestamp, site
+
+OPEN_PREFIX: Final = "/v1/health/"
+"""What needs no token."""
+DOCUMENT_PATH: Final = "/v1/openapi.json"
+PUBLIC_PATHS: Final = re.compile(re.escape(DOCUMENT_PATH) + "|/docs(/.*)?|/ui(/.*)?")
+"""Open as well: the same for every cluster. A generator or a browser that first looks at the document has no token to send,
+and the live page asks for the one that its reader has."""
+_BY_PATH: Final[dict[str, ScopeName]] = {
+    "/replica/v1/batch": "read",  # what in it changes something is looked at when it has been decoded
+    "/replica/v1/ask": "write",
+    "/replica/v1/announcement": "replica",
+}
+ADMIN_PREFIX: Final = "/v1/admin/"
+_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def scope_needed(method: str, path: str) -> ScopeName:
+    """The scope that a request needs; none but those under OPEN_PREFIX need no token."""
+    if (by_path := _BY_PATH.get(path)) is not None:
+        return by_path
+    if path.startswith(ADMIN_PREFIX):
+        return "admin"
+    return "read" if method in _READING else "write"
+
+
+def is_public(method: str, path: str) -> bool:
+    """Whether a request asks for what is the same for every cluster."""
+    return method in _READING and PUBLIC_PATHS.fullmatch(path) is not None
+
+
+def batch_problem(batch: Batch, caller: Credential, known: TokenList) -> str | None:
+    """Why `caller` must not send this batch; None when it may."""
+    may_write = "write" in caller.scopes
+    is_replica = "replica" in caller.scopes
+    if is_replica and not known.binds_sites:
+        return None  # The usual case of a replica that asks for no token, or for one alone.
+    for request in batch.requests:
+        if not may_write and _changes(request):
+            return (
+                "scope write is needed for this: the token may only read, and an answer that must first be settled "
+                "is for the HTTP API (GET /v1/…)"
+            )
+        if isinstance(request, Commit) and request.buried != ZERO and not is_replica:
+            return "scope replica is needed to bury a deleted key: replicas do it among themselves"
+        if any(known.is_foreign(caller, site(stamp)) for stamp in _own_stamps(request)):
+            return _foreign(caller)
+    return None
+
+
+def ask_problem(ask: Ask, caller: Credential, known: TokenList) -> str | None:
+    """Why `caller` must not send this ask; None when it may."""
+    return _foreign(caller) if known.is_foreign(caller, site(ask.id)) else None
+
+
+def _foreign(caller: Credential) -> str:
+    if caller.tag:
+        return (
+            f"the token's sites begin with {caller.tag}, and this one does not: connect with the same token"
+        )
+    return "the site belongs to another token: connect anew"
+
+
+def _changes(request: Request) -> bool:
+    """Whether it changes anything at the replica, promises and fences included."""
+    match request:
+        case Scan():
+            return False
+        case Collect():
+            return request.ballot is not None or request.fence != ZERO or request.fence_next != 0
+        case _:
+            return True
+
+
+def _own_stamps(request: Request) -> list[Timestamp]:
+    """The timestamps that its sender's own clock must have given: of new entries, and of its turns.
+
+    Not those of entries that are sent again: a reader writes back those of others, and under an idempotency key any front
+    end sends those that another one reserved.
+    """
+    match request:
+        case Append(attempt="first"):
+            return [entry.t for entry in request.entries]
+        case Collect():
+            return _turn(request.ballot)
+        case Accept():
+            return [*_turn(request.ballot), *(_turn(request.then.ballot) if request.then else [])]
+        case _:
+            return []
+
+
+def _turn(ballot: Ballot | None) -> list[Timestamp]:
+    return [] if ballot is None else [turn_of(ballot)]

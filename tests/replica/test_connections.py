@@ -1,0 +1,252 @@
+"""Bare sockets against a served replica: heads without end, slow callers, too many connections, answers left unread."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+import uvicorn
+
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.limits import HEAD_BYTES_MAX, URL_BYTES_MAX, Limits
+from quorate.api_specs.problems import Problem
+from quorate.replica.access import one_token
+from quorate.replica.app import create_app
+from quorate.replica.connections import Bounds, bounded
+from quorate.replica.embedded import embedded_front_end
+from quorate.replica.hosts import Hosts
+from quorate.replica.identity import open_folder
+from quorate.replica.member import Member
+from tests.in_process import _bound
+
+WAIT_S = 60.0
+Say = Callable[[bytes], AbstractAsyncContextManager[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+Serve = Callable[..., AbstractAsyncContextManager[int]]
+GET = b"GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Serve:
+    """Serves r1 as `quorate.replica.server` does, with bounds of the test's own; the port."""
+
+    @asynccontextmanager
+    async def serve(bounds: Bounds | None = None, token: str | None = None) -> AsyncIterator[int]:
+        socket = _bound(0)
+        port: int = socket.getsockname()[1]
+        limits = Limits(body_bytes_max=20_000, value_bytes_max=5_000, page_bytes_max=5_000)
+        document = ClusterDocument("t", (ReplicaInfo("r1", f"http://127.0.0.1:{port}"),), limits=limits)
+        member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+        app = create_app(
+            member,
+            lambda each: embedded_front_end(each, token),
+            access=one_token(token),
+            hosts=Hosts(["127.0.0.1"], is_loopback=True),
+        )
+        config = uvicorn.Config(app, http="httptools", ws="none", log_config=None, access_log=False)
+        config.load()
+        config.http_protocol_class = bounded(bounds or Bounds())
+        server = uvicorn.Server(config)
+        server.lifespan = config.lifespan_class(config)
+        await server.startup([socket])
+        try:
+            yield port
+        finally:
+            await server.shutdown()
+
+    return serve
+
+
+async def exchange(port: int, *parts: bytes) -> tuple[int, Problem | None, bytes]:
+    """Say all parts on one connection; the status of the answer, its problem if it is one, and all that came."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        for part in parts:
+            writer.write(part)
+            try:
+                await writer.drain()
+            except ConnectionError:
+                break
+        async with asyncio.timeout(WAIT_S):
+            return understood(await read_all(reader))
+    finally:
+        writer.transport.abort()
+
+
+async def read_all(reader: asyncio.StreamReader) -> bytes:
+    heard = b""
+    try:
+        while piece := await reader.read(65_536):
+            heard += piece
+    except ConnectionError:
+        pass
+    return heard
+
+
+def understood(heard: bytes) -> tuple[int, Problem | None, bytes]:
+    head, _, body = heard.partition(b"\r\n\r\n")
+    status = int(head.split(b" ")[1])
+    problem = None
+    if b"problem+json" in head:
+        problem = msgspec.json.decode(body, type=Problem)
+        assert problem.status == status
+        assert b"connection: close" in head.lower()
+    return status, problem, head
+
+
+def named(answer: tuple[int, Problem | None, bytes]) -> str:
+    assert answer[1] is not None, answer
+    return answer[1].name
+
+
+@pytest.mark.parametrize("host", [b"localhost", b"127.0.0.1:80", b"[::1]:9", b"LOCALHOST", b"127.9.9.9"])
+async def test_loopback_replica_answers_to_names_of_this_machine(served: Serve, host: bytes) -> None:
+    async with served() as port:
+        request = b"GET /v1/health/live HTTP/1.1\r\nConnection: close\r\nHost: " + host + b"\r\n\r\n"
+        assert (await exchange(port, request))[0] == 200
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"Host: evil.example\r\n", b"Host: localhost.evil.example:80\r\n", b"Host:\r\n", b"", b"Host: [\r\n"],
+)
+async def test_page_that_rebinds_its_name_is_refused(served: Serve, line: bytes) -> None:
+    async with served() as port:
+        request = b"GET /v1/registers/a HTTP/1.1\r\nConnection: close\r\n" + line + b"\r\n"
+        status, _, head = await exchange(port, request)
+        assert status == 421, head
+
+
+async def test_page_of_another_origin_cannot_take_items_blindly(served: Serve) -> None:
+    """A POST without a body is sent by a browser for any page, without asking."""
+    async with served() as port:
+        for origin, status in ((b"http://evil.example", 403), (b"null", 403), (b"http://localhost", 200)):
+            request = b"POST /v1/queues/q/dequeue HTTP/1.1\r\nConnection: close\r\nHost: localhost\r\n"
+            request += b"Content-Length: 0\r\nOrigin: " + origin + b"\r\n\r\n"
+            assert (await exchange(port, request))[0] == status, origin
+
+
+async def test_headers_without_end_are_cut_off(served: Serve) -> None:
+    async with served() as port:
+        endless = [b"X-%d: %b\r\n" % (number, b"x" * 1000) for number in range(300)]
+        assert named(await exchange(port, GET, *endless)) == "head-too-large"
+        assert named(await exchange(port, GET, b"X: ", *[b"x" * 10_000] * 30)) == "head-too-large"
+
+
+async def test_head_that_comes_whole_is_measured_too(served: Serve) -> None:
+    async with served() as port:
+        fits = GET + b"Connection: close\r\nX: " + b"x" * (HEAD_BYTES_MAX - 1000) + b"\r\n\r\n"
+        assert (await exchange(port, fits))[0] == 200
+        long = GET + b"X: " + b"x" * (HEAD_BYTES_MAX + 1) + b"\r\n\r\n"
+        assert named(await exchange(port, long)) == "head-too-large"
+        long = b"GET /" + b"x" * URL_BYTES_MAX + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        assert named(await exchange(port, long)) == "url-too-long"
+        endless = [b"GET /" + b"x" * 1000, *[b"x" * 10_000] * 30]
+        assert named(await exchange(port, *endless)) == "head-too-large"
+
+
+async def test_slow_head_is_cut_off(served: Serve) -> None:
+    async with served(Bounds(head_s=0.2)) as port:
+        assert named(await exchange(port, GET[:20])) == "timeout"
+        assert named(await exchange(port, GET, b"X-Drip: 1\r\n")) == "timeout"
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        async with asyncio.timeout(WAIT_S):
+            assert await reader.read() == b"", "who says nothing at all is not answered"
+        writer.close()
+
+
+async def test_slow_second_head_is_cut_off_and_a_patient_one_is_not(served: Serve) -> None:
+    async with served(Bounds(head_s=0.5)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(GET + b"\r\n")
+        first = await reader.readuntil(b"}")
+        assert first.startswith(b"HTTP/1.1 200")
+        writer.write(GET)
+        async with asyncio.timeout(WAIT_S):
+            assert named(understood(await read_all(reader))) == "timeout"
+        writer.close()
+        # Between requests the time of a head does not run: that is the time of an idle connection.
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(3):
+            writer.write(GET + b"\r\n")
+            assert (await reader.readuntil(b"}")).startswith(b"HTTP/1.1 200")
+            await asyncio.sleep(0.4)
+        writer.close()
+
+
+async def test_slow_body_is_cut_off(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quorate.replica.gate.BODY_S_MAX", 0.2)
+    async with served() as port:
+        request = b"PUT /v1/registers/a HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        answer = await exchange(port, request + b'Content-Length: 11\r\n\r\n{"value"')
+        assert named(answer) == "timeout"
+
+
+async def test_one_connection_too_many_is_told_to_wait(served: Serve) -> None:
+    async with served(Bounds(connections_max=2)) as port:
+        kept = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        for reader, writer in kept:
+            writer.write(GET + b"\r\n")
+            await reader.readuntil(b"}")
+        answer = await exchange(port)
+        assert named(answer) == "overloaded"
+        assert b"retry-after: 1" in answer[2]
+        for reader, writer in kept:
+            writer.close()
+            await reader.read()
+        assert (await exchange(port, GET + b"Connection: close\r\n\r\n"))[0] == 200
+
+
+async def test_answer_left_unread_does_not_stay_for_ever(served: Serve) -> None:
+    async with served(Bounds(stall_s=0.2)) as port:
+        # With that limit the streams stop reading at once.
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
+        async with asyncio.timeout(WAIT_S):
+            request = b"GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            with contextlib.suppress(ConnectionError):
+                while not writer.transport.is_closing():
+                    writer.write(request)
+                    await asyncio.sleep(0.001)
+        assert reader.exception() is not None or writer.transport.is_closing()
+        writer.transport.abort()
+
+
+async def test_refused_body_is_not_read_and_the_connection_ends(served: Serve) -> None:
+    """Neither for a stranger, nor beyond the limit, nor behind a method that has none."""
+    async with served(token="t") as port:
+        much = b"Content-Length: 300000000\r\n\r\n"
+        stranger = await exchange(port, b"PUT /v1/registers/a HTTP/1.1\r\nHost: localhost\r\n" + much)
+        assert named(stranger) == "unauthorized"
+        known = b"Host: localhost\r\nAuthorization: bearer t\r\n"
+        assert named(await exchange(port, b"PUT /v1/registers/a HTTP/1.1\r\n" + known + much)) == "too-large"
+        assert named(await exchange(port, b"GET /v1/registers/a HTTP/1.1\r\n" + known + much)) == "too-large"
+        assert named(await exchange(port, b"GET /v1/health/live HTTP/1.1\r\n" + known + much)) == "too-large"
+        expecting = b"PUT /v1/registers/a HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n" + much
+        answer = await exchange(port, expecting)
+        assert answer[0] == 401, "nobody is asked to go on with what will be refused"
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [b"nonsense\r\n\r\n", b"GET HTTP/1.1\r\n\r\n", b"CONNECT a:1 HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00"],
+)
+async def test_what_is_no_http_is_told_so(served: Serve, request_line: bytes) -> None:
+    async with served() as port:
+        assert named(await exchange(port, request_line)) == "malformed"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+        b"Content-Length: 3\r\nContent-Length: 4\r\n",
+        b"Transfer-Encoding: gzip, chunked, identity\r\n",
+        b"Content-Length: +3\r\n",
+    ],
+)
+async def test_request_whose_end_could_be_read_in_two_ways_is_refused(served: Serve, headers: bytes) -> None:
+    async with served() as port:
+        request = b"PUT /v1/registers/a HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n1\r\n\r\n0\r\n\r\n"
+        assert 400 <= (await exchange(port, request))[0] < 500

@@ -1,0 +1,169 @@
+"""Which scope opens what: every operation of the OpenAPI document, and every message of the protocol."""
+
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from quorate.adts.log import Entry, Summary, Value
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.messages import (
+    Accept,
+    Append,
+    Ask,
+    Batch,
+    Collect,
+    Commit,
+    Request,
+    Scan,
+    Window,
+)
+from quorate.api_specs.tokens import SCOPES, ScopeName, digest_of, make_token
+from quorate.replica.access import from_text
+from quorate.replica.app import create_app
+from quorate.replica.credentials import Credential, parse_tokens
+from quorate.replica.embedded import embedded_front_end
+from quorate.replica.identity import open_folder
+from quorate.replica.member import Member
+from quorate.replica.openapi import openapi_text
+from quorate.replica.rights import ask_problem, batch_problem, scope_needed
+from quorate.timestamps.ballot import make_ballot
+from quorate.timestamps.timestamp import Timestamp, make
+
+TOKENS = {scope: make_token(f"{scope:x<6}"[:6], scope[0] * 43) for scope in SCOPES}
+LINES = "\n".join(
+    f"tag={token[3:9]} scopes={scope} sha256={digest_of(token.encode()).hex()}"
+    for scope, token in TOKENS.items()
+)
+KNOWN = parse_tokens(LINES, "tokens")
+DOCUMENT = msgspec.json.decode(openapi_text())
+OPERATIONS = [
+    (path, method) for path, item in DOCUMENT["paths"].items() for method in item if method != "parameters"
+]
+
+
+def holder(scope: ScopeName) -> Credential:
+    found = KNOWN.find(f"Bearer {TOKENS[scope]}".encode())
+    assert found is not None
+    return found
+
+
+def stamp(scope: ScopeName, wall: int = 1) -> Timestamp:
+    return make(wall, 0, TOKENS[scope][3:9] + "0123456789")
+
+
+def requests(t: Timestamp) -> dict[str, Request]:
+    entry = Entry(t, t, Value("1"))
+    return {
+        "scan": Scan("queue/"),
+        "look": Collect("queue/q", window=Window(limit=1)),
+        "append": Append("queue/q", (entry,), "first"),
+        "promise": Collect("queue/q", make_ballot(t, 0)),
+        "fence": Collect("queue/q", fence=t),
+        "fence next": Collect("queue/q", fence_next=1, window=Window(limit=1)),
+        "accept": Accept("queue/q", make_ballot(t, 1), Summary()),
+        "commit": Commit("queue/q", complete=(t,)),
+        "bury": Commit("dictionary/d/k", buried=t),
+    }
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_what_of_the_protocol_a_scope_opens(scope: ScopeName) -> None:
+    allowed = {
+        name
+        for name, request in requests(stamp(scope)).items()
+        if batch_problem(Batch("h", (request,)), holder(scope), KNOWN) is None
+    }
+    every = set(requests(stamp(scope)))
+    reading = {"scan", "look"}
+    assert allowed == {"read": reading, "admin": reading, "write": every - {"bury"}, "replica": every}[scope]
+
+
+def test_turns_and_new_entries_bear_the_sites_of_their_sender() -> None:
+    own, foreign = requests(stamp("write")), requests(stamp("replica"))
+    for name in ("append", "promise", "accept"):
+        assert batch_problem(Batch("h", (own[name],)), holder("write"), KNOWN) is None
+        problem = batch_problem(Batch("h", (own[name], foreign[name])), holder("write"), KNOWN)
+        assert problem is not None
+        assert TOKENS["write"][3:9] in problem
+    then = Collect("queue/q", make_ballot(stamp("replica"), 0))
+    riding = Accept("queue/q", make_ballot(stamp("write"), 1), Summary(), then=then)
+    assert batch_problem(Batch("h", (riding,)), holder("write"), KNOWN) is not None
+    ask = Ask("h", stamp("replica"), "queue/q")
+    assert ask_problem(ask, holder("write"), KNOWN) is not None
+    assert ask_problem(ask, holder("replica"), KNOWN) is None
+
+
+def test_entries_of_others_may_be_written_back_and_sent_again() -> None:
+    entry = Entry(stamp("replica"), stamp("replica"), Value("1"))
+    for attempt in ("again", "repair"):
+        batch = Batch("h", (Append("queue/q", (entry,), attempt),))
+        assert batch_problem(batch, holder("write"), KNOWN) is None
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_document_says_of_each_operation_which_scope_it_needs(path: str, method: str) -> None:
+    security = DOCUMENT["paths"][path][method]["security"]
+    if path.startswith("/v1/health/"):
+        assert security == []
+        return
+    assert {"token": [scope_needed(method.upper(), path)]} in security
+
+
+async def test_each_scope_is_let_in_where_it_belongs_and_nowhere_else(
+    tmp_path: Any, document: ClusterDocument
+) -> None:
+    member = Member(document, "r1", open_folder(tmp_path, document, "r1"))
+    access = from_text(LINES, TOKENS["replica"])
+    app = create_app(member, lambda each: embedded_front_end(each, None), access=access)
+    expected = {
+        ("GET", "/v1/registers/a"): {"read", "write", "admin", "replica"},
+        ("PUT", "/v1/registers/a"): {"write", "replica"},
+        ("DELETE", "/v1/dictionaries/d/entries/k"): {"write", "replica"},
+        ("POST", "/v1/queues/q/dequeue"): {"write", "replica"},
+        ("POST", "/replica/v1/ask"): {"write", "replica"},
+        ("POST", "/replica/v1/announcement"): {"replica"},
+        ("POST", "/v1/admin/anything"): {"admin"},
+        ("GET", "/v1/admin/anything"): {"admin"},
+    }
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://r1") as client,
+    ):
+        for (method, path), scopes in expected.items():
+            let_in = set()
+            for scope, token in TOKENS.items():
+                header = {"Authorization": f"bearer {token}"}
+                answer = await client.request(method, path, headers=header, json={"value": 1})
+                if answer.status_code != 403:
+                    let_in.add(scope)
+                else:
+                    assert answer.json()["definite"] is True
+            assert let_in == scopes, (method, path)
+
+
+async def test_who_asks_too_often_is_told_when_to_come_again(
+    tmp_path: Any, document: ClusterDocument
+) -> None:
+    member = Member(document, "r1", open_folder(tmp_path, document, "r1"))
+    slow = f"scopes=read rate=1 sha256={digest_of(b'slow').hex()}"
+    app = create_app(
+        member,
+        lambda each: embedded_front_end(each, None),
+        access=from_text(LINES + ";" + slow, TOKENS["replica"]),
+    )
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://r1") as client,
+    ):
+        header = {"Authorization": "Bearer slow"}
+        answers = [await client.get("/v1/cluster", headers=header) for _ in range(10)]
+        refused = next(each for each in answers if each.status_code == 429)
+        assert refused.json()["type"] == "/problems/too-many-requests"
+        assert int(refused.headers["retry-after"]) >= 1
+        other = await client.get("/v1/cluster", headers={"Authorization": f"Bearer {TOKENS['read']}"})
+        assert other.status_code == 200, "each token has a rate of its own"
+        strangers = [(await client.get("/v1/cluster")).status_code for _ in range(600)]
+        assert set(strangers) == {401, 429}
+        assert (await client.get("/v1/health/live")).status_code == 200
