@@ -20,6 +20,7 @@ What differs from the standard library's, since several processes share the item
 import asyncio
 import threading
 import time
+from collections.abc import Sequence
 from queue import Empty, Full
 from typing import Any, Final
 
@@ -29,6 +30,8 @@ from quorate.client_sdk.client import AsyncClient
 POLL_FIRST_S: Final = 0.01
 POLL_MAX_S: Final = 0.5
 """How often one who waits for room, or for the end, looks again: nothing tells it, and each look is a read of a quorum."""
+LOOK_S: Final = 0.5
+"""How long one look for an item lasts: `join` waits for those under way, and one that finds nothing is begun again."""
 
 
 class _Patience:
@@ -54,13 +57,31 @@ class _Patience:
 
 
 class _Open:
-    """How many items were taken and not yet called done."""
+    """How many items were taken and not yet called done, and which looks for items are under way.
+
+    A look may have taken an item that nobody here knows of yet: a queue that is empty, with no task open, is not over.
+    """
 
     def __init__(self) -> None:
         self.tasks = 0
+        self._looks: set[int] = set()
+        self._last = 0
 
-    def taken(self) -> None:
-        self.tasks += 1
+    @property
+    def looks(self) -> frozenset[int]:
+        """Those under way."""
+        return frozenset(self._looks)
+
+    def look(self) -> int:
+        """One more begins."""
+        self._last += 1
+        self._looks.add(self._last)
+        return self._last
+
+    def looked(self, look: int, *, taken: bool) -> None:
+        """It has ended, with an item or without."""
+        self._looks.remove(look)
+        self.tasks += taken
 
     def done(self) -> None:
         if self.tasks == 0:
@@ -74,7 +95,7 @@ class Queue:
     def __init__(self, client: Client, name: str, maxsize: int = 0) -> None:
         self.maxsize = maxsize
         self._queue: Final = client.queue(name)
-        self._wait_s_max: Final = client.document.limits.wait_s_max
+        self._look_s: Final = min(LOOK_S, client.document.limits.wait_s_max)
         self._putting: Final = threading.Lock()
         self._open: Final = _Open()
         self._changed: Final = threading.Condition()
@@ -112,15 +133,23 @@ class Queue:
         """Take the item at the front; `queue.Empty` when none comes in time."""
         patience = _Patience(block, timeout)
         while True:
-            wait_s = patience.left_s(self._wait_s_max)
-            taken = self._queue.dequeue(1, wait_s)
-            if taken:
-                with self._changed:
-                    self._open.taken()
-                    self._changed.notify_all()
+            wait_s = patience.left_s(self._look_s)
+            if taken := self._look(wait_s):
                 return taken[0]
             if wait_s == 0 or patience.left_s(1) == 0:
                 raise Empty
+
+    def _look(self, wait_s: float) -> Sequence[Any]:
+        with self._changed:
+            look = self._open.look()
+        taken: Sequence[Any] = ()
+        try:
+            taken = self._queue.dequeue(1, wait_s)
+        finally:
+            with self._changed:
+                self._open.looked(look, taken=bool(taken))
+                self._changed.notify_all()
+        return taken
 
     def get_nowait(self) -> Any:
         """`get` without waiting for an item."""
@@ -139,6 +168,15 @@ class Queue:
             with self._changed:
                 self._changed.wait(patience.next_wait_s())
 
+    def _is_over(self) -> bool:
+        if self._open.tasks or not self.empty():
+            return False
+        with self._changed:
+            looks = self._open.looks
+            while looks & self._open.looks:
+                self._changed.wait(LOOK_S)
+            return self._open.tasks == 0
+
     def shutdown(self, immediate: bool = False) -> None:
         """Refused."""
         raise _cannot_end(immediate)
@@ -153,9 +191,6 @@ class Queue:
             self._queue.enqueue(item)
             return True
 
-    def _is_over(self) -> bool:
-        return self._open.tasks == 0 and self.empty() and self._open.tasks == 0
-
 
 class AsyncQueue:
     """The queue `name` of a cluster, with the methods of `asyncio.Queue`, for the tasks of the client's event loop.
@@ -167,7 +202,7 @@ class AsyncQueue:
     def __init__(self, client: AsyncClient, name: str, maxsize: int = 0) -> None:
         self.maxsize = maxsize
         self._queue: Final = client.queue(name)
-        self._wait_s_max: Final = client.document.limits.wait_s_max
+        self._look_s: Final = min(LOOK_S, client.document.limits.wait_s_max)
         self._putting: Final = asyncio.Lock()
         self._open: Final = _Open()
         self._changed = asyncio.Event()
@@ -195,10 +230,8 @@ class AsyncQueue:
         """
         patience = _Patience(True, timeout)
         while True:
-            wait_s = patience.left_s(self._wait_s_max)
-            if taken := await self._queue.dequeue(1, wait_s):
-                self._open.taken()
-                self._tell()
+            wait_s = patience.left_s(self._look_s)
+            if taken := await self._look(wait_s):
                 return taken[0]
             if wait_s == 0 or patience.left_s(1) == 0:
                 raise asyncio.QueueEmpty
@@ -211,8 +244,26 @@ class AsyncQueue:
     async def join(self) -> None:
         """Wait until the queue is empty and all that this object gave out is done."""
         patience = _Patience(True, None)
-        while self._open.tasks or await self.size() or self._open.tasks:
+        while not await self._is_over():
             await self._change(patience.next_wait_s())
+
+    async def _is_over(self) -> bool:
+        if self._open.tasks or await self.size():
+            return False
+        looks = self._open.looks
+        while looks & self._open.looks:
+            await self._change(LOOK_S)
+        return self._open.tasks == 0
+
+    async def _look(self, wait_s: float) -> Sequence[Any]:
+        look = self._open.look()
+        taken: Sequence[Any] = ()
+        try:
+            taken = await self._queue.dequeue(1, wait_s)
+        finally:
+            self._open.looked(look, taken=bool(taken))
+            self._tell()
+        return taken
 
     def qsize(self) -> int:
         """Refused."""

@@ -6,7 +6,7 @@ Owns these paths. What they tell is what an operator needs who rotates tokens; n
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from quorate.replica.access import Access
 from quorate.replica.audit import audit
@@ -29,8 +29,10 @@ class KnownToken(BaseModel):
 class KnownTokens(BaseModel):
     """All tokens that the replica accepts; `asked` is false where it asks for none."""
 
-    asked: bool
-    tokens: list[KnownToken]
+    asked: bool = Field(examples=[True])
+    tokens: list[KnownToken] = Field(
+        examples=[[{"tag": "k3v9", "name": "shop", "scopes": ["read", "write"], "rate": 1000}]]
+    )
 
 
 def add_admin_endpoints(router: APIRouter, access: Access) -> None:

@@ -84,7 +84,7 @@ class Overview(BaseModel):
                     "replicas": {"r1": {"horizon": _ZERO, "fence": _ZERO, "entries": 1, "missing": 0}},
                 }
             ],
-            "next": None,
+            "next": "queue/jobs",
         }
     )
 
@@ -139,7 +139,7 @@ class ObjectTrace(BaseModel):
                     "fence": _ZERO,
                     "accepted": _ZERO,
                     "adopted": [],
-                    "value": None,
+                    "value": '"x"',
                 }
             },
             "is_cut": False,
@@ -201,8 +201,8 @@ class Choices(BaseModel):
                             "operation": "Enq",
                             "initial": 0,
                             "final": 2,
-                            "initial_system": None,
-                            "final_system": None,
+                            "initial_system": "r1",
+                            "final_system": "r1 + r2",
                             "is_available": True,
                         }
                     ],

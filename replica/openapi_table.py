@@ -104,6 +104,16 @@ OPERATIONS: Final[Mapping[str, Told]] = {
     "getChoices": Told(
         "Show the quorum choices", "Choices, constraints, and what has its quorums now.", _LOOK
     ),
+    "getTokens": Told(
+        "List the valid tokens",
+        "The tokens that this replica accepts now, without their secrets.",
+        _GATE,
+    ),
+    "reloadTokens": Told(
+        "Read the list of tokens again",
+        "The tokens that this replica accepts now, without their secrets.",
+        (*_GATE, "timeout", "too-large"),
+    ),
     "sendBatch": Told(
         "Send a batch of protocol requests",
         "One reply per request, in order; if all were refused, a problem instead.",
@@ -118,16 +128,6 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         "Bear witness to another replica's store",
         "What was known before; empty when nothing was.",
         (*_MESSAGE, *_STORE),
-    ),
-    "getTokens": Told(
-        "List the valid tokens",
-        "The tokens that this replica accepts now, without their secrets.",
-        _GATE,
-    ),
-    "reloadTokens": Told(
-        "Read the list of tokens again",
-        "The tokens that this replica accepts now, without their secrets.",
-        (*_GATE, "timeout", "too-large"),
     ),
 }
 

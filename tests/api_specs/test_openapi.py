@@ -113,15 +113,17 @@ def test_errors_are_problems_with_an_example_of_each_kind(name: str) -> None:
 
 
 def test_every_kind_of_problem_is_some_operations() -> None:
-    """But those that no operation of the document can answer: they are about other paths and methods."""
+    """But those that no operation of the document can answer: about other paths and methods, and what is no proper request."""
     told = {problem for each in OPERATIONS.values() for problem in each.problems}
-    assert KINDS.keys() - told == {"method-not-allowed"}
+    improper = {"wrong-host", "foreign-origin", "head-too-large", "url-too-long"}
+    assert KINDS.keys() - told == {"method-not-allowed"} | improper
 
 
 def test_token_is_asked_for_wherever_the_replica_does() -> None:
-    assert DOCUMENT["security"]
     assert DOCUMENT["components"]["securitySchemes"]
-    assert {name for name, each in BY_ID.items() if each.get("security") == []} == OPEN
+    asked = {name: {scheme for way in each["security"] for scheme in way} for name, each in BY_ID.items()}
+    assert {name for name, schemes in asked.items() if not schemes} == OPEN
+    assert all(schemes == {"token"} for name, schemes in asked.items() if name not in OPEN)
 
 
 @pytest.mark.parametrize("name", BY_ID)

@@ -12,7 +12,7 @@ import queue as standard
 import threading
 import time
 import unittest
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -155,6 +155,32 @@ def test_join_waits_for_what_others_put_and_this_one_took(client: Client) -> Non
     assert not joined.is_alive()
     with pytest.raises(ValueError, match="too many times"):
         consumer.task_done()
+
+
+def test_join_waits_for_an_item_on_its_way_to_a_get(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The replicas have given it out, so that the queue is empty; but nobody here has it yet, to call it done."""
+    queue = Queue(client, "on-its-way")
+    dequeue, taken, goes_on = queue._queue.dequeue, threading.Event(), threading.Event()
+
+    def late(items_max: int, wait_s: float) -> Sequence[Any]:
+        items: Sequence[Any] = dequeue(items_max, wait_s)
+        taken.set()
+        goes_on.wait(JOIN_S)
+        return items
+
+    monkeypatch.setattr(queue._queue, "dequeue", late)
+    queue.put(1)
+    getting, joining = threading.Thread(target=queue.get), threading.Thread(target=queue.join)
+    getting.start()
+    assert taken.wait(JOIN_S)
+    joining.start()
+    joining.join(0.2)
+    assert joining.is_alive()
+    goes_on.set()
+    getting.join(JOIN_S)
+    queue.task_done()
+    joining.join(JOIN_S)
+    assert not joining.is_alive()
 
 
 def test_get_takes_no_longer_than_its_timeout_asks(new: New) -> None:
