@@ -15,7 +15,7 @@ CLIENTS_STAMP := $(CLIENTS)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check clients soak lock openapi clean
+.PHONY: help demo test check soak lock clients openapi clean
 
 help:
 	@echo "make demo   start three replicas, kill two in turn under load, check that nothing is lost"
