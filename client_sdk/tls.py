@@ -37,19 +37,14 @@ def _context(tls: ClientTls) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=tls.ca or None)
     except (OSError, ssl.SSLError) as error:
-        raise BadInput(f"tls: {tls.ca} holds no certificate that can be used: {_words(error)}") from None
+        raise BadInput(f"tls: {tls.ca} holds no certificate that can be used: {words_of(error)}") from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     assert context.check_hostname, "the default of create_default_context"
     assert context.verify_mode is ssl.CERT_REQUIRED, "likewise"
     if tls.certificate:
-        try:
-            # Without a password function OpenSSL would ask the terminal for one.
-            context.load_cert_chain(tls.certificate, tls.key, password="")
-        except (OSError, ssl.SSLError) as error:
-            raise BadInput(
-                f"tls: {tls.certificate} with {tls.key} cannot be used: {_words(error)} "
-                "(PEM form, and the key without a passphrase)"
-            ) from None
+        problem = load_own(context, tls.certificate, tls.key)
+        if problem is not None:
+            raise BadInput(f"tls: {problem}")
     return context
 
 
@@ -59,5 +54,19 @@ def from_environment() -> ClientTls:
     return ClientTls(ca, certificate, key)
 
 
-def _words(error: Exception) -> str:
+def load_own(context: ssl.SSLContext, certificate: str, key: str) -> str | None:
+    """Have `context` show this certificate; or why it cannot."""
+    try:
+        # Without a password OpenSSL would ask the terminal for one.
+        context.load_cert_chain(certificate, key, password="")
+    except (OSError, ssl.SSLError) as error:
+        return (
+            f"the certificate {certificate} with the key {key} cannot be used: {words_of(error)} "
+            "(PEM form, and the key without a passphrase)"
+        )
+    return None
+
+
+def words_of(error: Exception) -> str:
+    """What went wrong with a file, without its name."""
     return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__

@@ -9,6 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from quorate.client_sdk.tls import load_own, words_of
+
 
 class BadTls(ValueError):
     """Files that cannot be used; the sentence names them."""
@@ -52,20 +54,17 @@ def _made(tls: ServerTls) -> ssl.SSLContext:
         try:
             context.load_verify_locations(tls.client_ca)
         except (OSError, ssl.SSLError) as error:
-            raise BadTls(f"{tls.client_ca} holds no certificate that can be used: {_words(error)}") from None
+            raise BadTls(
+                f"{tls.client_ca} holds no certificate that can be used: {words_of(error)}"
+            ) from None
         context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 
 def _load(context: ssl.SSLContext, tls: ServerTls) -> None:
-    try:
-        # Without a password OpenSSL would ask the terminal for one.
-        context.load_cert_chain(tls.certificate, tls.key, password="")
-    except (OSError, ssl.SSLError) as error:
-        raise BadTls(
-            f"the certificate {tls.certificate} with the key {tls.key} cannot be used: {_words(error)} "
-            "(PEM form, and the key without a passphrase)"
-        ) from None
+    problem = load_own(context, tls.certificate, tls.key)
+    if problem is not None:
+        raise BadTls(problem)
 
 
 def _stamp(tls: ServerTls) -> tuple[int, ...]:
@@ -74,7 +73,3 @@ def _stamp(tls: ServerTls) -> tuple[int, ...]:
     except OSError:
         return ()
     return tuple(number for each in found for number in (each.st_mtime_ns, each.st_size, each.st_ino))
-
-
-def _words(error: Exception) -> str:
-    return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
