@@ -84,18 +84,7 @@ def serve(
     opened = open_folder(folder, document, replica_id)
     try:
         host, port = _address(document.urls[replica_id], door)
-        context = _checked(
-            Exposure(
-                host,
-                document.urls[replica_id],
-                has_tokens=not access.is_open,
-                has_tls=door.tls is not None,
-                allows_plain=door.allows_plain,
-                allows_anyone=door.allows_anyone,
-            ),
-            door,
-            access,
-        )
+        context = _checked(host, document.urls[replica_id], door, access)
     except BaseException:
         opened.abandon()
         raise
@@ -161,14 +150,22 @@ def _address(url: str, door: Door) -> tuple[str, int]:
     return door.host or parts.hostname or "127.0.0.1", port if door.port is None else door.port
 
 
-def _checked(exposure: Exposure, door: Door, access: Access) -> ServerContext | None:
+def _checked(host: str, url: str, door: Door, access: Access) -> ServerContext | None:
     """The replica's certificate, once nothing speaks against listening like that. Raises ServeRefused."""
+    exposure = Exposure(
+        host,
+        url,
+        has_tokens=not access.is_open,
+        has_tls=door.tls is not None,
+        allows_plain=door.allows_plain,
+        allows_anyone=door.allows_anyone,
+    )
     if (problem := exposure.problem()) is not None:
         raise ServeRefused(problem)
     if (problem := access.own_problem()) is not None:
         raise ServeRefused(problem)
     try:
-        if exposure.url.startswith("https:"):
+        if url.startswith("https:"):
             door.client_tls.context()
         return None if door.tls is None else ServerContext(door.tls)
     except (BadTls, BadInput) as error:
