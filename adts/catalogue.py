@@ -6,6 +6,7 @@ dictionary's key is the object `dictionary/users/KEY`.
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from quorate.adts.account import Account
@@ -45,6 +46,9 @@ _KNOWN: Final[Mapping[str, Specification]] = {
 NAME_PATTERN: Final = r"[A-Za-z0-9_~@=:+-][A-Za-z0-9._~@=:+-]{0,199}"
 """Names and keys: 1 to 200 of these characters, not starting with a dot, so that none is ever a path."""
 
+NAMES_CACHED: Final = 10_000
+"""Names remembered to be in form: a replica asks twice for each request, mostly about the same objects."""
+
 _NAME = re.compile(NAME_PATTERN)
 _OBJECT = re.compile(rf"(?:queue|register)/{NAME_PATTERN}|dictionary/{NAME_PATTERN}/{NAME_PATTERN}")
 
@@ -60,6 +64,8 @@ class BadName(ValueError):
 
 def check_name(name: str, what: str = "name") -> str:
     """`name` itself, or BadName with the rule that it breaks."""
+    if not isinstance(name, str):  # Whoever calls without a type checker is told in words, too.
+        raise BadName(f"the {what} {name!r} is of type {type(name).__name__}: write it as a text")
     if not _NAME.fullmatch(name):
         shown = name if len(name) <= 80 else name[:80] + "…"
         raise BadName(
@@ -74,6 +80,7 @@ def object_name(adt: str, name: str, key: str | None = None) -> str:
     return f"{adt}/{name}" if key is None else f"{adt}/{name}/{check_name(key, 'key')}"
 
 
+@lru_cache(NAMES_CACHED)
 def is_object_name(text: str) -> bool:
     """Whether `text` names an object that a replica may keep."""
     return _OBJECT.fullmatch(text) is not None

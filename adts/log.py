@@ -3,7 +3,7 @@
 Item values are JSON text: nothing below the edges of the system looks into them, and a value comes back as it went in.
 """
 
-from typing import NewType
+from typing import Final, Literal, NewType
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -17,7 +17,8 @@ Value = NewType("Value", str)
 class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A timestamped blind event: `[Enq(value); Ok()]`, `[Write(value); Ok()]`, `[Put(value); Ok()]` or `[Delete(); Ok()]`.
 
-    `id` is the first timestamp the entry was given (under an idempotency key with a digest of the value); `t` differs from it when the entry had to be stamped anew.
+    `id` is the first timestamp the entry was given (under an idempotency key with a digest of the value; with more behind it
+    where the item has times of its own, see `quorate.adts.times`); `t` differs from it when the entry had to be stamped anew.
     `value` is None for a deletion, and UNSET where a reply names an entry without its payload.
     """
 
@@ -29,6 +30,7 @@ class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 class Decision(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A decision asked for under an idempotency key (its id): its ballot, and the entries that it took or reserved.
 
+    `at_us` is when it was made (microseconds since 1970); the turn of its ballot may have begun long before.
     `digest` says in short what was asked for, where the entries do not, so that the key used for something else is noticed.
     """
 
@@ -36,6 +38,70 @@ class Decision(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     ballot: Ballot
     taken: tuple[Entry, ...] = ()
     digest: str = ""
+    at_us: int = 0
+
+
+class Leased(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An item of a queue that an acquire has met: handed out (`is_held`), or waiting to be handed out, for the first time or
+    again. The horizon has passed its entry, which is kept here with its payload.
+
+    `until_us` (microseconds since 1970) is the deadline of one that is held, from which it may be handed out again; of one
+    that waits, when it is due. `deliveries` says how often it was handed out; with the entry's id it names one lease. After
+    `expires_us` it is not handed out any more (0: never). `excused` are deliveries that do not count towards a maximum:
+    those before it was taken back from the dead letters.
+    """
+
+    entry: Entry
+    until_us: int = 0
+    deliveries: int = 0
+    is_held: bool = False
+    expires_us: int = 0
+    excused: int = 0
+
+    @property
+    def token(self) -> str:
+        """What names this lease: nobody else was or will be given the same one."""
+        return f"{self.deliveries}/{self.entry.id}"
+
+
+DeadReason = Literal["rejected", "deliveries", "expired"]
+
+
+class Dead(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A dead letter: an item that is not handed out any more, because it was rejected, was handed out too often or expired."""
+
+    entry: Entry
+    reason: DeadReason
+    deliveries: int = 0
+
+
+class LeaseCounts(Struct, frozen=True):
+    """Of the items that an acquire has met: how many are handed out, wait to be (again), and are dead letters."""
+
+    held: int = 0
+    waiting: int = 0
+    dead: int = 0
+
+
+NO_LEASES: Final = LeaseCounts()
+
+
+def count_leases(leases: tuple[Leased, ...], dead: tuple[Dead, ...]) -> LeaseCounts:
+    """How many are handed out, wait and are dead."""
+    held = sum(record.is_held for record in leases)
+    return LeaseCounts(held, len(leases) - held, len(dead))
+
+
+Ending = Literal["accept", "release", "reject", "drop"]
+
+
+class Settled(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Leases that one decision ended, how, and when (microseconds since 1970): digests of their tokens. A repeat finds its
+    answer here."""
+
+    at_us: int
+    how: Ending
+    tokens: tuple[str, ...]
 
 
 class Summary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -48,6 +114,8 @@ class Summary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     * `recent`: the latest decisions that were asked for under a key, oldest first, so that a repeat gets its answer.
     * `turns`: of the latest turns that changed the state, the last ballot of each, oldest first; an owner that lost its
       turn tells from them whether its last accept is part of this summary. `turns_floor` is the newest one dropped.
+    * `leases`: items of a queue that are handed out under a lease, or wait to be, by no order; `dead`: dead letters, oldest
+      first; `settled`: how leases ended lately, oldest first.
     """
 
     horizon: Timestamp = ZERO
@@ -57,6 +125,13 @@ class Summary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     recent: tuple[Decision, ...] = ()
     turns: tuple[Ballot, ...] = ()
     turns_floor: Ballot = NO_BALLOT
+    leases: tuple[Leased, ...] = ()
+    dead: tuple[Dead, ...] = ()
+    settled: tuple[Settled, ...] = ()
+
+    def kept(self) -> tuple[Entry, ...]:
+        """The entries that are kept here for leases and dead letters."""
+        return tuple(record.entry for record in self.leases) + tuple(dead.entry for dead in self.dead)
 
     def is_ambiguous(self, entry_id: str) -> bool:
         """Whether the entry was taken while it was not known to be complete."""

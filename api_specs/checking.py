@@ -4,15 +4,29 @@ Owns every rule that a message's types cannot say, so that nothing behind the re
 timestamp that does not sort or a value that is no JSON. Must not know any replica's state or clock.
 """
 
+import re
 from collections.abc import Collection, Iterable
 from typing import Final
 
 from msgspec import UNSET
 
 from quorate.adts.catalogue import adt_of, is_object_name
-from quorate.adts.log import Entry, Summary
-from quorate.api_specs.limits import ADOPTED_MAX, ASK_S_MAX, ASK_WISHES_MAX, NAME_CHARS_MAX, Limits
+from quorate.adts.log import Dead, Entry, Leased, Summary
+from quorate.api_specs.limits import (
+    ADOPTED_MAX,
+    ASK_S_MAX,
+    ASK_WISHES_MAX,
+    DEAD_MAX,
+    DELAY_S_MAX,
+    LEASE_S_MAX,
+    LEASES_MAX,
+    NAME_CHARS_MAX,
+    SETTLED_MAX,
+    TEND_TOKENS_MAX,
+    Limits,
+)
 from quorate.api_specs.messages import (
+    TRACEPARENT_PATTERN,
     Accept,
     Announcement,
     Append,
@@ -25,12 +39,12 @@ from quorate.api_specs.messages import (
     Window,
 )
 from quorate.api_specs.values import check_value
-from quorate.api_specs.wishes import Front, Swap, Take
+from quorate.api_specs.wishes import Lend, Swap, Take, Tend, WishOver
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, parse_ballot
-from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, parse
+from quorate.timestamps.timestamp import INFINITY, WALL_US_MAX, ZERO, Timestamp, parse
 
 ID_CHARS_MAX: Final = 500
-"""An entry's or a decision's id: a timestamp, or made of an object's name and an idempotency key."""
+"""An entry's or a decision's id: a timestamp, or made of an object's name and an idempotency key. A lease's token, too."""
 AMBIGUOUS_MAX: Final = 100_000
 """Entries that a summary names as taken while they may not have been complete: about what a request body holds."""
 TURNS_MAX: Final = 100
@@ -39,6 +53,8 @@ DIGEST_CHARS_MAX: Final = 64
 COUNT_MAX: Final = (1 << 62) - 1
 """Counts and arrival numbers; the store's integers have 64 bits."""
 _NO_END: Final = "the end of all timestamps can only bound a window"
+_TRACEPARENT: Final = re.compile(TRACEPARENT_PATTERN)
+_NO_PLACE: Final = "trace: a place is a traceparent of version 00 (W3C Trace Context), or empty"
 PREFIX_CHARS_MAX: Final = 2 * NAME_CHARS_MAX + 20
 
 
@@ -52,11 +68,24 @@ def check_batch(batch: Batch, limits: Limits) -> None:
         raise BadBatch(
             f"requests: {len(batch.requests)} of them, at most {limits.requests_max} go in a batch"
         )
+    if batch.trace:
+        _check_trace(batch)
     for number, request in enumerate(batch.requests):
         try:
             _check_request(request, limits)
         except ValueError as error:
             raise BadBatch(f"requests[{number}]: {error}") from None
+
+
+def _check_trace(batch: Batch) -> None:
+    if len(batch.trace) != len(batch.requests):
+        raise BadBatch("trace: must be as long as requests, or be left out")
+    if not all(map(_is_place, batch.trace)):
+        raise BadBatch(_NO_PLACE)
+
+
+def _is_place(trace: str) -> bool:
+    return not trace or _TRACEPARENT.fullmatch(trace) is not None
 
 
 def check_announcement(announcement: Announcement, senders: Collection[str]) -> None:
@@ -77,6 +106,8 @@ def check_ask(ask: Ask, limits: Limits) -> None:
         _check_timestamps((ask.id,))
         _check_object(ask.object)
         _check_listed(ask.wishes, "wishes", ASK_WISHES_MAX)
+        if not _is_place(ask.trace):
+            raise ValueError(_NO_PLACE)
         if not ask.wishes:
             return
         _check_id(ask.incarnation)
@@ -88,17 +119,31 @@ def check_ask(ask: Ask, limits: Limits) -> None:
         raise BadBatch(f"ask: {error}") from None
 
 
-def _check_wish(wish: Take | Front | Swap, *, is_queue: bool, limits: Limits) -> None:
+def _check_wish(wish: WishOver, *, is_queue: bool, limits: Limits) -> None:
     if isinstance(wish, Swap) == is_queue:
-        raise ValueError("wishes: take and front are for queues, swap for registers and dictionaries' keys")
-    if not isinstance(wish, Front) and wish.key:
+        raise ValueError("wishes: swap is for registers and dictionaries' keys, all others for queues")
+    if isinstance(wish, Take | Swap) and wish.key:
         raise ValueError("wishes: one with a key is not handed over: decide it where it was called")
-    if isinstance(wish, Take) and not 1 <= wish.items_max <= limits.batch_items_max:
+    if isinstance(wish, Lend) and not 0 < wish.lease_us <= LEASE_S_MAX * 1e6:
+        raise ValueError(f"lease_us: must be above 0, and at most {LEASE_S_MAX:.0f} seconds")
+    if isinstance(wish, Lend):
+        _check_count(wish.deliveries_max, "deliveries_max")
+    if isinstance(wish, Tend):
+        _check_tend(wish)
+    if isinstance(wish, Take | Lend) and not 1 <= wish.items_max <= limits.batch_items_max:
         raise ValueError(f"items_max: must be 1 to {limits.batch_items_max} (batch_items_max)")
     if isinstance(wish, Swap):
         for value in (wish.old, wish.new):
             if value is not None:
                 _check_text(value, limits)
+
+
+def _check_tend(wish: Tend) -> None:
+    _check_listed(wish.tokens, "tokens", TEND_TOKENS_MAX)
+    for token in wish.tokens:
+        _check_id(token)
+    if not 0 <= wish.span_us <= max(DELAY_S_MAX, LEASE_S_MAX) * 1e6:
+        raise ValueError(f"span_us: must be 0, or at most {DELAY_S_MAX:.0f} seconds")
 
 
 def _check_object(name: str) -> None:
@@ -171,13 +216,39 @@ def _check_summary(summary: Summary, limits: Limits) -> None:
     if summary.value is not None:
         _check_text(summary.value, limits)
     _check_entries(summary.adopted, ADOPTED_MAX, limits)
+    _check_leases(summary, limits)
     for entry_id, _ in summary.ambiguous:
         _check_id(entry_id)
     for decision in summary.recent:
         _check_id(decision.id)
+        _check_time(decision.at_us, "recent")
         _check_digest(decision.digest)
         _check_ballot(decision.ballot)
         _check_entries(decision.taken, limits.batch_items_max, limits)
+
+
+def _check_time(at_us: int, where: str) -> None:
+    if not 0 <= at_us <= WALL_US_MAX:
+        raise ValueError(f"{where}: times must be 0 to {WALL_US_MAX} microseconds since 1970")
+
+
+def _check_leases(summary: Summary, limits: Limits) -> None:
+    kept: tuple[Leased | Dead, ...] = (*summary.leases, *summary.dead)
+    _check_listed(summary.leases, "leases", LEASES_MAX)
+    _check_listed(summary.dead, "dead", DEAD_MAX)
+    _check_entries(tuple(each.entry for each in kept), LEASES_MAX + DEAD_MAX, limits)
+    for each in kept:
+        _check_count(each.deliveries, "deliveries")
+    for record in summary.leases:
+        _check_count(record.excused, "excused")
+        _check_time(record.until_us, "leases")
+        _check_time(record.expires_us, "leases")
+    _check_listed(summary.settled, "settled", SETTLED_MAX)
+    for settled in summary.settled:
+        _check_time(settled.at_us, "settled")
+        _check_listed(settled.tokens, "settled", TEND_TOKENS_MAX)
+        for token in settled.tokens:
+            _check_digest(token)
 
 
 def _check_entries(entries: tuple[Entry, ...], most: int, limits: Limits) -> None:

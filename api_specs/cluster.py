@@ -23,6 +23,20 @@ from quorate.quorums.system_choice import choice_of_events, choice_of_pair
 CHOICES_MAX: Final = 1000
 
 
+_WORDS: Final = {
+    "Object contains unknown field": "there is no setting",
+    "Object missing required field": "this is missing:",
+    "Expected": "expected",
+    "`int`": "a whole number",
+    "`float`": "a number",
+    "`str`": "a text in quotes",
+    "`bool`": "true or false",
+    "`array`": "a list",
+    "`object`": "a table",
+}
+"""The decoder's words, and those of who writes a document."""
+
+
 class BadCluster(ValueError):
     """A cluster document that cannot be used; the sentence names the place and the remedy."""
 
@@ -166,7 +180,11 @@ def parse(text: str, source: str = "cluster.toml") -> ClusterDocument:
     """The checked document of TOML `text`; BadCluster names `source` and the place."""
     try:
         return checked(msgspec.convert(tomllib.loads(text), ClusterDocument))
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, BadCluster) as error:
+    except tomllib.TOMLDecodeError as error:
+        raise BadCluster(f"{source} is not TOML: {error}") from None
+    except msgspec.ValidationError as error:
+        raise BadCluster(f"{source}: {_in_words(error)}") from None
+    except BadCluster as error:
         raise BadCluster(f"{source}: {error}") from None
 
 
@@ -175,7 +193,15 @@ def from_json(data: Any) -> ClusterDocument:
     try:
         return checked(msgspec.convert(data, ClusterDocument))
     except msgspec.ValidationError as error:
-        raise BadCluster(f"cluster document: {error}") from None
+        raise BadCluster(f"cluster document: {_in_words(error)}") from None
+
+
+def _in_words(error: msgspec.ValidationError) -> str:
+    """What does not fit, in words of who writes a document: where, and what is expected there."""
+    what, _, place = str(error).partition(" - at `$")
+    for name, words in _WORDS.items():
+        what = what.replace(name, words)
+    return f"{place.rstrip('`').lstrip('.')}: {what}" if place else what
 
 
 def checked(document: ClusterDocument) -> ClusterDocument:

@@ -17,6 +17,19 @@ ADOPTED_MAX: Final = 1000
 """Entries that a summary adopts: recoveries in force that nothing has passed yet, and a settled front."""
 KEYED_ENTRIES_MAX: Final = 2000
 """Entries that the keyed operations of a summary name together: every accept carries them."""
+LEASES_MAX: Final = 1024
+"""Items of a queue that are handed out under leases, or wait to be after they were met once: every accept carries them."""
+DEAD_MAX: Final = 256
+"""Dead letters of a queue; every accept carries them, too."""
+SETTLED_MAX: Final = 1024
+"""Leases that ended lately, of which a summary knows how."""
+TEND_TOKENS_MAX: Final = LEASES_MAX
+DELIVERIES_MAX: Final = 1_000_000_000
+"""The highest maximum of deliveries that an acquire may name."""
+LEASE_S_MAX: Final = 7 * 86400.0
+"""The longest lease, from when it is given or renewed."""
+DELAY_S_MAX: Final = 366 * 86400.0
+"""How far ahead an item may be due, or expire."""
 SYSTEM_CHARS_MAX: Final = TEXT_CHARS_MAX
 ASK_WISHES_MAX: Final = 16
 ASK_S_MAX: Final = 1.0
@@ -45,6 +58,17 @@ IDLE_S_MAX: Final = 30
 """How long a connection stays open between two requests."""
 STALL_S_MAX: Final = 20.0
 """How long a client may take over each STALL_BYTES of an answer that waits to be sent to it."""
+
+DRAIN_S_MAX: Final = 5.0
+"""How long a stopping replica lets what is under way go on."""
+STOP_S_MAX: Final = 20.0
+"""By then a stopping replica has ended, unless its disk hangs."""
+BACKUP_S_MAX: Final = 600.0
+"""How long a replica may take to copy its database for a backup, before it sends the copy."""
+BACKUPS_SENT_MAX: Final = 2
+"""Copies that a replica sends at the same time: each holds as much of its disk as the database."""
+BACKUP_SENT_S_MAX: Final = 3600.0
+"""How long a copy may be under way."""
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,6 +104,13 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
         """Wishes that go in one ask, so that all that they are granted fits in one reply."""
         granted_bytes = self.page_bytes_max + self.value_bytes_max + self.batch_items_max * ENTRY_BYTES
         return max(1, min(ASK_WISHES_MAX, REPLY_BODIES_MAX * self.body_bytes_max // granted_bytes))
+
+    @property
+    def leases_bytes_max(self) -> int:
+        """Payloads of a queue's leases together, and half as much of its dead letters: what a body has room for besides what
+        a summary adopts and remembers. A single larger one still goes."""
+        room = self.body_bytes_max - 2 * (self.page_bytes_max + self.value_bytes_max)
+        return min(self.page_bytes_max, room) // 2
 
     def problem(self) -> str | None:
         """What is wrong with these limits, in a sentence; None when all relations hold."""

@@ -9,12 +9,15 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Struct
 
-from quorate.adts.log import NOTHING, Entry, Summary
-from quorate.api_specs.wishes import Front, Swap, Take
+from quorate.adts.log import NO_LEASES, NOTHING, Entry, LeaseCounts, Leased, Summary
+from quorate.api_specs.wishes import Tended, WishOver
 from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 PROTOCOL_VERSION: Final = 1
+
+TRACEPARENT_PATTERN: Final = "00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
+"""A place in a trace (W3C Trace Context, version 00)."""
 
 NOT_DECODED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding raises for bytes that are no message: of the wrong form, not UTF-8 within, or nested without end."""
@@ -142,7 +145,8 @@ class Collected(Struct, frozen=True, tag="collected", omit_defaults=True):
 
     `rows` are in no particular order. Afterwards the front end knows the log in (window.after, upto] as of arrival
     number `since`, unless `more`: then arrivals were cut off at `since`, and it must ask again.
-    `events` (only in a Scan) are the decided events that the log keeps, by timestamp.
+    `events` (only in a Scan) are the decided events that the log keeps, by timestamp. `leases` (only in a Scan without
+    payloads) counts what the summary keeps of a queue besides its log.
     """
 
     status: Status
@@ -153,6 +157,7 @@ class Collected(Struct, frozen=True, tag="collected", omit_defaults=True):
     upto: Timestamp = INFINITY
     more: bool = False
     events: tuple[tuple[Timestamp, str], ...] = ()
+    leases: LeaseCounts = NO_LEASES
 
 
 class Accepted(Struct, frozen=True, tag="accepted", omit_defaults=True):
@@ -190,11 +195,16 @@ class Refused(Struct, frozen=True, tag="refused", omit_defaults=True):
 Reply = Appended | Collected | Accepted | Committed | Scanned | Refused
 
 
-class Batch(Struct, frozen=True, forbid_unknown_fields=True):
-    """What one HTTP request carries to a replica. `cluster` is the hash of the sender's cluster document."""
+class Batch(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What one HTTP request carries to a replica. `cluster` is the hash of the sender's cluster document.
+
+    Where operations are traced, `trace` has the place of each request in a trace: a traceparent (W3C Trace Context, version
+    00), or an empty text for one that is not traced.
+    """
 
     cluster: str
     requests: tuple[Request, ...]
+    trace: tuple[str, ...] = ()
 
 
 class BatchReply(Struct, frozen=True):
@@ -219,24 +229,29 @@ class Ask(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     `cluster` is the hash of the sender's cluster document, `incarnation` the only one of the replica that may serve it, and
     `id` a new timestamp of the sender. No wish carries a key: what was answered under a key by the sender itself ("Empty"
     is remembered nowhere) must not be undone by an ask that arrives later. `deadline_s` counts from its arrival.
-    Without wishes, and with no incarnation, it asks only which incarnation answers.
+    Without wishes, and with no incarnation, it asks only which incarnation answers. `trace` is its place in a trace, as in a
+    batch.
     """
 
     cluster: str
     id: Timestamp
     object: str
     incarnation: str = ""
-    wishes: tuple[Take | Front | Swap, ...] = ()
+    wishes: tuple[WishOver, ...] = ()
     deadline_s: float = 0.0
+    trace: str = ""
 
 
 class Granted(Struct, frozen=True, tag="granted", omit_defaults=True):
-    """A wish was decided, with this result: the entries of a Take or a Front, or whether a Swap was made.
+    """A wish was decided, with this result: the entries of a Take or a Front, the leases of a Lend, what a Tend did, or whether
+    a Swap was made.
 
     `answered` are the replicas that it rests on.
     """
 
     entries: tuple[Entry, ...] = ()
+    leases: tuple[Leased, ...] = ()
+    tended: Tended = Tended()
     swapped: bool = False
     answered: tuple[str, ...] = ()
 
@@ -278,9 +293,11 @@ class Announcement(Struct, frozen=True, forbid_unknown_fields=True):
 class Testimony(Struct, frozen=True):
     """The answer: the sender's store as it was known before, and how far it had come; empty when there was none.
 
-    `noted`: what was announced will be remembered; else (its disk is full) it is to be told again.
+    `noted`: what was announced will be remembered; else (its disk is full) it is to be told again. `now_us` is the witness's
+    physical clock when it answered.
     """
 
     store: str = ""
     clock: Timestamp = ZERO
     noted: bool = True
+    now_us: int = 0

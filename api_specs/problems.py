@@ -133,6 +133,12 @@ KINDS: Final[Mapping[str, Kind]] = {
         "Wait as long as Retry-After says, then try again; the other replicas serve meanwhile.",
         True,
     ),
+    "stopping": Kind(
+        503,
+        "The replica is stopping",
+        "Use another replica; this one takes no new requests until it has been started again.",
+        True,
+    ),
     "overloaded": Kind(
         503, "The replica has too much to do", "Wait as long as Retry-After says, then try again.", True
     ),
@@ -141,6 +147,12 @@ KINDS: Final[Mapping[str, Kind]] = {
         "The replica's database failed",
         "Use another replica; make room on the disk of this one, or restart it when the detail says so.",
         False,
+    ),
+    "no-room": Kind(
+        507,
+        "The replica's disk has no room for this",
+        "Make room on the replica's disk, or back it up while it is stopped.",
+        True,
     ),
     "outcome-unknown": Kind(
         504,

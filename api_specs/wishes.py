@@ -3,6 +3,8 @@
 A wish that carries a key is decided by the front end that was called, and by no other: see `Ask`.
 """
 
+from typing import Literal
+
 from msgspec import Struct
 
 from quorate.adts.log import Value
@@ -19,6 +21,36 @@ class Front(Struct, frozen=True, tag="front", forbid_unknown_fields=True):
     """The entry at the front, settled there: no other can come before it any more. Result: none or one entry."""
 
 
+class Lend(Struct, frozen=True, tag="lend", omit_defaults=True, forbid_unknown_fields=True):
+    """Hand out up to `items_max` items under leases of `lease_us`: first those whose lease is over, then from the front.
+
+    What was handed out `deliveries_max` times (0: no maximum) becomes a dead letter instead. Result: the `Leased`.
+    """
+
+    items_max: int
+    lease_us: int
+    deliveries_max: int = 0
+
+
+class Tend(Struct, frozen=True, tag="tend", omit_defaults=True, forbid_unknown_fields=True):
+    """End these leases, or renew them. A repeat changes nothing and has the same result: a `Tended`.
+
+    * "accept": the items are done with. "reject": they become dead letters; "drop": they are gone.
+    * "release": they wait to be handed out again, after `span_us`. "renew": the leases last `span_us` from now.
+    """
+
+    how: Literal["accept", "release", "reject", "drop", "renew"]
+    tokens: tuple[str, ...]
+    span_us: int = 0
+
+
+class Tended(Struct, frozen=True, omit_defaults=True):
+    """The tokens of those leases that were lost, so that nothing was done, and the deadline that others were renewed to."""
+
+    lost: tuple[str, ...] = ()
+    until_us: int = 0
+
+
 class Swap(Struct, frozen=True, tag="swap", omit_defaults=True, forbid_unknown_fields=True):
     """Set `new` if the value is `old`; or, `only_absent`, if the key is absent. Result: whether it was set."""
 
@@ -26,3 +58,7 @@ class Swap(Struct, frozen=True, tag="swap", omit_defaults=True, forbid_unknown_f
     new: Value | None
     only_absent: bool = False
     key: str = ""
+
+
+WishOver = Take | Front | Lend | Tend | Swap
+"""What may be handed over."""

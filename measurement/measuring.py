@@ -20,6 +20,7 @@ from quorate.client_sdk import AsyncClient, connect_async
 from quorate.client_sdk.tls import from_environment
 from quorate.measurement.clock import RunClock
 from quorate.measurement.conductor import Conductor
+from quorate.measurement.course import UNENDED, Course
 from quorate.measurement.load import Load, observer
 from quorate.measurement.plan import BadPlan, Plan
 from quorate.measurement.plan_check import PROBER, prefill_of
@@ -61,14 +62,10 @@ class Measured(Struct, frozen=True):
     outcomes: Mapping[tuple[str, str, str], int]
     probes: int
     length_s: float
-    is_whole: bool
-    not_begun: int
-    latest_s: float
-    missed: int
-    deaths: tuple[str, ...]
+    course: Course
 
 
-_NOTHING: Final = Measured({}, 0, 0.0, False, 0, 0.0, 0, ())
+_NOTHING: Final = Measured({}, 0, 0.0, Course(False, 0, 0.0, 0, ()))
 """A run that was ended before its measurement began."""
 
 
@@ -142,17 +139,15 @@ async def measure(plan: Plan, setting: Setting, stop: asyncio.Event, onlooker: O
             await _until_done(load.run(plan.length_s, stop), others)
             is_whole = not stop.is_set()
         finally:
-            files.end(is_whole=is_whole)
-    return Measured(
-        outcomes=tally,
-        probes=probes.count,
-        length_s=files.end_s - files.start_s,
-        is_whole=is_whole,
-        not_begun=load.not_begun,
-        latest_s=load.latest_s,
-        missed=len(conductor.missed),
-        deaths=tuple(conductor.deaths),
-    )
+            course = Course(
+                is_whole=is_whole,
+                not_begun=load.not_begun,
+                latest_s=load.latest_s,
+                missed=len(conductor.missed),
+                deaths=tuple(conductor.deaths),
+            )
+            files.end(course)
+    return Measured(tally, probes.count, files.end_s - files.start_s, course)
 
 
 async def _done_before(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
@@ -253,16 +248,16 @@ class _Files:
     async def run(self, onlooker: Onlooker) -> None:
         """Write now and then, until cancelled."""
         while True:
-            self._write("is going on, or was killed")
+            self._write("is going on, or was killed", [UNENDED])
             for _ in range(TELLS):
                 onlooker.reached(self._clock.now_s() - self.start_s)
                 await asyncio.sleep(WRITE_S / TELLS)
 
-    def end(self, *, is_whole: bool) -> None:
+    def end(self, course: Course) -> None:
         """Write for the last time."""
-        self._write("is whole" if is_whole else "was ended early")
+        self._write("is whole" if course.is_whole else "was ended early", course.notes)
 
-    def _write(self, state: str) -> None:
+    def _write(self, state: str, notes: Sequence[str]) -> None:
         plan, setting, now_s = self._plan, self._setting, self._clock.now_s()
         self.end_s = min(now_s, self.start_s + plan.length_s)
         run = Run(
@@ -275,6 +270,7 @@ class _Files:
             probe_step_s=plan.prober.step or None,
             plan=setting.plan_text,
             made={**setting.made, "state": state},
+            notes=tuple(notes),
         )
         write_run(setting.folder, run)
         # Of replicas that others start and stop, nothing is known for true; the prober alone tells.

@@ -220,6 +220,11 @@ def _of_processes(plan: Plan) -> Iterator[str]:
         ):
             if law == "exponential" and shape != 1.0:
                 yield f'{place}, {name}shape: only {name}law = "weibull" has a shape'
+            if law == "weibull" and shape == 1.0:
+                yield (
+                    f'{place}, {name}law: give "weibull" a {name}shape other than 1, or leave {name}law out: with 1 it is the '
+                    "exponential law"
+                )
         expected += plan.time.duration / (process.mttf + process.mttr) * max(1, len(plan.replicas))
     if expected > EVENTS_MAX:
         yield (

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from quorate.measurement.prober import is_ready
 
-READY_DEADLINE_S: Final = 30.0
+READY_DEADLINE_S: Final = 60.0
 READY_TIMEOUT_S: Final = 1.0
 POLL_S: Final = 0.05
 """A replica that starts is asked so often whether it is ready."""

@@ -8,9 +8,12 @@ from msgspec import Struct
 from quorate.adts.catalogue import adt_of
 from quorate.adts.specification import operation_of
 from quorate.client_sdk.effects import (
+    Acquire,
     Bury,
+    ClearDead,
     CompareAndSet,
     Dequeue,
+    Dispose,
     Done,
     Enqueue,
     Failed,
@@ -21,6 +24,7 @@ from quorate.client_sdk.effects import (
     PutIfAbsent,
     QueueSize,
     Read,
+    ReadLeases,
     Write,
 )
 
@@ -29,6 +33,9 @@ Ending = Literal["ok", "unavailable", "unknown"]
 _OPERATIONS: Final[Mapping[type[Operation], str]] = {
     Enqueue: "Enq",
     Dequeue: "Deq",
+    Acquire: "Acquire",
+    ClearDead: "ClearDead",
+    ReadLeases: "Leases",
     Peek: "Peek",
     QueueSize: "Size",
     CompareAndSet: "Cas",
@@ -101,4 +108,6 @@ def operation_name(operation: Operation) -> str:
             return "Get" if is_cell_of_dictionary else "Read"
         case Write(value=value):
             return "Write" if not is_cell_of_dictionary else "Delete" if value is None else "Put"
+        case Dispose(how=how):
+            return how.capitalize()
     return _OPERATIONS[type(operation)]

@@ -30,7 +30,8 @@ REPLICA_LINKS: Final = "replica-links.csv"
 
 
 class Run(Struct, frozen=True):
-    """What `run.json` says. `objects` names the choice of each object; `window` is in seconds since 1970."""
+    """What `run.json` says. `objects` names the choice of each object; `window` is in seconds since 1970; `notes` are
+    sentences on what lessens the measurement."""
 
     document: ClusterDocument
     objects: Mapping[str, str]
@@ -41,6 +42,7 @@ class Run(Struct, frozen=True):
     probe_step_s: float | None = None
     plan: str | None = None
     made: Mapping[str, Any] = {}
+    notes: tuple[str, ...] = ()
 
 
 def clear(folder: Path) -> None:
@@ -74,6 +76,7 @@ def write_run(folder: Path, run: Run) -> None:
     if run.plan is not None:
         told["plan"] = run.plan
     told["made"] = machine() | dict(run.made)
+    told["notes"] = list(run.notes)
     _replace(folder / RUN, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
 
 

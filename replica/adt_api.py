@@ -17,7 +17,9 @@ from quorate.adts.catalogue import NAME_PATTERN, object_name
 from quorate.adts.log import Value
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.values import to_value
+from quorate.client_sdk.counts import Counts
 from quorate.client_sdk.effects import (
+    Acquire,
     CompareAndSet,
     Dequeue,
     Done,
@@ -29,6 +31,7 @@ from quorate.client_sdk.effects import (
     PutIfAbsent,
     QueueSize,
     Read,
+    Spans,
     Write,
 )
 from quorate.replica import adt_models as models
@@ -69,8 +72,15 @@ IdempotencyKey = Annotated[
 class FrontEnd(Protocol):
     """What runs operations: a driver of the SDK."""
 
+    @property
+    def counts(self) -> Counts:
+        """What it has counted."""
+
     async def run(self, operation: Operation, deadline_s: float) -> Outcome:
         """The outcome of `operation`, within `deadline_s` seconds."""
+
+    def hurry(self) -> None:
+        """End waiting dequeues with what they find."""
 
     async def aclose(self) -> None:
         """Stop."""
@@ -84,6 +94,10 @@ class Operations:
         self._lost: Final = lost
         self.front_end: FrontEnd | None = None
 
+    def counts(self) -> Counts | None:
+        """What the front end has counted, once there is one."""
+        return None if self.front_end is None else self.front_end.counts
+
     async def run(self, operation: Operation, deadline_s: float | None, wait_s: float = 0.0) -> Any:
         """The result of `operation`. Raises Refusal when it has none."""
         if (lost := self._lost()) is not None:
@@ -96,7 +110,9 @@ class Operations:
             return outcome.result
         raise refusal_of(outcome)
 
-    async def run_while_there(self, request: Request, operation: Dequeue, deadline_s: float | None) -> Any:
+    async def run_while_there(
+        self, request: Request, operation: Dequeue | Acquire, deadline_s: float | None
+    ) -> Any:
         """As `run`, but cancelled when the client goes away: an item taken for nobody would be lost."""
         running = asyncio.ensure_future(self.run(operation, deadline_s, operation.wait_s))
         gone = asyncio.ensure_future(_gone(request))
@@ -129,12 +145,13 @@ async def _gone(request: Request) -> None:
         pass
 
 
-def _json(text: str) -> Response:
+def json_response(text: str) -> Response:
+    """JSON that was put together."""
     return Response(text, media_type="application/json")
 
 
 def _list(values: Iterable[Value]) -> Response:
-    return _json('{"items":[' + ",".join(values) + "]}")
+    return json_response('{"items":[' + ",".join(values) + "]}")
 
 
 def add_adt_endpoints(router: APIRouter, operations: Operations) -> None:
@@ -161,8 +178,12 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
         if len(items) > limits.batch_items_max:
             raise Refusal("malformed", f"items: 1 to {limits.batch_items_max} of them go in one request")
         values = tuple(operations.value(item) for item in items)
-        await operations.run(Enqueue(object_name("queue", name), values, idempotency_key or ""), deadline_s)
-        return _json(f'{{"enqueued":{len(values)}}}')
+        if body.expires_s is not None and body.expires_s <= body.delay_s:
+            raise Refusal("malformed", "expires_s: must be above delay_s, or nobody gets the items")
+        spans = Spans(body.delay_s, body.expires_s or 0.0)
+        operation = Enqueue(object_name("queue", name), values, idempotency_key or "", spans)
+        await operations.run(operation, deadline_s)
+        return json_response(f'{{"enqueued":{len(values)}}}')
 
     @router.post(
         "/v1/queues/{name}/dequeue", response_model=models.QueueItems, operation_id="dequeue", tags=["queues"]
@@ -198,7 +219,7 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
     async def queue_state(name: Name, deadline_s: DeadlineS = None) -> Response:
         """Count the waiting items."""
         info = await operations.run(QueueSize(object_name("queue", name)), deadline_s)
-        return _json(msgspec.json.encode({"size": info.size, "horizon": info.horizon}).decode())
+        return json_response(msgspec.json.encode({"size": info.size, "horizon": info.horizon}).decode())
 
 
 def _add_registers(router: APIRouter, operations: Operations) -> None:
@@ -211,7 +232,7 @@ def _add_registers(router: APIRouter, operations: Operations) -> None:
     async def read_register(name: Name, deadline_s: DeadlineS = None) -> Response:
         """Read a register; null when nobody has written it."""
         value = await operations.run(Read(object_name("register", name)), deadline_s)
-        return _json(f'{{"value":{"null" if value is None else value}}}')
+        return json_response(f'{{"value":{"null" if value is None else value}}}')
 
     @router.put("/v1/registers/{name}", status_code=204, operation_id="writeRegister", tags=["registers"])
     async def write_register(name: Name, body: models.ValueBody, deadline_s: DeadlineS = None) -> None:
@@ -251,7 +272,7 @@ def _add_dictionaries(router: APIRouter, operations: Operations) -> None:
         """All keys and values, as they were at one moment."""
         found = await operations.run(Items(object_name("dictionary", name)), deadline_s)
         pairs = ",".join(f'"{key}":{value}' for key, value in sorted(found.items()))
-        return _json(f'{{"size":{len(found)},"items":{{{pairs}}}}}')
+        return json_response(f'{{"size":{len(found)},"items":{{{pairs}}}}}')
 
 
 def _add_entries(router: APIRouter, operations: Operations) -> None:
@@ -263,7 +284,7 @@ def _add_entries(router: APIRouter, operations: Operations) -> None:
         value = await operations.run(Read(object_name("dictionary", name, key)), deadline_s)
         if value is None:
             raise Refusal("not-found", f"the dictionary {name} has no key {key}")
-        return _json(f'{{"value":{value}}}')
+        return json_response(f'{{"value":{value}}}')
 
     @router.put(path, status_code=204, operation_id="putEntry", tags=["dictionaries"])
     async def put_entry(name: Name, key: Key, body: models.ValueBody, deadline_s: DeadlineS = None) -> None:
@@ -312,7 +333,7 @@ def _add_entry_decisions(router: APIRouter, operations: Operations) -> None:
         full_name = object_name("dictionary", name, key)
         operation = PutIfAbsent(full_name, operations.value(body.value), idempotency_key or "")
         was_absent = await operations.run(operation, deadline_s)
-        return _json(f'{{"stored":{"true" if was_absent else "false"}}}')
+        return json_response(f'{{"stored":{"true" if was_absent else "false"}}}')
 
 
 async def _compare_and_set(
@@ -324,4 +345,4 @@ async def _compare_and_set(
 ) -> Response:
     operation = CompareAndSet(full_name, operations.value(body.old), operations.value(body.new), key or "")
     was_old = await operations.run(operation, deadline_s)
-    return _json(f'{{"swapped":{"true" if was_old else "false"}}}')
+    return json_response(f'{{"swapped":{"true" if was_old else "false"}}}')

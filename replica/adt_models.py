@@ -7,24 +7,45 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
 
-from quorate.api_specs.limits import DEFAULTS
+from quorate.api_specs.limits import DEFAULTS, DELAY_S_MAX
 
 
-class _Body(BaseModel):
+class Body(BaseModel):
+    """What a request may hold, and nothing else."""
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 Anything = Annotated[Any, Field(description="Any JSON value")]
 
 
-class OneItem(_Body):
+class Timed(Body):
+    """When items may be acquired; a dequeue takes no notice."""
+
+    delay_s: float = Field(
+        default=0,
+        ge=0,
+        le=DELAY_S_MAX,
+        allow_inf_nan=False,
+        description="After so many seconds at the earliest",
+    )
+    expires_s: float | None = Field(
+        default=None,
+        gt=0,
+        le=DELAY_S_MAX,
+        allow_inf_nan=False,
+        description="Not after so many seconds; left out: they do not expire",
+    )
+
+
+class OneItem(Timed):
     """One item."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"item": {"job": 1}}]})
     item: Anything
 
 
-class SeveralItems(_Body):
+class SeveralItems(Timed):
     """Items in the order in which they join the queue."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [{"job": 1}, {"job": 2}]}]})
@@ -33,13 +54,19 @@ class SeveralItems(_Body):
     )
 
 
+ONE: Final = "(one)"
+SEVERAL: Final = "(several)"
+"""Which of two forms a body has: part of the place of an error, and no name within the body."""
+
+
 def _which(body: Any) -> str | None:
-    given = {"item", "items"} & set(body) if isinstance(body, dict) else set()
-    return given.pop() if len(given) == 1 else None
+    tags = {"item": ONE, "items": SEVERAL}
+    given = tags.keys() & set(body) if isinstance(body, dict) else set()
+    return tags[given.pop()] if len(given) == 1 else None
 
 
 EnqueueBody = Annotated[
-    Annotated[OneItem, Tag("item")] | Annotated[SeveralItems, Tag("items")],
+    Annotated[OneItem, Tag(ONE)] | Annotated[SeveralItems, Tag(SEVERAL)],
     Discriminator(
         _which, custom_error_type="one_or_several", custom_error_message="give either item or items"
     ),
@@ -47,7 +74,7 @@ EnqueueBody = Annotated[
 """One item or several."""
 
 
-class DequeueBody(_Body):
+class DequeueBody(Body):
     """How many to take, and how long to wait for the first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"max": 10, "wait_s": 5}]})
@@ -60,14 +87,14 @@ class DequeueBody(_Body):
     )
 
 
-class ValueBody(_Body):
+class ValueBody(Body):
     """A value."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"value": {"colour": "green"}}]})
     value: Anything
 
 
-class CompareAndSetBody(_Body):
+class CompareAndSetBody(Body):
     """What the value must be, and what it becomes. null stands for absent."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"old": "leader-1", "new": "leader-2"}]})

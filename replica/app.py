@@ -5,7 +5,7 @@ Owns how the parts are put together and how errors of the framework become probl
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from typing import Annotated, Any, Final
@@ -27,19 +27,26 @@ from quorate.replica.access import Access, one_token
 from quorate.replica.admin_api import add_admin_endpoints
 from quorate.replica.adt_api import FrontEnd, Operations, add_adt_endpoints
 from quorate.replica.api_pages import page_routes
+from quorate.replica.copying import Copies
 from quorate.replica.describing import document_of
+from quorate.replica.direct import Direct
 from quorate.replica.embedded import to_others
-from quorate.replica.gate import Crowd, Gate
+from quorate.replica.ending import Ending
+from quorate.replica.gate import Gate
 from quorate.replica.hosts import Hosts
 from quorate.replica.janitor import Janitor
+from quorate.replica.lease_api import add_lease_endpoints
 from quorate.replica.live_api import add_live_endpoints
 from quorate.replica.live_page import add_live_page
 from quorate.replica.lookout import Lookout
 from quorate.replica.member import Member
+from quorate.replica.metrics import Metrics
+from quorate.replica.metrics_api import add_metrics_endpoint
 from quorate.replica.responses import Refusal, problem_of, problem_response
 from quorate.replica.rights import DOCUMENT_PATH
 from quorate.replica.serving import Serving
 from quorate.replica.tombstones import Waiting
+from quorate.replica.traffic import Traffic
 from quorate.replica.watch import Watch
 from quorate.timestamps.timestamp import wall_us
 
@@ -56,14 +63,22 @@ Connect = Callable[[Member], FrontEnd]
 
 
 class ReplicaApp(FastAPI):
-    """The application, with the one path of its own that does not pass the framework (`protocol_api.batch_app`)."""
+    """The application, with the paths of front ends, which do not pass the framework (`protocol_api`)."""
 
     batches: ASGIApp
+    asks: ASGIApp
+    direct: Direct | None
+    """The shorter way of batches that come in one piece; none where requests are traced."""
+    traffic: Traffic
+    """What the gate counts; the server in front counts connections in it."""
+    ending: Ending
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the lifespan."""
         if scope["type"] == "http" and scope["path"] == protocol_api.PATH:
             await self.batches(scope, receive, send)
+        elif scope["type"] == "http" and scope["path"] == protocol_api.ASK_PATH:
+            await self.asks(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)
 
@@ -86,7 +101,11 @@ def create_app(
     """
     access = one_token(token) if access is None else access
     operations = Operations(member.document.limits, lambda: member.lost)
+    serving = Serving(member, lambda: operations.front_end)
+    traffic = Traffic()
+    metrics = Metrics(member, traffic, operations.counts, serving.outcomes)
     lookouts: list[Lookout] = []
+    copies = Copies(member)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -102,11 +121,10 @@ def create_app(
         finally:
             if running is not None:
                 running.cancel()
+            app.ending.begin()
             lookouts.clear()
-            await lookout.aclose()
-            await janitor.stop()
-            await watch.stop()
-            await front_end.aclose()
+            for end in (lookout.aclose, janitor.stop, watch.stop, front_end.aclose, metrics.aclose):
+                await end()
             await asyncio.to_thread(member.close)
 
     app = ReplicaApp(
@@ -117,37 +135,57 @@ def create_app(
         openapi_url=None,
         redirect_slashes=False,
     )
-    _add_protocol_endpoints(app, Serving(member, lambda: operations.front_end), access)
+    app.traffic = traffic
+    _add_announcement_endpoint(app, member)
     app.router.routes += [
         Route(DOCUMENT_PATH, _document_endpoint(app), include_in_schema=False),
         *page_routes(),
     ]
     add_adt_endpoints(app.router, operations)
+    add_lease_endpoints(app.router, operations)
     _add_service_endpoints(app.router, member)
-    add_live_endpoints(app.router, member, lambda: lookouts[0] if lookouts else None)
-    add_live_page(app.router)
-    add_admin_endpoints(app.router, access)
-    gate = partial(Gate, limits=member.document.limits, access=access, crowd=Crowd(), hosts=hosts)
-    app.batches = gate(protocol_api.batch_app(member, access))
-    app.add_middleware(gate)
+    _add_looking_endpoints(app.router, member, lambda: lookouts[0] if lookouts else None, metrics)
+    add_admin_endpoints(app.router, access, copies)
+    _put_behind_gate(app, serving, access, hosts)
+    app.ending = Ending(member, traffic, operations, copies)
     _handle_errors(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
 
-def _add_protocol_endpoints(app: FastAPI, serving: Serving, access: Access) -> None:
-    endpoint = protocol_api.announcement_endpoint(serving.member)
+def _put_behind_gate(app: ReplicaApp, serving: Serving, access: Access, hosts: Hosts | None) -> None:
+    member = serving.member
+    gate = partial(
+        Gate,
+        limits=member.document.limits,
+        access=access,
+        traffic=app.traffic,
+        hosts=hosts,
+        # An ask is refused by who knows which asks it has met: only then is it certain that no copy was or will be served.
+        is_over=lambda path: member.is_stopping and path != protocol_api.ASK_PATH,
+    )
+    batches = protocol_api.Batches(member, access)
+    app.batches = gated = gate(protocol_api.batch_app(batches))
+    app.asks = gate(protocol_api.ask_app(serving, access))
+    app.direct = Direct(gated, app.traffic, batches) if member.traces is None else None
+    if member.traces is not None:  # What is traced has passed the gate.
+        app.add_middleware(member.traces.http)
+    app.add_middleware(gate)
+
+
+def _add_announcement_endpoint(app: FastAPI, member: Member) -> None:
+    endpoint = protocol_api.announcement_endpoint(member)
     app.router.routes.append(
         Route(protocol_api.ANNOUNCEMENT_PATH, endpoint, methods=["POST"], include_in_schema=False)
     )
-    app.router.routes.append(
-        Route(
-            protocol_api.ASK_PATH,
-            protocol_api.ask_endpoint(serving, access),
-            methods=["POST"],
-            include_in_schema=False,
-        )
-    )
+
+
+def _add_looking_endpoints(
+    router: APIRouter, member: Member, lookout: Callable[[], Lookout | None], metrics: Metrics
+) -> None:
+    add_live_endpoints(router, member, lookout)
+    add_live_page(router)
+    add_metrics_endpoint(router, metrics)
 
 
 def _add_service_endpoints(router: APIRouter, member: Member) -> None:
@@ -168,12 +206,8 @@ def _add_service_endpoints(router: APIRouter, member: Member) -> None:
     )
     async def ready() -> dict[str, str]:
         """Answers 200 when the replica can vote, else 503 with the reasons."""
-        if member.lost is not None:
-            raise Refusal("store-lost", member.lost)
-        if not member.is_vouched_for:
-            raise Refusal("starting", "; ".join(member.why_not_ready()))
-        if reasons := member.why_not_ready():
-            raise Refusal("storage-failed", "; ".join(reasons))
+        if (trouble := member.trouble) is not None:
+            raise Refusal(trouble, "; ".join(member.why_not_ready()))
         return {"status": "ready"}
 
     @router.get("/v1/status", response_model=models.ReplicaStatus, operation_id="getStatus", tags=["service"])
@@ -224,19 +258,21 @@ def _handle_errors(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip()
         if any(each["loc"][0] == "body" for each in error.errors()) and media_type != "application/json":
-            return problem_response(problem("unsupported-media-type", "the body must be application/json"))
-        shown = [
-            f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:_ERRORS_SHOWN]
-        ]
+            came = f"it came as {media_type} (with curl: -H 'Content-Type: application/json')"
+            detail = _printable(f"the body must be application/json; {came}")
+            return problem_response(problem("unsupported-media-type", detail))
+        shown = [_wrong(each) for each in error.errors()[:_ERRORS_SHOWN]]
         return problem_response(problem("malformed", _printable("; ".join(shown))))
 
     async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         if error.status_code == 404:
-            return problem_response(problem("not-found", "this path does not exist"))
+            detail = "this path does not exist (/docs lists those that do, and /ui shows the cluster)"
+            return problem_response(problem("not-found", detail))
         if error.status_code == 405:
-            headers = {"Allow": ", ".join(sorted(_methods(app, request)))}
-            return problem_response(problem("method-not-allowed", f"not with {request.method}"), headers)
+            allowed = ", ".join(sorted(_methods(app, request)))
+            detail = f"not with {request.method}: use {allowed}"
+            return problem_response(problem("method-not-allowed", detail), {"Allow": allowed})
         return problem_response(problem("malformed", _printable(str(error.detail))))
 
     async def refused(request: Request, error: Exception) -> Response:
@@ -246,6 +282,15 @@ def _handle_errors(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http_error)
     app.add_exception_handler(Refusal, refused)
+
+
+def _wrong(error: Mapping[str, Any]) -> str:
+    """One thing that is wrong with a request: where, and what."""
+    kind, *place = error["loc"]
+    if error["type"] == "json_invalid":
+        return f"the body is not JSON: {error['ctx']['error']} at character {place[0]}"
+    where = ".".join(str(each) for each in place if each not in (models.ONE, models.SEVERAL))
+    return f"{where or kind}: {error['msg']}"
 
 
 def _printable(text: str) -> str:

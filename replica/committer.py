@@ -1,16 +1,20 @@
 """Group commit: one writer thread, and work of concurrent requests that shares one transaction.
 
 Owns the thread, the queue before it and the order "commit, then answer". Must not know HTTP, nor what the work means.
-No event loop ever waits for the disk; no answer leaves before what it promises is there.
+No event loop waits for a commit; no answer leaves before what it promises is on disk. Small reads need no commit: while the
+writer is idle, the event loop does them itself.
 """
 
 import asyncio
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
 
+from quorate.client_sdk.counts import SECONDS, Histogram
 from quorate.replica.store import StorageFailed, Store
 
 JOBS_MAX: Final = 2000
@@ -18,6 +22,8 @@ JOBS_MAX: Final = 2000
 GROUP_WEIGHT_MAX: Final = 2000
 """Protocol requests in one transaction, unless a single job has more: what comes later waits no longer than that."""
 STOP_TIMEOUT_S: Final = 10.0
+SIZES: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
+"""Upper bounds of the classes into which transactions are counted."""
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
@@ -27,16 +33,45 @@ class Overloaded(Exception):
     """Too many jobs wait; nothing of this one was or will be done."""
 
 
-class _Job:
-    __slots__ = ("error", "future", "loop", "result", "weight", "work")
+class Transaction(NamedTuple):
+    """One transaction that came to its end, in nanoseconds since 1970: when its work began, when it was to be made durable,
+    and when it was on disk; and how many requests shared it."""
 
-    def __init__(self, work: Callable[[Store], Any], weight: int) -> None:
+    begun_ns: int
+    committing_ns: int
+    ended_ns: int
+    requests: int
+
+
+Note = Callable[[Transaction], None]
+"""Hears of the transaction that a job was part of, in the thread that did it."""
+
+Done = Callable[[Any, Exception | None], None]
+"""Hears, on the event loop that a job came from, what it returned, or else None and what went wrong. Raises nothing."""
+
+
+class _Job:
+    __slots__ = ("done", "error", "loop", "note", "result", "weight", "work")
+
+    def __init__(self, work: Callable[[Store], Any], weight: int, done: Done, note: Note | None) -> None:
         self.work = work
         self.weight = weight
+        self.done = done
+        self.note = note
         self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[Any] = self.loop.create_future()
         self.result: Any = None
         self.error: Exception | None = None
+
+
+class TransactionCounts:
+    """What the transactions that wrote were like."""
+
+    def __init__(self) -> None:
+        self.requests: Final = Histogram(SIZES)
+        self.rows: Final = Histogram(SIZES)
+        """Log entries put."""
+        self.commit_s: Final = Histogram(SECONDS)
+        """How long it took until all was on disk."""
 
 
 class Committer:
@@ -51,9 +86,14 @@ class Committer:
         self._jobs: deque[_Job] = deque()
         self._changed: Final = threading.Condition()
         self._is_stopping = False
+        self._turn: Final = threading.Lock()
+        """Held by whoever uses the store."""
+        self._is_busy = False
+        """Whether the writer uses the store, or is about to: small reads must not keep it from its turn."""
         self._thread: Final = threading.Thread(target=self._run, name="quorate-writer", daemon=True)
         self.problem: str | None = None
         self.in_doubt = False
+        self.counts: Final = TransactionCounts()
 
     def start(self) -> None:
         """Start the writer thread."""
@@ -66,15 +106,59 @@ class Committer:
             self._changed.notify()
         self._thread.join(STOP_TIMEOUT_S)
 
-    async def submit(self, work: Callable[[Store], _Result], weight: int = 1) -> _Result:
+    async def submit(
+        self,
+        work: Callable[[Store], _Result],
+        weight: int = 1,
+        *,
+        is_quick: bool = False,
+        note: Note | None = None,
+    ) -> _Result:
         """What `work` returns, once all that it wrote is on disk.
 
         It runs in the writer thread, and again alone when it or other work in its transaction raised. Raises what `work`
         raised (then nothing is written), Overloaded, or StorageFailed (then what is written is not known).
+        `is_quick`: it only reads, and little. While nobody uses the store it runs in the caller's thread: to wake the writer,
+        and to be woken by it, would take several times as long. `note` hears of its transaction.
+        """
+        future: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
+        self.post(work, partial(_settle, future), weight, is_quick=is_quick, note=note)
+        return await future
+
+    def post(
+        self,
+        work: Callable[[Store], Any],
+        done: Done,
+        weight: int = 1,
+        *,
+        is_quick: bool = False,
+        note: Note | None = None,
+    ) -> None:
+        """As `submit`, for who would rather be told than wait: `done` hears what came of it, maybe before this returns.
+
+        Raises Overloaded or StorageFailed where nothing was or will be done, and `done` hears nothing.
         """
         if self.in_doubt:
             raise StorageFailed(str(self.problem))
-        job = _Job(work, weight)
+        job = _Job(work, weight, done, note)
+        if is_quick and self._do_at_once(job):
+            _tell_all([job])
+        else:
+            self._queue(job)
+
+    def _do_at_once(self, job: _Job) -> bool:
+        """Do the job here, unless others wait or the store is in use; whether it was done."""
+        if self._is_busy or self._jobs or not self._turn.acquire(blocking=False):
+            return False
+        try:
+            if self._is_stopping:
+                return False
+            self._do([job])
+        finally:
+            self._turn.release()
+        return True
+
+    def _queue(self, job: _Job) -> None:
         with self._changed:
             if self._is_stopping:
                 raise Overloaded("the replica is stopping")
@@ -82,31 +166,37 @@ class Committer:
                 raise Overloaded(f"{self._jobs_max} requests wait for the disk already")
             self._jobs.append(job)
             self._changed.notify()
-        result: _Result = await job.future
-        return result
 
     def _run(self) -> None:
         while group := self._next_group():
-            try:
-                self._commit(group)
-            except Exception as error:  # noqa: BLE001
-                # `_commit` hands on all that work and store raise, so this is a mistake in undoing or in here: of any
-                # class. Without the thread nobody would ever be answered; with it, all hear that the store is in doubt.
-                _log.exception("the writer met an error of its own")
-                self.problem, self.in_doubt = f"the writer failed: {error}", True
-                for job in group:
-                    job.error = StorageFailed(self.problem)
+            with self._turn:
+                self._do(group)
+            self._is_busy = False
             _release(group)
         try:
-            self._store.close()
+            with self._turn:
+                self._store.close()
         except StorageFailed as error:
             _log.error("closing the store: %s", error)
+
+    def _do(self, group: list[_Job]) -> None:
+        """Give each job its result or error. Raises nothing."""
+        try:
+            self._commit(group)
+        except Exception as error:  # noqa: BLE001
+            # `_commit` hands on all that work and store raise, so this is a mistake in undoing or in here: of any
+            # class. Without the thread nobody would ever be answered; with it, all hear that the store is in doubt.
+            _log.exception("the writer met an error of its own")
+            self.problem, self.in_doubt = f"the writer failed: {error}", True
+            for job in group:
+                job.error = StorageFailed(self.problem)
 
     def _next_group(self) -> list[_Job]:
         """The jobs that wait, up to a weight; waits for one. Empty when the committer stops."""
         with self._changed:
             while not self._jobs and not self._is_stopping:
                 self._changed.wait()
+            self._is_busy = True
             group: list[_Job] = []
             weight = 0
             while self._jobs and (not group or weight + self._jobs[0].weight <= GROUP_WEIGHT_MAX):
@@ -127,13 +217,19 @@ class Committer:
     def _attempt(self, group: list[_Job]) -> Exception | None:
         if self.in_doubt:
             return StorageFailed(str(self.problem))
+        arrival, begun_s = self._store.arrival(), time.perf_counter()
         try:
             for job in group:
                 job.result = job.work(self._store)
-            commits = self._store.commits
+            commits, committing_s = self._store.commits, time.perf_counter()
             self._store.commit()
+            ended_s = time.perf_counter()
             if self._store.commits > commits:
                 self.problem = None
+                self.counts.requests.add(sum(job.weight for job in group))
+                self.counts.rows.add(self._store.arrival() - arrival)
+                self.counts.commit_s.add(ended_s - committing_s)
+            _tell(group, begun_s, committing_s, ended_s)
         except Exception as error:  # noqa: BLE001
             # Work may raise what it likes, which is its submitter's business; here it must only be undone.
             self._undo(error)
@@ -157,6 +253,18 @@ class Committer:
         _log.error("%s", self.problem)
 
 
+def _tell(group: list[_Job], begun_s: float, committing_s: float, ended_s: float) -> None:
+    """Tell those who want to know of the transaction; the times are of `time.perf_counter`."""
+    notes = [job.note for job in group if job.note is not None]
+    if not notes:
+        return
+    offset_ns = time.time_ns() - time.perf_counter_ns()
+    begun_ns, committing_ns, ended_ns = (offset_ns + int(at * 1e9) for at in (begun_s, committing_s, ended_s))
+    transaction = Transaction(begun_ns, committing_ns, ended_ns, sum(job.weight for job in group))
+    for note in notes:
+        note(transaction)
+
+
 def _release(group: list[_Job]) -> None:
     """Answer all jobs of one event loop in one wake-up."""
     by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
@@ -164,16 +272,21 @@ def _release(group: list[_Job]) -> None:
         by_loop.setdefault(job.loop, []).append(job)
     for loop, jobs in by_loop.items():
         try:
-            loop.call_soon_threadsafe(_settle, jobs)
+            loop.call_soon_threadsafe(_tell_all, jobs)
         except RuntimeError:  # The loop was closed: nobody waits any more.
             _log.debug("an event loop went away before its answers")
 
 
-def _settle(jobs: list[_Job]) -> None:
+def _tell_all(jobs: list[_Job]) -> None:
     for job in jobs:
-        if job.future.done():
-            continue
-        if job.error is not None:
-            job.future.set_exception(job.error)
-        else:
-            job.future.set_result(job.result)
+        # What failed to be made durable has a result, too, and nobody may take it for an answer.
+        job.done(job.result if job.error is None else None, job.error)
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(result)

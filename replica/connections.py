@@ -5,7 +5,6 @@ client may leave an answer unread. The Gate owns the rest. A request that passes
 """
 
 import asyncio
-from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from quorate.api_specs.limits import CONNECTIONS_MAX, HEAD_BYTES_MAX, HEAD_S_MAX, STALL_S_MAX, URL_BYTES_MAX
 from quorate.api_specs.problems import MEDIA_TYPE, Problem, problem
 from quorate.replica.responses import RETRY_AFTER_S
+from quorate.replica.traffic import Traffic
 
 STALL_BYTES: Final = 65_536
 HANG_UP_S: Final = 0.02
@@ -34,9 +34,10 @@ class Bounds(Struct, frozen=True):
 class BoundedProtocol(HttpToolsProtocol):
     """One connection. The callbacks are those of asyncio.Protocol and of httptools."""
 
-    def __init__(self, *args: Any, bounds: Bounds, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, bounds: Bounds, traffic: Traffic, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._bounds: Final = bounds
+        self._traffic: Final = traffic
         self._is_in_head = self._is_in_body = False
         self._head_bytes = 0
         """Of the head that is being received: what was parsed, or has come in pieces that held nothing else."""
@@ -49,6 +50,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio.Protocol."""
         super().connection_made(transport)
+        self._traffic.connections += 1
+        self._traffic.connections_made += 1
         if len(self.connections) > self._bounds.connections_max:
             self._end(problem("overloaded", f"{self._bounds.connections_max} connections are open already"))
         else:
@@ -58,6 +61,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """See asyncio.Protocol."""
         self._stop_head_timer()
         self._stop_stall_timer()
+        self._traffic.connections -= 1
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -101,17 +105,22 @@ class BoundedProtocol(HttpToolsProtocol):
         self._is_in_head, self._is_in_body = False, True
         size = sum(len(name) + len(value) for name, value in self.headers)
         if len(self.url) <= URL_BYTES_MAX and size <= HEAD_BYTES_MAX:
-            super().on_headers_complete()
+            self.begin_request()
             return
         if len(self.url) > URL_BYTES_MAX:
             refused = problem("url-too-long", f"path and query may have {URL_BYTES_MAX} bytes together")
         else:
             refused = problem("head-too-large", f"headers may have {HEAD_BYTES_MAX} bytes together")
+        self._traffic.refuse(refused.name)
         application, self.app = self.app, _refusing(refused)
         try:
             super().on_headers_complete()
         finally:
             self.app = application
+
+    def begin_request(self) -> None:
+        """A request begins whose head is within the bounds."""
+        super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """See httptools."""
@@ -144,6 +153,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_head_timer()
         if self.transport.is_closing():
             return
+        self._traffic.refuse(refused.name)
         if self.cycle is None or self.cycle.response_complete:  # type: ignore[redundant-expr]
             self.transport.write(_whole(refused))
             self.transport.close()
@@ -174,11 +184,6 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._stall_timer is not None:
             self._stall_timer.cancel()
             self._stall_timer = None
-
-
-def bounded(bounds: Bounds) -> Any:
-    """What makes the protocol of each connection, for uvicorn's setting `http`."""
-    return partial(BoundedProtocol, bounds=bounds)
 
 
 def _refusing(refused: Problem) -> ASGIApp:

@@ -7,7 +7,9 @@ SQLite does (`docs/performance.md`). Must not know what a row means.
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -24,6 +26,11 @@ WAL_BYTES_MAX: Final = 16 * 1024 * 1024
 CHECKPOINT_PAGES: Final = 2000
 VACUUM_PAGES: Final = 500
 """Free pages that are kept for reuse, and how many are handed back to the file system at a time."""
+
+_STEPS_UNLOOKED: Final = 10_000
+"""Steps of SQLite's machine between two looks at a reader's time: some tenths of a millisecond."""
+COPY_PAGES: Final = 256
+"""Copied at a time; as long as that took, the disk is then left to the replica."""
 
 # What time heals: the disk was full, or another process (a backup) held the file. All else needs a person.
 _PASSING: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -175,6 +182,37 @@ class Database:
             self._engine.dispose()
 
 
+class Reader:
+    """Another connection to the file, which reads it as it was at its first question, beside the writer and without holding it
+    up. It has `limit_s` seconds; after that, questions raise StorageFailed and `is_late` is true. Used by one thread."""
+
+    def __init__(self, path: Path, limit_s: float) -> None:
+        self._late_s: Final = time.monotonic() + limit_s
+        with _mapped:
+            self._driver: Final = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=limit_s, isolation_level=None
+            )
+            self._driver.set_progress_handler(lambda: self.is_late, _STEPS_UNLOOKED)
+            self._driver.execute("BEGIN")
+
+    @property
+    def is_late(self) -> bool:
+        """Whether its time is over."""
+        return time.monotonic() >= self._late_s
+
+    def all(self, sql: str, parameters: tuple[Any, ...] = ()) -> Sequence[Any]:
+        """All result rows of a query."""
+        if self.is_late:
+            raise StorageFailed("there is no time left to read", passing=True)
+        with _mapped:
+            return self._driver.execute(sql, parameters).fetchall()
+
+    def close(self) -> None:
+        """Close it."""
+        with _mapped:
+            self._driver.close()
+
+
 def _configure(connection: sqlite3.Connection, record: object) -> None:
     del record
     connection.isolation_level = None
@@ -194,3 +232,36 @@ def _configure(connection: sqlite3.Connection, record: object) -> None:
 def make_private(path: Path) -> None:
     """Create the file empty and readable by its owner alone; SQLite gives its side files the same mode."""
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+class CopyStopped(Exception):
+    """A copy was not finished, for it was told not to go on."""
+
+
+def copy_database(source: Path, target: Path, goes_on: Callable[[], bool]) -> None:
+    """Copy a database that may be in use into a file that is not there yet: all that was committed when this began, and
+    nothing later. Not synced to disk. Blocks, in small steps; raises StorageFailed, or CopyStopped once `goes_on` denies.
+
+    Nobody waits for the copy: it reads in a transaction of its own. The write-ahead log grows meanwhile by what is written.
+    """
+    make_private(target)
+    began_s = time.monotonic()
+
+    def rest(_: int, __: int, ___: int) -> None:
+        nonlocal began_s
+        if not goes_on():
+            raise CopyStopped
+        time.sleep(min(0.1, time.monotonic() - began_s))
+        began_s = time.monotonic()
+
+    with (
+        _mapped,
+        closing(sqlite3.connect(source, BUSY_TIMEOUT_S, isolation_level=None)) as reader,
+        closing(sqlite3.connect(target, BUSY_TIMEOUT_S, isolation_level=None)) as writer,
+    ):
+        # While the transaction lasts, the reader sees one state; without it each commit of others would begin the copy anew.
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        writer.execute("PRAGMA synchronous = OFF")
+        writer.execute("PRAGMA journal_mode = OFF")
+        reader.backup(writer, pages=COPY_PAGES, progress=rest)

@@ -32,7 +32,7 @@ class EmbeddedTransport:
             return await self._others.exchange(replica, batch, timeout_s)
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._member.answer(batch.requests)
+                return await self._member.answer(batch.requests, batch.trace)
         except TimeoutError:
             return Unanswered(f"{replica}: no answer in time")
         except (StoreLost, Starting, Overloaded) as error:
@@ -60,7 +60,7 @@ def embedded_front_end(member: Member, token: str | None, tls: ClientTls = SYSTE
     """A front end for `member`, on the running event loop; `token` is what it sends to the other replicas."""
     document = member.document
     others = to_others(member, token, tls)
-    return Driver(
+    driver = Driver(
         document,
         transport=EmbeddedTransport(member, others),
         asker=others,
@@ -69,6 +69,9 @@ def embedded_front_end(member: Member, token: str | None, tls: ClientTls = SYSTE
         own=member.id,
         clock=_MemberClock(member),
     )
+    if member.traces is not None:
+        driver.follow(member.traces.operations())
+    return driver
 
 
 def to_others(member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> HttpTransport:

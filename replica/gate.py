@@ -6,7 +6,7 @@ Owns what holds for all endpoints. Must not know any of them, but those that are
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,8 +15,9 @@ from quorate.api_specs.limits import BODIES_BYTES_MAX, BODY_S_MAX, CONCURRENT_MA
 from quorate.replica.access import Access
 from quorate.replica.credentials import Credential
 from quorate.replica.hosts import Hosts
-from quorate.replica.responses import Refusal, problem_of, problem_response
+from quorate.replica.responses import PROBLEM, Refusal, problem_of, problem_response
 from quorate.replica.rights import OPEN_PREFIX, is_public, scope_needed
+from quorate.replica.traffic import Traffic
 
 CALLER: Final = "quorate.caller"
 """Where a scope of ASGI holds the Credential of who asks."""
@@ -29,17 +30,10 @@ class _Gone(Exception):
     """The client went away."""
 
 
-class Crowd:
-    """What is under way, at all gates that share it: requests, and bytes of their bodies."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.body_bytes = 0
-
-
 class Gate:
     """ASGI middleware. A body is handed on only once it is whole and known to be within the limit; nothing of it is read
-    for a caller who may not send it. `hosts` None lets every Host pass."""
+    for a caller who may not send it. `hosts` None lets every Host pass. What `is_over` says of a path is
+    refused, for the replica stops; health is not asked."""
 
     def __init__(
         self,
@@ -47,14 +41,16 @@ class Gate:
         *,
         limits: Limits,
         access: Access,
-        crowd: Crowd,
+        traffic: Traffic,
         hosts: Hosts | None = None,
+        is_over: Callable[[str], bool] = lambda _: False,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app: Final = app
-        self._crowd: Final = crowd
+        self._traffic: Final = traffic
         self._access: Final = access
         self._hosts: Final = hosts
+        self._is_over: Final = is_over
         self._now_s: Final = now_s
         self._body_bytes_max: Final = limits.body_bytes_max
 
@@ -71,7 +67,8 @@ class Gate:
             started = True
             await send(message)
 
-        self._crowd.count += 1
+        self._traffic.under_way += 1
+        self._traffic.requests += 1
         try:
             await self._pass(scope, body, noting_send)
         except _Gone:
@@ -90,22 +87,19 @@ class Gate:
             else:
                 await problem_response(document, headers)(scope, receive, send)
         finally:
-            self._crowd.count -= 1
-            self._crowd.body_bytes -= body.size
+            self._traffic.under_way -= 1
+            self._traffic.body_bytes -= body.size
+            if (refused := scope.get(PROBLEM)) is not None:
+                self._traffic.refuse(refused)
 
     async def _pass(self, scope: Scope, body: "_Body", send: Send) -> None:
-        headers = body.headers
-        if self._hosts is not None:
-            self._hosts.check(headers)
-        if not scope["path"].startswith(OPEN_PREFIX):
-            if not is_public(scope["method"], scope["path"]):
-                scope[CALLER] = self._caller(scope, headers.get(b"authorization", b""))
-            if self._crowd.count > CONCURRENT_MAX:
-                raise Refusal("overloaded", f"{CONCURRENT_MAX} requests are under way already")
+        caller = self.admit(scope["method"], scope["path"], body.headers)
+        if caller is not None:
+            scope[CALLER] = caller
         if not body.is_unread:
             await self._app(scope, body.receive, send)
             return
-        self._check_length(headers.get(b"content-length"))
+        self._check_length(body.headers.get(b"content-length"))
         try:
             async with asyncio.timeout(BODY_S_MAX):
                 whole = await self._read(body)
@@ -113,7 +107,34 @@ class Gate:
             raise Refusal("timeout", f"the body took longer than {BODY_S_MAX:g} s") from None
         await self._app(scope, _Replay(whole, body.receive), send)
 
-    def _caller(self, scope: Scope, header: bytes) -> Credential:
+    def admit(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> Credential | None:
+        """Who asks, once it is known that they may ask that, now; None for what is open to everyone. Raises Refusal. The
+        request counts as under way already."""
+        if self._hosts is not None:
+            self._hosts.check(headers)
+        if path.startswith(OPEN_PREFIX):
+            return None
+        if self._is_over(path):
+            raise Refusal("stopping", "the replica is stopping", headers={"Connection": "close"})
+        caller = None
+        if not is_public(method, path):
+            caller = self._caller(method, path, headers.get(b"authorization", b""))
+        if self._traffic.under_way > CONCURRENT_MAX:
+            raise Refusal("overloaded", f"{CONCURRENT_MAX} requests are under way already")
+        return caller
+
+    def hold(self, size: int) -> None:
+        """Count a body, or a piece of one, of `size` bytes as held. Raises Refusal when that is too much."""
+        self._traffic.body_bytes += size
+        if self._traffic.body_bytes > BODIES_BYTES_MAX:
+            raise Refusal("overloaded", f"{BODIES_BYTES_MAX} bytes of requests are being received already")
+
+    def check_size(self, size: int) -> None:
+        """Raises Refusal for a body of more than it may have."""
+        if size > self._body_bytes_max:
+            raise Refusal("too-large", f"a body may have {self._body_bytes_max} bytes (body_bytes_max)")
+
+    def _caller(self, method: str, path: str, header: bytes) -> Credential:
         """Who asks, once it is known that they may. Raises Refusal."""
         caller = self._access.find(header)
         if caller is None:
@@ -126,7 +147,7 @@ class Gate:
                 "this replica asks for a token, and none or another one was sent",
                 headers={"WWW-Authenticate": f'Bearer realm="quorate"{error}'},
             )
-        needed = scope_needed(scope["method"], scope["path"])
+        needed = scope_needed(method, path)
         if needed not in caller.scopes:
             raise lacks_scope(f"scope {needed} is needed for this, and the token does not have it", needed)
         if not caller.bucket.takes(self._now_s()):
@@ -134,29 +155,17 @@ class Gate:
         return caller
 
     def _check_length(self, length: bytes | None) -> None:
-        if (
-            length is not None
-            and length.isdigit()
-            and (len(length) > 18 or int(length) > self._body_bytes_max)
-        ):
-            raise self._too_large()
+        if length is not None and length.isdigit():
+            self.check_size(int(length[:19]))
 
     async def _read(self, body: "_Body") -> bytes:
         chunks: list[bytes] = []
         while body.is_unread:
             chunk = await body.chunk()
-            self._crowd.body_bytes += len(chunk)
-            if body.size > self._body_bytes_max:
-                raise self._too_large()
-            if self._crowd.body_bytes > BODIES_BYTES_MAX:
-                raise Refusal(
-                    "overloaded", f"{BODIES_BYTES_MAX} bytes of requests are being received already"
-                )
+            self.hold(len(chunk))
+            self.check_size(body.size)
             chunks.append(chunk)
         return b"".join(chunks)
-
-    def _too_large(self) -> Refusal:
-        return Refusal("too-large", f"a body may have {self._body_bytes_max} bytes (body_bytes_max)")
 
 
 def lacks_scope(detail: str, needed: str = "") -> Refusal:

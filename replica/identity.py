@@ -9,11 +9,13 @@ import contextlib
 import fcntl
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.replica import statements
@@ -26,19 +28,25 @@ from quorate.timestamps.timestamp import ZERO
 DATABASE_FILE: Final = "replica.sqlite3"
 IDENTITY_FILE: Final = "identity.json"
 LOCK_FILE: Final = "lock"
+COPY_FILE: Final = "backup.part"
+"""A copy that is being made for a backup."""
+_OWN_NAMES: Final = (DATABASE_FILE, IDENTITY_FILE, LOCK_FILE, COPY_FILE, "lost+found")
+"""How the names of files begin that a replica may find without a store: its own, and those of an empty disk."""
 
 
 class FolderRefused(Exception):
     """The data folder must not be used by this replica; the sentence says why and what to do."""
 
 
-class Identity(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who a store belongs to. `store` is its own id, new with each store ever made."""
+class Identity(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Who a store belongs to. `store` is its own id, new with each store ever made; `restored_from` the id of the store of
+    whose backup it was made, if it was."""
 
     cluster: str
     replica: str
     store: str
     schema: int
+    restored_from: str = ""
 
 
 class Folder:
@@ -70,13 +78,17 @@ class Folder:
         self.close()
 
 
-def open_folder(path: Path, document: ClusterDocument, replica_id: str) -> Folder:
-    """The replica's data folder, made on its first start. Raises FolderRefused."""
+def open_folder(path: Path, document: ClusterDocument, replica_id: str, *, is_source: bool = False) -> Folder:
+    """The replica's data folder, made on its first start. Raises FolderRefused.
+
+    `is_source`: not to vote from, but to copy from; then a folder that was restored has a database too.
+    """
     replica = _replica(document, replica_id)
+    _refuse_foreign(path)
     _make_folder(path)
     lock = _lock(path)
     try:
-        return _opened(path, lock, document, replica)
+        return _opened(path, lock, document, replica, is_source=is_source)
     except BaseException:
         os.close(lock)
         raise
@@ -89,6 +101,7 @@ def format_store(path: Path, document: ClusterDocument, replica_id: str) -> str:
     Only for a new cluster: a replica that lost its store must not get its old id on an empty one.
     """
     replica = _replica(document, replica_id)
+    _refuse_foreign(path)
     _make_folder(path)
     lock = _lock(path)
     try:
@@ -101,6 +114,57 @@ def format_store(path: Path, document: ClusterDocument, replica_id: str) -> str:
         return identity.store
     finally:
         os.close(lock)
+
+
+@contextlib.contextmanager
+def empty_folder(path: Path) -> Iterator[None]:
+    """A data folder that holds nothing, locked meanwhile. Raises FolderRefused."""
+    _refuse_filled(path)  # before it is made private: it may be anybody's
+    _make_folder(path)
+    lock = _lock(path)
+    try:
+        _refuse_filled(path)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _refuse_filled(path: Path) -> None:
+    if any(name != LOCK_FILE for name in _names_in(path)):
+        raise FolderRefused(f"{path} is not empty, and nothing was changed: name a new folder, or empty it")
+
+
+def _refuse_foreign(path: Path) -> None:
+    """A folder with other people's files and no store is not ours to close to them, nor to fill."""
+    names = _names_in(path)
+    if IDENTITY_FILE in names or DATABASE_FILE in names:
+        return
+    foreign = sorted(name for name in names if not name.startswith(_OWN_NAMES))
+    if foreign:
+        raise FolderRefused(
+            f"{path} holds no store but other files ({foreign[0]} for one), and nothing was changed: name a folder of the "
+            "replica's own, new or empty"
+        )
+
+
+def _names_in(path: Path) -> set[str]:
+    try:
+        return {each.name for each in path.iterdir()} if path.exists() else set()
+    except OSError as error:
+        raise FolderRefused(f"the data folder {path} cannot be used: {error.strerror}") from None
+
+
+def claim_restored(path: Path, made: Database) -> Identity:
+    """Give the database of a backup, which `made` has opened, an identity of its own and its place in the empty folder;
+    closes it. Raises FolderRefused or StorageFailed."""
+    was = identity_in(made)
+    identity = replace(was, store=secrets.token_hex(8), restored_from=was.restored_from or was.store)
+    _put_identity(made, identity)
+    made.commit()
+    made.close()
+    made.path.rename(path / DATABASE_FILE)
+    _write_identity(path, identity)
+    return identity
 
 
 def _replica(document: ClusterDocument, replica_id: str) -> ReplicaInfo:
@@ -132,7 +196,9 @@ def _lock(path: Path) -> int:
     return lock
 
 
-def _opened(path: Path, lock: int, document: ClusterDocument, replica: ReplicaInfo) -> Folder:
+def _opened(
+    path: Path, lock: int, document: ClusterDocument, replica: ReplicaInfo, *, is_source: bool
+) -> Folder:
     written = _read_identity(path)
     if written is not None:
         _check(path, written, document, replica)
@@ -145,12 +211,15 @@ def _opened(path: Path, lock: int, document: ClusterDocument, replica: ReplicaIn
         identity = Identity(document.name, replica.id, secrets.token_hex(8), SCHEMA_VERSION)
         return Folder(path, lock, identity, _create(path, identity), None)
     try:
-        identity = _identity_in(opened, path)
+        identity = identity_in(opened)
         _check(path, identity, document, replica)
         if written != identity:
             if written is not None and written.store != identity.store:
                 raise FolderRefused(f"{path}: {IDENTITY_FILE} and {DATABASE_FILE} are of different stores")
             _write_identity(path, identity)
+        if identity.restored_from and not is_source:
+            opened.close()
+            return Folder(path, lock, identity, None, _restored(path, identity))
     except BaseException:
         with contextlib.suppress(StorageFailed):
             opened.close()
@@ -163,6 +232,15 @@ def _lost(path: Path, identity: Identity) -> str:
         f"replica {identity.replica} has voted before, from store {identity.store}, and {path} does not hold that "
         "store: its promises are forgotten, so it does not vote. Put the folder back, complete and not from a backup, "
         "or stop all replicas and make a new store from the others' with `quorate replace`"
+    )
+
+
+def _restored(path: Path, identity: Identity) -> str:
+    return (
+        f"{path} was restored from a backup of store {identity.restored_from}: promises that replica {identity.replica} made "
+        "after the backup are forgotten, so it does not vote. Stop all replicas and make a new store from the others' and "
+        f"this one with `quorate replace` (--from {identity.replica}={path} among the others); if all replicas are lost, use "
+        "`quorate restore-cluster`"
     )
 
 
@@ -181,7 +259,7 @@ def _check(path: Path, found: Identity, document: ClusterDocument, replica: Repl
         raise FolderRefused(f"{path} belongs to cluster {found.cluster!r}, not to {document.name!r}")
     if found.replica != replica.id:
         raise FolderRefused(f"{path} belongs to replica {found.replica!r}, not to {replica.id!r}")
-    if replica.store and found.store != replica.store:
+    if replica.store and found.store != replica.store and not found.restored_from:
         raise FolderRefused(
             f"{path} holds store {found.store}, but the cluster document says that {replica.id} votes from store "
             f"{replica.store}: find that one's folder"
@@ -200,10 +278,14 @@ def _create(path: Path, identity: Identity) -> Database:
 
 def _create_tables(opened: Database, identity: Identity) -> None:
     opened.create_tables()
-    names = identity.__struct_fields__
-    opened.write(statements.PUT_META, *((name, str(getattr(identity, name))) for name in names))
+    _put_identity(opened, identity)
     opened.write(statements.NEW_COUNTERS, (1, *with_sum(0, ZERO, ZERO, 0)))
     opened.commit()
+
+
+def _put_identity(opened: Database, identity: Identity) -> None:
+    facts = {name: str(getattr(identity, name)) for name in identity.__struct_fields__}
+    opened.write(statements.PUT_META, *((name, fact) for name, fact in facts.items() if fact))
 
 
 def _open_database(file: Path) -> Database | None:
@@ -239,13 +321,14 @@ _LATER: Final = "Make room on the disk, or end what holds the file, and start ag
 _DAMAGED: Final = "Do not delete it: this replica's promises are in it. Repair the disk, or stop all replicas and use `quorate replace`"
 
 
-def _identity_in(opened: Database, path: Path) -> Identity:
+def identity_in(opened: Database) -> Identity:
+    """The identity that a database holds. Raises FolderRefused."""
     try:
         meta = dict(opened.all(statements.GET_META))
         opened.commit()
         return msgspec.convert(meta, Identity, strict=False)
     except (StorageFailed, msgspec.ValidationError):
-        raise FolderRefused(f"{path / DATABASE_FILE} is no database of a replica. {_DAMAGED}") from None
+        raise FolderRefused(f"{opened.path} is no database of a replica. {_DAMAGED}") from None
 
 
 def _read_identity(path: Path) -> Identity | None:
@@ -269,10 +352,11 @@ def _write_identity(path: Path, identity: Identity) -> None:
     finally:
         os.close(file)
     temporary.rename(path / IDENTITY_FILE)
-    _sync_folder(path)
+    sync_folder(path)
 
 
-def _sync_folder(path: Path) -> None:
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)

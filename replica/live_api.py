@@ -78,7 +78,7 @@ def add_live_endpoints(router: APIRouter, member: Member, lookout: Callable[[], 
             int, Query(ge=1, le=ENTRIES_MAX, description="The newest entries of each replica", examples=[50])
         ] = ENTRIES,
     ) -> Response:
-        """The logs of all replicas side by side; an entry that a replica does not hold is absent there."""
+        """The logs of all replicas side by side, with leases and dead letters; what a replica does not hold is absent there."""
         if not is_object_name(object):
             raise Refusal(
                 "bad-name",
@@ -86,7 +86,7 @@ def add_live_endpoints(router: APIRouter, member: Member, lookout: Callable[[], 
             )
         # Of all names that start with this one, it is the first.
         seen = await opened().look(Scan(object, limit=1, newest=entries))
-        return _fresh(trace_of(document, object, seen, entries))
+        return _fresh(trace_of(document, object, seen, entries, member.wall_us()))
 
     @router.get("/v1/choices", response_model=models.Choices, operation_id="getChoices", tags=["service"])
     async def choices() -> Response:

@@ -49,6 +49,9 @@ class ObjectSeen(BaseModel):
     fence: str = Field(description="The highest fence of any replica", examples=[_T1])
     entries: int = Field(description="Entries above the horizon that some replica holds")
     is_cut: bool = Field(description="Whether a replica holds more entries than were asked for")
+    held: int = Field(description="Of a queue: items that are handed out under leases")
+    waiting: int = Field(description="Of a queue: items that wait to be handed out, and left the log already")
+    dead: int = Field(description="Of a queue: dead letters")
     replicas: dict[str, LogSeen] = Field(description="By replica id, of those that know the object")
 
 
@@ -81,6 +84,9 @@ class Overview(BaseModel):
                     "fence": _ZERO,
                     "entries": 1,
                     "is_cut": False,
+                    "held": 0,
+                    "waiting": 0,
+                    "dead": 0,
                     "replicas": {"r1": {"horizon": _ZERO, "fence": _ZERO, "entries": 1, "missing": 0}},
                 }
             ],
@@ -97,14 +103,34 @@ class Overview(BaseModel):
     next: str | None = Field(description="What `after` must be for the next page; null when there is none")
 
 
+class StandingSeen(BaseModel):
+    """How an item of a queue stands with acquire, as one replica knows it."""
+
+    state: Literal["held", "over", "delayed", "due", "expired", "dead"] = Field(
+        description="`held` by somebody until `until_us`; `over`: that has passed, so the next acquire hands it out; `delayed` "
+        "until `until_us`; `due`: it waits to be handed out; `expired`: the next acquire makes it a dead letter; `dead`: it is one"
+    )
+    words: str = Field(
+        description="The same in words, times in UTC", examples=["held until 12:00:30 UTC, delivery 2"]
+    )
+    until_us: int | None = Field(description="Microseconds since 1970")
+    deliveries: int = Field(description="How often it was handed out")
+
+
 class TraceRow(BaseModel):
-    """What the replicas hold at one timestamp."""
+    """What the replicas hold at one timestamp, in their logs or besides: leases and dead letters left the log."""
 
     t: str = Field(examples=[_T1])
     at: str = Field(description="The wall-clock time in it, UTC", examples=["2026-01-31 12:00:00.000000"])
     events: dict[str, str] = Field(
         description="By replica id; absent where the replica does not hold it",
         examples=[{"r1": '[Enq("x"); Ok()]', "r2": '[Enq("x"); Ok()]'}],
+    )
+    standings: dict[str, StandingSeen] = Field(
+        description="By replica id, of items that an acquire has met, or that are delayed or expire; absent for all others"
+    )
+    unseen: list[str] = Field(
+        description="Replicas of which it is not known whether they hold it: their answer was cut off before it"
     )
 
 
@@ -120,6 +146,9 @@ class TraceColumn(BaseModel):
     )
     adopted: list[str] = Field(description="Entries that its summary holds itself")
     value: str | None = Field(description="Decided value of a register or key, JSON text, cut when long")
+    held: int = Field(description="Items that are handed out, as its summary tells")
+    waiting: int = Field(description="Items that wait to be handed out, and left the log")
+    dead: int = Field(description="Dead letters")
 
 
 class ObjectTrace(BaseModel):
@@ -129,7 +158,13 @@ class ObjectTrace(BaseModel):
         {
             "object": "queue/jobs",
             "rows": [
-                {"t": _T1, "at": "2026-01-31 12:00:00.000000", "events": {"r1": '[Enq({"job":1}); Ok()]'}}
+                {
+                    "t": _T1,
+                    "at": "2026-01-31 12:00:00.000000",
+                    "events": {"r1": '[Enq({"job":1}); Ok()]'},
+                    "standings": {},
+                    "unseen": [],
+                }
             ],
             "replicas": {
                 "r1": {
@@ -140,6 +175,9 @@ class ObjectTrace(BaseModel):
                     "accepted": _ZERO,
                     "adopted": [],
                     "value": '"x"',
+                    "held": 0,
+                    "waiting": 0,
+                    "dead": 0,
                 }
             },
             "is_cut": False,

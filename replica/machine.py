@@ -11,8 +11,10 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from quorate.adts.catalogue import adt_of, is_object_name
-from quorate.adts.log import Entry, Summary
+from quorate.adts.log import NO_LEASES, Entry, Summary, count_leases
+from quorate.adts.times import Times
 from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.limits import DELAY_S_MAX
 from quorate.api_specs.messages import (
     Accept,
     Accepted,
@@ -35,7 +37,7 @@ from quorate.api_specs.values import text_bytes
 from quorate.gc.collection import collected_by_commit, collected_by_completion, may_forget
 from quorate.replica.ports import Effect, Forget, Log, MarkComplete, ObjectState, PutEvent, PutRow, PutState
 from quorate.timestamps.ballot import turn_of
-from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, wall_us
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make, wall_us
 
 Handled = tuple[Reply, list[Effect]]
 
@@ -47,6 +49,7 @@ class Bounds:
         self, *, offset_max_s: float, retry_window_s: float, page_entries_max: int, page_bytes_max: int
     ) -> None:
         self.offset_max_us: Final = int(offset_max_s * 1e6)
+        self.times_ahead_max_us: Final = int(DELAY_S_MAX * 1e6) + self.offset_max_us
         self.retry_window_us: Final = int(retry_window_s * 1e6)
         self.page_entries_max: Final = page_entries_max
         self.page_bytes_max: Final = page_bytes_max
@@ -108,6 +111,9 @@ def _refusal(request: Append | Collect | Accept | Commit, now_us: int, bounds: B
     if ahead_us > bounds.offset_max_us:
         detail = f"{latest} is {ahead_us / 1e6:.3f} s ahead of this replica's clock: one of the two is wrong"
         return Refused("clock-ahead", detail, ahead_us)
+    if (until_us := _furthest_us(request) - now_us) > bounds.times_ahead_max_us:
+        detail = f"an item's deadline, delay or expiry lies {until_us / 1e6:.0f} s ahead: at most {DELAY_S_MAX:.0f} s"
+        return Refused("bad-request", detail)
     if isinstance(request, Append) and request.attempt != "repair":
         oldest_us = min((wall_us(entry.t) for entry in request.entries), default=now_us) - now_us
         if request.attempt == "first" and -oldest_us > bounds.offset_max_us:
@@ -128,8 +134,9 @@ def _malformed(request: Append | Collect | Accept | Commit) -> str | None:
         case Append():
             entries, taken = request.entries, []
         case Accept() | Commit() if request.summary is not None:
-            entries = request.summary.adopted
-            taken = [entry for decision in request.summary.recent for entry in decision.taken]
+            summary = request.summary
+            entries = summary.adopted + summary.kept()
+            taken = [entry for decision in summary.recent for entry in decision.taken]
         case _:
             return None
     if any(entry.value is UNSET for entry in entries):
@@ -155,6 +162,26 @@ def _latest_claimed(request: Append | Collect | Accept | Commit) -> Timestamp:
             return max(turn_of(request.ballot), request.horizon, request.buried, latest)
 
 
+def _furthest_us(request: Append | Collect | Accept | Commit) -> int:
+    """The latest time at which the request would have an item of a queue come back, be due or expire."""
+    match request:
+        case Append():
+            return max((_times_of(entry) for entry in request.entries), default=0)
+        case Accept() | Commit() if request.summary is not None:
+            summary = request.summary
+            leases = (max(each.until_us, each.expires_us) for each in summary.leases)
+            return max((*leases, *map(_times_of, summary.adopted)), default=0)
+        case _:
+            return 0
+
+
+def _times_of(entry: Entry) -> int:
+    if "/" not in entry.id:  # Most have none: no time is spent on them.
+        return 0
+    times = Times.of(entry.id)
+    return max(times.due_us, times.expires_us)
+
+
 def _latest_asked(request: Collect) -> Timestamp:
     """The later one of the fence and the turn that a collect asks for."""
     return request.fence if request.ballot is None else max(request.fence, turn_of(request.ballot))
@@ -167,7 +194,10 @@ def _latest(summary: Summary) -> Timestamp:
     turns = (turn_of(ballot) for ballot in (*summary.turns, summary.turns_floor))
     decided = (turn_of(decision.ballot) for decision in summary.recent)
     taken = (entry.t for decision in summary.recent for entry in decision.taken)
-    return max((summary.horizon, *entries, *ambiguous, *turns, *decided, *taken))
+    kept = (entry.t for entry in summary.kept())
+    remembered_us = [each.at_us for each in summary.recent] + [each.at_us for each in summary.settled]
+    remembered = make(max(remembered_us, default=0), 0, "0")
+    return max((summary.horizon, *entries, *ambiguous, *turns, *decided, *taken, *kept, remembered))
 
 
 def _append(request: Append, state: ObjectState, log: Log) -> Handled:
@@ -318,6 +348,7 @@ def _scan(request: Scan, log: Log, bounds: Bounds) -> Scanned:
             rows=tuple(rows),
             since=log.arrival(),
             events=tuple(events),
+            leases=NO_LEASES if request.payload else count_leases(state.summary.leases, state.summary.dead),
         )
         found.append((name, answer))
     return Scanned(tuple(found), more=len(names) > limit)

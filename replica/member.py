@@ -7,21 +7,29 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
+from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.messages import Announcement, BatchReply, Reply, Request, Scan, Testimony
-from quorate.replica.committer import Committer
+from quorate.api_specs.messages import Announcement, BatchReply, Collect, Reply, Request, Scan, Testimony
+from quorate.replica.committer import Committer, Done, Note, TransactionCounts
 from quorate.replica.identity import Folder
 from quorate.replica.machine import Bounds, handle
+from quorate.replica.request_counts import RequestCounts
+from quorate.replica.rights import changes
 from quorate.replica.store import StorageFailed, Store
 from quorate.replica.tombstones import Tombstones, Waiting
 from quorate.replica.witness import contradiction, seen
 from quorate.timestamps.timestamp import ZERO, Timestamp
 
+if TYPE_CHECKING:
+    from quorate.replica.tracing import RequestTraces
+
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 NAMES_CACHED: Final = 10_000
+QUICK_REQUESTS_MAX: Final = 100
+"""So many reads of cells take about a millisecond; more should not hold up the event loop."""
 
 
 class StoreLost(Exception):
@@ -41,6 +49,18 @@ class Vitals(NamedTuple):
     tombstones: Waiting
 
 
+class Peer(NamedTuple):
+    """Another replica: whether it answered when it was asked last, and how far its clock was ahead of this one's when it did,
+    in microseconds, to within `error_us`; None while that is not known."""
+
+    is_up: bool
+    offset_us: int | None = None
+    error_us: int = 0
+
+
+Trouble = Literal["stopping", "store-lost", "starting", "storage-failed"]
+
+
 class Member:
     """Answers for one replica. `wall_us` reads the physical clock, in microseconds since 1970; `endpoints` maps ids of
     other replicas to URLs that override the document's."""
@@ -53,6 +73,7 @@ class Member:
         *,
         wall_us: Callable[[], int] = lambda: time.time_ns() // 1000,
         endpoints: Mapping[str, str] | None = None,
+        traces: "RequestTraces | None" = None,
     ) -> None:
         self.document: Final = document
         self.id: Final = replica_id
@@ -60,13 +81,20 @@ class Member:
         """Where it finds each replica."""
         self.folder: Final = folder
         self.wall_us: Final = wall_us
+        self.traces: Final = traces
+        """Follows requests; None where nothing is traced."""
         self.tombstones: Final = Tombstones()
+        self.requests: Final = RequestCounts()
+        self.peers: Final[dict[str, Peer]] = {}
+        """The other replicas, as the watch met them last."""
         self._bounds: Final = Bounds.of(document)
         self._keeps_events: Final = lru_cache(NAMES_CACHED)(lambda name: not document.rule_of(name).collect)
         self.lost: str | None = folder.lost
         """Why this replica must not vote; None when nothing speaks against it."""
         self.is_vouched_for = len(document.replicas) == 1
         """Whether the other replicas, if any, were asked about its store; before, it does not vote."""
+        self.is_stopping = False
+        """Whether it was told to stop: what is under way is ended, and nothing new is begun."""
         self._committer: Committer | None = None
         self.began = ZERO
         """Where the clock of the store stood when it was opened, before this process wrote to it."""
@@ -76,20 +104,46 @@ class Member:
             self._committer = Committer(store)
             self._committer.start()
 
-    async def answer(self, requests: Sequence[Request]) -> BatchReply:
-        """The reply to checked requests, once all it promises is on disk.
+    async def answer(self, requests: Sequence[Request], trace: Sequence[str] = ()) -> BatchReply:
+        """The reply to checked requests, once all it promises is on disk. `trace` are their places in traces, if any have one.
 
         Raises StoreLost, Starting, Overloaded (nothing was done) or StorageFailed (not known).
         """
-        if not self.is_vouched_for and self.lost is None:
-            raise Starting("the replica asks the others how far they saw its store; it votes in a moment")
-        return await self.run(lambda store: self._handle(store, requests), weight=len(requests))
+        if self.traces is not None and trace:
+            return await self.traces.handled(self._answer, requests, trace)
+        return await self._answer(requests)
 
-    async def run(self, work: Callable[[Store], _Result], weight: int = 1) -> _Result:
-        """What `work` returns, in a transaction on the store. Raises as `answer` does."""
+    async def _answer(self, requests: Sequence[Request], note: Note | None = None) -> BatchReply:
+        self._check_voting()
+        return await self.run(
+            partial(self._handle, requests=requests), len(requests), is_quick=_is_quick(requests), note=note
+        )
+
+    def post(self, requests: Sequence[Request], done: Done) -> None:
+        """As `answer`, without traces, for who would rather be told than wait: `done` hears the reply, or StorageFailed."""
+        self._check_voting()
         if self._committer is None or self.lost is not None:
             raise StoreLost(self.lost)
-        return await self._committer.submit(work, weight)
+        work = partial(self._handle, requests=requests)
+        self._committer.post(work, done, len(requests), is_quick=_is_quick(requests))
+
+    def _check_voting(self) -> None:
+        if not self.is_vouched_for and self.lost is None:
+            raise Starting("the replica asks the others how far they saw its store; it votes in a moment")
+
+    async def run(
+        self,
+        work: Callable[[Store], _Result],
+        weight: int = 1,
+        *,
+        is_quick: bool = False,
+        note: Note | None = None,
+    ) -> _Result:
+        """What `work` returns, in a transaction on the store; `is_quick` and `note` as for the committer. Raises as `answer`
+        does."""
+        if self._committer is None or self.lost is not None:
+            raise StoreLost(self.lost)
+        return await self._committer.submit(work, weight, is_quick=is_quick, note=note)
 
     def _handle(self, store: Store, requests: Sequence[Request]) -> BatchReply:
         replies: list[Reply] = []
@@ -97,6 +151,7 @@ class Member:
         for request in requests:
             keeps = not isinstance(request, Scan) and self._keeps_events(request.object)
             reply, effects = handle(request, store, now_us, self._bounds, keeps)
+            self.requests.note(request, reply, effects, store)
             if effects:
                 store.apply(effects)
             replies.append(reply)
@@ -114,9 +169,8 @@ class Member:
             now = seen(known, announcement)
             if notes and now != known:
                 store.put_witness(announcement.replica, now)
-            return Testimony(
-                "" if known is None else known.store, ZERO if known is None else known.clock, notes
-            )
+            before = ("", ZERO) if known is None else (known.store, known.clock)
+            return Testimony(*before, noted=notes, now_us=self.wall_us())
 
         try:
             return await self._committer.submit(partial(work, notes=True))
@@ -144,12 +198,33 @@ class Member:
             lambda store: Vitals(store.count(), store.clock, store.sizes(), self.tombstones.waiting())
         )
 
+    @property
+    def trouble(self) -> Trouble | None:
+        """What kind of reason keeps this replica from voting now; None when it can."""
+        if self.is_stopping:
+            return "stopping"
+        if self.lost is not None:
+            return "store-lost"
+        if not self.is_vouched_for:
+            return "starting"
+        return "storage-failed" if self.why_not_ready() else None
+
+    @property
+    def transactions(self) -> TransactionCounts | None:
+        """What its transactions were like; None without a store."""
+        return None if self._committer is None else self._committer.counts
+
     def why_not_ready(self) -> list[str]:
         """The reasons why this replica cannot vote now; empty when it can."""
         asking = (
             None if self.is_vouched_for else "it still asks the other replicas how far they saw its store"
         )
-        reasons = [self.lost or asking, None if self._committer is None else self._committer.problem]
+        stopping = "it is stopping" if self.is_stopping else None
+        reasons = [
+            stopping,
+            self.lost or asking,
+            None if self._committer is None else self._committer.problem,
+        ]
         return [reason for reason in reasons if reason is not None]
 
     def close(self) -> None:
@@ -157,3 +232,12 @@ class Member:
         if self._committer is not None:
             self._committer.stop()
         self.folder.close()
+
+
+def _is_quick(requests: Sequence[Request]) -> bool:
+    return len(requests) <= QUICK_REQUESTS_MAX and all(map(_reads_a_cell, requests))
+
+
+def _reads_a_cell(request: Request) -> bool:
+    """Whether it reads a register or a dictionary's key, whose log is short, and changes nothing."""
+    return isinstance(request, Collect) and not changes(request) and adt_of(request.object) != "queue"

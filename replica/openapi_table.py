@@ -7,7 +7,7 @@ name of a method in every generated client: a verb and its object, or the verb a
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-_GATE: Final = ("unauthorized", "forbidden", "too-many-requests", "internal", "overloaded")
+_GATE: Final = ("unauthorized", "forbidden", "too-many-requests", "internal", "stopping", "overloaded")
 _BODY: Final = ("timeout", "too-large", "unsupported-media-type")
 _STORE: Final = ("store-lost", "storage-failed")
 _RUN: Final = ("malformed", "bad-name", "refused", "unavailable", "outcome-unknown", "store-lost")
@@ -41,6 +41,15 @@ _ENTRY: Final = ("name", "key")
 _TO_DEQUEUE: Final = Link("dequeue", "Take items from the same queue.")
 _TO_PEEK: Final = Link("peekQueue", "Look at the front of the same queue.")
 _TO_QUEUE: Final = Link("getQueue", "Count the items of the same queue.")
+_TO_ACCEPT: Final = Link("acceptLeases", "End the leases of what is done.")
+_TO_RENEW: Final = Link("renewLeases", "Let the leases last longer.")
+_TO_RELEASE: Final = Link("releaseLeases", "Give items back.")
+_TO_REJECT: Final = Link("rejectLeases", "Have items handed out to nobody any more.")
+_TO_ACQUIRE: Final = Link("acquire", "Be handed out items of the same queue.")
+_TO_LEASES: Final = Link("getLeases", "Count the leases of the same queue.")
+_TO_LETTERS: Final = Link("getDeadLetters", "List the dead letters of the same queue.")
+_TO_REQUEUE: Final = Link("requeueDeadLetters", "Have dead letters handed out again.")
+_TO_DISCARD: Final = Link("discardDeadLetters", "Forget dead letters.")
 _TO_READ: Final = Link("readRegister", "Read the same register.")
 _TO_SWAP: Final = Link("compareAndSetRegister", "Replace what was read, if it is still there.")
 _TO_ENTRY: Final = Link("getEntry", "Read the same key.", _ENTRY)
@@ -48,12 +57,14 @@ _TO_ENTRY_SWAP: Final = Link("compareAndSetEntry", "Replace what was read, if it
 _TO_DELETE: Final = Link("deleteEntry", "Delete the same key.", _ENTRY)
 _TO_DICTIONARY: Final = Link("getDictionary", "Read the whole dictionary.")
 
+_SETTLED: Final = "Which leases were lost, so that nothing was done for them; all others took effect."
+
 OPERATIONS: Final[Mapping[str, Told]] = {
     "enqueue": Told(
         "Enqueue items",
         "All items have joined the queue.",
         _KEYED,
-        (_TO_DEQUEUE, _TO_PEEK, _TO_QUEUE),
+        (_TO_DEQUEUE, _TO_ACQUIRE, _TO_PEEK, _TO_QUEUE),
     ),
     "dequeue": Told(
         "Dequeue items",
@@ -85,12 +96,32 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         (_TO_ENTRY, _TO_ENTRY_SWAP),
     ),
     "getDictionary": Told("Read a whole dictionary", "All keys and values.", _LOOK),
+    "acquire": Told(
+        "Acquire items under leases",
+        "The items handed out. None: there was none, and came none while the call waited.",
+        _WRITE,
+        (_TO_ACCEPT, _TO_RENEW, _TO_RELEASE, _TO_REJECT, _TO_LEASES),
+    ),
+    "getLeases": Told("Count a queue's leases", "How many there are.", _LOOK, (_TO_ACQUIRE, _TO_LETTERS)),
+    "acceptLeases": Told("Accept leases", _SETTLED, _WRITE, (_TO_ACQUIRE,)),
+    "releaseLeases": Told("Release leases", _SETTLED, _WRITE, (_TO_ACQUIRE,)),
+    "rejectLeases": Told("Reject leases", _SETTLED, _WRITE, (_TO_LETTERS,)),
+    "renewLeases": Told(
+        "Renew leases", "Which leases were lost, and how long the others last.", _WRITE, (_TO_ACCEPT,)
+    ),
+    "getDeadLetters": Told(
+        "List a queue's dead letters", "The dead letters, oldest first.", _LOOK, (_TO_REQUEUE, _TO_DISCARD)
+    ),
+    "requeueDeadLetters": Told(
+        "Requeue dead letters", "How many are handed out again.", _WRITE, (_TO_ACQUIRE,)
+    ),
+    "discardDeadLetters": Told("Discard dead letters", "How many are gone.", _WRITE, (_TO_LETTERS,)),
     "getCluster": Told("Show the cluster document", "The document and its hash.", _GATE),
     "getLiveness": Told("Ask whether the process runs", "It does.", ("internal",), is_open=True),
     "getReadiness": Told(
         "Ask whether the replica votes",
         "It does.",
-        ("internal", "starting", *_STORE),
+        ("internal", "starting", "stopping", *_STORE),
         is_open=True,
     ),
     "getStatus": Told("Show the replica's state", "What the replica says about itself.", (*_GATE, *_STORE)),
@@ -104,6 +135,7 @@ OPERATIONS: Final[Mapping[str, Told]] = {
     "getChoices": Told(
         "Show the quorum choices", "Choices, constraints, and what has its quorums now.", _LOOK
     ),
+    "getMetrics": Told("Show the replica's metrics", "The metrics, in the text format of Prometheus.", _GATE),
     "getTokens": Told(
         "List the valid tokens",
         "The tokens that this replica accepts now, without their secrets.",
@@ -113,6 +145,11 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         "Read the list of tokens again",
         "The tokens that this replica accepts now, without their secrets.",
         (*_GATE, "timeout", "too-large"),
+    ),
+    "takeBackup": Told(
+        "Copy the replica's database",
+        "The database, as an SQLite file: all that the replica had acknowledged when it was asked.",
+        (*_GATE, "timeout", "too-large", *_STORE, "no-room"),
     ),
     "sendBatch": Told(
         "Send a batch of protocol requests",
@@ -137,7 +174,7 @@ TAGS: Final[Mapping[str, str]] = {
     "dictionaries": "Values by key, each key by itself, with put-if-absent and compare-and-set.",
     "service": "The replica itself: its cluster document, its health, and what problems mean.",
     "replica protocol": "How front ends and replicas talk to each other; an application has no need of it.",
-    "administration": "For operators: which tokens are valid.",
+    "administration": "For operators: which tokens are valid, and backups.",
 }
 
 INTRODUCTION: Final = """\

@@ -4,13 +4,14 @@ Owns what *missing* means. An entry counts as missing where others hold it, this
 it: above the highest horizon that any replica knows; of a register or key only the newest, which alone decides its value.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from quorate.adts.catalogue import SPECIFICATIONS, adt_of
 from quorate.adts.specification import operation_of
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.api_specs.messages import Collected
+from quorate.client_sdk.standing import Standing
 from quorate.client_sdk.trace import Column, column_of, when
 from quorate.quorums.choice import QuorumChoice
 from quorate.quorums.choices import constraints_of
@@ -83,8 +84,18 @@ def _object(
         for id, each in seen.items()
         if each.state == "ready"
     }
+    # The decision of the highest ballot that anybody accepted: it may not stand yet, but an older one stands no more.
+    latest = max(held.values(), key=lambda each: each.status.accepted).leases
     return models.ObjectSeen(
-        object=name, horizon=horizon, fence=fence, entries=len(above), is_cut=bool(cut), replicas=logs
+        object=name,
+        horizon=horizon,
+        fence=fence,
+        entries=len(above),
+        is_cut=bool(cut),
+        held=latest.held,
+        waiting=latest.waiting,
+        dead=latest.dead,
+        replicas=logs,
     )
 
 
@@ -100,25 +111,32 @@ def _log(
 
 
 def trace_of(
-    document: ClusterDocument, name: str, seen: Mapping[str, Seen], newest: int
+    document: ClusterDocument, name: str, seen: Mapping[str, Seen], newest: int, now_us: int
 ) -> models.ObjectTrace:
-    """The logs of an object side by side, from the answers to a scan for its `newest` entries and events.
+    """The logs of an object side by side, from the answers to a scan for its `newest` entries and events, with the newest of
+    what summaries keep. Items' states are those at `now_us`.
 
-    Where a log was cut off, no rows below the cut are shown: a blank always means that the replica does not hold the entry.
+    Where a log was cut off, only what is kept is shown below the cut, and of whom it is not known is told: a blank always means
+    that the replica does not hold the entry.
     """
     columns: dict[str, Column] = {}
-    shown_from = ZERO
+    cuts: dict[str, tuple[Timestamp, Timestamp]] = {}
     for id, each in seen.items():
         answer = dict(each.objects).get(name)
-        columns[id] = Column() if answer is None else column_of(name, answer, newest)
+        columns[id] = Column() if answer is None else column_of(name, answer, newest, now_us)
         if answer is not None:
-            shown_from = max(shown_from, _complete_from(document, answer, newest))
-    rows = sorted({t for column in columns.values() for t in column.events if t >= shown_from})
+            kept = sorted(columns[id].kept)
+            kept_from = kept[-newest] if len(kept) > newest else ZERO
+            cuts[id] = _complete_from(document, answer, newest), kept_from
+    shown_from = max((log for log, _ in cuts.values()), default=ZERO)
+    kept_from = max((kept for _, kept in cuts.values()), default=ZERO)
+    rows = {t for column in columns.values() for t in column.events if t >= shown_from}
+    rows |= {t for column in columns.values() for t in column.kept if t >= kept_from}
     return models.ObjectTrace(
         object=name,
-        rows=[_row(t, columns) for t in rows],
+        rows=[_row(t, columns, {id for id, cut in cuts.items() if t < cut[0]}, now_us) for t in sorted(rows)],
         replicas={id: _column(seen[id], column) for id, column in columns.items()},
-        is_cut=shown_from > ZERO,
+        is_cut=max(shown_from, kept_from) > ZERO,
     )
 
 
@@ -135,9 +153,27 @@ def _complete_from(document: ClusterDocument, answer: Collected, newest: int) ->
     return found
 
 
-def _row(t: Timestamp, columns: Mapping[str, Column]) -> models.TraceRow:
-    events = {id: _cut(column.events[t]) for id, column in columns.items() if t in column.events}
-    return models.TraceRow(t=t, at=when(t), events=events)
+def _row(
+    t: Timestamp, columns: Mapping[str, Column], cut_off: Collection[str], now_us: int
+) -> models.TraceRow:
+    held = {id: column.kept.get(t) or column.events.get(t) for id, column in columns.items()}
+    standings = {id: column.standings[t] for id, column in columns.items() if t in column.standings}
+    return models.TraceRow(
+        t=t,
+        at=when(t),
+        events={id: _cut(event) for id, event in held.items() if event is not None},
+        standings={id: _standing(each, now_us) for id, each in standings.items()},
+        unseen=[id for id, event in held.items() if event is None and id in cut_off],
+    )
+
+
+def _standing(standing: Standing, now_us: int) -> models.StandingSeen:
+    return models.StandingSeen(
+        state=standing.state,
+        words=standing.words(now_us),
+        until_us=standing.until_us or None,
+        deliveries=standing.deliveries,
+    )
 
 
 def _column(seen: Seen, column: Column) -> models.TraceColumn:
@@ -150,6 +186,9 @@ def _column(seen: Seen, column: Column) -> models.TraceColumn:
         accepted=column.accepted if is_ready else None,
         adopted=list(column.adopted),
         value=None if column.value is None else _cut(column.value),
+        held=column.leases.held,
+        waiting=column.leases.waiting,
+        dead=column.leases.dead,
     )
 
 

@@ -1,7 +1,7 @@
 """The replica protocol over HTTP: batches and asks, in JSON or MessagePack, and announcements.
 
 Owns decoding, the check that sender and replica hold the same cluster document, and encoding. It is the hot path, so
-batches do not pass the framework; their place in the OpenAPI document is made from the same message types.
+batches and asks do not pass the framework; their place in the OpenAPI document is made from the same message types.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -28,6 +28,7 @@ from quorate.api_specs.messages import (
 from quorate.api_specs.problems import problem
 from quorate.api_specs.wishes import Take
 from quorate.replica.access import Access
+from quorate.replica.credentials import Credential
 from quorate.replica.gate import CALLER, lacks_scope
 from quorate.replica.member import Member
 from quorate.replica.responses import Refusal, problem_response
@@ -60,45 +61,71 @@ _ENCODE: Final[Mapping[str, Callable[[BatchReply | Served], bytes]]] = {
 }
 
 
-def batch_app(member: Member, access: Access) -> ASGIApp:
-    """The ASGI application that answers batches for `member`. It stands behind a Gate, which says who asks, hands it a body
-    in one piece and makes problem documents of what it raises. `access` knows whose sites are whose."""
+class Batches:
+    """What the bytes of a batch mean, and how its reply is put into bytes. `access` knows whose sites are whose."""
+
+    def __init__(self, member: Member, access: Access) -> None:
+        self.member: Final = member
+        self._access: Final = access
+
+    def read(self, headers: Mapping[bytes, bytes], body: bytes, caller: Credential) -> tuple[Batch, str]:
+        """The checked batch, and the media type to answer in. Raises what `responses.problem_of` knows."""
+        media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
+        batch = _decoded(body, media_type, _DECODE)
+        _check_cluster(batch.cluster, self.member)
+        check_batch(batch, self.member.document.limits)
+        if (lacking := batch_problem(batch, caller, self._access.known)) is not None:
+            raise lacks_scope(lacking)
+        return batch, _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
+
+    def written(self, reply: BatchReply, media_type: str) -> bytes:
+        """The body of the answer. Raises Refusal when nothing of the batch was done."""
+        _raise_if_all_refused(reply)
+        return _ENCODE[media_type](reply)
+
+
+def batch_app(batches: Batches) -> ASGIApp:
+    """The ASGI application that answers batches. It stands behind a Gate, which says who asks, hands it a body in one piece
+    and makes problem documents of what it raises."""
 
     async def answer_batch(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
             refused = problem("method-not-allowed", f"not with {scope['method']}")
             await problem_response(refused, {"Allow": "POST"})(scope, receive, send)
             return
-        headers = dict(scope["headers"])
-        media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
-        batch = _decoded((await receive())["body"], media_type, _DECODE)
-        _check_cluster(batch.cluster, member)
-        check_batch(batch, member.document.limits)
-        if (lacking := batch_problem(batch, scope[CALLER], access.known)) is not None:
-            raise lacks_scope(lacking)
-        reply = await member.answer(batch.requests)
-        _raise_if_all_refused(reply)
-        answer_type = _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
-        body = _ENCODE[answer_type](reply)
-        sent = [(b"content-type", answer_type.encode()), (b"content-length", str(len(body)).encode())]
+        body = (await receive())["body"]
+        batch, media_type = batches.read(dict(scope["headers"]), body, scope[CALLER])
+        body = batches.written(await batches.member.answer(batch.requests, batch.trace), media_type)
+        sent = [(b"content-type", media_type.encode()), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": 200, "headers": sent})
         await send({"type": "http.response.body", "body": body})
 
     return answer_batch
 
 
-def ask_endpoint(serving: Serving, access: Access) -> Callable[[Request], Awaitable[Response]]:
-    """The endpoint at which other front ends ask the replica's own."""
+def ask_app(serving: Serving, access: Access) -> ASGIApp:
+    """The ASGI application at which other front ends ask the replica's own; where it stands, see `batch_app`."""
+    member = serving.member
 
-    async def answer_ask(request: Request) -> Response:
-        media_type = _media_type(request.headers.get("content-type", JSON))
-        ask = _decoded(await request.body(), media_type, _DECODE_ASK)
-        _check_cluster(ask.cluster, serving.member)
-        check_ask(ask, serving.member.document.limits)
-        if (lacking := ask_problem(ask, request.scope[CALLER], access.known)) is not None:
+    async def answer_ask(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            refused = problem("method-not-allowed", f"not with {scope['method']}")
+            await problem_response(refused, {"Allow": "POST"})(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
+        ask = _decoded((await receive())["body"], media_type, _DECODE_ASK)
+        _check_cluster(ask.cluster, member)
+        check_ask(ask, member.document.limits)
+        if (lacking := ask_problem(ask, scope[CALLER], access.known)) is not None:
             raise lacks_scope(lacking)
-        answer_type = _answer_type(request.headers.get("accept", ""), media_type)
-        return Response(_ENCODE[answer_type](await serving.serve(ask)), media_type=answer_type)
+        answer_type = _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
+        body = _ENCODE[answer_type](await serving.serve(ask))
+        sent = [(b"content-type", answer_type.encode()), (b"content-length", str(len(body)).encode())]
+        if member.is_stopping:
+            sent.append((b"connection", b"close"))
+        await send({"type": "http.response.start", "status": 200, "headers": sent})
+        await send({"type": "http.response.body", "body": body})
 
     return answer_ask
 

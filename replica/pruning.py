@@ -20,6 +20,8 @@ OBJECTS_MAX: Final = 200
 """Objects looked at in one transaction."""
 WAITING_MAX: Final = 200_000
 """Objects in the lists."""
+END: Final = Timestamp("g")
+"""Above every timestamp."""
 LOOKS_MAX: Final = 50
 """Tombstones in one round that are looked at again, whether they still are some."""
 
@@ -146,12 +148,8 @@ def deleted_at(store: Store, name: str) -> Timestamp | None:
     state = store.state(name)
     if state is None:
         return None
-    newest = store.below(name, _END)
+    newest = store.below(name, END)
     if newest is None or newest <= state.summary.horizon:
         is_deleted = state.summary.horizon > ZERO and state.summary.value is None
         return state.summary.horizon if is_deleted else None
     return newest if store.wanted(name, [newest])[0].entry.value is None else None
-
-
-_END: Final = Timestamp("g")
-"""Above every timestamp."""

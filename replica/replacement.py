@@ -7,28 +7,29 @@ operation begun before is refused. Only what a final quorum of the lost replica 
 The new store bears witness from the start: it notes how far each of the others has come.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
 
-from quorate.adts.catalogue import SPECIFICATIONS
+from quorate.adts.catalogue import SPECIFICATIONS, adt_of
 from quorate.api_specs.cluster import ClusterDocument, checked
 from quorate.api_specs.messages import Row
 from quorate.replica.identity import FolderRefused, format_store, open_folder
 from quorate.replica.ports import Effect, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.pruning import END
 from quorate.replica.store import Store
 from quorate.replica.witness import Witness
-from quorate.timestamps.timestamp import Timestamp
+from quorate.timestamps.timestamp import ZERO, Timestamp
 
 PAGE: Final = 1000
 """Objects, or rows, read at a time; the new store commits after each page of objects."""
 
 
-def loses(document: ClusterDocument, replica_id: str) -> list[str]:
-    """The event classes of which the lost replica alone may have been a final quorum, with their objects."""
+def loses(document: ClusterDocument, lost: Collection[str]) -> list[str]:
+    """The event classes of which lost replicas alone may have been a final quorum, with their objects."""
     found = []
     for adt, specification in SPECIFICATIONS.items():
         patterns = [rule.objects for rule in document.choices if rule.objects.partition("/")[0] in (adt, "*")]
@@ -37,7 +38,7 @@ def loses(document: ClusterDocument, replica_id: str) -> list[str]:
             found += [
                 f"{name} of {pattern} (final quorum {choice.classes[name].final})"
                 for name in sorted(specification.changes)
-                if choice.final_of(name).is_met_by({replica_id})
+                if choice.final_of(name).is_met_by(set(lost))
             ]
     return sorted(set(found))
 
@@ -57,31 +58,32 @@ def make_replacement(
     """Fill a new store in `folder` for the replica from the folders of all `others`; returns the number of objects.
 
     `new` is `old` with the new store's id. Nothing may run: every folder is locked meanwhile. Raises FolderRefused, also
-    when a folder is missing, for a replica left out may hold the only other copy.
+    when a folder is missing, for a replica left out may hold the only other copy. Among `others` may be a folder of the
+    replica itself, restored from a backup: it brings back what its lost store alone had held.
     """
     if missing := sorted(old.votes.keys() - others.keys() - {replica_id}):
         raise FolderRefused(f"the folders of all other replicas are needed; {', '.join(missing)} is missing")
     with ExitStack() as stack:
-        opened = {other: _source(stack, old, other, path) for other, path in sorted(others.items())}
-        sources = [source for _, source in opened.values()]
+        opened = {
+            other: open_source(stack, old, other, path, may_be_restored=other == replica_id)
+            for other, path in sorted(others.items())
+        }
+        sources = {other: source for other, (_, source) in opened.items()}
         format_store(folder, new, replica_id)
-        _, target = _source(stack, new, replica_id, folder)
-        target.raise_floor(max(source.floor() for source in sources))
+        _, target = open_source(stack, new, replica_id, folder)
+        objects = fill(target, sources, old)
         for other, (store, source) in opened.items():
-            target.put_witness(other, Witness(store, source.clock))
-        objects = 0
-        for name in _names(sources):
-            target.apply(_object(name, sources))
-            objects += 1
-            if objects % PAGE == 0:
-                target.commit()
+            if other != replica_id:
+                target.put_witness(other, Witness(store, source.clock))
         target.commit()
         return objects
 
 
-def _source(stack: ExitStack, document: ClusterDocument, replica_id: str, path: Path) -> tuple[str, Store]:
-    """The id of the folder's store, and the store."""
-    opened = open_folder(path, document, replica_id)
+def open_source(
+    stack: ExitStack, document: ClusterDocument, replica_id: str, path: Path, *, may_be_restored: bool = False
+) -> tuple[str, Store]:
+    """The id of the folder's store, and the store; `stack` closes them. Raises FolderRefused."""
+    opened = open_folder(path, document, replica_id, is_source=may_be_restored)
     stack.callback(opened.close)
     if opened.database is None:
         raise FolderRefused(f"{path} holds no store either: {opened.lost}")
@@ -90,7 +92,48 @@ def _source(stack: ExitStack, document: ClusterDocument, replica_id: str, path: 
     return opened.identity.store, store
 
 
-def _names(sources: Sequence[Store]) -> Iterator[str]:
+def fill(target: Store, sources: Mapping[str, Store], document: ClusterDocument) -> int:
+    """Put into an empty store, and commit, all that the sources (by replica) hold; the number of objects."""
+    target.raise_floor(max(source.floor() for source in sources.values()))
+    objects = 0
+    for name in _names(sources.values()):
+        if _is_forgotten(name, sources, document):
+            continue
+        target.apply(_object(name, sources.values()))
+        objects += 1
+        if objects % PAGE == 0:
+            target.commit()
+    target.commit()
+    return objects
+
+
+def _is_forgotten(name: str, sources: Mapping[str, Store], document: ClusterDocument) -> bool:
+    """Whether a dictionary's key was deleted, and forgotten by sources that are newer than those that still have it.
+
+    Stores of one moment never need it: a deletion is forgotten only once all have it. Backups are of several moments. Who
+    forgot a key has a floor above all that was in it. When those who may have forgotten it hold a final quorum of Delete,
+    and those who have it none of Put, what they have was deleted, or was never known to be complete.
+    """
+    if adt_of(name) != "dictionary":
+        return False
+    holders = {id: newest for id, source in sources.items() if (newest := _newest(source, name)) is not None}
+    if len(holders) == len(sources):
+        return False
+    upto = max(holders.values())
+    without = [id for id, source in sources.items() if id not in holders and source.floor() >= upto]
+    choice = document.choice_of(name)
+    return choice.final_of("Delete/Ok").is_met_by(without) and not choice.final_of("Put/Ok").is_met_by(
+        holders
+    )
+
+
+def _newest(source: Store, name: str) -> Timestamp | None:
+    """The highest timestamp of a value that the source has of a key; None when it does not know the key."""
+    state = source.state(name)
+    return None if state is None else max(source.below(name, END) or ZERO, state.summary.horizon)
+
+
+def _names(sources: Collection[Store]) -> Iterator[str]:
     """Every name that some source knows, once, in order."""
     after = ""
     while True:
@@ -104,7 +147,7 @@ def _names(sources: Sequence[Store]) -> Iterator[str]:
         after = upto
 
 
-def _object(name: str, sources: Sequence[Store]) -> Iterator[Effect]:
+def _object(name: str, sources: Collection[Store]) -> Iterator[Effect]:
     """All that the sources hold of one object."""
     state = merged([state for source in sources if (state := source.state(name)) is not None])
     yield PutState(state)

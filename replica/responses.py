@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from quorate.adts.catalogue import BadName
 from quorate.api_specs.checking import BadBatch
@@ -17,16 +18,20 @@ from quorate.api_specs.values import BadValue
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.errors import Closed
 from quorate.replica.committer import Overloaded
+from quorate.replica.copying import NoRoom
 from quorate.replica.member import Starting, StoreLost
 from quorate.replica.store import StorageFailed
 
 RETRY_AFTER_S: Final = 1
+PROBLEM: Final = "quorate.problem"
+"""Where a scope of ASGI holds the name of the problem that its request was answered with."""
 _log = logging.getLogger(__name__)
 
 _NAMES: Final[Mapping[type[Exception], str]] = {
     BadBatch: "malformed",
     BadName: "bad-name",
     BadValue: "malformed",
+    NoRoom: "no-room",
     Overloaded: "overloaded",
     StorageFailed: "storage-failed",
     StoreLost: "store-lost",
@@ -56,14 +61,31 @@ class Refusal(Exception):
         self.problem: Final = problem(name, detail, definite=definite)
 
 
+class ProblemResponse(Response):
+    """A response that carries a problem, and leaves its name in the scope."""
+
+    def __init__(self, document: Problem, headers: Mapping[str, str]) -> None:
+        body = msgspec.json.encode(document)
+        super().__init__(body, document.status, headers=headers, media_type=MEDIA_TYPE)
+        self._name: Final = document.name
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        scope[PROBLEM] = self._name
+        await super().__call__(scope, receive, send)
+
+
 def problem_response(document: Problem, headers: Mapping[str, str] | None = None) -> Response:
     """The response that carries a problem."""
+    return ProblemResponse(document, headers_of(document, headers))
+
+
+def headers_of(document: Problem, headers: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The headers of the response that carries a problem, besides what its body is; those given among them."""
     all_headers = dict(headers or {})
     if document.name in ("overloaded", "starting"):
         all_headers["Retry-After"] = str(RETRY_AFTER_S)
-    return Response(
-        msgspec.json.encode(document), document.status, headers=all_headers, media_type=MEDIA_TYPE
-    )
+    return all_headers
 
 
 def problem_of(error: Exception) -> Problem:

@@ -49,7 +49,7 @@ def batch_problem(batch: Batch, caller: Credential, known: TokenList) -> str | N
     if is_replica and not known.binds_sites:
         return None  # The usual case of a replica that asks for no token, or for one alone.
     for request in batch.requests:
-        if not may_write and _changes(request):
+        if not may_write and changes(request):
             return (
                 "scope write is needed for this: the token may only read, and an answer that must first be settled "
                 "is for the HTTP API (GET /v1/…)"
@@ -74,7 +74,7 @@ def _foreign(caller: Credential) -> str:
     return "the site belongs to another token: connect anew"
 
 
-def _changes(request: Request) -> bool:
+def changes(request: Request) -> bool:
     """Whether it changes anything at the replica, promises and fences included."""
     match request:
         case Scan():

@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -22,24 +22,29 @@ from msgspec import Struct
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import CONNECTIONS_MAX, IDLE_S_MAX
+from quorate.client_sdk.connecting import is_url
 from quorate.client_sdk.errors import BadInput
 from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
 from quorate.replica.access import Access, nobody_asked
 from quorate.replica.app import ReplicaApp, create_app
 from quorate.replica.audit import audit
-from quorate.replica.connections import Bounds, bounded
+from quorate.replica.connections import Bounds
+from quorate.replica.direct import bounded
 from quorate.replica.embedded import embedded_front_end
+from quorate.replica.ending import CUT_S, Server
 from quorate.replica.exposure import Exposure
 from quorate.replica.hosts import Hosts, is_loopback
 from quorate.replica.identity import open_folder
 from quorate.replica.member import Member
 from quorate.replica.server_tls import BadTls, ServerContext, ServerTls
 
+if TYPE_CHECKING:
+    from quorate.replica.tracing import RequestTraces
+
 LOOK_S: Final = 1.0
 """How often the files of tokens and certificate are looked at."""
 FILES_BESIDE: Final = 200
 """Files that a replica may have open besides its callers' connections: its database, the way to other replicas."""
-SHUTDOWN_S: Final = 5
 BACKLOG: Final = 1024
 SWITCH_INTERVAL_S: Final = 0.001
 """Event loop and writer thread share one interpreter; the default of 5 ms would be felt in every commit."""
@@ -72,12 +77,13 @@ def serve(
     access: Access | None = None,
     clock_offset_s: float = 0.0,
     endpoints: Mapping[str, str] | None = None,
+    traces: str = "",
 ) -> None:
     """Serve replica `replica_id` from its data `folder` until SIGTERM or SIGINT. SIGHUP reads the tokens and the certificate
     again; so does a change of their files.
 
     `access` says which tokens are accepted (left out: none is asked for). `clock_offset_s` makes its clock wrong, for tests.
-    `endpoints` maps ids of other replicas to URLs that override the document's (proxies, tunnels).
+    `traces` is the URL of a collector of traces; without one, nothing is traced. `endpoints` maps ids of other replicas to URLs that override the document's (proxies, tunnels).
     Raises FolderRefused before it listens, or ServeRefused when it must not or cannot.
     """
     access = access or nobody_asked()
@@ -85,6 +91,7 @@ def serve(
     try:
         host, port = _address(document.urls[replica_id], door)
         context = _checked(host, document.urls[replica_id], door, access)
+        followed = _traces(traces, replica_id)
     except BaseException:
         opened.abandon()
         raise
@@ -92,7 +99,8 @@ def serve(
         _log.error("%s", opened.lost)
     os.umask(0o077)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    _ignore_repeated_signals()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the loop runs, which then listens for it
     if clock_offset_s:
         _log.warning("the clock is wrong by %+g s, as was asked for", clock_offset_s)
     offset_us = round(clock_offset_s * 1e6)
@@ -102,6 +110,7 @@ def serve(
         opened,
         wall_us=lambda: time.time_ns() // 1000 + offset_us,
         endpoints=endpoints,
+        traces=followed,
     )
     app = _application(member, door, access, context, is_local=is_loopback(host))
     config = _config(app, host, port, context)
@@ -118,7 +127,7 @@ def serve(
         tokens=[each.shown for each in access.known.credentials],
     )
     try:
-        uvicorn.Server(config).run()
+        Server(config, app).run()
     except SystemExit:  # uvicorn's way to say so, with an exit code that means something else here
         raise ServeRefused(
             f"no replica can listen on {host}:{port}, for the reason in the line above: stop what listens there, or "
@@ -126,8 +135,25 @@ def serve(
         ) from None
     finally:
         member.close()
+        if member.traces is not None:
+            member.traces.close()
     audit("stop", **facts)
     _log.info("replica %s has stopped", replica_id)
+
+
+def _traces(url: str, replica_id: str) -> "RequestTraces | None":
+    """Imports what traces take only where they are asked for. Raises ServeRefused."""
+    if not url:
+        return None
+    if not is_url(url):
+        raise ServeRefused(f"--traces {url!r} must look like http://host:4318")
+    try:
+        from quorate.client_sdk.otlp import provider_to  # noqa: PLC0415
+        from quorate.replica.tracing import RequestTraces  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ServeRefused(f"--traces needs the package {error.name}: pip install 'quorate[otel]'") from None
+    provider = provider_to(url, "quorate-replica", replica_id)
+    return RequestTraces(provider, replica_id, provider)
 
 
 def _application(
@@ -187,10 +213,10 @@ def _config(app: ReplicaApp, host: str, port: int, context: ServerContext | None
         server_header=False,
         backlog=BACKLOG,
         timeout_keep_alive=IDLE_S_MAX,
-        timeout_graceful_shutdown=SHUTDOWN_S,
+        timeout_graceful_shutdown=CUT_S,
     )
     config.load()
-    config.http_protocol_class = bounded(Bounds(_connections_max()))
+    config.http_protocol_class = bounded(Bounds(_connections_max()), app.traffic, app.direct)
     config.ssl = None if context is None else context.context
     return config
 
@@ -229,23 +255,3 @@ class _Renewal:
             _log.error("the certificate used before stays in use: %s", error)
         except Exception:  # noqa: BLE001 - whatever it is, the next look may go well, and nobody else would hear of it
             _log.exception("tokens and certificate could not be read again")
-
-
-def log_to_stderr(replica_id: str, level: int = logging.INFO) -> None:
-    """One line per event: time, level, replica, module, message."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=level,
-        format=f"%(asctime)s %(levelname)s replica={replica_id} %(name)s: %(message)s",
-    )
-    # Its warnings are about requests that are no HTTP: whoever sends many of these must not fill the disk with a log.
-    logging.getLogger("uvicorn").setLevel(logging.ERROR)
-    logging.getLogger("httpx").setLevel(logging.WARNING)
-
-
-def _ignore_repeated_signals() -> None:
-    """uvicorn stops at these signals, then raises them again, which would end the process as if it had failed."""
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: None)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the loop runs, which then listens for it

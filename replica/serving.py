@@ -6,10 +6,11 @@ Owns the way of an ask from checked message to answer. Must not know HTTP.
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Final
 
 from quorate.api_specs.messages import Ask, Denied, Granted, Served
-from quorate.api_specs.wishes import Front, Swap, Take
+from quorate.api_specs.wishes import WishOver
 from quorate.client_sdk.effects import Serve
 from quorate.client_sdk.errors import Closed
 from quorate.replica.adt_api import FrontEnd
@@ -23,6 +24,8 @@ class Serving:
     def __init__(self, member: Member, front_end: Callable[[], FrontEnd | None]) -> None:
         self.member: Final = member
         self._front_end: Final = front_end
+        self.outcomes: Final = {"granted": 0, "denied": 0}
+        """How many wishes ended how."""
         self._asks: Final = Asks(member.folder.incarnation, member.document.clock.offset_max_s)
 
     async def serve(self, ask: Ask) -> Served:
@@ -38,12 +41,14 @@ class Serving:
         if not self._asks.begin(len(ask.wishes)):
             return self._denied(ask, "too many wishes of other front ends wait here")
         try:
-            wishes = (self._one(front_end, ask, wish) for wish in ask.wishes)
+            traces = self.member.traces
+            with nullcontext() if traces is None else traces.below(ask.trace):
+                wishes = [asyncio.create_task(self._one(front_end, ask, wish)) for wish in ask.wishes]
             return self._answer(tuple(await asyncio.gather(*wishes)), is_shared=is_shared)
         finally:
             self._asks.end(len(ask.wishes))
 
-    async def _one(self, front_end: FrontEnd, ask: Ask, wish: Take | Front | Swap) -> Granted | Denied:
+    async def _one(self, front_end: FrontEnd, ask: Ask, wish: WishOver) -> Granted | Denied:
         try:
             return result_of(await front_end.run(Serve(ask.object, wish), ask.deadline_s))
         except Closed as error:
@@ -54,4 +59,7 @@ class Serving:
         return self._answer((Denied(detail, definite=True),) * len(ask.wishes))
 
     def _answer(self, results: tuple[Granted | Denied, ...], *, is_shared: bool = False) -> Served:
+        granted = sum(isinstance(result, Granted) for result in results)
+        self.outcomes["granted"] += granted
+        self.outcomes["denied"] += len(results) - granted
         return Served(self.member.id, self._asks.incarnation, results, is_shared)

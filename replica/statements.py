@@ -133,7 +133,7 @@ PUT_COUNTERS: Final = _sql(
 )
 NEW_COUNTERS: Final = _sql(insert(COUNTERS), "id", "arrival", "clock", "floor", "commits", "sum")
 GET_META: Final = _sql(select(META.c.name, META.c.value))
-PUT_META: Final = _sql(insert(META), "name", "value")
+PUT_META: Final = _sql(insert(META).prefix_with("OR REPLACE"), "name", "value")
 GET_WITNESSES: Final = _sql(
     select(WITNESSES.c.replica, WITNESSES.c.store, WITNESSES.c.clock, WITNESSES.c.sum)
 )
@@ -277,6 +277,27 @@ NEWEST_EVENTS: Final = _sql(
     .offset(_ZERO),
     "object",
     "limit",
+)
+
+# What a survey counts.
+_of_each = select(func.count().label("length")).select_from(ROWS).group_by(ROWS.c.object).subquery()
+COUNT_ROWS: Final = _sql(
+    select(
+        func.coalesce(func.sum(_of_each.c.length), _ZERO), func.coalesce(func.max(_of_each.c.length), _ZERO)
+    )
+)
+QUEUES: Final = _sql(
+    select(OBJECTS.c.id, OBJECTS.c.name, OBJECTS.c.state)
+    .where(
+        OBJECTS.c.name >= literal_column("'queue/'", Text), OBJECTS.c.name < literal_column("'queue0'", Text)
+    )
+    .order_by(OBJECTS.c.name)
+    .limit(_integer("limit"))
+    .offset(_ZERO),
+    "limit",
+)
+COUNT_ABOVE: Final = _sql(
+    select(func.count(), func.min(ROWS.c.t)).where(_is_object, ROWS.c.t > _text("after")), "object", "after"
 )
 
 # All of it, to see at the start whether it is sound.

@@ -4,6 +4,7 @@ Owns what is on disk and the caches over it. Must not know why something is writ
 uses it. Everything between two commits is one transaction; if it fails, the caches go with it.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -14,6 +15,7 @@ from quorate.adts.catalogue import adt_of
 from quorate.adts.log import Entry
 from quorate.api_specs.messages import Row
 from quorate.replica import statements
+from quorate.replica.cached_object import CachedObject
 from quorate.replica.database import Database, StorageFailed
 from quorate.replica.mark import Mark
 from quorate.replica.ports import Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
@@ -25,37 +27,6 @@ from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 OBJECTS_CACHED_MAX: Final = 20_000
 TIMESTAMPS_CACHED_MAX: Final = 500_000
 """Over all cached objects."""
-RECENT_MAX: Final = 1000
-"""Timestamps of its newest rows that a cached object remembers."""
-
-
-class _Object:
-    """What is known about an object without asking the statements.
-
-    `recent` holds the timestamp of every row above `recent_above`, so that the usual question, whether a new timestamp
-    has a row already, needs no query.
-    """
-
-    __slots__ = ("number", "recent", "recent_above", "state")
-
-    def __init__(self, number: int, state: ObjectState | None, recent_above: Timestamp) -> None:
-        self.number = number
-        self.state = state
-        self.recent: set[Timestamp] = set()
-        self.recent_above = recent_above
-
-    def add(self, timestamp: Timestamp) -> None:
-        if timestamp <= self.recent_above:
-            return
-        self.recent.add(timestamp)
-        if len(self.recent) > RECENT_MAX:
-            self.drop(sorted(self.recent)[RECENT_MAX // 2])
-
-    def drop(self, upto: Timestamp) -> None:
-        """Remember only what lies above `upto`; what is below must be asked for."""
-        if upto > self.recent_above:
-            self.recent = {timestamp for timestamp in self.recent if timestamp > upto}
-            self.recent_above = upto
 
 
 class Store:
@@ -67,7 +38,7 @@ class Store:
 
     def __init__(self, opened: Database) -> None:
         self._database: Final = opened
-        self._objects: OrderedDict[str, _Object] = OrderedDict()
+        self._objects: OrderedDict[str, CachedObject] = OrderedDict()
         self._recent_cached = 0
         self._rows: list[tuple[Any, ...]] = []
         self._marks: dict[tuple[int, Timestamp], None] = {}
@@ -120,7 +91,7 @@ class Store:
     def stored(self, name: str, timestamps: Sequence[Timestamp]) -> set[Timestamp]:
         """See `Log`."""
         here = self._object(name)
-        found = here.recent.intersection(timestamps)
+        found = set(filter(here.has, timestamps))
         old = [timestamp for timestamp in timestamps if timestamp <= here.recent_above]
         if old:
             found.update(row[0] for row in self._ask(statements.STORED, here, _listed(old)))
@@ -139,7 +110,7 @@ class Store:
     def rows(self, name: str, after: Timestamp, limit: int) -> list[Row]:
         """See `Log`."""
         here = self._object(name)
-        if after >= here.recent_above and not any(timestamp > after for timestamp in here.recent):
+        if after >= here.recent_above and (not here.recent or here.recent[-1] <= after):
             return []
         return [row_of(here.number, row) for row in self._ask(statements.ABOVE, here, after, limit)]
 
@@ -153,17 +124,17 @@ class Store:
         """See `Log`."""
         here = self._object(name)
         if after >= here.recent_above:
-            above = sorted(timestamp for timestamp in here.recent if timestamp > after)
-            return above[min(n, len(above)) - 1] if above else None
+            first = bisect_right(here.recent, after)
+            return here.recent[min(first + n, len(here.recent)) - 1] if first < len(here.recent) else None
         found = self._ask(statements.NTH, here, after, n - 1) or self._ask(statements.LAST_ABOVE, here, after)
         return None if found[0][0] is None else Timestamp(found[0][0])
 
     def below(self, name: str, timestamp: Timestamp) -> Timestamp | None:
         """See `Log`."""
         here = self._object(name)
-        recent = max((known for known in here.recent if known < timestamp), default=None)
-        if recent is not None or here.recent_above == ZERO:
-            return recent
+        place = bisect_left(here.recent, timestamp)
+        if place > 0 or here.recent_above == ZERO:
+            return here.recent[place - 1] if place else None
         found = self._ask(statements.BELOW, here, timestamp)[0][0]
         return None if found is None else Timestamp(found)
 
@@ -199,16 +170,16 @@ class Store:
         found = self._database.all(statements.STATES, (after, limit))
         return [(number, state_of(number, name, blob)) for number, name, blob in found]
 
-    def _object(self, name: str) -> _Object:
+    def _object(self, name: str) -> CachedObject:
         here = self._objects.get(name)
         if here is not None:
             self._objects.move_to_end(name)
             return here
         found = self._database.one(statements.GET_OBJECT, (name,))
         here = (
-            _Object(0, None, ZERO)
+            CachedObject(0, None, ZERO)
             if found is None
-            else _Object(found[0], state_of(found[0], name, found[1]), found[2] or ZERO)
+            else CachedObject(found[0], state_of(found[0], name, found[1]), found[2] or ZERO)
         )
         self._objects[name] = here
         if len(self._objects) > OBJECTS_CACHED_MAX or self._recent_cached > TIMESTAMPS_CACHED_MAX:
@@ -227,7 +198,7 @@ class Store:
                 del self._objects[name]
         self._recent_cached = sum(len(each.recent) for each in self._objects.values())
 
-    def _ask(self, sql: str, here: _Object, *parameters: Any) -> Sequence[Any]:
+    def _ask(self, sql: str, here: CachedObject, *parameters: Any) -> Sequence[Any]:
         """A query on one object's rows, which sees what the transaction put before."""
         if here.number == 0:
             return _NO_ROWS.get(sql, ())
@@ -283,7 +254,7 @@ class Store:
         self._note(state.fence)  # INFINITY while an object is being forgotten: it must not hide the rest.
         self._note(max(turn, summary.horizon, state.horizon, adopted))
 
-    def _numbered(self, name: str) -> _Object:
+    def _numbered(self, name: str) -> CachedObject:
         here = self._object(name)
         if here.number == 0:
             self._last_number += 1

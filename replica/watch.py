@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from quorate.api_specs.messages import Announcement, Testimony
 from quorate.client_sdk.effects import Unanswered
 from quorate.replica.committer import Overloaded
-from quorate.replica.member import Member, StoreLost
+from quorate.replica.member import Member, Peer, StoreLost
 from quorate.replica.store import StorageFailed
 
 ASK_S: Final = 1.0
@@ -22,6 +22,8 @@ ASK_S: Final = 1.0
 RETRY_S: Final = 0.05
 TELL_S: Final = 2.0
 """Between announcements: what was promised for so long may be rolled back unseen."""
+MEET_S: Final = 10.0
+"""Who has heard all is announced to again after so long: whether it runs, and how far its clock is off, must not get old."""
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +49,8 @@ class Watch:
         self._names: Final = [name for name in member.document.urls if name != member.id]
         self._told: Final[dict[str, Announcement]] = {}
         """What each was told last, of those that have answered since this process began."""
+        self._asked_s: Final[dict[str, float]] = {}
+        """When each was asked last."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -99,11 +103,20 @@ class Watch:
 
     async def _word_of(self, name: str, told: Announcement, timeout_s: float) -> Testimony | Unanswered:
         """What one replica says. An error of ours on the way to it must not keep the words of the others from us."""
+        self._asked_s[name] = time.monotonic()
+        sent_us = self._member.wall_us()
         try:
-            return await self._others.announce(name, told, timeout_s)
+            answer = await self._others.announce(name, told, timeout_s)
         except Exception:  # noqa: BLE001 - see above
             _log.exception("the watch met an error of its own on the way to %s", name)
             return Unanswered("an error of our own")
+        self._member.peers[name] = _met(answer, sent_us, self._member.wall_us())
+        return answer
+
+    def _is_due(self, name: str, now: Announcement) -> bool:
+        """Whether there is something to tell, or nothing was heard for long."""
+        long_ago_s = time.monotonic() - MEET_S
+        return self._told.get(name) != now or self._asked_s.get(name, long_ago_s) <= long_ago_s
 
     async def _round(self, names: Iterable[str], timeout_s: float) -> set[str]:
         """Announce to each that does not know yet; who answered. Raises StoreLost once one has contradicted.
@@ -112,7 +125,7 @@ class Watch:
         all that was ever seen of it, and would hide that it was rolled back.
         """
         first, now = await self._member.announcement(is_first=True), await self._member.announcement()
-        due = {name: now if name in self._told else first for name in names if self._told.get(name) != now}
+        due = {name: now if name in self._told else first for name in names if self._is_due(name, now)}
         answers = await asyncio.gather(*(self._word_of(name, told, timeout_s) for name, told in due.items()))
         answered = set()
         for (name, told), answer in zip(due.items(), answers, strict=True):
@@ -124,3 +137,12 @@ class Watch:
         if self._member.lost is not None:
             raise StoreLost(self._member.lost)
         return answered
+
+
+def _met(answer: Testimony | Unanswered, sent_us: int, received_us: int) -> Peer:
+    """The other clock was read between sending and receiving (Cristian 1989)."""
+    if isinstance(answer, Unanswered):
+        return Peer(is_up=answer.refused)
+    if answer.now_us == 0:  # A replica of an earlier version does not tell its clock.
+        return Peer(is_up=True)
+    return Peer(True, answer.now_us - (sent_us + received_us) // 2, (received_us - sent_us + 1) // 2)

@@ -1,6 +1,7 @@
 // The cluster at a glance: replicas, and the objects that they know.
 
 import { byId, element, keyed, say } from "./dom.js";
+import { countsOf } from "./leases.js";
 import { isNone, timeOf } from "./times.js";
 
 const STATES = { ready: ["✓", "up"], "not-voting": ["!", "not voting"], down: ["✕", "down"] };
@@ -60,15 +61,16 @@ function shown(number, unit) {
 function newObject(object, choose) {
   const button = element("button", { type: "button", class: "link" }, object.object);
   button.addEventListener("click", () => choose(object.object));
-  const cells = ["number", "time", "time", "lag"];
+  const cells = ["number", "held", "time", "time", "lag"];
   return element("tr", {}, element("th", { scope: "row" }, button), ...cells.map((name) => element("td", { class: name })));
 }
 
 function fillObject(row, object, chosen) {
-  const [name, entries, horizon, fence, lag] = row.children;
+  const [name, entries, leases, horizon, fence, lag] = row.children;
   if (object.object === chosen) name.firstChild.setAttribute("aria-current", "true");
   else name.firstChild.removeAttribute("aria-current");
   say(entries, object.is_cut ? `${object.entries} or more` : String(object.entries));
+  say(leases, countsOf(object) || "–");
   say(horizon, timeOf(object.horizon));
   say(fence, timeOf(object.fence));
   say(lag, lagOf(object));

@@ -2,7 +2,8 @@
 
 import { ask, Failure } from "./ask.js";
 import { byId, element } from "./dom.js";
-import { itemsIn, troubleWith, valueIn } from "./raw.js";
+import { countsOf, drop, hasRoom, leaseSeconds, prolong, settleWith, take } from "./leases.js";
+import { itemsIn, leasesIn, troubleWith, valueIn } from "./raw.js";
 import { timeNow } from "./times.js";
 
 const OUTCOMES_MAX = 20;
@@ -24,8 +25,9 @@ const OPERATIONS = {
       return items.length > 0 ? ["In front", items[0]] : ["The queue is empty"];
     } },
     { name: "Count", run: async (at) => {
-      const { size } = JSON.parse(await ask("GET", at));
-      return [`${size} ${size === 1 ? "item waits" : "items wait"}`];
+      const [{ size }, leases] = (await Promise.all([ask("GET", at), ask("GET", `${at}/leases`)])).map((each) => JSON.parse(each));
+      const besides = countsOf(leases);
+      return [`${size} ${size === 1 ? "item waits" : "items wait"}${besides && `; leases: ${besides}`}`];
     } },
   ],
   register: [
@@ -55,6 +57,15 @@ const OPERATIONS = {
   ],
 };
 
+// Of a queue, by a form of its own.
+const ACQUIRE = { name: "Acquire", changes: true, doubt: "What was handed out comes back when its lease is over.",
+  run: async (at, _, object) => {
+    if (!hasRoom()) throw new Failure("Too many in hand", "Settle some of those that were handed out to you.", true);
+    const leases = leasesIn(await ask("POST", `${at}/acquire`, { body: JSON.stringify({ lease_s: leaseSeconds() }) }));
+    take(object, leases);
+    return leases.length > 0 ? ["Handed out", leases[0].value] : ["Nothing is there to be handed out now"];
+  } };
+
 const PATHS = { queue: "/v1/queues/", register: "/v1/registers/", dictionary: "/v1/dictionaries/" };
 
 /** The address of an object, as `queue/jobs` or `dictionary/users/ann`. */
@@ -77,6 +88,38 @@ export function offer(type, run) {
     event.preventDefault();
     run(OPERATIONS[type][0]);
   };
+  byId("lease-form").hidden = type !== "queue";
+  byId("lease-form").onsubmit = (event) => {
+    event.preventDefault();
+    run(ACQUIRE);
+  };
+}
+
+/** Let the reader settle what was handed out to this page; `after` is called when something was. */
+export function offerEndings(after) {
+  settleWith(async (ending, lease) => {
+    await alone(byId("in-hand"), () => settle(ending, lease));
+    await after();
+  });
+}
+
+async function settle(ending, lease) {
+  const { object, token, value } = lease;
+  const body = JSON.stringify({ tokens: [token], ...(ending.stays ? { lease_s: leaseSeconds() || 60 } : {}) });
+  try {
+    const { lost, deadline } = JSON.parse(await ask("POST", `${addressOf(object)}/${ending.path}`, { body }));
+    if (lost.length > 0) {
+      drop(lease);
+      note("refused", "✕ Lost", `${object}: ${ending.name}. The lease was over, or settled already: nothing was done for`, value);
+      return;
+    }
+    if (ending.stays) prolong(lease, deadline);
+    else drop(lease);
+    note("done", "✓ Done", `${object}: ${ending.told}`, value);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    noteFailure(error, { name: ending.name, changes: true, doubt: "Press the button again: to repeat it is harmless." }, object);
+  }
 }
 
 /** Run an operation on an object, and say what happened. */
@@ -89,18 +132,26 @@ export async function operate(operation, object) {
     field.focus();
     return;
   }
-  const form = byId("value-form");
-  if (form.ariaBusy === "true") return; // Pressed twice: it is under way.
-  form.ariaBusy = "true";
+  await alone(byId(operation === ACQUIRE ? "lease-form" : "value-form"), async () => {
+    try {
+      const [words, shown] = await operation.run(addressOf(object), value, object);
+      note("done", "✓ Done", `${object}: ${words}`, shown);
+      if (operation.takes) field.select();
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      noteFailure(error, operation, object);
+    }
+  });
+}
+
+/** Do some work, unless work of this part of the page is under way: a button was pressed twice. */
+async function alone(part, work) {
+  if (part.ariaBusy === "true") return;
+  part.ariaBusy = "true";
   try {
-    const [words, shown] = await operation.run(addressOf(object), value);
-    note("done", "✓ Done", `${object}: ${words}`, shown);
-    if (operation.takes) field.select();
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    noteFailure(error, operation, object);
+    await work();
   } finally {
-    form.ariaBusy = "false";
+    part.ariaBusy = "false";
   }
 }
 
@@ -117,7 +168,8 @@ function noteFailure(failure, operation, object) {
   if (!operation.changes) note("refused", "✕ No answer", `${what} Nothing was changed by asking.`);
   else if (failure.definite) note("refused", "✕ Did not happen", `${what} It certainly did not happen; you may try again.`);
   else {
-    note("unknown", "? Not known", `${what} Nobody knows yet whether it happened. Look at the trace before you try again: else it may happen twice.`);
+    const doubt = operation.doubt ?? "Look at the trace before you try again: else it may happen twice.";
+    note("unknown", "? Not known", `${what} Nobody knows yet whether it happened. ${doubt}`);
   }
 }
 

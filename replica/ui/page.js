@@ -4,7 +4,7 @@ import { changeToken, Failure, read, tokensFrom } from "./ask.js";
 import { drawOverview, sayNoObjects } from "./cluster.js";
 import { byId, say } from "./dom.js";
 import { Follower } from "./follow.js";
-import { offer, operate } from "./hand.js";
+import { offer, offerEndings, operate } from "./hand.js";
 import { drawChoices, unfold } from "./quorums.js";
 import { timeNow } from "./times.js";
 import { drawTrace, showWhole } from "./trace.js";
@@ -155,6 +155,7 @@ function tokenFromReader(why) {
 function begin() {
   tokensFrom(tokenFromReader);
   listenToForms();
+  offerEndings(() => follower.now());
   const asked = new URLSearchParams(location.search).get("object") ?? "";
   const parts = asked.split("/");
   const isLikely = TYPES.includes(parts[0]) && parts.length === (parts[0] === "dictionary" ? 3 : 2);

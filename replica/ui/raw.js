@@ -7,8 +7,20 @@ export function valueIn(answer) {
 
 /** The values in an answer of the form `{"items":[…]}`, each as text. */
 export function itemsIn(answer) {
-  const list = answer.slice('{"items":['.length, -"]}".length);
-  const items = [];
+  return parted(answer.slice('{"items":['.length, -"]}".length));
+}
+
+/** The leases in an answer of the form `{"leases":[{"item":…,"id":…}]}`: each with `value` as text, and what goes along. */
+export function leasesIn(answer) {
+  return parted(answer.slice('{"leases":['.length, -"]}".length)).map((lease) => {
+    const [item, ...rest] = parted(lease.slice(1, -1));
+    return { ...JSON.parse(`{${rest.join(",")}}`), value: item.slice('"item":'.length) };
+  });
+}
+
+/** What stands between the commas of a JSON text, but for those within a string, a list or an object. */
+function parted(list) {
+  const parts = [];
   let depth = 0;
   let start = 0;
   for (let at = 0; at < list.length; at += 1) {
@@ -17,12 +29,12 @@ export function itemsIn(answer) {
     else if (char === "[" || char === "{") depth += 1;
     else if (char === "]" || char === "}") depth -= 1;
     else if (char === "," && depth === 0) {
-      items.push(list.slice(start, at));
+      parts.push(list.slice(start, at));
       start = at + 1;
     }
   }
-  if (list) items.push(list.slice(start));
-  return items;
+  if (list) parts.push(list.slice(start));
+  return parts;
 }
 
 function endOfString(text, start) {

@@ -2,6 +2,7 @@
 
 import { byId, element, keyed, say, spoken } from "./dom.js";
 import { stateMark } from "./cluster.js";
+import { countsOf } from "./leases.js";
 import { isNone, timeOf } from "./times.js";
 
 const LAST = "ffffffffffffff";
@@ -85,25 +86,28 @@ function newRow(row, isNew) {
 
 function fillRow(tr, row, trace, ids) {
   const name = whole ? row.t : labels.of(row.t);
-  const key = JSON.stringify([name, ids.map((id) => [row.events[id] ?? null, standing(row, trace.replicas[id])])]);
+  const cells = ids.map((id) => cellOf(row, id, trace.replicas[id]));
+  const key = JSON.stringify([name, cells]);
   if (tr.dataset.shown === key) return;
   tr.dataset.shown = key;
   const time = whole ? [] : [" ", element("small", {}, timeOf(row.t))];
-  const cells = ids.map((id) => eventCell(row.events[id], standing(row, trace.replicas[id])));
-  tr.replaceChildren(element("th", { scope: "row" }, name, ...time), ...cells);
+  tr.replaceChildren(element("th", { scope: "row" }, name, ...time), ...cells.map(drawnCell));
 }
 
-/** Where an entry stands at a replica: unknown, past its horizon, or neither. */
-function standing(row, column) {
-  if (column.state !== "ready") return "unknown";
-  return row.t <= column.horizon ? "past" : "";
+/** What a replica holds in a row, and how it stands there: not known, handed out or dead, past the horizon, or none of it. */
+function cellOf(row, id, column) {
+  const event = row.events[id] ?? null;
+  if (column.state !== "ready" || row.unseen.includes(id)) return { kind: "unknown", event: null, note: "" };
+  if (event === null) return { kind: "blank", event, note: "" };
+  const standing = row.standings[id];
+  if (standing) return { kind: `standing ${standing.state}`, event, note: standing.words };
+  return row.t <= column.horizon ? { kind: "past", event, note: "below horizon" } : { kind: null, event, note: "" };
 }
 
-function eventCell(event, stands) {
-  if (stands === "unknown") return element("td", { class: "unknown" }, element("span", { "aria-hidden": "true" }, "?"), spoken("not known"));
-  if (event === undefined) return element("td", { class: "blank" }, spoken("blank"));
-  const note = stands === "past" ? [" ", element("small", {}, "below horizon")] : [];
-  return element("td", { class: stands || null }, element("code", {}, event), ...note);
+function drawnCell({ kind, event, note }) {
+  if (kind === "unknown") return element("td", { class: kind }, element("span", { "aria-hidden": "true" }, "?"), spoken("not known"));
+  if (kind === "blank") return element("td", { class: kind }, spoken("blank"));
+  return element("td", { class: kind }, element("code", {}, event), ...(note ? [" ", element("small", {}, note)] : []));
 }
 
 function drawFoot(trace, ids) {
@@ -112,6 +116,7 @@ function drawFoot(trace, ids) {
   const isOpen = (each) => each.accepted !== null && each.accepted > each.horizon;
   if (columns.some(isOpen)) lines.push(["accepted", (each) => (isOpen(each) ? named(each.accepted) : "")]);
   if (columns.some((each) => each.adopted.length > 0)) lines.push(["adopted", (each) => each.adopted.map(named).join(" ")]);
+  if (columns.some((each) => countsOf(each) !== "")) lines.push(["leases", countsOf]);
   if (columns.some((each) => each.value !== null)) lines.push(["decided", (each) => each.value ?? ""]);
   keyed(byId("trace-foot"), lines, ([title]) => title, ([title]) => element("tr", {}, element("th", { scope: "row" }, title)),
     (tr, [title, text]) => {
