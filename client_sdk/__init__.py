@@ -13,16 +13,19 @@ if TYPE_CHECKING:
     from quorate.client_sdk.blocking import Client, Dictionary, Queue, Register
     from quorate.client_sdk.client import AsyncClient, AsyncDictionary, AsyncQueue, AsyncRegister
     from quorate.client_sdk.connecting import connect, connect_async
+    from quorate.client_sdk.counts import Distribution, FrontEndCounts, OperationKind
     from quorate.client_sdk.errors import (
         BadCluster,
         BadInput,
         Closed,
+        LeaseLost,
         OutcomeUnknown,
         QuorateError,
         RefusedByReplicas,
         Unavailable,
     )
     from quorate.client_sdk.history import History
+    from quorate.client_sdk.leases import DeadLetter, Lease, LeaseCounts
     from quorate.client_sdk.tls import ClientTls
 
 __all__ = [
@@ -36,8 +39,15 @@ __all__ = [
     "ClientTls",
     "Closed",
     "ClusterDocument",
+    "DeadLetter",
     "Dictionary",
+    "Distribution",
+    "FrontEndCounts",
     "History",
+    "Lease",
+    "LeaseCounts",
+    "LeaseLost",
+    "OperationKind",
     "OutcomeUnknown",
     "Queue",
     "QuorateError",
@@ -53,16 +63,19 @@ _HOMES: Final = {
     "quorate.client_sdk.blocking": ("Client", "Dictionary", "Queue", "Register"),
     "quorate.client_sdk.client": ("AsyncClient", "AsyncDictionary", "AsyncQueue", "AsyncRegister"),
     "quorate.client_sdk.connecting": ("connect", "connect_async"),
+    "quorate.client_sdk.counts": ("Distribution", "FrontEndCounts", "OperationKind"),
     "quorate.client_sdk.errors": (
         "BadCluster",
         "BadInput",
         "Closed",
+        "LeaseLost",
         "OutcomeUnknown",
         "QuorateError",
         "RefusedByReplicas",
         "Unavailable",
     ),
     "quorate.client_sdk.history": ("History",),
+    "quorate.client_sdk.leases": ("DeadLetter", "Lease", "LeaseCounts"),
     "quorate.client_sdk.tls": ("ClientTls",),
 }
 

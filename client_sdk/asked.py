@@ -4,10 +4,12 @@ from collections.abc import Generator
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Commit
+from quorate.api_specs.wishes import Tended
 from quorate.client_sdk.decisions import Wish
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.tasks import SOON_S, Event, Task
@@ -17,12 +19,26 @@ WISHES_MAX: Final = 256
 """Decided in one batch."""
 
 
+_MAY_BE_ENDED: Final = (
+    "another front end was asked to end the leases, and its answer is lost: repeat the call"
+)
+
+
 class Verdict(Struct, frozen=True):
     """What a decision tells its caller: a result and the replicas it rests on, or a failure."""
 
     result: Any = None
     answered: frozenset[str] = frozenset()
     failed: Failed | None = None
+
+    def doubted(self) -> "Verdict":
+        """The same for a wish that another front end may have done, or may yet do: a failure says nothing of that. Nor does a
+        lost lease: so many others may have ended since that nobody remembers how this one did."""
+        if self.failed is not None:
+            return replace(self, failed=replace(self.failed, reason="unknown", definite=False))
+        if isinstance(self.result, Tended) and self.result.lost:
+            return Verdict(failed=Failed("unknown", _MAY_BE_ENDED, definite=False))
+        return self
 
 
 class Asked(Struct, eq=False):
@@ -34,6 +50,13 @@ class Asked(Struct, eq=False):
     """Whether something that may grant it was sent: from then on its outcome may be unknown."""
     is_here: bool = False
     """Whether it must be decided by this front end: another one handed it over, or would not take it."""
+    may_be_done: bool = False
+    """Whether another front end, which was asked and not heard of, may do it as well: it may always have taken effect."""
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether an outcome that says nothing of it would be unknown."""
+        return self.is_proposed or self.may_be_done
 
 
 class Batches:
@@ -41,7 +64,8 @@ class Batches:
 
     def __init__(self, waiting: list[Asked]) -> None:
         self._waiting: Final = waiting
-        self._latest = 0
+        self.latest: list[Asked] = []
+        """The batch that was taken last."""
 
     def next(self, task: Task) -> Generator[float, Event, list[Asked]]:
         """The next batch; empty when nobody asks any more.
@@ -49,13 +73,16 @@ class Batches:
         The callers of a batch of several were just told, and most of them ask again. They may do so first: else two halves
         of all callers would take turns, and each decision serve one of them.
         """
-        if self._latest > 1:
+        if len(self.latest) > 1:
             until_s = task.now.mono_s + SOON_S
             while task.now.mono_s < until_s:
                 yield until_s
-        batch = self._waiting[:WISHES_MAX]
-        self._latest = len(batch)
-        return batch
+        self.latest = self._waiting[:WISHES_MAX]
+        return self.latest
+
+    def numbers(self) -> list[int]:
+        """Of the operations that asked for the latest."""
+        return [asked.task.number for asked in self.latest]
 
 
 class Machine(Protocol):
@@ -80,6 +107,12 @@ class Machine(Protocol):
 
     def oldest_turn(self) -> Timestamp:
         """A turn with a lower timestamp is ended, lest summaries forget it."""
+
+    def earliest_us(self) -> int:
+        """True time is not before this, in microseconds since 1970."""
+
+    def latest_us(self) -> int:
+        """True time is not after this."""
 
     def payload_source(self) -> str:
         """The replica to ask for payloads; the others send ids and timestamps."""

@@ -4,7 +4,7 @@ from collections.abc import Generator
 from typing import Protocol
 
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Collect, Commit
+from quorate.api_specs.messages import Collect
 from quorate.client_sdk.asked import Asked, Verdict
 from quorate.client_sdk.clock_bound import SETTLE_S
 from quorate.client_sdk.decisions import Wish
@@ -29,6 +29,9 @@ class OperationFailed(Exception):
 class Machine(Protocol):
     """What operations need of the front end around them."""
 
+    is_hurried: bool
+    """Whether a dequeue that waits for items looks for the last time."""
+
     @property
     def limits(self) -> Limits:
         """The cluster document's limits."""
@@ -51,14 +54,17 @@ class Machine(Protocol):
     def oldest_remembered(self) -> Timestamp:
         """What has a lower timestamp is beyond all retries, and may be forgotten."""
 
+    def latest_us(self) -> int:
+        """True time is not after this, in microseconds since 1970."""
+
     def is_time_known(self) -> bool:
         """Whether this front end's clock has a bound that one wrong replica cannot have made."""
 
     def passed_s(self, stamp: Timestamp) -> float:
         """The monotonic time from which true time is certainly after the stamp (commit wait)."""
 
-    def send_lazily(self, replica: str, request: Commit) -> None:
-        """Send along with the next message to that replica."""
+    def say_complete(self, name: str, timestamps: tuple[Timestamp, ...]) -> None:
+        """Tell all replicas, with the next messages or later, that a final quorum stores these entries."""
 
     def count(self, what: str) -> None:
         """Add one to a counter."""
@@ -79,7 +85,7 @@ def decide(
                 raise OperationFailed(verdict.failed)
             return verdict
     detail = machine.give_up(name, asked)
-    raise OperationFailed(Expired(f"no decision before the deadline ({detail})").outcome(asked.is_proposed))
+    raise OperationFailed(Expired(f"no decision before the deadline ({detail})").outcome(asked.is_in_doubt))
 
 
 def read_clocks(name: str, task: Task, machine: Machine, needed: Quorum) -> Generator[float, Event, None]:
@@ -107,5 +113,4 @@ def tell_complete(name: str, timestamps: tuple[Timestamp, ...], machine: Machine
     if not timestamps:
         return
     machine.mirror_of(name).mark_complete(timestamps)
-    for replica in machine.choice_of(name).votes:
-        machine.send_lazily(replica, Commit(name, complete=timestamps))
+    machine.say_complete(name, timestamps)

@@ -1,13 +1,16 @@
 """Blind operations: their response does not depend on the state, so they read nothing first (DESIGN, "Blind"). Pure."""
 
 from collections.abc import Generator, Iterable
+from collections.abc import Set as AbstractSet
 from typing import Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from quorate.adts.catalogue import adt_of
 from quorate.adts.log import Entry, Value
 from quorate.adts.specification import Kind
+from quorate.adts.times import digest_in, entry_id
 from quorate.api_specs.messages import Append, Appended
 from quorate.client_sdk.asking import (
     Machine,
@@ -19,10 +22,10 @@ from quorate.client_sdk.asking import (
     tell_complete,
 )
 from quorate.client_sdk.decisions import Fate, Recover, Reserve
-from quorate.client_sdk.effects import Done, Failed
+from quorate.client_sdk.effects import AT_ONCE, Done, Failed, Spans, Write
 from quorate.client_sdk.keys import KEY_REUSED, decision_id, digest
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
-from quorate.quorums.tally import VoteCount
+from quorate.quorums.tally import Quorum, VoteCount
 from quorate.timestamps.timestamp import Timestamp
 
 HEDGE_S: Final = 0.05
@@ -40,14 +43,38 @@ class _Attempt(Struct):
     is_done: bool = False
 
 
+def done_as(operation: Write) -> str:
+    """The event class of a write that took effect."""
+    if operation.object.startswith("register/"):
+        return "Write/Ok"
+    return "Put/Ok" if operation.value is not None else "Delete/Ok"
+
+
+def is_stuck(
+    final: Quorum,
+    everyone: AbstractSet[str],
+    stored: AbstractSet[str],
+    fenced: AbstractSet[str],
+    *,
+    is_hedged: bool,
+) -> bool:
+    """Whether fences keep an entry from its final quorum, or may, and (`is_hedged`) the silent replicas have had their time."""
+    if final.is_met_by(everyone - fenced):
+        return bool(fenced) and is_hedged
+    return stored | fenced == everyone or is_hedged
+
+
 class Blind:
     """A blind operation: append to all, done when a final quorum stores it; see DESIGN section 2, "Blind"."""
 
-    def __init__(self, name: str, task: Task, machine: Machine, key: str = "") -> None:
+    def __init__(
+        self, name: str, task: Task, machine: Machine, key: str = "", spans: Spans = AT_ONCE
+    ) -> None:
         self._name = name
         self._task = task
         self._machine = machine
         self._key = decision_id("Enq", key)
+        self._spans: Final = spans
         self._choice = machine.choice_of(name)
         self._final = self._choice.final_of_kind(Kind.BLIND)
         self._everyone = set(self._choice.votes)
@@ -57,14 +84,20 @@ class Blind:
 
     def run(self, values: Iterable[Value | None], done_as: str) -> OutcomeSteps:
         """Store one entry per value, in order."""
-        attempts: list[_Attempt] = []
+        return self._ended(self._begin(values), done_as)
+
+    def go_on(self, entry: Entry, stored: set[str], fenced: set[str], done_as: str) -> OutcomeSteps:
+        """Store an entry that some replicas store already, and others refused for their fences."""
+        self._is_sent = True
+        self._fenced[entry.t] = fenced
+        if stored:
+            self._stored[entry.t] = stored
+        return self._ended(self._settle_alone(_Attempt(entry)), done_as)
+
+    def _ended(self, steps: Generator[float, Event, list[_Attempt]], done_as: str) -> OutcomeSteps:
+        """The outcome, once the entries that `steps` store are stored, and their time is over."""
         try:
-            yield from self._learn_order()
-            entries = [self._entry(self._machine.stamp(), value) for value in values]
-            attempts = [
-                _Attempt(entry, is_recovered=bool(self._key)) for entry in (yield from self._reserve(entries))
-            ]
-            yield from self._store(attempts)
+            attempts = yield from steps
         except Expired as expired:
             return expired.outcome(is_unknown=self._is_sent)
         except OperationFailed as failure:
@@ -76,6 +109,19 @@ class Blind:
         yield from pause(self._task, max(self._machine.passed_s(attempt.entry.t) for attempt in attempts))
         answered = frozenset().union(*(self._stored.get(attempt.entry.t, set()) for attempt in attempts))
         return Done(None, done_as, answered)
+
+    def _begin(self, values: Iterable[Value | None]) -> Generator[float, Event, list[_Attempt]]:
+        yield from self._learn_order()
+        entries = [self._entry(self._machine.stamp(), value) for value in values]
+        reserved = yield from self._reserve(entries)
+        attempts = [_Attempt(entry, is_recovered=bool(self._key)) for entry in reserved]
+        yield from self._store(attempts, "again" if self._key else "first")
+        return attempts
+
+    def _settle_alone(self, attempt: _Attempt) -> Generator[float, Event, list[_Attempt]]:
+        yield from self._free([attempt])
+        yield from self._store([attempt], "again")
+        return [attempt]
 
     def write_back(self, entry: Entry) -> Generator[float, Event, bool]:
         """Store a reader's entry at a final quorum, as it is; False when fences stand in the way."""
@@ -100,7 +146,10 @@ class Blind:
 
     def _entry(self, stamp: Timestamp, value: Value | None) -> Entry:
         """Under a key the id also says what is added, so that a repeat with something else is told from a true one."""
-        return Entry(f"{stamp}/{digest(value)}" if self._key else stamp, stamp, value)
+        spans = self._spans
+        told = (value,) if spans == AT_ONCE else (value, str(spans.delay_s), str(spans.expires_s))
+        times = spans.times(self._machine.latest_us())
+        return Entry(entry_id(stamp, digest(*told) if self._key else "", times), stamp, value)
 
     def _reserve(self, entries: list[Entry]) -> Generator[float, Event, list[Entry]]:
         """With a key, the ids and timestamps are agreed by a decision first: a repeat elsewhere gets the same."""
@@ -109,7 +158,7 @@ class Blind:
         unfilled = tuple(Entry(entry.id, entry.t) for entry in entries)
         verdict = yield from decide(self._name, Reserve(self._key, unfilled), self._task, self._machine)
         reserved: tuple[Entry, ...] = verdict.result
-        if list(map(_digest, reserved)) != list(map(_digest, entries)):
+        if [digest_in(entry.id) for entry in reserved] != [digest_in(entry.id) for entry in entries]:
             raise OperationFailed(KEY_REUSED)
         if reserved != unfilled:
             self._is_sent = True  # An earlier attempt may have stored them.
@@ -117,20 +166,26 @@ class Blind:
             Entry(agreed.id, agreed.t, mine.value) for agreed, mine in zip(reserved, entries, strict=True)
         ]
 
-    def _store(self, attempts: list[_Attempt]) -> Generator[float, Event, None]:
-        attempt_kind: AttemptKind = "again" if self._key else "first"
+    def _store(self, attempts: list[_Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
         while pending := [attempt for attempt in attempts if not attempt.is_done]:
-            yield from self._append(pending, attempt_kind)
-            for attempt in pending:
-                if attempt.is_done:
-                    continue
-                if not attempt.is_recovered and self._fenced.get(attempt.entry.t) == self._everyone:
-                    self._stamp_anew(attempt)
-                else:
-                    yield from self._recover(attempt)
-            attempt_kind = "again"
-        stored = (attempt.entry.t for attempt in attempts if self._is_stored(attempt))
-        tell_complete(self._name, tuple(stored), self._machine)
+            yield from self._append(pending, kind)
+            yield from self._free(pending)
+            kind = "again"
+        stored = [attempt.entry for attempt in attempts if self._is_stored(attempt)]
+        if adt_of(self._name) == "queue":
+            for entry in stored:
+                self._machine.mirror_of(self._name).learn_own(entry, self._stored[entry.t])
+        tell_complete(self._name, tuple(entry.t for entry in stored), self._machine)
+
+    def _free(self, attempts: list[_Attempt]) -> Generator[float, Event, None]:
+        """What is stuck gets a new timestamp, or is recovered."""
+        for attempt in attempts:
+            if attempt.is_done:
+                continue
+            if not attempt.is_recovered and self._fenced.get(attempt.entry.t) == self._everyone:
+                self._stamp_anew(attempt)
+            else:
+                yield from self._recover(attempt)
 
     def _append(self, attempts: list[_Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
         """Append until each entry is stored by a final quorum, or is fenced so that it needs another way."""
@@ -163,14 +218,13 @@ class Blind:
             self._is_sent = self._is_sent or round_.at_large > 0
 
     def _is_stuck(self, attempt: _Attempt, hedge_s: float) -> bool:
-        """Whether fences keep the entry from its final quorum, or may, and the silent replicas have had their time."""
-        if not self._may_be_complete(attempt):
-            return attempt.is_recovered or self._has_all_spoken(attempt) or self._task.now.mono_s >= hedge_s
-        return attempt.entry.t in self._fenced and self._task.now.mono_s >= hedge_s
-
-    def _has_all_spoken(self, attempt: _Attempt) -> bool:
+        """See `is_stuck`. One that was recovered need not wait: it has no other way."""
+        if attempt.is_recovered and not self._may_be_complete(attempt):
+            return True
         t = attempt.entry.t
-        return self._fenced.get(t, set()) | self._stored.get(t, set()) == self._everyone
+        stored, fenced = self._stored.get(t, set()), self._fenced.get(t, set())
+        is_hedged = self._task.now.mono_s >= hedge_s
+        return is_stuck(self._final, self._everyone, stored, fenced, is_hedged=is_hedged)
 
     def _is_stored(self, attempt: _Attempt) -> bool:
         return self._final.is_met_by(self._stored.get(attempt.entry.t, ()))
@@ -203,7 +257,3 @@ class Blind:
         else:
             self._machine.count("fates unknown")
             yield from pause(self._task, min(self._task.now.mono_s + HEDGE_S, self._task.deadline_s))
-
-
-def _digest(entry: Entry) -> str:
-    return entry.id.partition("/")[2]

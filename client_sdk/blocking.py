@@ -8,17 +8,20 @@ import asyncio
 import os
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import CancelledError, Future
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar
 
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.client_sdk import calls
+from quorate.client_sdk import calls, lease_calls
+from quorate.client_sdk.background_loop import new_loop
 from quorate.client_sdk.calls import Call
 from quorate.client_sdk.client import AsyncClient, Observer, checked_name
+from quorate.client_sdk.counts import FrontEndCounts
 from quorate.client_sdk.errors import Closed, OutcomeUnknown
 from quorate.client_sdk.history import History
+from quorate.client_sdk.leases import DeadLetter, Lease, LeaseCounts
 
 Result = TypeVar("Result")
 
@@ -38,7 +41,7 @@ class _Engine:
     """One incarnation: a thread with an event loop, and the asyncio client on it."""
 
     def __init__(self, make: Make, history: History | None, document: ClusterDocument | None) -> None:
-        self._loop: Final = asyncio.SelectorEventLoop()
+        self._loop: Final = new_loop()
         self._gate: Final = threading.Lock()
         self._is_stopped = False
         self._thread: Final = threading.Thread(target=self._run, name="quorate-client", daemon=True)
@@ -86,6 +89,11 @@ async def _cancel_rest() -> None:
     await asyncio.get_running_loop().shutdown_default_executor()
 
 
+async def _counters_of(client: AsyncClient) -> FrontEndCounts:
+    """On its loop, where nothing is counted meanwhile."""
+    return client.counters()
+
+
 class Client:
     """A connected front end; `connect` makes one. `with` closes it at the end."""
 
@@ -120,6 +128,12 @@ class Client:
             self._observers.append(observer)
             if self._engine is not None:
                 self._engine.client.on_finished(observer)
+
+    def counters(self) -> FrontEndCounts:
+        """What this client has counted since it was connected: operations and how long they took, rounds, events. A forked
+        child counts anew."""
+        engine = self._engine_here()
+        return engine.wait(_counters_of(engine.client), GRACE_S)
 
     def perform(self, call: Call[Result], deadline_s: float | None = None) -> Result:
         """Run one call (of `quorate.client_sdk.calls`). Raises the errors of `quorate.client_sdk.errors`."""
@@ -177,17 +191,34 @@ class Queue:
         self._limits: Final = client.document.limits
 
     def enqueue(
-        self, value: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
+        self,
+        value: Any,
+        *,
+        delay_s: float = 0,
+        expires_s: float | None = None,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
     ) -> None:
-        """Add a value (anything JSON) at the end. A repeat with the same key adds it once."""
-        call = calls.enqueue(self.name, [value], idempotency_key, self._limits)
+        """Add a value (anything JSON) at the end. A repeat with the same key adds it once.
+
+        `acquire` (and it alone) hands it out after `delay_s` seconds at the earliest, and not after `expires_s`.
+        """
+        spans = calls.spans(delay_s, expires_s)
+        call = calls.enqueue(self.name, [value], idempotency_key, self._limits, spans)
         self._client.perform(call, deadline_s)
 
     def enqueue_many(
-        self, values: Iterable[Any], *, deadline_s: float | None = None, idempotency_key: str | None = None
+        self,
+        values: Iterable[Any],
+        *,
+        delay_s: float = 0,
+        expires_s: float | None = None,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
     ) -> None:
-        """Add values at the end, in order, at the cost of one; items of others may come between them."""
-        call = calls.enqueue(self.name, list(values), idempotency_key, self._limits)
+        """Add values at the end, in order, at the cost of one; items of others may come between them. Else as `enqueue`."""
+        spans = calls.spans(delay_s, expires_s)
+        call = calls.enqueue(self.name, list(values), idempotency_key, self._limits, spans)
         if call.told:
             self._client.perform(call, deadline_s)
 
@@ -219,6 +250,63 @@ class Queue:
     def size(self, *, deadline_s: float | None = None) -> int:
         """How many items wait."""
         return self._client.perform(calls.queue_size(self.name), deadline_s)
+
+    def acquire(
+        self,
+        max_items: int = 1,
+        lease_s: float = lease_calls.LEASE_S,
+        wait_s: float = 0,
+        *,
+        max_deliveries: int | None = None,
+        deadline_s: float | None = None,
+    ) -> list[Lease]:
+        """Be handed out up to `max_items` items, each under a lease of `lease_s` seconds; waits up to `wait_s` for a first one.
+
+        Items whose lease is over, and those given back, come before those at the front. What was handed out
+        `max_deliveries` times becomes a dead letter. Where the outcome is unknown, what was taken comes back by itself.
+        """
+        call = lease_calls.acquire(self.name, max_items, lease_s, wait_s, max_deliveries, self._limits)
+        return self._client.perform(call, deadline_s)
+
+    def accept(self, *leases: Lease | str, deadline_s: float | None = None) -> None:
+        """The items are done with. LeaseLost for those that are not the caller's any more. A repeat is answered as the first."""
+        self._client.perform(lease_calls.dispose(self.name, "accept", leases), deadline_s)
+
+    def release(self, *leases: Lease | str, delay_s: float = 0, deadline_s: float | None = None) -> None:
+        """Give the items back: they are handed out again, after `delay_s` seconds."""
+        self._client.perform(lease_calls.release(self.name, leases, delay_s), deadline_s)
+
+    def reject(self, *leases: Lease | str, dead_letter: bool = True, deadline_s: float | None = None) -> None:
+        """The items are not to be handed out again: they become dead letters, or (`dead_letter` False) are dropped."""
+        how: Literal["reject", "drop"] = "reject" if dead_letter else "drop"
+        self._client.perform(lease_calls.dispose(self.name, how, leases), deadline_s)
+
+    def renew(
+        self, *leases: Lease | str, lease_s: float = lease_calls.LEASE_S, deadline_s: float | None = None
+    ) -> float:
+        """Let the leases last `lease_s` seconds from now; the new deadline (seconds since 1970)."""
+        return self._client.perform(lease_calls.renew(self.name, leases, lease_s), deadline_s)
+
+    def leases(self, *, deadline_s: float | None = None) -> LeaseCounts:
+        """How many items are handed out, wait to be handed out again or for the first time, and are dead letters."""
+        return self._client.perform(lease_calls.lease_counts(self.name), deadline_s)
+
+    def dead_letters(self, *, deadline_s: float | None = None) -> list[DeadLetter]:
+        """The dead letters, oldest first."""
+        return self._client.perform(lease_calls.dead_letters(self.name), deadline_s)
+
+    def requeue_dead_letters(
+        self, letters: Sequence[DeadLetter | str] | None = None, *, deadline_s: float | None = None
+    ) -> int:
+        """Have dead letters (or their ids; left out: all) handed out again, without an expiry and with a fresh count towards
+        a maximum; how many that were."""
+        return self._client.perform(lease_calls.clear_dead(self.name, letters, is_requeued=True), deadline_s)
+
+    def discard_dead_letters(
+        self, letters: Sequence[DeadLetter | str] | None = None, *, deadline_s: float | None = None
+    ) -> int:
+        """Forget dead letters (or their ids; left out: all); how many that were."""
+        return self._client.perform(lease_calls.clear_dead(self.name, letters, is_requeued=False), deadline_s)
 
 
 class Register:

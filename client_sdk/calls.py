@@ -12,9 +12,10 @@ from msgspec import Struct
 
 from quorate.adts.catalogue import BadName, check_name, object_name
 from quorate.adts.log import Value
-from quorate.api_specs.limits import Limits
+from quorate.api_specs.limits import DELAY_S_MAX, Limits
 from quorate.api_specs.values import BadValue, from_value, text_bytes, to_value
 from quorate.client_sdk.effects import (
+    AT_ONCE,
     CompareAndSet,
     Dequeue,
     Enqueue,
@@ -25,6 +26,7 @@ from quorate.client_sdk.effects import (
     QueueInfo,
     QueueSize,
     Read,
+    Spans,
     Write,
 )
 from quorate.client_sdk.errors import BadInput
@@ -57,8 +59,10 @@ class Call(Struct, Generic[Result], frozen=True):
     wait_s: float = 0.0
 
 
-def enqueue(name: str, values: Sequence[Any], key: str | None, limits: Limits) -> Call[None]:
-    """Enqueue `values` in order."""
+def enqueue(
+    name: str, values: Sequence[Any], key: str | None, limits: Limits, spans: Spans = AT_ONCE
+) -> Call[None]:
+    """Enqueue `values` in order; those that are acquired keep to `spans`."""
     if len(values) > limits.batch_items_max:
         raise BadInput(
             f"{len(values)} values at once: at most {limits.batch_items_max} (batch_items_max) are allowed"
@@ -66,9 +70,21 @@ def enqueue(name: str, values: Sequence[Any], key: str | None, limits: Limits) -
     texts = tuple(_value(value, limits) for value in values)
     if sum(map(text_bytes, texts)) * 2 > limits.body_bytes_max and len(texts) > 1:
         raise BadInput("the values are too long for one message: enqueue fewer at once")
-    full = _object("queue", name)
+    full = full_name("queue", name)
     told = tuple(Told("enqueue", full, value=text) for text in texts)
-    return Call(Enqueue(full, texts, _key(key)), told, _nothing, lambda _: [NULL] * len(texts))
+    return Call(Enqueue(full, texts, _key(key), spans), told, _nothing, lambda _: [NULL] * len(texts))
+
+
+def spans(delay_s: float, expires_s: float | None) -> Spans:
+    """After how long an item is due, and expires (None: never); BadInput when that is not allowed."""
+    for what, seconds in (("delay_s", delay_s), ("expires_s", expires_s or 0.0)):
+        if not 0 <= seconds <= DELAY_S_MAX:
+            raise BadInput(f"{what} is {seconds}: use 0 to {DELAY_S_MAX:.0f} seconds")
+    if expires_s is not None and expires_s <= delay_s:
+        raise BadInput(
+            f"expires_s is {expires_s}: it must be above 0 and above delay_s, or nobody gets the item"
+        )
+    return Spans(delay_s, expires_s or 0.0)
 
 
 def dequeue(name: str, items_max: int | None, wait_s: float, key: str | None, limits: Limits) -> Call[Any]:
@@ -78,7 +94,7 @@ def dequeue(name: str, items_max: int | None, wait_s: float, key: str | None, li
         raise BadInput(f"max_items is {most}: use 1 to {limits.batch_items_max} (batch_items_max)")
     if not 0 <= wait_s <= limits.wait_s_max:
         raise BadInput(f"wait_s is {wait_s}: use 0 to {limits.wait_s_max} seconds (wait_s_max)")
-    full = _object("queue", name)
+    full = full_name("queue", name)
     return Call(
         Dequeue(full, most, wait_s, _key(key)),
         (Told("dequeue", full),) * most,
@@ -94,7 +110,7 @@ def _first(values: Sequence[Value]) -> Any:
 
 def peek(name: str) -> Call[Any]:
     """Look at the front of a queue; None when it is empty."""
-    full = _object("queue", name)
+    full = full_name("queue", name)
     return Call(
         Peek(full),
         (Told("peek", full),),
@@ -109,7 +125,7 @@ def queue_size(name: str) -> Call[int]:
     def size(info: QueueInfo) -> int:
         return info.size
 
-    full = _object("queue", name)
+    full = full_name("queue", name)
     return Call(QueueSize(full), (Told("size", full),), size, lambda info: [Value(str(info.size))])
 
 
@@ -122,23 +138,23 @@ def queue_items(name: str, items_max: int | None) -> Call[list[Any]]:
     if items_max is not None and items_max < 1:
         raise BadInput(f"max_items is {items_max}: use 1 or more, or leave it out for all")
     counting = queue_size(name)
-    operation = QueueSize(_object("queue", name), sys.maxsize if items_max is None else items_max)
+    operation = QueueSize(full_name("queue", name), sys.maxsize if items_max is None else items_max)
     return Call(operation, counting.told, first, counting.results)
 
 
 def read(name: str) -> Call[Any]:
     """Read a register."""
-    return _reading("read", _object("register", name))
+    return _reading("read", full_name("register", name))
 
 
 def get(name: str, key: str) -> Call[Any]:
     """Read a dictionary's key."""
-    return _reading("get", _object("dictionary", name), key)
+    return _reading("get", full_name("dictionary", name), key)
 
 
 def lookup(name: str, key: str) -> Call[tuple[Any, ...]]:
     """Read a dictionary's key: a tuple of its value, or an empty one where it is absent (a null value is there)."""
-    found = _reading("get", _object("dictionary", name), key)
+    found = _reading("get", full_name("dictionary", name), key)
 
     def as_tuple(value: Value | None) -> tuple[Any, ...]:
         return () if value is None else (from_value(value),)
@@ -157,17 +173,17 @@ def _reading(f: str, full: str, key: str | None = None) -> Call[Any]:
 
 def write(name: str, value: Any, limits: Limits) -> Call[None]:
     """Set a register."""
-    return _writing("write", _object("register", name), None, _value(value, limits))
+    return _writing("write", full_name("register", name), None, _value(value, limits))
 
 
 def put(name: str, key: str, value: Any, limits: Limits) -> Call[None]:
     """Set a dictionary's key."""
-    return _writing("put", _object("dictionary", name), key, _value(value, limits))
+    return _writing("put", full_name("dictionary", name), key, _value(value, limits))
 
 
 def delete(name: str, key: str) -> Call[None]:
     """Delete a dictionary's key."""
-    return _writing("delete", _object("dictionary", name), key, None)
+    return _writing("delete", full_name("dictionary", name), key, None)
 
 
 def _writing(f: str, full: str, key: str | None, text: Value | None) -> Call[None]:
@@ -180,14 +196,14 @@ def compare_and_set_register(
     name: str, old: Any, new: Any, idempotency_key: str | None, limits: Limits
 ) -> Call[bool]:
     """Set a register if it holds `old`."""
-    return _comparing(_object("register", name), None, old, new, idempotency_key, limits)
+    return _comparing(full_name("register", name), None, old, new, idempotency_key, limits)
 
 
 def compare_and_set_key(
     name: str, key: str, old: Any, new: Any, idempotency_key: str | None, limits: Limits
 ) -> Call[bool]:
     """Set a dictionary's key if it holds `old`."""
-    return _comparing(_object("dictionary", name), key, old, new, idempotency_key, limits)
+    return _comparing(full_name("dictionary", name), key, old, new, idempotency_key, limits)
 
 
 def compare_and_delete(
@@ -198,7 +214,7 @@ def compare_and_delete(
         raise BadInput(
             "compare_and_delete needs a value: null stands for an absent key as well, so use delete"
         )
-    full = _object("dictionary", name)
+    full = full_name("dictionary", name)
     before = _value(old, limits)
     told = Told("cas", full, key, Value(f"[{before},null]"))
     operation = CompareAndSet(_with_key(full, key), before, None, _key(idempotency_key))
@@ -216,7 +232,7 @@ def _comparing(
 
 def put_if_absent(name: str, key: str, value: Any, idempotency_key: str | None, limits: Limits) -> Call[bool]:
     """Set a dictionary's key if it is absent."""
-    full = _object("dictionary", name)
+    full = full_name("dictionary", name)
     text = _value(value, limits)
     operation = PutIfAbsent(_with_key(full, key), text, _key(idempotency_key))
     return Call(operation, (Told("put_if_absent", full, key, text),), bool, _boolean)
@@ -228,7 +244,7 @@ def items(name: str) -> Call[dict[str, Any]]:
     def decoded(pairs: dict[str, Value]) -> dict[str, Any]:
         return {key: from_value(value) for key, value in pairs.items()}
 
-    full = _object("dictionary", name)
+    full = full_name("dictionary", name)
     return Call(
         Items(full), (Told("items", full),), decoded, lambda pairs: [to_value(decoded(pairs), UNBOUNDED)]
     )
@@ -236,7 +252,7 @@ def items(name: str) -> Call[dict[str, Any]]:
 
 def dictionary_size(name: str) -> Call[int]:
     """Count the keys of a dictionary."""
-    full = _object("dictionary", name)
+    full = full_name("dictionary", name)
     return Call(Items(full), (Told("size", full),), len, lambda pairs: [Value(str(len(pairs)))])
 
 
@@ -252,7 +268,8 @@ def _boolean(was: Any) -> Sequence[Value]:
     return [Value("true" if was else "false")]
 
 
-def _object(adt: str, name: str) -> str:
+def full_name(adt: str, name: str) -> str:
+    """The object's name with its type; BadInput when it is not allowed."""
     try:
         return object_name(adt, name)
     except BadName as error:

@@ -7,19 +7,21 @@ client serves any number of tasks of one event loop.
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar
 
 from quorate.adts.catalogue import BadName, check_name
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import Limits
-from quorate.client_sdk import calls
+from quorate.client_sdk import calls, lease_calls
 from quorate.client_sdk.calls import Call
+from quorate.client_sdk.counts import FrontEndCounts
 from quorate.client_sdk.driver import Driver
 from quorate.client_sdk.effects import Failed, Operation, Outcome
 from quorate.client_sdk.errors import BadInput, Closed, error_of
 from quorate.client_sdk.history import History, Recording
+from quorate.client_sdk.leases import DeadLetter, Lease, LeaseCounts
 
 Result = TypeVar("Result")
 
@@ -75,6 +77,10 @@ class AsyncClient:
     def on_finished(self, observer: Observer) -> None:
         """Call `observer` after each operation that came to an outcome, on the event loop; it must be quick."""
         self._observers.append(observer)
+
+    def counters(self) -> FrontEndCounts:
+        """What this client has counted since it was connected: operations and how long they took, rounds, events."""
+        return self._driver.counts.taken()
 
     async def perform(self, call: Call[Result], deadline_s: float | None = None) -> Result:
         """Run one call (of `quorate.client_sdk.calls`). Raises the errors of `quorate.client_sdk.errors`."""
@@ -132,17 +138,34 @@ class AsyncQueue:
         self._limits: Final = client.document.limits
 
     async def enqueue(
-        self, value: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
+        self,
+        value: Any,
+        *,
+        delay_s: float = 0,
+        expires_s: float | None = None,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
     ) -> None:
-        """Add a value (anything JSON) at the end. A repeat with the same key adds it once."""
-        call = calls.enqueue(self.name, [value], idempotency_key, self._limits)
+        """Add a value (anything JSON) at the end. A repeat with the same key adds it once.
+
+        `acquire` (and it alone) hands it out after `delay_s` seconds at the earliest, and not after `expires_s`.
+        """
+        spans = calls.spans(delay_s, expires_s)
+        call = calls.enqueue(self.name, [value], idempotency_key, self._limits, spans)
         await self._client.perform(call, deadline_s)
 
     async def enqueue_many(
-        self, values: Iterable[Any], *, deadline_s: float | None = None, idempotency_key: str | None = None
+        self,
+        values: Iterable[Any],
+        *,
+        delay_s: float = 0,
+        expires_s: float | None = None,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
     ) -> None:
-        """Add values at the end, in order, at the cost of one; items of others may come between them."""
-        call = calls.enqueue(self.name, list(values), idempotency_key, self._limits)
+        """Add values at the end, in order, at the cost of one; items of others may come between them. Else as `enqueue`."""
+        spans = calls.spans(delay_s, expires_s)
+        call = calls.enqueue(self.name, list(values), idempotency_key, self._limits, spans)
         if call.told:
             await self._client.perform(call, deadline_s)
 
@@ -174,6 +197,71 @@ class AsyncQueue:
     async def size(self, *, deadline_s: float | None = None) -> int:
         """How many items wait."""
         return await self._client.perform(calls.queue_size(self.name), deadline_s)
+
+    async def acquire(
+        self,
+        max_items: int = 1,
+        lease_s: float = lease_calls.LEASE_S,
+        wait_s: float = 0,
+        *,
+        max_deliveries: int | None = None,
+        deadline_s: float | None = None,
+    ) -> list[Lease]:
+        """Be handed out up to `max_items` items, each under a lease of `lease_s` seconds; waits up to `wait_s` for a first one.
+
+        Items whose lease is over, and those given back, come before those at the front. What was handed out
+        `max_deliveries` times becomes a dead letter. Where the outcome is unknown, what was taken comes back by itself.
+        """
+        call = lease_calls.acquire(self.name, max_items, lease_s, wait_s, max_deliveries, self._limits)
+        return await self._client.perform(call, deadline_s)
+
+    async def accept(self, *leases: Lease | str, deadline_s: float | None = None) -> None:
+        """The items are done with. LeaseLost for those that are not the caller's any more. A repeat is answered as the first."""
+        await self._client.perform(lease_calls.dispose(self.name, "accept", leases), deadline_s)
+
+    async def release(
+        self, *leases: Lease | str, delay_s: float = 0, deadline_s: float | None = None
+    ) -> None:
+        """Give the items back: they are handed out again, after `delay_s` seconds."""
+        await self._client.perform(lease_calls.release(self.name, leases, delay_s), deadline_s)
+
+    async def reject(
+        self, *leases: Lease | str, dead_letter: bool = True, deadline_s: float | None = None
+    ) -> None:
+        """The items are not to be handed out again: they become dead letters, or (`dead_letter` False) are dropped."""
+        how: Literal["reject", "drop"] = "reject" if dead_letter else "drop"
+        await self._client.perform(lease_calls.dispose(self.name, how, leases), deadline_s)
+
+    async def renew(
+        self, *leases: Lease | str, lease_s: float = lease_calls.LEASE_S, deadline_s: float | None = None
+    ) -> float:
+        """Let the leases last `lease_s` seconds from now; the new deadline (seconds since 1970)."""
+        return await self._client.perform(lease_calls.renew(self.name, leases, lease_s), deadline_s)
+
+    async def leases(self, *, deadline_s: float | None = None) -> LeaseCounts:
+        """How many items are handed out, wait to be handed out again or for the first time, and are dead letters."""
+        return await self._client.perform(lease_calls.lease_counts(self.name), deadline_s)
+
+    async def dead_letters(self, *, deadline_s: float | None = None) -> list[DeadLetter]:
+        """The dead letters, oldest first."""
+        return await self._client.perform(lease_calls.dead_letters(self.name), deadline_s)
+
+    async def requeue_dead_letters(
+        self, letters: Sequence[DeadLetter | str] | None = None, *, deadline_s: float | None = None
+    ) -> int:
+        """Have dead letters (or their ids; left out: all) handed out again, without an expiry and with a fresh count towards
+        a maximum; how many that were."""
+        return await self._client.perform(
+            lease_calls.clear_dead(self.name, letters, is_requeued=True), deadline_s
+        )
+
+    async def discard_dead_letters(
+        self, letters: Sequence[DeadLetter | str] | None = None, *, deadline_s: float | None = None
+    ) -> int:
+        """Forget dead letters (or their ids; left out: all); how many that were."""
+        return await self._client.perform(
+            lease_calls.clear_dead(self.name, letters, is_requeued=False), deadline_s
+        )
 
 
 class AsyncRegister:

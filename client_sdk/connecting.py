@@ -10,10 +10,11 @@ import secrets
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quorate.api_specs.cluster import BadCluster as BadDocument
 from quorate.api_specs.cluster import ClusterDocument, parse
@@ -24,9 +25,15 @@ from quorate.client_sdk.driver import Driver, new_site
 from quorate.client_sdk.errors import BadCluster, BadInput
 from quorate.client_sdk.history import History
 from quorate.client_sdk.http_transport import HttpTransport, fetch_cluster
+from quorate.client_sdk.ports import Traces
 from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
 
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
+
 DEADLINE_S: Final = 5.0
+TRACES: Final = "QUORATE_TRACES"
+"""The environment's variable for the URL of a collector of traces."""
 _HOST_AND_PORT: Final = re.compile(r"[A-Za-z0-9.-]+:[0-9]+")
 
 Cluster: TypeAlias = "ClusterDocument | str | os.PathLike[str]"
@@ -42,6 +49,9 @@ class Recipe(Struct, frozen=True):
     deadline_s: float
     tls: ClientTls = SYSTEM_TRUST
     hand_over: bool = True
+    tracer_provider: "TracerProvider | None" = None
+    traces: str = ""
+    """The URL of a collector, where no provider is given."""
 
     def __repr__(self) -> str:
         return f"Recipe({self.cluster!r})"  # without the token
@@ -61,6 +71,8 @@ class Recipe(Struct, frozen=True):
             site=new_site(self.token),
             seed=secrets.randbits(64),
         )
+        if self.tracer_provider is not None or self.traces:
+            driver.follow(_tracing(self.tracer_provider, self.traces))
         return AsyncClient(document, driver, deadline_s=self.deadline_s, history=history)
 
     async def _document(self) -> ClusterDocument:
@@ -73,6 +85,8 @@ class Recipe(Struct, frozen=True):
             text = await asyncio.to_thread(Path(place).read_text, encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             advice = f"; for a replica's URL write http://{place}" if _HOST_AND_PORT.fullmatch(place) else ""
+            if isinstance(error, IsADirectoryError):
+                advice = "; name the file itself, as cluster.toml in that folder"
             raise BadCluster(f"cannot read the cluster document {place}: {error}{advice}") from None
         try:
             return parse(text, place)
@@ -114,6 +128,7 @@ def connect(
     history: str | os.PathLike[str] | History | None = None,
     deadline_s: float = DEADLINE_S,
     hand_over: bool = True,
+    tracer_provider: "TracerProvider | None" = None,
 ) -> Client:
     """A blocking client, for any number of threads.
 
@@ -122,10 +137,13 @@ def connect(
     system trusts, and none); `history` is a file to which every operation is recorded; `deadline_s` is what an operation
     gets, in seconds, unless a call says otherwise. With `hand_over` False this client decides all its operations itself:
     slower where many processes take from one queue, but no dequeue's outcome hangs on one replica's life.
+    `tracer_provider` (of OpenTelemetry, extra `otel`) has every operation traced across the replicas; left out, the URL of a
+    collector in QUORATE_TRACES has, else nothing is.
     Raises BadInput for arguments, BadCluster for a document that cannot be used; for a URL also Unavailable and
     RefusedByReplicas.
     """
-    return Client(_recipe(cluster, endpoints, token, deadline_s, tls, hand_over).client, _history(history))
+    recipe = _recipe(cluster, endpoints, token, deadline_s, tls, hand_over)
+    return Client(replace(recipe, tracer_provider=tracer_provider).client, _history(history))
 
 
 def connect_async(
@@ -137,9 +155,11 @@ def connect_async(
     history: str | os.PathLike[str] | History | None = None,
     deadline_s: float = DEADLINE_S,
     hand_over: bool = True,
+    tracer_provider: "TracerProvider | None" = None,
 ) -> Connecting:
     """An asyncio client, for any number of tasks: `async with connect_async(…) as client`. Arguments as `connect`."""
-    return Connecting(_recipe(cluster, endpoints, token, deadline_s, tls, hand_over), _history(history))
+    recipe = _recipe(cluster, endpoints, token, deadline_s, tls, hand_over)
+    return Connecting(replace(recipe, tracer_provider=tracer_provider), _history(history))
 
 
 def is_url(text: str) -> bool:
@@ -161,7 +181,30 @@ def _recipe(
     for replica, url in (endpoints or {}).items():
         if not is_url(url):
             raise BadInput(f"endpoints: {replica}: {url!r} must look like http://host:port")
-    return Recipe(cluster, dict(endpoints or {}), token, deadline_s, tls or SYSTEM_TRUST, hand_over)
+    return Recipe(
+        cluster,
+        dict(endpoints or {}),
+        token,
+        deadline_s,
+        tls or SYSTEM_TRUST,
+        hand_over,
+        traces=os.environ.get(TRACES, ""),
+    )
+
+
+def _tracing(provider: "TracerProvider | None", url: str) -> Traces:
+    """Raises BadInput where what it takes is not installed, or the URL is none."""
+    if provider is None and not is_url(url):
+        raise BadInput(f"{TRACES}: {url!r} must look like http://host:4318")
+    try:
+        from quorate.client_sdk.otlp import provider_to  # noqa: PLC0415
+        from quorate.client_sdk.tracing import Tracing  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise BadInput(f"traces need the package {error.name}: pip install 'quorate[otel]'") from None
+    if provider is not None:
+        return Tracing(provider)
+    own = provider_to(url, "quorate-client")
+    return Tracing(own, own)
 
 
 def _urls(document: ClusterDocument, endpoints: Mapping[str, str]) -> dict[str, str]:

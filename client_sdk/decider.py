@@ -8,31 +8,28 @@ which the next collect rides.
 from collections.abc import Callable, Generator
 from typing import Any, Final, Protocol
 
-from msgspec import UNSET
-
 from quorate.adts.catalogue import adt_of
 from quorate.adts.log import Entry
 from quorate.adts.queue import view
 from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Commit
-from quorate.api_specs.wishes import Front, Take
+from quorate.api_specs.wishes import Front, Lend, Take
 from quorate.client_sdk.asked import WISHES_MAX, Asked, Batches, Verdict
 from quorate.client_sdk.asked import Machine as DecidingMachine
 from quorate.client_sdk.decisions import (
-    Context,
     Plan,
     Wish,
-    entries_wanted,
-    is_included,
     is_short,
     plan_cell,
     plan_queue,
 )
+from quorate.client_sdk.draft import Context, is_included
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.handing import Handing
 from quorate.client_sdk.handing import Machine as HandingMachine
+from quorate.client_sdk.leasing import is_too_heavy
 from quorate.client_sdk.mirror import Mirror
-from quorate.client_sdk.payloads import Gone, Withheld, fetch_payloads, filled
+from quorate.client_sdk.payloads import Gone, TooHeavy, Withheld, fetch_payloads, filled, missing_in
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Steps, Task
 from quorate.client_sdk.turn import Turn, TurnLost
 from quorate.client_sdk.windows import Windows
@@ -57,7 +54,7 @@ class Decider:
 
     def __init__(self, mirror: Mirror, choice: QuorumChoice, machine: Machine) -> None:
         self.asked: Final[list[Asked]] = []
-        self._batches: Final = Batches(self.asked)
+        self.batches: Final = Batches(self.asked)
         self.is_running = False
         self._mirror = mirror
         self._choice = choice
@@ -85,7 +82,7 @@ class Decider:
 
     def run(self, task: Task) -> Steps:
         """Decide, or hand over to the object's host, until nobody asks any more."""
-        while batch := (yield from self._batches.next(task)):
+        while batch := (yield from self.batches.next(task)):
             if (chosen := self._handing.choose(batch, task.now.mono_s)) is not None:
                 yield from self._handing.hand_over(task, *chosen, self._finish)
                 continue
@@ -103,13 +100,13 @@ class Decider:
             except Expired as expired:
                 self._turn = None
                 for asked in batch:
-                    self._finish(asked, Verdict(failed=expired.outcome(is_unknown=asked.is_proposed)))
+                    self._finish(asked, Verdict(failed=expired.outcome(is_unknown=asked.is_in_doubt)))
 
     def _finish(self, asked: Asked, verdict: Verdict) -> None:
         """Tell the caller, unless it has given up."""
         if asked in self.asked:
             self.asked.remove(asked)
-            self._machine.resolve(asked, verdict)
+            self._machine.resolve(asked, verdict.doubted() if asked.may_be_done else verdict)
 
     def _decide(self, task: Task, batch: list[Asked]) -> DecideSteps:
         """One decision, for as many of the batch as the view can answer."""
@@ -122,7 +119,7 @@ class Decider:
         if plan is not None:
             try:
                 plan = yield from self._with_payloads(task, batch, plan)
-            except Withheld:
+            except (Withheld, TooHeavy):
                 return
             except Gone as gone:
                 self._fail_for_lack(batch, plan, gone)
@@ -152,8 +149,7 @@ class Decider:
         when the summary was known to be decided before the collect began (DESIGN, Decide 6).
         """
         wishes = [asked.wish for asked in batch]
-        is_fresh = False
-        decided_before = NO_BALLOT
+        is_fresh, looks, decided_before = False, 0, NO_BALLOT
         while True:
             if self._turn is None:
                 self._turn = Turn(self._machine.stamp(), self._mirror, self._initial)
@@ -164,15 +160,15 @@ class Decider:
                 if (is_fresh and self._check_proposed()) or not self._are_asked(batch):
                     return None
                 plan = self._plan(wishes, is_fresh, decided_before)
-                if plan is not None:
+                if plan and not (looks == 1 and self._windows.is_cut_off(plan, wishes, self._held.bound)):
                     return plan
-                if is_fresh and not self._mirror.is_decided:
+                if plan is None and is_fresh and not self._mirror.is_decided:
                     yield from self._write_back(task)
             if is_fresh:
                 self._machine.count("collected again")
             decided_before = self._mirror.decided
             yield from self._collect(task, wishes)
-            is_fresh = True
+            is_fresh, looks = True, looks + 1
 
     def _plan(self, wishes: list[Wish], is_fresh: bool, decided_before: Ballot) -> Plan | None:
         """The plan, if the view is good enough for at least one result; None asks for another collect."""
@@ -185,12 +181,15 @@ class Decider:
                 return None
             return plan_cell(mirror.summary, mirror.by_id(), self._stamp, wishes, self._context())
         plan = plan_queue(mirror.summary, mirror.by_id(), bound, wishes, self._context())
-        if plan.results and (is_fresh or (plan.summary != mirror.summary and not is_short(plan, wishes))):
+        is_changed = plan.summary != mirror.summary
+        if (is_fresh and plan.results) or (is_changed and (is_fresh or not is_short(plan, wishes))):
             return plan  # An older view will do where the accept proves that the turn still stands.
         is_empty = self._held.is_whole and not view(mirror.summary, mirror.by_id())
         if not (is_fresh and mirror.ballot == decided_before and is_empty):
             return None
-        plan.results = {place: () for place, wish in enumerate(wishes) if isinstance(wish, Take | Front)}
+        plan.results = {
+            place: () for place, wish in enumerate(wishes) if isinstance(wish, Take | Front | Lend)
+        }
         return plan
 
     @property
@@ -205,13 +204,16 @@ class Decider:
             take_bytes_max=self._machine.limits.page_bytes_max,
             recent_max=self._machine.limits.recent_decisions_max,
             forget_before=self._machine.oldest_remembered(),
+            earliest_us=self._machine.earliest_us(),
+            latest_us=self._machine.latest_us(),
+            leases_bytes_max=self._machine.limits.leases_bytes_max,
         )
 
     def _collect(self, task: Task, wishes: list[Wish]) -> DecideSteps:
         """Promises, fences and logs of an initial quorum, read after this call began."""
-        wanted = entries_wanted(wishes)
+        wanted = self._windows.wanted(wishes)
         self._windows.trim(wanted)
-        fence = self._stamp = self._fence_wanted(wishes)
+        fence = self._stamp = self._fence_wanted(wanted)
 
         def request(replica: str) -> Collect:
             source, horizon = self._machine.payload_source(), self._mirror.summary.horizon
@@ -247,11 +249,11 @@ class Decider:
         finally:
             self._round_s = task.now.mono_s - begun_s
 
-    def _fence_wanted(self, wishes: list[Wish]) -> Timestamp:
+    def _fence_wanted(self, wanted: int) -> Timestamp:
         """The fence to ask for by name: a cell's new stamp; of a queue the last entry that we know we mean to take."""
         if not self._is_queue:
             return self._machine.stamp()
-        return self._windows.last_of(self._mirror.summary, entries_wanted(wishes))
+        return self._windows.last_of(self._mirror.summary, wanted)
 
     def _propose(self, task: Task, plan: Plan, granted: list[tuple[Asked, Any]]) -> DecideSteps:
         """Get the plan's summary accepted by a final quorum."""
@@ -261,7 +263,8 @@ class Decider:
             self._machine.count("several taken in one decision")
         self._proposed = (self._held.ballot(self._held.step + 1), granted)
         # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
-        next_wanted = entries_wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
+        self._windows.note_aside(is_all=not granted)
+        next_wanted = self._windows.wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
         self._windows.trim(next_wanted)
         yield from self._accept(task, plan, next_wanted)
         self._proposed = None
@@ -352,22 +355,23 @@ class Decider:
             self._finish(asked, Verdict(result, self._held.granted_by, failed))
 
     def _with_payloads(self, task: Task, batch: list[Asked], plan: Plan) -> Generator[float, Event, Plan]:
-        """The plan, with the payloads of all entries that it hands out or adopts."""
+        """The plan, with the payloads of all entries that it hands out, adopts or keeps."""
         handed = {
             place: some
             for place, some in plan.results.items()
-            if isinstance(batch[place].wish, Take | Front) and isinstance(some, tuple)
+            if isinstance(batch[place].wish, Take | Front | Lend) and isinstance(some, tuple)
         }
-        entries = [*(entry for some in handed.values() for entry in some), *plan.summary.adopted]
-        missing = {entry.t for entry in entries if entry.value is UNSET}
-        if not missing:
+        if not (missing := missing_in(plan.summary, handed)):
             return plan
         for place in handed:
             # A repeat of a decision whose payload is gone must not be told that nothing happened.
             batch[place].is_proposed = batch[place].is_proposed or bool(getattr(batch[place].wish, "key", ""))
         self._machine.count("payloads fetched")
         payloads = yield from fetch_payloads(task, self._mirror, missing, self._machine.limits)
-        return filled(plan, handed, payloads, is_unchanged=plan.summary == self._mirror.summary)
+        full = filled(plan, handed, payloads, is_unchanged=plan.summary == self._mirror.summary)
+        if is_too_heavy(full.summary, self._machine.limits.leases_bytes_max):
+            raise TooHeavy
+        return full
 
     def _fail_for_lack(self, batch: list[Asked], plan: Plan, gone: Gone) -> None:
         """Whoever was to get what nobody holds any more (a repeat that comes late) fails; the others go on without it."""
@@ -375,7 +379,7 @@ class Decider:
         if not lacking:
             raise gone.expired
         for asked in lacking:
-            self._finish(asked, Verdict(failed=gone.expired.outcome(is_unknown=asked.is_proposed)))
+            self._finish(asked, Verdict(failed=gone.expired.outcome(is_unknown=asked.is_in_doubt)))
 
     def _back_off(self, task: Task) -> DecideSteps:
         """Leave the new owner time to finish, then wait a random, growing time, lest two owners depose each other.

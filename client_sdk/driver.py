@@ -8,12 +8,16 @@ import asyncio
 import logging
 import secrets
 import string
+import time
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
+
+from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Served
 from quorate.api_specs.tokens import tag_of
+from quorate.client_sdk.counts import Counts
 from quorate.client_sdk.effects import (
     Answer,
     Effects,
@@ -22,13 +26,17 @@ from quorate.client_sdk.effects import (
     Now,
     Operation,
     Outcome,
+    Read,
+    Send,
     SendAsk,
     Unanswered,
+    Write,
 )
 from quorate.client_sdk.errors import Closed
 from quorate.client_sdk.link import Link
 from quorate.client_sdk.machine import FrontEnd
-from quorate.client_sdk.ports import Asker, Clock, SystemClock, Transport
+from quorate.client_sdk.ports import Asker, Clock, SystemClock, Traces, Transport
+from quorate.client_sdk.starts import Start, Starts
 from quorate.client_sdk.tasks import SOON_S
 from quorate.client_sdk.together import Together
 
@@ -48,8 +56,11 @@ _log = logging.getLogger(__name__)
 class Machine(Protocol):
     """The part of `quorate.client_sdk.machine.FrontEnd` that is driven."""
 
-    def start(self, operation: Operation, now: Now, deadline_s: float) -> tuple[int, Effects]:
-        """Begin an operation: its number, and what to do."""
+    is_hurried: bool
+    """Whether waiting dequeues end with what they find at their next look."""
+
+    def start_all(self, begun: Sequence[Operation], now: Now, deadline_s: float) -> tuple[list[int], Effects]:
+        """Begin operations: their numbers, and what to do."""
 
     def deliver(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> Effects:
         """Take the answer to one batch (the tokens of its requests in order, 0 for lazy ones)."""
@@ -60,8 +71,14 @@ class Machine(Protocol):
     def tick(self, now: Now) -> Effects:
         """Look at the time."""
 
+    def served_by(self, token: int) -> list[int]:
+        """The numbers of the operations for which the request or ask under `token` was sent."""
+
     def cancel(self, number: int, now: Now) -> Effects:
         """Stop driving an operation whose caller went away."""
+
+    def last_sends(self) -> tuple[Send, ...]:
+        """What should still be said when the front end ends."""
 
     def start_over(self) -> None:
         """Forget all operations and all that was learnt, after a call has raised."""
@@ -95,8 +112,9 @@ class Driver:
         machine: Machine | None = None,
     ) -> None:
         self._clock: Final = clock or SystemClock()
+        self.counts: Final = Counts()
         self._machine: Final = machine or FrontEnd(
-            document, site=site, seed=seed, own=own, may_ask=asker is not None
+            document, site=site, seed=seed, own=own, may_ask=asker is not None, counts=self.counts
         )
         self._transport: Final = transport
         self._asker: Final = asker
@@ -106,42 +124,89 @@ class Driver:
             for replica in document.replicas
         }
         self._together: Final = Together(self._run, document.limits)
+        self._starts: Final = Starts(self._begin_together, document.limits)
         self._waiting: Final[dict[int, asyncio.Future[Outcome]]] = {}
         self._timer: asyncio.Handle | None = None
         self._wakes_at_s = 0.0
         """When the timer, if it is set, will wake the machine."""
         self._is_closed = False
+        self._traces: Traces | None = None
+
+    def follow(self, traces: Traces) -> None:
+        """Have all operations traced from now on; `aclose` closes `traces`, too."""
+        self._traces = traces
+        for link in self._links.values():
+            link.is_traced = True
 
     async def run(self, operation: Operation, deadline_s: float) -> Outcome:
         """The outcome of `operation`, within `deadline_s` seconds. Raises Closed when the driver is closed.
 
         A cancelled `run` cancels the operation, which may nevertheless take effect.
         """
-        if isinstance(operation, Enqueue) and not operation.key:
-            return await self._together.enqueue(operation, deadline_s)
-        return await self._run(operation, deadline_s)
-
-    async def _run(self, operation: Operation, deadline_s: float) -> Outcome:
-        if self._is_closed:
-            raise Closed("the client is closed: connect again", definite=True)
+        begun_s, outcome = time.monotonic(), None
+        traced = () if self._traces is None else (self._traces.begin(operation),)
         try:
-            number, effects = self._machine.start(operation, self._clock.now(), deadline_s)
-        except Exception:  # noqa: BLE001 - as in _step
-            return self._broken()
-        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = future
-        self._apply(effects)
-        try:
-            return await future
+            if isinstance(operation, Enqueue) and not operation.key:
+                outcome = await self._together.enqueue(operation, deadline_s, traced)
+            else:
+                outcome = await self._run(operation, deadline_s, traced)
+            return outcome
         finally:
-            if self._waiting.pop(number, None) is not None and not self._is_closed:
-                self._step(lambda: self._machine.cancel(number, self._clock.now()))
+            self.counts.operation(operation, outcome, time.monotonic() - begun_s)
+            if self._traces is not None and traced:
+                self._traces.end(traced[0], outcome)
+
+    async def _run(self, operation: Operation, deadline_s: float, traced: Sequence[Any]) -> Outcome:
+        if self._is_closed:
+            raise _closed()
+        if isinstance(operation, Read | Write):
+            start = self._starts.add(operation, deadline_s, traced)
+        else:
+            start = Start(operation, traced)
+            self._begin((start,), deadline_s)
+        try:
+            return await start.caller
+        finally:
+            if self._traces is not None:
+                self._traces.drop(start.number)
+            if self._waiting.pop(start.number, None) is not None and not self._is_closed:
+                self._step(lambda: self._machine.cancel(start.number, self._clock.now()))
+
+    def _begin_together(self, starts: Sequence[Start], deadline_s: float) -> None:
+        """Begin operations of the turn before. Their messages go in this one, or a single read would take a turn longer."""
+        self._begin(starts, deadline_s)
+        for link in self._links.values():
+            link.flush_now()
+
+    def _begin(self, starts: Sequence[Start], deadline_s: float) -> None:
+        """Begin operations at one moment."""
+        try:
+            numbers, effects = self._machine.start_all(
+                [start.operation for start in starts], self._clock.now(), deadline_s
+            )
+        except Exception:  # noqa: BLE001 - as in _step
+            failed = self._broken()
+            for start in starts:
+                start.caller.set_result(failed)
+            return
+        for number, start in zip(numbers, starts, strict=True):
+            start.number = number
+            self._waiting[number] = start.caller
+            if self._traces is not None:
+                self._traces.carry(number, start.traced)
+        self._apply(effects)
+
+    def hurry(self) -> None:
+        """Have dequeues that wait for items end with what they find at their next look, which comes soon."""
+        self._machine.is_hurried = True
 
     async def aclose(self) -> None:
         """Fail what still runs with Closed, flush lazy messages for at most CLOSE_TIMEOUT_S, give up connections."""
         if self._is_closed:
             return
         self._fail_all(Closed("the client was closed during the operation", definite=False))
+        for send in self._machine.last_sends():
+            self._links[send.replica].put(send)
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -150,8 +215,12 @@ class Driver:
         await asyncio.gather(*self._asking, return_exceptions=True)
         await asyncio.gather(*(link.aclose(CLOSE_TIMEOUT_S) for link in self._links.values()))
         await self._transport.aclose()
+        if self._traces is not None:
+            await asyncio.to_thread(self._traces.close)
 
     def _delivered(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> None:
+        if self._traces is not None:
+            self._traces.answered(tokens, answer)
         if not self._is_closed:
             self._step(lambda: self._machine.deliver(replica, tokens, answer, sent, now))
 
@@ -167,6 +236,8 @@ class Driver:
                 answer = Unanswered(f"{send.replica}: no answer within {send.timeout_s:.1f} s")
             except Exception:  # noqa: BLE001 - a mistake of the asker's: whoever waits for the answer must hear of it
                 _log.exception("an ask could not be carried")
+        if self._traces is not None:
+            self._traces.served(send.token, answer)
         if not self._is_closed:
             self._step(lambda: self._machine.take_served(send.token, answer, self._clock.now()))
 
@@ -202,6 +273,8 @@ class Driver:
         return failed
 
     def _apply(self, effects: Effects) -> None:
+        if self._traces is not None:
+            effects = _traced(effects, self._traces, self._machine)
         for send in effects.sends:
             self._links[send.replica].put(send)
         for ask in effects.asks:
@@ -233,6 +306,32 @@ class Driver:
             if not future.done():
                 future.set_exception(error)
         self._waiting.clear()
+        for start in self._starts.take():
+            if not start.caller.done():
+                start.caller.set_exception(_closed())
+
+
+def _closed() -> Closed:
+    """What callers hear whose operation was not begun."""
+    return Closed("the client is closed: connect again", definite=True)
+
+
+def _traced(effects: Effects, traces: Traces, machine: Machine) -> Effects:
+    """The same, with places in traces for what is sent."""
+    sends = tuple(
+        send if send.lazy else replace(send, trace=traces.sent(send, machine.served_by(send.token)))
+        for send in effects.sends
+    )
+    asks = tuple(_traced_ask(each, traces, machine) for each in effects.asks)
+    return replace(effects, sends=sends, asks=asks)
+
+
+def _traced_ask(send: SendAsk, traces: Traces, machine: Machine) -> SendAsk:
+    """The same; a greeting, which nobody waits for, has no place."""
+    if not send.ask.wishes:
+        return send
+    trace = traces.asked(send, machine.served_by(send.token))
+    return replace(send, ask=replace(send.ask, trace=trace))
 
 
 __all__ = ["Clock", "Driver", "Machine", "SystemClock", "Transport", "new_site"]

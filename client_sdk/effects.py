@@ -1,13 +1,14 @@
 """What goes into the front-end machine and what comes out: operations, outcomes, sends, times. Pure values."""
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from quorate.adts.log import Value
+from quorate.adts.log import Dead, Leased, Value
 from quorate.adts.specification import EventClass
+from quorate.adts.times import Times
 from quorate.api_specs.messages import Ask, BatchReply, Request
-from quorate.api_specs.wishes import Front, Swap, Take
+from quorate.api_specs.wishes import WishOver
 from quorate.timestamps.timestamp import Timestamp
 
 
@@ -18,15 +19,31 @@ class Now(Struct, frozen=True):
     wall_us: int
 
 
+class Spans(Struct, frozen=True):
+    """After how many seconds an item is due, and expires; 0 stands for at once, and for never."""
+
+    delay_s: float = 0.0
+    expires_s: float = 0.0
+
+    def times(self, now_us: int) -> Times:
+        """When that is, counted from `now_us`."""
+        ends = (now_us + int(seconds * 1e6) if seconds else 0 for seconds in (self.delay_s, self.expires_s))
+        return Times(*ends)
+
+
+AT_ONCE: Final = Spans()
+
+
 class Enqueue(Struct, frozen=True):
     """Add `values` at the end of a queue; in order, unless a concurrent dequeue fences the batch midway.
 
-    With a `key`, a repeat by anyone adds them once.
+    With a `key`, a repeat by anyone adds them once. Only what is acquired keeps to `spans`.
     """
 
     object: str
     values: tuple[Value, ...]
     key: str = ""
+    spans: Spans = AT_ONCE
 
 
 class Dequeue(Struct, frozen=True):
@@ -39,6 +56,52 @@ class Dequeue(Struct, frozen=True):
     items_max: int = 1
     wait_s: float = 0.0
     key: str = ""
+
+
+class Acquire(Struct, frozen=True):
+    """Have up to `items_max` items of a queue handed out under leases of `lease_s`; when there are none, wait up to `wait_s`.
+
+    Result: a tuple of `Leased`. What was handed out `deliveries_max` times (0: no maximum) becomes a dead letter.
+    """
+
+    object: str
+    items_max: int
+    lease_s: float
+    wait_s: float = 0.0
+    deliveries_max: int = 0
+
+
+class Dispose(Struct, frozen=True):
+    """End leases, or renew them (`Tend` says how); what was meant for later comes after `span_s`. Result: a Tended.
+
+    A repeat changes nothing, and has the same result.
+    """
+
+    object: str
+    how: Literal["accept", "release", "reject", "drop", "renew"]
+    tokens: tuple[str, ...]
+    span_s: float = 0.0
+
+
+class ClearDead(Struct, frozen=True):
+    """Clear dead letters of a queue away (none named: all), for good or to be handed out again. Result: how many."""
+
+    object: str
+    ids: tuple[str, ...]
+    is_requeued: bool
+
+
+class LeaseBook(Struct, frozen=True):
+    """Result of ReadLeases: what is handed out, or waits to be after an acquire has met it; and dead letters, oldest first."""
+
+    leases: tuple[Leased, ...]
+    dead: tuple[Dead, ...]
+
+
+class ReadLeases(Struct, frozen=True):
+    """What an acquire has met and is not done with. Result: LeaseBook."""
+
+    object: str
 
 
 class Peek(Struct, frozen=True):
@@ -108,11 +171,25 @@ class Serve(Struct, frozen=True):
     """Decide a wish that another front end handed over. Result: that of the wish."""
 
     object: str
-    wish: Take | Front | Swap
+    wish: WishOver
 
 
 Operation = (
-    Enqueue | Dequeue | Peek | QueueSize | Read | Write | CompareAndSet | PutIfAbsent | Items | Bury | Serve
+    Enqueue
+    | Dequeue
+    | Acquire
+    | Dispose
+    | ClearDead
+    | ReadLeases
+    | Peek
+    | QueueSize
+    | Read
+    | Write
+    | CompareAndSet
+    | PutIfAbsent
+    | Items
+    | Bury
+    | Serve
 )
 
 
@@ -158,15 +235,22 @@ Answer = BatchReply | Unanswered
 
 
 class Send(Struct, frozen=True):
-    """Send `request` to `replica`; deliver its reply under `token`.
+    """Send `requests` to `replica`, in one batch; deliver the replies under `token`, which stands for each of them.
 
-    `lazy` ones (token 0) want no reply and may wait for the next message to that replica, or be lost.
+    `lazy` ones (token 0) want no reply and may wait for the next message to that replica, or be lost. `trace` is its place in
+    a trace, where there is one.
     """
 
     replica: str
-    request: Request
+    requests: tuple[Request, ...]
     token: int
     lazy: bool = False
+    trace: str = ""
+
+    @property
+    def request(self) -> Request:
+        """The first; most have no other."""
+        return self.requests[0]
 
 
 class SendAsk(Struct, frozen=True):

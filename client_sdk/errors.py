@@ -3,6 +3,7 @@
     QuorateError
     ├── Unavailable         no quorum answered in time
     ├── OutcomeUnknown      it may or may not have taken effect; never definite
+    ├── LeaseLost           some leases are not the caller's any more; definite for these, and the others took effect
     ├── RefusedByReplicas   they will not do it: wrong clock, other cluster document, no credentials, a key used before
     ├── BadInput            a name, value or option outside the rules (also a ValueError); always definite
     ├── BadCluster          a cluster document that cannot be used (also a ValueError); always definite
@@ -41,6 +42,19 @@ class RefusedByReplicas(QuorateError):
     """The replicas answered that they will not do it; the message says why and what to do."""
 
 
+class LeaseLost(QuorateError):
+    """Leases that the caller does not hold any more: for `lost` (their tokens) nothing was done. All others named in the same
+    call took effect."""
+
+    def __init__(self, lost: tuple[str, ...]) -> None:
+        super().__init__(
+            f"{'1 lease is' if len(lost) == 1 else f'{len(lost)} leases are'} not held any more "
+            f"({', '.join(lost[:3])}{' …' if len(lost) > 3 else ''}): handed out to others meanwhile, or settled before",
+            definite=True,
+        )
+        self.lost = lost
+
+
 class BadInput(QuorateError, ValueError):
     """A name, value or option outside the rules; nothing was sent."""
 
@@ -75,6 +89,7 @@ __all__ = [
     "BadCluster",
     "BadInput",
     "Closed",
+    "LeaseLost",
     "OutcomeUnknown",
     "QuorateError",
     "RefusedByReplicas",

@@ -9,17 +9,17 @@ Owns when that is done, and what an answer, or none, means for the wishes:
   wait are decided here.
 * A wish is handed over once. It must not carry a key, nor may an accept that grants it be in doubt, nor may it have come
   from another front end: so no wish goes in circles.
-* A host that certainly did nothing leaves the wish to its own front end. Where the answer is lost, a Front is decided
-  here (it changes nothing that anyone could tell twice); all others have an unknown outcome.
+* A host that certainly did nothing leaves the wish to its own front end. Where the answer is lost, a Front or a Tend is
+  decided here (nobody could tell whether that was done twice); all others have an unknown outcome.
 """
 
 from collections.abc import Callable, Generator, Sequence
 from typing import Final, Protocol
 
-from quorate.adts.log import Entry
+from quorate.adts.log import Entry, Leased
 from quorate.api_specs.limits import ASK_S_MAX
 from quorate.api_specs.messages import Granted, Served
-from quorate.api_specs.wishes import Front, Swap, Take
+from quorate.api_specs.wishes import Front, Lend, Swap, Take, Tend, Tended, WishOver
 from quorate.client_sdk.asked import Asked, Verdict
 from quorate.client_sdk.decisions import Wish
 from quorate.client_sdk.effects import Failed, Unanswered
@@ -37,7 +37,6 @@ that it certainly did nothing must be back in time, or the caller would be told 
 GRACE_S: Final = 0.5
 """How long an answer may travel, besides the time that the host may take."""
 
-WishOver = Take | Front | Swap
 HandSteps = Generator[float, Event, None]
 Finish = Callable[[Asked, Verdict], None]
 
@@ -108,7 +107,7 @@ class Handing:
         """Ask the host, and finish what it decided; what it certainly did not is left, to be decided here."""
         wishes: list[WishOver] = []
         for asked in batch:
-            assert isinstance(asked.wish, Take | Front | Swap), "_may_go lets no other one through"
+            assert isinstance(asked.wish, WishOver), "_may_go lets no other one through"
             wishes.append(asked.wish)
             asked.is_proposed = True
             self._machine.count("wishes handed over")
@@ -144,17 +143,17 @@ class Handing:
             self._machine.pause_host(host)
         for asked, result in zip(batch, served.results, strict=True):
             if isinstance(result, Granted):
-                given = result.swapped if isinstance(asked.wish, Swap) else result.entries
-                finish(asked, Verdict(given, frozenset(result.answered)))
+                finish(asked, Verdict(_given(asked.wish, result), frozenset(result.answered)))
             else:
                 detail = f"{host} was asked to decide: {result.detail}"
                 self._leave(asked, detail, finish, definite=result.definite)
 
     def _leave(self, asked: Asked, detail: str, finish: Finish, *, definite: bool) -> None:
         """The host did not decide the wish, or its answer is lost."""
-        if definite or isinstance(asked.wish, Front):
+        if definite or isinstance(asked.wish, Front | Tend):
             self._machine.count(f"wishes of {'refused' if definite else 'lost'} asks decided here")
             asked.is_here, asked.is_proposed = True, False
+            asked.may_be_done = not definite and isinstance(asked.wish, Tend)
             return
         self._machine.count("wishes of lost asks unknown")
         finish(asked, Verdict(failed=Failed("unknown", detail, definite=False)))
@@ -162,11 +161,30 @@ class Handing:
 
 def _may_be_handed(wish: Wish) -> bool:
     """Whether another front end may decide it: neither one with a key nor one of the protocol itself."""
-    return isinstance(wish, Front) or (isinstance(wish, Take | Swap) and not wish.key)
+    return isinstance(wish, Front | Lend | Tend) or (isinstance(wish, Take | Swap) and not wish.key)
 
 
-def granted(result: tuple[Entry, ...] | bool, answered: frozenset[str]) -> Granted:
+Given = tuple[Entry | Leased, ...] | Tended | bool
+"""What a wish that was handed over results in."""
+
+
+def _given(wish: Wish, result: Granted) -> Given:
+    match wish:
+        case Swap():
+            return result.swapped
+        case Lend():
+            return result.leases
+        case Tend():
+            return result.tended
+    return result.entries
+
+
+def granted(result: Given, answered: frozenset[str]) -> Granted:
     """A wish's result as it goes back to the front end that asked."""
+    by = tuple(sorted(answered))
     if isinstance(result, bool):
-        return Granted(swapped=result, answered=tuple(sorted(answered)))
-    return Granted(result, answered=tuple(sorted(answered)))
+        return Granted(swapped=result, answered=by)
+    if isinstance(result, Tended):
+        return Granted(tended=result, answered=by)
+    entries = tuple(part for part in result if isinstance(part, Entry))
+    return Granted(entries, tuple(part for part in result if isinstance(part, Leased)), answered=by)

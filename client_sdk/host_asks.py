@@ -8,8 +8,8 @@ from typing import Final
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Ask, Served
+from quorate.api_specs.wishes import WishOver
 from quorate.client_sdk.effects import SendAsk, Unanswered
-from quorate.client_sdk.handing import WishOver
 from quorate.client_sdk.hosts import Hosts
 from quorate.client_sdk.tasks import Answered, Task
 from quorate.timestamps.timestamp import Timestamp
@@ -87,6 +87,12 @@ class HostAsks:
         if isinstance(answer, Served):
             self.hosts.heard(host, answer.incarnation, now_s)
         return None if task is None else (task, Answered(host, token, answer))
+
+    def task_of(self, token: int) -> Task:
+        """Whose an ask under way is that has wishes."""
+        task, _ = self._under_way[token]
+        assert task is not None, "nobody waits for a greeting, and it has no wishes"
+        return task
 
     def forget(self) -> None:
         """Forget all that is under way."""

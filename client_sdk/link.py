@@ -47,25 +47,17 @@ class _Outbox:
     """Sends that wait, oldest first, and what they weigh together."""
 
     def __init__(self) -> None:
-        self._waiting: Final[deque[_Waiting]] = deque()
+        self.sends: Final[deque[_Waiting]] = deque()
         self.bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    @property
-    def first_bytes(self) -> int:
-        """What the oldest weighs."""
-        return self._waiting[0].size
 
     def push(self, waiting: _Waiting) -> None:
         """Add one at the end."""
-        self._waiting.append(waiting)
+        self.sends.append(waiting)
         self.bytes += waiting.size
 
     def pop(self) -> _Waiting:
         """Take the oldest."""
-        waiting = self._waiting.popleft()
+        waiting = self.sends.popleft()
         self.bytes -= waiting.size
         return waiting
 
@@ -97,12 +89,14 @@ class Link:
         self._retry_at_s = 0.0
         self._last_failure = ""
         self._is_closed = False
+        self.is_traced = False
+        """Whether sends may have places in traces, which go along."""
 
     def put(self, send: Send) -> None:
         """Take over a send; one that cannot go now is answered in the next turn of the loop."""
         if self._is_closed:
             return
-        waiting = _Waiting(send, len(msgspec.msgpack.encode(send.request)))
+        waiting = _Waiting(send, len(msgspec.msgpack.encode(send.requests)))
         if send.lazy:
             self._put_lazy(waiting)
         elif self._takes(waiting.size):
@@ -114,7 +108,7 @@ class Link:
 
     async def aclose(self, timeout_s: float) -> None:
         """Send the lazy ones that wait, unless the replica is down, and end within `timeout_s`."""
-        if self._failures == 0 and self._lazy:
+        if self._failures == 0 and self._lazy.sends:
             self._lazy_due = True
             self._flush()
         self._is_closed = True
@@ -129,9 +123,11 @@ class Link:
 
     def _put_lazy(self, waiting: _Waiting) -> None:
         self._lazy.push(waiting)
-        while len(self._lazy) > LAZY_SENDS_MAX or self._lazy.bytes > self._document.limits.body_bytes_max:
+        while (
+            len(self._lazy.sends) > LAZY_SENDS_MAX or self._lazy.bytes > self._document.limits.body_bytes_max
+        ):
             self._lazy.pop()
-        if self._lazy_timer is None and self._lazy:
+        if self._lazy_timer is None and self._lazy.sends:
             wait_s = max(LAZY_WAIT_S, self._retry_at_s - self._clock.now().mono_s if self._failures else 0.0)
             self._lazy_timer = asyncio.get_running_loop().call_later(wait_s, self._lazy_now)
 
@@ -143,7 +139,7 @@ class Link:
     def _takes(self, size: int) -> bool:
         """Whether the outbox takes a send: there is room, and the replica is up or due for one probe."""
         bytes_max = OUTBOX_BODIES_MAX * self._document.limits.body_bytes_max
-        if len(self._eager) >= OUTBOX_SENDS_MAX or self._eager.bytes + size > bytes_max:
+        if len(self._eager.sends) >= OUTBOX_SENDS_MAX or self._eager.bytes + size > bytes_max:
             return False
         return self._failures == 0 or (not self._tasks and self._clock.now().mono_s >= self._retry_at_s)
 
@@ -152,11 +148,19 @@ class Link:
         if self._flush_soon is None:
             self._flush_soon = asyncio.get_running_loop().call_soon(self._flush)
 
+    def flush_now(self) -> None:
+        """What was put in this turn goes now: for one who has waited for all others of the turn already."""
+        if self._flush_soon is not None:
+            self._flush_soon.cancel()
+            self._flush()
+
     def _flush(self) -> None:
         self._flush_soon = None
         self._answer_declined()
         in_flight_max = IN_FLIGHT_MAX if self._failures == 0 else 1
-        while (self._eager or (self._lazy and self._lazy_due)) and len(self._tasks) < in_flight_max:
+        while (self._eager.sends or (self._lazy.sends and self._lazy_due)) and len(
+            self._tasks
+        ) < in_flight_max:
             task = asyncio.get_running_loop().create_task(self._exchange(tuple(self._take())))
             self._tasks.add(task)
             task.add_done_callback(self._exchanged)
@@ -180,29 +184,30 @@ class Link:
         places = self._document.limits.requests_max
         is_first = True
         for outbox in (self._eager, self._lazy):
-            while outbox and places and (is_first or outbox.first_bytes <= room):
+            while outbox.sends and (
+                is_first or (outbox.sends[0].size <= room and len(outbox.sends[0].send.requests) <= places)
+            ):
                 waiting = outbox.pop()
                 room -= waiting.size
-                places -= 1
+                places -= len(waiting.send.requests)
                 is_first = False
                 yield waiting.send
-        self._lazy_due = self._lazy_due and bool(self._lazy)
+        self._lazy_due = self._lazy_due and bool(self._lazy.sends)
 
     async def _exchange(self, sends: tuple[Send, ...]) -> None:
-        batch = Batch(self._document.hash, tuple(send.request for send in sends))
+        trace = tuple(send.trace for send in sends for _ in send.requests) if self.is_traced else ()
+        batch = Batch(self._document.hash, tuple(each for send in sends for each in send.requests), trace)
         sent = self._clock.now()
         answer: Answer = Unanswered("the transport failed")
         try:
-            async with asyncio.timeout(EXCHANGE_TIMEOUT_S):
-                answer = self._checked(
-                    batch, await self._transport.exchange(self.replica, batch, EXCHANGE_TIMEOUT_S)
-                )
-        except TimeoutError:
-            answer = Unanswered(f"{self.replica}: no answer within {EXCHANGE_TIMEOUT_S} s")
+            answer = self._checked(
+                batch, await self._transport.exchange(self.replica, batch, EXCHANGE_TIMEOUT_S)
+            )
         finally:
             if not self._is_closed:
                 self._note(answer)
-                self._deliver(self.replica, [send.token for send in sends], answer, sent, self._clock.now())
+                tokens = [send.token for send in sends for _ in send.requests]
+                self._deliver(self.replica, tokens, answer, sent, self._clock.now())
 
     def _checked(self, batch: Batch, answer: Answer) -> Answer:
         """`answer`, unless it is of another replica (two ids that reach one replica would count it twice) or short."""
@@ -244,7 +249,7 @@ class Link:
         self._last_failure = answer.detail
         longest_s = min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2 ** min(self._failures - 1, 10))
         self._retry_at_s = self._clock.now().mono_s + longest_s * self._jitter.uniform(0.5, 1.0)
-        while self._eager:
+        while self._eager.sends:
             self._declined.append(self._eager.pop().send.token)
         if self._declined:
             self._call_flush()

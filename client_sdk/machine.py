@@ -4,20 +4,22 @@ Owns the clock, what is known of each object, and the running operations; knows 
 delivers answers and the time, and carries out the effects; the simulation is one driver, asyncio another.
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from heapq import heappop, heappush
 from typing import Final
-from weakref import WeakValueDictionary
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Accepted, BatchReply, Commit, Reply, Request, Served
+from quorate.api_specs.wishes import WishOver
 from quorate.client_sdk import operations
 from quorate.client_sdk.asked import Asked, Verdict
+from quorate.client_sdk.cell_parts import sorted_out
+from quorate.client_sdk.counts import Counts
 from quorate.client_sdk.decider import Decider
 from quorate.client_sdk.decisions import Wish
+from quorate.client_sdk.draws import Draws
 from quorate.client_sdk.effects import (
     Answer,
     Effects,
@@ -29,19 +31,19 @@ from quorate.client_sdk.effects import (
     Send,
     Unanswered,
 )
-from quorate.client_sdk.handing import WishOver
 from quorate.client_sdk.host_asks import HostAsks
+from quorate.client_sdk.marks import Marks
 from quorate.client_sdk.mirror import Mirror
-from quorate.client_sdk.tasks import Answered, Event, Resolved, Task
-from quorate.client_sdk.timekeeping import Timekeeping
+from quorate.client_sdk.mirrors import OBJECTS_MAX, Mirrors
+from quorate.client_sdk.payload_source import PayloadSource
+from quorate.client_sdk.side_by_side import Alone, SideBySide
+from quorate.client_sdk.tasks import Answered, Event, Requests, Resolved, Task
+from quorate.client_sdk.timekeeping import TimeNow
 from quorate.quorums.choice import QuorumChoice
 from quorate.timestamps.timestamp import Timestamp
 
-OBJECTS_MAX: Final = 10_000
-"""Objects that a front end remembers; the one idle longest is forgotten first, which costs only speed."""
 
-
-class FrontEnd:
+class FrontEnd(TimeNow):
     """One front end. `site` is new for each incarnation; `own` is the replica it runs in, if any.
 
     `may_ask`: its driver carries asks, so that wishes may be handed over to other front ends.
@@ -55,40 +57,56 @@ class FrontEnd:
         seed: int,
         own: str | None = None,
         may_ask: bool = False,
+        counts: Counts | None = None,
     ) -> None:
-        self.document: Final = document
-        self.counters: dict[str, int] = {}
+        super().__init__(document, site)
+        self.counts: Final = counts or Counts()
+        self.is_hurried = False
+        """Whether waiting dequeues end with what they find at their next look: for a front end that will soon be closed."""
         self._choice_of = lru_cache(maxsize=OBJECTS_MAX)(document.choice_of)
-        self._time: Final = Timekeeping(document, site)
-        self._seed = seed
-        self._own = own
-        self._source = own or next(iter(document.votes))
+        self._draws: Final = Draws(seed)
+        self._source: Final = PayloadSource(own, document.votes)
         self._asks: Final = HostAsks(
             document, own, may_ask=may_ask, new_token=self._new_token, stamp=self.stamp
         )
-        self._ill: set[str] = set()
-        self._now = Now(0.0, 0)
-        self._mirrors: OrderedDict[str, Mirror] = OrderedDict()
-        self._held: WeakValueDictionary[str, Mirror] = WeakValueDictionary()
-        """All mirrors that somebody holds: an operation under way needs its own, idle or not, and what it learns."""
+        self._mirrors: Final = Mirrors(document.votes, self._forget_decider)
         self._deciders: dict[str, Decider] = {}
         self._tasks: dict[int, Task] = {}
-        self._tokens: dict[int, tuple[Task, Request]] = {}
+        self._rounds: dict[int, tuple[Task, SideBySide]] = {}
+        """By the numbers of the operations that run side by side."""
+        self._tokens: dict[int, tuple[Task, Requests]] = {}
         self._wakes: list[tuple[float, int]] = []
         self._ready: list[Task] = []
         self._last_number = 0
         self._last_token = 0
         self._sends: list[Send] = []
-        self._marks: dict[tuple[str, str], list[Timestamp]] = {}  # by replica and object
+        self._marks: Final = Marks(document.votes, document.limits)
         self._finished: list[Finish] = []
 
     def start(self, operation: Operation, now: Now, deadline_s: float) -> tuple[int, Effects]:
         """Begin an operation that must end within `deadline_s` seconds; its number names it in Finish."""
+        numbers, effects = self.start_all((operation,), now, deadline_s)
+        return numbers[0], effects
+
+    def start_all(self, begun: Sequence[Operation], now: Now, deadline_s: float) -> tuple[list[int], Effects]:
+        """The same for some that begin at one moment: reads and writes of cells share a round of messages."""
         self._now = now
-        task = self._spawn(now.mono_s + deadline_s)
-        task.steps = operations.run(operation, task, self)
-        self._ready.append(task)
-        return task.number, self._effects()
+        first = self._last_number + 1
+        self._last_number += len(begun)
+        numbers = list(range(first, first + len(begun)))
+        alone, rounds = sorted_out(zip(numbers, begun, strict=True), self)
+        deadline_s += now.mono_s
+        for number, operation in alone:
+            task = self._task(number, deadline_s)
+            task.steps = operations.run(operation, task, self)
+            self._ready.append(task)
+        for parts in rounds:
+            task = self._spawn(deadline_s)
+            beside = SideBySide(parts, self.document.votes, task, self)
+            task.served, task.steps = beside.numbers, beside.run()
+            self._rounds.update((number, (task, beside)) for number in beside.numbers())
+            self._ready.append(task)
+        return numbers, self._effects()
 
     def deliver(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> Effects:
         """Take in what came of one batch: `tokens` are those of its requests, in order (0 for lazy ones)."""
@@ -98,20 +116,28 @@ class FrontEnd:
             self._time.witness(answer.clock, now)
             self._asks.hosts.heard(replica, answer.incarnation, now.mono_s)
             self._asks.hosts.note_clock(replica, is_near=self._time.is_near(answer.now_us, now))
-            self._prefer(replica, is_well=True)
+            self._source.note(replica, is_well=True)
         else:
             self._asks.hosts.failed(replica, now.mono_s)
-            self._prefer(replica, is_well=False)
+            self._source.note(replica, is_well=False)
         for place, token in enumerate(tokens):
-            task, request = self._tokens.pop(token, (None, None))
-            if task is None or request is None:
+            sent_for = self._tokens.pop(
+                token, None
+            )  # A token stands for each request of its send: the first finds all.
+            if sent_for is None:
                 continue
+            task, requests = sent_for
             if isinstance(answer, Unanswered):
                 self._post(task, Answered(replica, token, answer))
                 continue
-            reply = answer.replies[place]
-            self._absorb(replica, answer.incarnation, request, reply)
-            self._post(task, Answered(replica, token, reply))
+            if not isinstance(requests, tuple):
+                self._absorb(replica, answer.incarnation, requests, answer.replies[place])
+                self._post(task, Answered(replica, token, answer.replies[place]))
+                continue
+            replies = answer.replies[place : place + len(requests)]
+            for request, reply in zip(requests, replies, strict=True):
+                self._absorb(replica, answer.incarnation, request, reply)
+            self._post(task, Answered(replica, token, replies))
         return self._effects()
 
     def take_served(self, token: int, answer: Served | Unanswered, now: Now) -> Effects:
@@ -134,6 +160,8 @@ class FrontEnd:
     def cancel(self, number: int, now: Now) -> Effects:
         """The caller has gone away: the operation is no longer driven, and its outcome is nobody's to know."""
         self._now = now
+        if (beside := self._rounds.pop(number, None)) is not None and not beside[1].drop(number):
+            number = beside[0].number
         task = self._tasks.pop(number, None)
         if task is not None and task.steps is not None:
             task.steps.close()
@@ -141,14 +169,23 @@ class FrontEnd:
                 decider.asked[:] = [asked for asked in decider.asked if asked.task is not task]
         return self._effects()
 
+    def last_sends(self) -> tuple[Send, ...]:
+        """What should still be said when the front end ends."""
+        return tuple(self._marks.take(float("inf")))
+
+    def served_by(self, token: int) -> list[int]:
+        """The numbers of the operations for which the request or ask under `token` was sent."""
+        task = self._tokens[token][0] if token in self._tokens else self._asks.task_of(token)
+        return task.served()
+
     def start_over(self) -> None:
         """Forget all operations under way and all that was learnt, as a crash would; timestamps and numbers go on.
 
         For when a call has raised: what was then half changed must not be trusted, and a decider that was stopped must
         never use its turn again (two accepts of one ballot).
         """
-        learnt = (self._deciders, self._mirrors, self._held, self._marks)
-        for forgotten in (self._tasks, self._tokens, *learnt):
+        learnt = (self._deciders, self._mirrors, self._marks)
+        for forgotten in (self._tasks, self._rounds, self._tokens, *learnt):
             forgotten.clear()
         for dropped in (self._ready, self._wakes, self._sends, self._finished):
             dropped.clear()
@@ -156,19 +193,33 @@ class FrontEnd:
 
     # What operations and deciders ask for (their Machine protocols).
 
-    def send_for(self, task: Task, replica: str, request: Request) -> int:
+    def send_for(self, task: Task, replica: str, requests: Requests) -> int:
         """Send, and deliver the answer to the task under the returned token."""
         token = self._new_token()
-        self._tokens[token] = (task, request)
-        self._sends.append(Send(replica, request, token))
+        self._tokens[token] = (task, requests)
+        self._sends.append(Send(replica, requests if isinstance(requests, tuple) else (requests,), token))
         return token
 
     def send_lazily(self, replica: str, request: Commit) -> None:
-        """Send along with the next message to that replica; marks of completeness that one answer gives rise to go as one."""
-        if request == Commit(request.object, complete=request.complete):
-            self._marks.setdefault((replica, request.object), []).extend(request.complete)
-        else:
-            self._sends.append(Send(replica, request, 0, lazy=True))
+        """Send along with the next message to that replica."""
+        self._sends.append(Send(replica, (request,), 0, lazy=True))
+
+    def say_complete(self, name: str, timestamps: tuple[Timestamp, ...]) -> None:
+        """Tell all replicas, with the next messages or later, that a final quorum stores these entries."""
+        self._marks.add(name, timestamps, self._now.mono_s)
+
+    def finish(self, number: int, outcome: Outcome) -> None:
+        """An operation that ran beside others has ended."""
+        self._rounds.pop(number, None)
+        self._report(number, outcome)
+
+    def go_alone(self, number: int, operation: Operation, deadline_s: float, alone: Alone) -> None:
+        """An operation that ran beside others goes on by itself."""
+        self.count("went on alone")
+        self._rounds.pop(number, None)
+        task = self._task(number, deadline_s)
+        task.steps = operations.ended(operation, alone.steps(task))
+        self._ready.append(task)
 
     def host_of(self, name: str) -> str | None:
         """The replica whose front end should decide on the object, where several want to; None: this one."""
@@ -192,13 +243,7 @@ class FrontEnd:
 
     def mirror_of(self, name: str) -> Mirror:
         """What is known of the object."""
-        mirror = self._held.get(name)
-        if mirror is None:
-            mirror = self._held[name] = Mirror(name, self.document.votes)
-        self._mirrors[name] = mirror
-        self._mirrors.move_to_end(name)
-        self._forget_idle()
-        return mirror
+        return self._mirrors.of(name)
 
     def choice_of(self, name: str) -> QuorumChoice:
         """The object's quorum choice."""
@@ -216,6 +261,7 @@ class FrontEnd:
             runner = self._spawn(task.deadline_s)
             runner.steps = decider.run(runner)
             runner.on_end = partial(setattr, decider, "is_running", False)
+            runner.served = decider.batches.numbers
             self._ready.append(runner)
         return asked
 
@@ -230,27 +276,6 @@ class FrontEnd:
         """Tell a task what its decider says."""
         self._post(asked.task, Resolved(verdict))
 
-    def stamp(self) -> Timestamp:
-        """A new timestamp, at or above the upper bound of the present true time."""
-        return self._time.stamp(self._now)
-
-    def is_time_known(self) -> bool:
-        """Whether this front end's clock has a bound that one wrong replica cannot have made."""
-        return self._time.is_settled(self._now)
-
-    def passed_s(self, stamp: Timestamp) -> float:
-        """The monotonic time from which true time is certainly after the stamp (commit wait)."""
-        return self._time.passed_s(stamp, self._now)
-
-    def oldest_remembered(self) -> Timestamp:
-        """What has a lower timestamp is beyond all retries, and may be forgotten."""
-        return self._time.before(self.document.memory_s, self._now)
-
-    def oldest_turn(self) -> Timestamp:
-        """A turn with a lower timestamp is ended. Long before summaries forget it: its owner must be able to tell from a
-        later one what became of its last accept."""
-        return self._time.before(self.document.memory_s / 2, self._now)
-
     @property
     def limits(self) -> Limits:
         """The cluster document's limits."""
@@ -258,19 +283,19 @@ class FrontEnd:
 
     def payload_source(self) -> str:
         """The replica to ask for payloads."""
-        return self._source
+        return self._source.current
 
     def random(self) -> float:
-        """A number in [0, 1): SplitMix64 (Steele et al. 2014), so that a seed replays a run."""
-        mask = (1 << 64) - 1
-        self._seed = (self._seed + 0x9E3779B97F4A7C15) & mask
-        mixed = ((self._seed ^ (self._seed >> 30)) * 0xBF58476D1CE4E5B9) & mask
-        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & mask
-        return float((mixed ^ (mixed >> 31)) >> 11) / (1 << 53)
+        """A number in [0, 1) from the seed."""
+        return self._draws.next()
 
     def count(self, what: str) -> None:
         """Add one to a counter."""
-        self.counters[what] = self.counters.get(what, 0) + 1
+        self.counts.count(what)
+
+    def count_round(self, kind: str, seconds: float) -> None:
+        """Count one more round that met its quorum."""
+        self.counts.round(kind, seconds)
 
     # The scheduler.
 
@@ -280,7 +305,10 @@ class FrontEnd:
 
     def _spawn(self, deadline_s: float) -> Task:
         self._last_number += 1
-        task = self._tasks[self._last_number] = Task(self._last_number, self, self._now, deadline_s)
+        return self._task(self._last_number, deadline_s)
+
+    def _task(self, number: int, deadline_s: float) -> Task:
+        task = self._tasks[number] = Task(number, self, self._now, deadline_s)
         return task
 
     def _post(self, task: Task, event: Event) -> None:
@@ -294,9 +322,7 @@ class FrontEnd:
             task = self._ready.pop(0)
             if task.number in self._tasks:
                 self._resume(task)
-        for (replica, name), complete in self._marks.items():
-            self._sends.append(Send(replica, Commit(name, complete=tuple(complete)), 0, lazy=True))
-        self._marks.clear()
+        self._sends.extend(self._marks.take(self._now.mono_s))
         effects = Effects(
             tuple(self._sends), tuple(self._finished), self._next_wake(), tuple(self._asks.sends)
         )
@@ -329,18 +355,22 @@ class FrontEnd:
         if task.on_end is not None:
             task.on_end()
         elif result is not None:
-            if isinstance(result, Failed):
-                self.count(f"outcomes {result.reason}")
-            self._finished.append(Finish(task.number, result))
+            self._report(task.number, result)
+
+    def _report(self, number: int, outcome: Outcome) -> None:
+        if isinstance(outcome, Failed):
+            self.count(f"outcomes {outcome.reason}")
+        self._finished.append(Finish(number, outcome))
 
     def _next_wake(self) -> float | None:
         while self._wakes:
             wake_s, number = self._wakes[0]
             task = self._tasks.get(number)
             if task is not None and task.wake_s == wake_s:
-                return wake_s
+                return min(wake_s, self._marks.due_s)
             heappop(self._wakes)
-        return None
+        due_s = self._marks.due_s
+        return due_s if due_s < float("inf") else None
 
     # What replies teach.
 
@@ -351,25 +381,14 @@ class FrontEnd:
         self._time.witness(max(status.fence, status.promised), self._now)
         if isinstance(reply, Accepted) and reply.then is not None:
             self._time.witness(reply.then.status.fence, self._now)
-        mirror = self._held.get(getattr(request, "object", ""))
+        mirror = self._mirrors.held(getattr(request, "object", ""))
         if mirror is not None:
             mirror.absorb(replica, incarnation, request, reply)
 
-    def _prefer(self, replica: str, *, is_well: bool) -> None:
-        """Ask for payloads at the own replica while it is well, else stay with one that answers."""
-        if not is_well:
-            self._ill.add(replica)
-            return
-        self._ill.discard(replica)
-        if replica == self._own or self._source in self._ill:
-            self._source = replica
-
-    def _forget_idle(self) -> None:
-        if len(self._mirrors) <= OBJECTS_MAX:
-            return
-        for name in self._mirrors:
-            decider = self._deciders.get(name)
-            if decider is None or not decider.is_running:
-                del self._mirrors[name]
-                self._deciders.pop(name, None)
-                return
+    def _forget_decider(self, name: str) -> bool:
+        """The object is idle longest: whether its decider, if there is one, is idle too, and is forgotten."""
+        decider = self._deciders.get(name)
+        if decider is not None and decider.is_running:
+            return False
+        self._deciders.pop(name, None)
+        return True

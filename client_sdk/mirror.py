@@ -14,7 +14,7 @@ from quorate.adts.log import NOTHING, Entry, Seen, Summary
 from quorate.api_specs.messages import Accepted, Appended, Collected, Reply, Request, Row, Status, Window
 from quorate.quorums.tally import Quorum
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, turn_of
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 
 class Known(Struct):
@@ -26,6 +26,8 @@ class Known(Struct):
 
 
 NOTHING_KNOWN: Final = Known()
+OWN_MAX: Final = 32
+"""With so many entries known, one's own new ones are left to be found."""
 
 
 class Mirror:
@@ -46,6 +48,8 @@ class Mirror:
         self.known: dict[str, Known] = {}
         self.lives = 0
         """How often something was thrown away: a look that was under way meanwhile must begin again."""
+        self._complete: Timestamp = ZERO
+        """The newest entry that this front end itself knows to be complete: the replicas may not have heard of it yet."""
         self._floors: dict[str, Timestamp] = {}
         self._incarnations: dict[str, str] = {}
 
@@ -120,13 +124,18 @@ class Mirror:
             self.learn_decided(self.ballot)
 
     def trim(self, entries_max: int) -> None:
-        """Forget all but the lowest entries when there are more than twice as many."""
-        if self.pins or len(self.seen) <= 2 * entries_max:
+        """Forget all but the lowest entries when there are more than twice as many; and that logs ended with the last.
+
+        Who went on from the end of a log would be sent all that came in since, however much: of a queue that was empty,
+        and is long now, the whole.
+        """
+        if self.pins:
             return
-        kept = sorted(self.seen)[:entries_max]
-        self.seen = {timestamp: self.seen[timestamp] for timestamp in kept}
+        if len(self.seen) > 2 * entries_max:
+            self.seen = {timestamp: self.seen[timestamp] for timestamp in sorted(self.seen)[:entries_max]}
+        last = max(self.seen, default=self.after)
         for known in self.known.values():
-            known.upto = min(known.upto, kept[-1])
+            known.upto = min(known.upto, last)
 
     def drop_shown_by(self, silent: frozenset[str], wanted: Iterable[Timestamp]) -> bool:
         """Forget the logs of these replicas, if they alone showed one of the wanted entries; whether they did.
@@ -141,9 +150,22 @@ class Mirror:
         self.lives += 1
         return True
 
+    def learn_own(self, entry: Entry, holders: Iterable[str]) -> None:
+        """These replicas have said that they store an entry of this front end; a look need not find it to fence at it.
+
+        Only while some log is known to its end, few entries wait, and nobody is looking for how many there are: what is
+        known beyond a gap says nothing of the next to be taken, and a size is that of one moment.
+        """
+        is_whole = any(known.upto == INFINITY for known in self.known.values())
+        is_forgotten = entry.t <= max(self._floors.values(), default=ZERO)
+        if is_whole and not is_forgotten and not self.pins and len(self.seen) < OWN_MAX:
+            for replica in holders:
+                self._absorb_row(replica, Row(entry))
+
     def mark_complete(self, timestamps: Iterable[Timestamp]) -> None:
         """These entries are complete."""
         for timestamp in timestamps:
+            self._complete = max(self._complete, timestamp)
             if timestamp in self.seen:
                 self.seen[timestamp].complete = True
 
@@ -194,7 +216,7 @@ class Mirror:
             return
         found = self.seen.get(row.entry.t)
         if found is None:
-            self.seen[row.entry.t] = Seen(row.entry, {replica}, row.complete)
+            self.seen[row.entry.t] = Seen(row.entry, {replica}, row.complete or row.entry.t == self._complete)
             return
         found.holders.add(replica)
         found.complete = found.complete or row.complete

@@ -27,7 +27,7 @@ from quorate.api_specs.messages import (
 from quorate.client_sdk.asking import Machine, OutcomeSteps, decide, pause, tell_complete
 from quorate.client_sdk.blind import Blind
 from quorate.client_sdk.decisions import Recover, Settle
-from quorate.client_sdk.effects import Bury, Done, Items, QueueInfo, QueueSize
+from quorate.client_sdk.effects import Bury, Done, Items, LeaseBook, QueueInfo, QueueSize, Read, ReadLeases
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.payloads import Gone, Withheld, fetch_payloads
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
@@ -50,7 +50,7 @@ def _collect(
     mirror, choice = machine.mirror_of(name), machine.choice_of(name)
 
     def request(replica: str) -> Collect:
-        return Collect(name, window=mirror.window(replica, limit, payload), known=mirror.ballot)
+        return look_at(mirror, replica, limit, payload=payload)
 
     round_ = Gathering(task, request, choice.votes)
     whole: set[str] = set()
@@ -59,10 +59,10 @@ def _collect(
         for replica in round_.replies.keys() - whole:
             reply = round_.replies[replica]
             assert isinstance(reply, Collected)
-            if reply.more or reply.upto < INFINITY:
-                round_.again(replica)
-            else:
+            if is_whole(reply):
                 whole.add(replica)
+            else:
+                round_.again(replica)
         return needed.is_met_by(whole)
 
     lives = mirror.lives
@@ -73,20 +73,38 @@ def _collect(
     return frozenset(whole)
 
 
-def read(name: str, task: Task, machine: Machine) -> OutcomeSteps:
+def look_at(mirror: Mirror, replica: str, limit: int = CELL_ROWS, *, payload: bool = True) -> Collect:
+    """What this replica knows of the object beyond what the mirror shows."""
+    return Collect(mirror.name, window=mirror.window(replica, limit, payload), known=mirror.ballot)
+
+
+def is_whole(reply: Collected) -> bool:
+    """Whether it shows its log to the end."""
+    return not reply.more and reply.upto == INFINITY
+
+
+def word_of(operation: Read) -> str:
+    """What the operation is called in the object's data type."""
+    return "Read" if operation.object.startswith("register/") else "Get"
+
+
+def read(
+    operation: Read, task: Task, machine: Machine, answered: frozenset[str] | None = None
+) -> OutcomeSteps:
     """The newest value that an initial quorum shows, once it is known to be stored by a final quorum.
 
     And once its timestamp has passed: a write that begins after this read must get a higher one. Its own writer waits
-    for that before it returns, but a reader may see the value earlier.
+    for that before it returns, but a reader may see the value earlier. `answered`: an initial quorum has shown its logs just
+    now.
     """
-    operation = "Read" if name.startswith("register/") else "Get"
-    (timestamp, value), answered = yield from _read_settled(name, operation, task, machine)
+    word = word_of(operation)
+    (timestamp, value), answered = yield from _read_settled(operation.object, word, task, machine, answered)
     yield from _wait_until_passed(timestamp, task, machine, answered)
-    return Done(value, f"{operation}/Ok", answered)
+    return Done(value, f"{word}/Ok", answered)
 
 
 def _read_settled(
-    name: str, operation: str, task: Task, machine: Machine
+    name: str, operation: str, task: Task, machine: Machine, answered: frozenset[str] | None = None
 ) -> Generator[float, Event, tuple[Version, frozenset[str]]]:
     """The newest version that an initial quorum shows, once it is known to be stored by a final quorum; who answered.
 
@@ -94,23 +112,35 @@ def _read_settled(
     """
     mirror = machine.mirror_of(name)  # Held: the front end forgets what is idle and nobody holds.
     while True:
-        answered = yield from _collect(name, task, machine, machine.choice_of(name).initial_of(operation))
+        if answered is None:
+            answered = yield from _collect(name, task, machine, machine.choice_of(name).initial_of(operation))
         settled = yield from _settled(mirror, task, machine)
         if settled is not None:
             return settled, answered
+        answered = None
         yield from decide(name, Settle(), task, machine)
 
 
-def _settled(mirror: Mirror, task: Task, machine: Machine) -> Generator[float, Event, Version | None]:
-    """The current version, if it is known to be stored by a final quorum, or can be written back as it is."""
-    name, choice = mirror.name, machine.choice_of(mirror.name)
+def settled_version(mirror: Mirror, choice: QuorumChoice) -> Version | None:
+    """The current version, if it is known to be stored by a final quorum."""
     timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
     if source is None:
         return (timestamp, value) if mirror.is_decided else None
-    if mirror.is_complete(source, choice.final_of_kind(Kind.BLIND)):
-        source.complete = True
-        mirror.drop_superseded(timestamp)
-        return timestamp, value
+    if not mirror.is_complete(source, choice.final_of_kind(Kind.BLIND)):
+        return None
+    source.complete = True
+    mirror.drop_superseded(timestamp)
+    return timestamp, value
+
+
+def _settled(mirror: Mirror, task: Task, machine: Machine) -> Generator[float, Event, Version | None]:
+    """The same, or the current version once it is written back, if it can be as it is."""
+    if (version := settled_version(mirror, machine.choice_of(mirror.name))) is not None:
+        return version
+    name = mirror.name
+    timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
+    if source is None:
+        return None
     if (yield from Blind(name, task, machine).write_back(source.entry)):
         tell_complete(name, (timestamp,), machine)
         return timestamp, value
@@ -145,6 +175,22 @@ def queue_size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSte
                 return Done(QueueInfo(len(waiting), horizon, first), "Size/Ok", answered)
     finally:
         mirror.pins -= 1
+
+
+def leases(operation: ReadLeases, task: Task, machine: Machine) -> OutcomeSteps:
+    """The leases and dead letters of the newest decision: of the summary that an initial quorum shows, once it is decided."""
+    name = operation.object
+    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
+    needed = choice.initial_of_kind(Kind.DECIDE)
+    while True:
+        known = mirror.ballot
+        round_ = Gathering(task, lambda _: Collect(name, known=known), choice.votes)  # noqa: B023 - one round at a time
+        yield from round_.wait(lambda: needed.is_met_by(round_.replies))  # noqa: B023
+        mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
+        summary = mirror.summary
+        if mirror.is_decided:
+            return Done(LeaseBook(summary.leases, summary.dead), "Leases/Ok", frozenset(round_.replies))
+        yield from decide(name, Settle(), task, machine)
 
 
 def _values(

@@ -3,19 +3,23 @@
 Blind ones are in `blind`, observing ones in `observe`; deciding ones are wishes to the object's decider.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from quorate.api_specs.wishes import Front, Swap, Take
+from quorate.api_specs.wishes import Front, Lend, Swap, Take, Tend
 from quorate.client_sdk import observe
+from quorate.client_sdk.asked import Verdict
 from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps, decide, pause
-from quorate.client_sdk.blind import Blind
+from quorate.client_sdk.blind import Blind, done_as
 from quorate.client_sdk.effects import (
+    Acquire,
     Bury,
+    ClearDead,
     CompareAndSet,
     Dequeue,
+    Dispose,
     Done,
     Enqueue,
     Items,
@@ -24,11 +28,13 @@ from quorate.client_sdk.effects import (
     PutIfAbsent,
     QueueSize,
     Read,
+    ReadLeases,
     Serve,
     Write,
 )
 from quorate.client_sdk.keys import decision_id
-from quorate.client_sdk.tasks import Expired, Task
+from quorate.client_sdk.leasing import Clear
+from quorate.client_sdk.tasks import Event, Expired, Task
 
 POLL_S_FIRST: Final = 0.005
 POLL_S_MAX: Final = 0.1
@@ -37,8 +43,13 @@ POLL_S_MAX: Final = 0.1
 
 def run(operation: Operation, task: Task, machine: Machine) -> OutcomeSteps:
     """The outcome of one operation."""
+    return ended(operation, _RUNS[type(operation)](operation, task, machine))
+
+
+def ended(operation: Operation, steps: OutcomeSteps) -> OutcomeSteps:
+    """The outcome of an operation that runs by these steps."""
     try:
-        return (yield from _RUNS[type(operation)](operation, task, machine))
+        return (yield from steps)
     except Expired as expired:
         return expired.outcome(is_unknown=False)
     except OperationFailed as failure:
@@ -49,24 +60,18 @@ def run(operation: Operation, task: Task, machine: Machine) -> OutcomeSteps:
 
 
 def _enqueue(operation: Enqueue, task: Task, machine: Machine) -> OutcomeSteps:
-    return Blind(operation.object, task, machine, operation.key).run(operation.values, "Enq/Ok")
+    blind = Blind(operation.object, task, machine, operation.key, operation.spans)
+    return blind.run(operation.values, "Enq/Ok")
 
 
 def _write(operation: Write, task: Task, machine: Machine) -> OutcomeSteps:
-    put = "Write/Ok" if operation.object.startswith("register/") else "Put/Ok"
-    return Blind(operation.object, task, machine).run(
-        (operation.value,), put if operation.value is not None else "Delete/Ok"
-    )
+    return Blind(operation.object, task, machine).run((operation.value,), done_as(operation))
 
 
 def _peek(operation: Peek, task: Task, machine: Machine) -> OutcomeSteps:
     verdict = yield from decide(operation.object, Front(), task, machine)
     values = tuple(entry.value for entry in verdict.result)
     return Done(values, "Peek/Ok" if values else "Peek/Empty", verdict.answered)
-
-
-def _read(operation: Read, task: Task, machine: Machine) -> OutcomeSteps:
-    return observe.read(operation.object, task, machine)
 
 
 def _compare_and_set(operation: CompareAndSet, task: Task, machine: Machine) -> OutcomeSteps:
@@ -84,16 +89,47 @@ def _put_if_absent(operation: PutIfAbsent, task: Task, machine: Machine) -> Outc
 
 
 def _dequeue(operation: Dequeue, task: Task, machine: Machine) -> OutcomeSteps:
+    wish = Take(operation.items_max, decision_id("Deq", operation.key))
+    verdict = yield from _decide_some(operation, wish, task, machine)
+    values = tuple(entry.value for entry in verdict.result)
+    return Done(values, "Deq/Ok" if values else "Deq/Empty", verdict.answered)
+
+
+def _acquire(operation: Acquire, task: Task, machine: Machine) -> OutcomeSteps:
+    wish = Lend(operation.items_max, _us(operation.lease_s), operation.deliveries_max)
+    verdict = yield from _decide_some(operation, wish, task, machine)
+    return Done(verdict.result, "Acquire/Ok" if verdict.result else "Acquire/Empty", verdict.answered)
+
+
+def _decide_some(
+    operation: Dequeue | Acquire, wish: Take | Lend, task: Task, machine: Machine
+) -> Generator[float, Event, Verdict]:
+    """The verdict that gives some items, or the last one when the time to wait is over."""
     until_s = min(task.now.mono_s + operation.wait_s, task.deadline_s)
     pause_s = POLL_S_FIRST
     while True:
-        wish = Take(operation.items_max, decision_id("Deq", operation.key))
         verdict = yield from decide(operation.object, wish, task, machine)
-        values = tuple(entry.value for entry in verdict.result)
-        if values or task.now.mono_s >= until_s:
-            return Done(values, "Deq/Ok" if values else "Deq/Empty", verdict.answered)
+        if verdict.result or task.now.mono_s >= until_s or machine.is_hurried:
+            return verdict
         yield from pause(task, min(task.now.mono_s + pause_s, until_s))
         pause_s = min(2 * pause_s, POLL_S_MAX)
+
+
+def _dispose(operation: Dispose, task: Task, machine: Machine) -> OutcomeSteps:
+    wish = Tend(operation.how, operation.tokens, _us(operation.span_s))
+    verdict = yield from decide(operation.object, wish, task, machine)
+    name = operation.how.capitalize()
+    return Done(verdict.result, f"{name}/Lost" if verdict.result.lost else f"{name}/Ok", verdict.answered)
+
+
+def _clear_dead(operation: ClearDead, task: Task, machine: Machine) -> OutcomeSteps:
+    wish = Clear(operation.ids, operation.is_requeued)
+    verdict = yield from decide(operation.object, wish, task, machine)
+    return Done(verdict.result, "ClearDead/Ok", verdict.answered)
+
+
+def _us(seconds: float) -> int:
+    return int(seconds * 1e6)
 
 
 def _serve(operation: Serve, task: Task, machine: Machine) -> OutcomeSteps:
@@ -102,14 +138,18 @@ def _serve(operation: Serve, task: Task, machine: Machine) -> OutcomeSteps:
     return Done(verdict.result, "Serve/Ok", verdict.answered)
 
 
-_OBSERVING: Final = Peek | QueueSize | Read | Items
+_OBSERVING: Final = Peek | QueueSize | Read | ReadLeases | Items
 
 _RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeSteps]]] = {
     Enqueue: _enqueue,
     Dequeue: _dequeue,
+    Acquire: _acquire,
+    Dispose: _dispose,
+    ClearDead: _clear_dead,
+    ReadLeases: observe.leases,
     Peek: _peek,
     QueueSize: observe.queue_size,
-    Read: _read,
+    Read: observe.read,
     Write: _write,
     CompareAndSet: _compare_and_set,
     PutIfAbsent: _put_if_absent,

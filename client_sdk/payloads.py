@@ -1,11 +1,13 @@
 """Payloads on demand: one replica sends them unasked, the others only ids and timestamps. Pure."""
 
 from collections.abc import Generator, Mapping
+from itertools import chain
 from typing import Any, Final
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
-from quorate.adts.log import Entry, Value
+from quorate.adts.log import Entry, Leased, Summary, Value
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Collect, Collected
 from quorate.client_sdk.decisions import Plan
@@ -21,6 +23,10 @@ class Withheld(Exception):
     """Only silent replicas ever showed some of the entries; the mirror has dropped what they alone had shown."""
 
 
+class TooHeavy(Exception):
+    """With its payloads, the summary of a plan keeps more than may be sent: it must be made anew, now that they are known."""
+
+
 class Gone(Exception):
     """All replicas have answered, and none holds these entries any more. `expired` says so in words."""
 
@@ -32,7 +38,8 @@ class Gone(Exception):
     def lacks(self, result: Any) -> bool:
         """Whether a plan's result hands out one of these entries."""
         parts = result if isinstance(result, tuple) else ()
-        return any(isinstance(part, Entry) and part.t in self._timestamps for part in parts)
+        handed = (part for part in parts if isinstance(part, Entry | Leased))
+        return any(entry_of(part).t in self._timestamps for part in handed)
 
 
 def fetch_payloads(
@@ -78,22 +85,39 @@ def _one_round(
     yield from round_.wait(has_more)
 
 
-def filled(
-    plan: Plan,
-    handed: Mapping[int, tuple[Entry, ...]],
-    payloads: Mapping[Timestamp, Value],
-    *,
-    is_unchanged: bool,
-) -> Plan:
-    """The plan with these payloads in the entries that it hands out (`handed`, by place), adopts or tells of.
+Handed = Mapping[int, tuple[Entry | Leased, ...]]
+"""What a plan hands out, by the wish's place."""
+
+
+def missing_in(summary: Summary, handed: Handed) -> set[Timestamp]:
+    """The entries whose payloads are needed: of what is handed out, and of what the summary adopts or keeps."""
+    results = (entry_of(each) for some in handed.values() for each in some)
+    entries = chain(results, summary.adopted, summary.kept())
+    return {entry.t for entry in entries if entry.value is UNSET}
+
+
+def entry_of(part: Entry | Leased) -> Entry:
+    """The entry that is handed out."""
+    return part.entry if isinstance(part, Leased) else part
+
+
+def filled(plan: Plan, handed: Handed, payloads: Mapping[Timestamp, Value], *, is_unchanged: bool) -> Plan:
+    """The plan with these payloads in the entries that it hands out (`handed`), adopts, keeps or tells of.
 
     `is_unchanged`: its summary is the one at hand, which must stay what it is.
     """
 
-    def fill(entry: Entry) -> Entry:
-        return Entry(entry.id, entry.t, payloads[entry.t]) if entry.t in payloads else entry
+    def fill(part: Any) -> Any:
+        if not isinstance(part, Entry):
+            return replace(part, entry=fill(part.entry))
+        return Entry(part.id, part.t, payloads[part.t]) if part.t in payloads else part
 
-    results = {place: tuple(map(fill, entries)) for place, entries in handed.items()}
-    summary = replace(plan.summary, adopted=tuple(map(fill, plan.summary.adopted)))
+    results = {place: tuple(map(fill, parts)) for place, parts in handed.items()}
+    summary = replace(
+        plan.summary,
+        adopted=tuple(map(fill, plan.summary.adopted)),
+        leases=tuple(map(fill, plan.summary.leases)),
+        dead=tuple(map(fill, plan.summary.dead)),
+    )
     events = [each if isinstance(each, str) else fill(each) for each in plan.events]
     return Plan(plan.summary if is_unchanged else summary, plan.results | results, events)

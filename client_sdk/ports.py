@@ -4,10 +4,11 @@ Owns these two seams only. Must not know HTTP, nor what a message means.
 """
 
 import time
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from quorate.api_specs.messages import Ask, Batch, BatchReply, Served
-from quorate.client_sdk.effects import Now, Unanswered
+from quorate.client_sdk.effects import Answer, Now, Operation, Outcome, Send, SendAsk, Unanswered
 
 
 class Transport(Protocol):
@@ -25,6 +26,37 @@ class Asker(Protocol):
 
     async def ask(self, replica: str, ask: Ask, timeout_s: float) -> Served | Unanswered:
         """The answer to `ask`, which is sent once, or why there is none, within `timeout_s`. May be cancelled."""
+
+
+class Traces(Protocol):
+    """Follows operations to replicas and back; `quorate.client_sdk.tracing` does. What it calls a span is its own business."""
+
+    def begin(self, operation: Operation) -> Any:
+        """The span of an operation that begins, below what its caller is doing."""
+
+    def end(self, span: Any, outcome: Outcome | None) -> None:
+        """The operation has ended; None when its caller did not wait for that."""
+
+    def carry(self, number: int, spans: Sequence[Any]) -> None:
+        """The machine runs these operations under that number, until `drop`."""
+
+    def drop(self, number: int) -> None:
+        """It has ended."""
+
+    def sent(self, send: Send, numbers: Sequence[int]) -> str:
+        """A request is sent for the operations under these numbers; the place of its span, empty for none."""
+
+    def asked(self, send: SendAsk, numbers: Sequence[int]) -> str:
+        """As `sent`, for an ask."""
+
+    def answered(self, tokens: Sequence[int], answer: Answer) -> None:
+        """What came of one batch; `tokens` are those of its requests in order (0 for lazy ones)."""
+
+    def served(self, token: int, answer: Served | Unanswered) -> None:
+        """What came of one ask."""
+
+    def close(self) -> None:
+        """End what is under way, and send what was not sent yet. Blocks for a moment."""
 
 
 class Clock(Protocol):

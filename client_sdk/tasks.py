@@ -4,7 +4,8 @@ A task's generator yields the monotonic time until which it waits, and is resume
 `Resolved`, or None when that time has come. It knows neither how messages travel nor how time is told.
 """
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
@@ -19,11 +20,12 @@ RESEND_S_MAX: Final = 1.0
 
 
 class Answered(Struct, frozen=True):
-    """A replica's answer to the request, or its front end's to the ask, that was sent under `token`."""
+    """A replica's answer to the request, or its front end's to the ask, that was sent under `token`; to several requests a
+    tuple."""
 
     replica: str
     token: int
-    answer: Reply | Served | Unanswered
+    answer: Reply | tuple[Reply, ...] | Served | Unanswered
 
 
 class Resolved(Struct, frozen=True):
@@ -33,6 +35,8 @@ class Resolved(Struct, frozen=True):
 
 
 Event = Answered | Resolved | None
+Requests = Request | tuple[Request, ...]
+"""One, or several that go together and are answered together."""
 Steps = Generator[float, Event, Any]
 
 
@@ -59,8 +63,11 @@ class Expired(Exception):
 class Sender(Protocol):
     """What a task needs of the machine that runs it."""
 
-    def send_for(self, task: "Task", replica: str, request: Request) -> int:
+    def send_for(self, task: "Task", replica: str, requests: Requests) -> int:
         """Send, and deliver the answer to the task under the returned token."""
+
+    def count_round(self, kind: str, seconds: float) -> None:
+        """Count one more round that met its quorum."""
 
 
 SOON_S: Final = 1e-6
@@ -77,13 +84,19 @@ class Task:
         self.steps: Steps | None = None
         self.is_begun = False
         self.on_end: Callable[[], None] | None = None
+        self.served: Callable[[], list[int]] = lambda: [number]
+        """The numbers of the operations that it runs for."""
         self.wake_s: float = now.mono_s
         self.now = now
         self._sender = sender
 
-    def send(self, replica: str, request: Request) -> int:
-        """Send `request`; its answer comes as an Answered with the returned token."""
-        return self._sender.send_for(self, replica, request)
+    def send(self, replica: str, requests: Requests) -> int:
+        """Send; the answer comes as an Answered with the returned token."""
+        return self._sender.send_for(self, replica, requests)
+
+    def count_round(self, kind: str, begun_s: float) -> None:
+        """Count a round that has met its quorum now."""
+        self._sender.count_round(kind, self.now.mono_s - begun_s)
 
     @property
     def is_late(self) -> bool:
@@ -92,15 +105,21 @@ class Task:
 
 
 class Gathering:
-    """Replies to one round: the same kind of request to each of several replicas, sent again while unanswered."""
+    """Replies to one round: the same kind of request, or several of them, to each of some replicas, sent again while
+    unanswered."""
 
-    def __init__(self, task: Task, request_to: Callable[[str], Request], replicas: Iterable[str]) -> None:
-        self.replies: dict[str, Reply] = {}
+    def __init__(self, task: Task, request_to: Callable[[str], Requests], replicas: Iterable[str]) -> None:
+        self.replies: dict[str, Any] = {}
+        """A replica's reply; a tuple of them to several requests."""
         self.troubles: dict[str, str] = {}
         self.at_large = 0
         """Requests that may have reached their replica, or may still: all but those certainly not acted upon."""
         self._task = task
         self._request_to = request_to
+        self._begun_s = task.now.mono_s
+        self._kind = ""
+        """The name of its requests' type."""
+        self._is_counted = False
         self._pending: dict[str, tuple[float, float]] = {}
         """Until when to wait for a replica before it is asked again, and how long that is."""
         self._tokens: dict[str, list[int]] = {}
@@ -111,7 +130,10 @@ class Gathering:
             self._send(replica, RESEND_S_FIRST)
 
     def _send(self, replica: str, delay_s: float) -> None:
-        token = self._task.send(replica, self._request_to(replica))
+        requests = self._request_to(replica)
+        first = requests[0] if isinstance(requests, tuple) else requests
+        self._kind = type(first).__name__
+        token = self._task.send(replica, requests)
         self.at_large += 1
         self._tokens.setdefault(replica, []).append(token)
         self._pending[replica] = (self._task.now.mono_s + delay_s, delay_s)
@@ -176,14 +198,18 @@ class Gathering:
                 self.note(event)
             elif event is None:
                 self.resend_due()
+        if not self._is_counted:
+            self._is_counted = True
+            self._task.count_round(self._kind, self._begun_s)
         return True
 
-    def explain(self) -> str:
-        """Who answered, and what is known of the others."""
-        answered = ", ".join(sorted(self.replies)) or "no replica"
+    def explain(self, refusals: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Who answered, and what is known of the others; those of `refusals` refused one of several requests."""
+        agreed, troubles = self.replies.keys() - refusals.keys(), {**self.troubles, **refusals}
+        answered = ", ".join(sorted(agreed)) or "no replica"
         silent: dict[str, list[str]] = {}
-        for replica in sorted((self._pending.keys() | self.troubles.keys()) - self.replies.keys()):
-            trouble = self.troubles.get(replica, "no answer").removeprefix(f"{replica}: ")
+        for replica in sorted((self._pending.keys() | troubles.keys()) - agreed):
+            trouble = troubles.get(replica, "no answer").removeprefix(f"{replica}: ")
             silent.setdefault(trouble, []).append(replica)
         others = "; ".join(f"{', '.join(replicas)} ({trouble})" for trouble, replicas in silent.items())
         return f"answered in time: {answered}; did not: {others or 'none'}"

@@ -36,6 +36,8 @@ class Timekeeping:
 
     def witness(self, seen: Timestamp, now: Now) -> None:
         """Stamp above it, if it is credible."""
+        if seen <= self._clock.last:
+            return  # As usual: all stamps to come are above it anyway.
         if self._bound.is_settled(now):
             self._take_in(seen, now)
         else:
@@ -44,18 +46,18 @@ class Timekeeping:
     def _take_in(self, seen: Timestamp, now: Now) -> None:
         """What no replica whose clock is right would have stored is passed over. Such a replica would not store our next
         stamp either, if that were above it: one wrong clock must not stop all front ends."""
-        if wall_us(seen) <= self._latest_us(now) + self._stored_ahead_us:
+        if wall_us(seen) <= self.latest_us(now) + self._stored_ahead_us:
             self._clock.witness(seen)
 
     def stamp(self, now: Now) -> Timestamp:
         """A new timestamp, at or above the upper bound of the present true time."""
         while self._unsettled:
             self._take_in(self._unsettled.pop(), now)
-        return self._clock.next(self._latest_us(now))
+        return self._clock.next(self.latest_us(now))
 
     def is_near(self, theirs_us: int, now: Now) -> bool:
         """Whether a replica with that clock takes no stamp of ours for one from far off, though it be on its way a while."""
-        return abs(theirs_us - self._latest_us(now)) <= self._near_us
+        return abs(theirs_us - self.latest_us(now)) <= self._near_us
 
     def is_settled(self, now: Now) -> bool:
         """Whether there is a bound that one wrong replica cannot have made."""
@@ -69,8 +71,50 @@ class Timekeeping:
     def before(self, seconds: float, now: Now) -> Timestamp:
         """So long ago, or longer. By measured time where there is any: the wall clock may be wrong by hours, and stamps do
         not come from it either."""
-        now_us = self._bound.lower_us(now) if self._bound.is_known else now.wall_us
-        return make(max(0, now_us - int(seconds * 1e6)), 0, "0")
+        return make(max(0, self.earliest_us(now) - int(seconds * 1e6)), 0, "0")
 
-    def _latest_us(self, now: Now) -> int:
+    def earliest_us(self, now: Now) -> int:
+        """True time is not before this, as far as anything is known of it."""
+        return self._bound.lower_us(now) if self._bound.is_known else now.wall_us
+
+    def latest_us(self, now: Now) -> int:
+        """True time is not after this, as far as anything is known of it."""
         return self._bound.upper_us(now) if self._bound.is_known else now.wall_us
+
+
+class TimeNow:
+    """A front end's time at the present moment, which its driver tells it."""
+
+    def __init__(self, document: ClusterDocument, site: str) -> None:
+        self.document: Final = document
+        self._time: Final = Timekeeping(document, site)
+        self._now = Now(0.0, 0)
+
+    def stamp(self) -> Timestamp:
+        """A new timestamp, at or above the upper bound of the present true time."""
+        return self._time.stamp(self._now)
+
+    def earliest_us(self) -> int:
+        """True time is not before this, in microseconds since 1970."""
+        return self._time.earliest_us(self._now)
+
+    def latest_us(self) -> int:
+        """True time is not after this."""
+        return self._time.latest_us(self._now)
+
+    def is_time_known(self) -> bool:
+        """Whether this front end's clock has a bound that one wrong replica cannot have made."""
+        return self._time.is_settled(self._now)
+
+    def passed_s(self, stamp: Timestamp) -> float:
+        """The monotonic time from which true time is certainly after the stamp (commit wait)."""
+        return self._time.passed_s(stamp, self._now)
+
+    def oldest_remembered(self) -> Timestamp:
+        """What has a lower timestamp is beyond all retries, and may be forgotten."""
+        return self._time.before(self.document.memory_s, self._now)
+
+    def oldest_turn(self) -> Timestamp:
+        """A turn with a lower timestamp is ended. Long before summaries forget it: its owner must be able to tell from a
+        later one what became of its last accept."""
+        return self._time.before(self.document.memory_s / 2, self._now)

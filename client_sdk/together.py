@@ -5,17 +5,20 @@ several values, in the order in which their callers came. Must not know how an o
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
 
 from quorate.api_specs.limits import ENTRY_BYTES, Limits
 from quorate.api_specs.values import text_bytes
-from quorate.client_sdk.effects import Enqueue, Outcome
+from quorate.client_sdk.effects import Enqueue, Outcome, Spans
 
 BYTES_MAX: Final = 256 * 1024
 """Entries that go together: a small one should not wait for many large ones to be sent."""
 
-Run = Callable[[Enqueue, float], Awaitable[Outcome]]
+Which = tuple[str, float, Spans]
+"""What those have in common that go together: the queue, the deadline, and when their items are due and expire."""
+
+Run = Callable[[Enqueue, float, Sequence[Any]], Awaitable[Outcome]]
 
 
 class _Group:
@@ -24,6 +27,8 @@ class _Group:
     def __init__(self) -> None:
         self.operations: list[Enqueue] = []
         self.callers: list[asyncio.Future[Outcome]] = []
+        self.traced: list[Any] = []
+        """The spans of those that are traced."""
         self.items = 0
         self.bytes = 0
 
@@ -36,21 +41,22 @@ class Together:
         self._run: Final = run
         self._items_max: Final = limits.batch_items_max
         self._bytes_max: Final = min(BYTES_MAX, limits.body_bytes_max // 2)
-        self._open: Final[dict[tuple[str, float], _Group]] = {}
+        self._open: Final[dict[Which, _Group]] = {}
         self._tasks: Final[set[asyncio.Task[None]]] = set()
 
-    async def enqueue(self, operation: Enqueue, deadline_s: float) -> Outcome:
-        """The outcome of `operation`, and of all that went with it. A caller that is cancelled leaves the others to it;
+    async def enqueue(self, operation: Enqueue, deadline_s: float, traced: Sequence[Any] = ()) -> Outcome:
+        """The outcome of `operation`, and of all that went with it; `traced` is its span, if it has one. A caller that is cancelled leaves the others to it;
         when all are, the operation is cancelled."""
         group = self._group(operation, deadline_s)
         caller: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         group.operations.append(operation)
         group.callers.append(caller)
+        group.traced += traced
         return await caller
 
     def _group(self, operation: Enqueue, deadline_s: float) -> _Group:
         """The group that the operation goes with; one that is full goes without it."""
-        which = (operation.object, deadline_s)
+        which = (operation.object, deadline_s, operation.spans)
         items = len(operation.values)
         size = items * ENTRY_BYTES + sum(map(text_bytes, operation.values))
         group = self._open.get(which)
@@ -61,7 +67,7 @@ class Together:
         group.bytes += size
         return group
 
-    def _begin(self, which: tuple[str, float], group: _Group) -> None:
+    def _begin(self, which: Which, group: _Group) -> None:
         if self._open.get(which) is group:
             del self._open[which]
         task = asyncio.get_running_loop().create_task(self._run_all(group, which[1]))
@@ -77,7 +83,8 @@ class Together:
             return
         values = tuple(value for operation in wanted for value in operation.values)
         try:
-            outcome = await self._run(Enqueue(wanted[0].object, values), deadline_s)
+            whole = Enqueue(wanted[0].object, values, spans=wanted[0].spans)
+            outcome = await self._run(whole, deadline_s, group.traced)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the callers'
             for caller in group.callers:
                 if not caller.done():

@@ -3,16 +3,20 @@
 Owns sizes of windows. Must not know ballots, nor what is decided: a window too small costs another look, nothing else.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from quorate.adts.log import Summary
 from quorate.adts.queue import view
 from quorate.api_specs.messages import Window
+from quorate.client_sdk.decisions import Plan, Wish, entries_wanted, is_short
 from quorate.client_sdk.mirror import Mirror
 from quorate.timestamps.timestamp import ZERO, Timestamp
 
 WINDOW_MIN: Final = 32
 """Entries asked for ahead of those that are taken now."""
+ASIDE_MAX: Final = 256
+"""Entries looked at, at most, for an acquire that meets only items to be set aside (not due yet, or expired)."""
 MIRRORED_MAX: Final = 128
 """Entries of a queue kept in mind, at least."""
 CELL_ROWS: Final = 1000
@@ -25,6 +29,16 @@ class Windows:
     def __init__(self, mirror: Mirror, *, is_queue: bool) -> None:
         self._mirror: Final = mirror
         self._is_queue: Final = is_queue
+        self._aside = 0
+
+    def note_aside(self, *, is_all: bool) -> None:
+        """Whether all that the latest decision met was set aside: then the next one looks at twice as much, else a thousand
+        delayed items at the front would cost a thousand decisions."""
+        self._aside = min(max(2 * self._aside, WINDOW_MIN // 2), ASIDE_MAX) if is_all else 0
+
+    def wanted(self, wishes: Sequence[Wish]) -> int:
+        """How many entries to look at for these wishes."""
+        return max(entries_wanted(wishes), self._aside)
 
     def trim(self, wanted: int) -> None:
         """Keep no more of a long queue in mind than the next few batches: a decision must not cost its length."""
@@ -35,6 +49,13 @@ class Windows:
         """The last of the first `wanted` entries that wait over `summary`, as far as is known: where to fence a queue."""
         heads = view(summary, self._mirror.by_id())[:wanted]
         return heads[-1].entry.t if heads else ZERO
+
+    def is_cut_off(self, plan: Plan, wishes: list[Wish], bound: Timestamp) -> bool:
+        """Whether somebody would get fewer items than asked for while further ones wait above `bound`, up to which logs are
+        frozen: as where a replica that missed them froze its log at its own last entry. Another look freezes all logs there.
+        """
+        left = view(plan.summary, self._mirror.by_id()) if is_short(plan, wishes) else []
+        return bool(left) and left[0].entry.t > bound
 
     def at(self, replica: str, wanted: int, horizon: Timestamp, source: str) -> Window:
         """Ask for more entries only when few above `horizon` are left of what is known of this replica's log.
