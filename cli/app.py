@@ -1,14 +1,17 @@
 """The command tree: which word leads to which command."""
 
 import sys
-from typing import Any
+from importlib.metadata import version
+from typing import Annotated, Any
 
 import typer
 
 from quorate.cli import (
+    backup_commands,
     cluster_commands,
     demo_command,
     doctor,
+    lease_commands,
     measure_command,
     object_commands,
     quorums_choices,
@@ -37,14 +40,36 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+
+def _tell_version(*, is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"quorate {version('quorate')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    is_version_asked: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """See `app` for the text."""
+
+
 for command in (cluster_commands.up, cluster_commands.init):
     app.command(rich_help_panel="Replicas")(command)
 app.command("format", rich_help_panel="Replicas")(cluster_commands.format_folder)
 app.command("replace", rich_help_panel="Replicas")(cluster_commands.replace_store)
 app.command(rich_help_panel="Replicas")(cluster_commands.serve)
+app.command("backup", rich_help_panel="Replicas")(backup_commands.backup)
+app.command("restore", rich_help_panel="Replicas")(backup_commands.restore)
+app.command("restore-cluster", rich_help_panel="Replicas")(backup_commands.restore_cluster)
 
 app.add_typer(token_command.token_app, name="token", rich_help_panel="Replicas")
 
+for name, command in lease_commands.COMMANDS.items():
+    object_commands.queue_app.command(name)(command)
 app.add_typer(object_commands.queue_app, name="queue", rich_help_panel="Objects")
 app.add_typer(object_commands.register_app, name="register", rich_help_panel="Objects")
 app.add_typer(object_commands.dictionary_app, name="dict", rich_help_panel="Objects")

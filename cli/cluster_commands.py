@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import typer
 
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import REPLICAS_MAX
+from quorate.api_specs.limits import REPLICAS_MAX, STOP_S_MAX
 from quorate.cli.data_folder import (
     Served,
     audit_line,
@@ -27,16 +27,15 @@ from quorate.cli.data_folder import (
     what_is_lost,
     with_new_store,
 )
-from quorate.cli.document import DEFAULT_NAME, change_store, new_document, read_document, write_new
+from quorate.cli.document import DEFAULT_NAME, change_stores, new_document, read_document, write_new
 from quorate.cli.failure import EXIT_FAILED, Failure, Usage
 from quorate.cli.local_cluster import READY_DEADLINE_S, LocalCluster, is_free
 from quorate.cli.output import AsJson, answer, reported, say
+from quorate.cli.serve_options import LogFormat, LogFormatOption, TracesOption
 from quorate.cli.token import read_token
 from quorate.client_sdk.connecting import is_url
 
 _WATCH_S: Final = 0.2
-_LAST_CALL_S: Final = 5.0
-"""What a replica whose parent is gone gets to stop in good order."""
 
 ReplicasOption = Annotated[
     int, typer.Option("--replicas", "-n", min=1, max=REPLICAS_MAX, help="How many replicas: r1, r2 …")
@@ -137,7 +136,7 @@ def replace_store(
         )
     new = with_new_store(document, replica_id)
     objects = replace_data_folder(document, new, replica_id, data, dict(map(_named_folder, sources)))
-    change_store(cluster, document, new, replica_id)
+    change_stores(cluster, document, new)
     say(
         audit_line(
             "replace", cluster=document.name, replica=replica_id, data=str(data), loss_accepted=bool(lost)
@@ -198,6 +197,8 @@ def serve(
             help="Find that other replica there instead of at its URL: a proxy, a tunnel. Repeat it.",
         ),
     ] = None,
+    log_format: LogFormatOption = LogFormat.TEXT,
+    traces: TracesOption = "",
     stop_with_parent: Annotated[bool, typer.Option("--stop-with-parent", hidden=True)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Tell an error as one JSON line.")] = False,
 ) -> None:
@@ -218,6 +219,8 @@ def serve(
         allows_anyone=allow_anyone,
         clock_offset_s=clock_offset_s,
         endpoints=_endpoints(document, replica_id, endpoint or []),
+        logs_json=log_format is LogFormat.JSON,
+        traces=traces,
     )
     run_replica(document, replica_id, data, served)
 
@@ -313,7 +316,13 @@ def _watch(running: LocalCluster) -> None:
     while running.pids:
         for id, code in running.died():
             how = f"killed by signal {-code}" if code < 0 else f"exit code {code}: {running.last_words(id)}"
-            say(f"Replica {id} ended by itself ({how}). The others go on. Its log: {running.log_file(id)}")
+            again = (
+                f"quorate serve --cluster {running.document_path} --id {id} --data {running.data_folder(id)}"
+            )
+            say(
+                f"Replica {id} ended by itself ({how}). The others go on. Its log: {running.log_file(id)}\n"
+                f"To have it back: {again}"
+            )
         time.sleep(_WATCH_S)
     say("No replica is left.")
     raise typer.Exit(EXIT_FAILED)
@@ -328,7 +337,7 @@ def _stop_at_end_of_input() -> None:
     while os.read(sys.stdin.fileno(), 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(_LAST_CALL_S)
+    time.sleep(STOP_S_MAX)
     os._exit(EXIT_FAILED)
 
 

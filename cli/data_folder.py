@@ -57,7 +57,7 @@ def what_is_lost(document: ClusterDocument, replica_id: str) -> list[str]:
     """The event classes of which the lost replica alone may have been a final quorum."""
     from quorate.replica.replacement import loses  # noqa: PLC0415
 
-    return loses(document, replica_id)
+    return loses(document, [replica_id])
 
 
 def with_new_store(document: ClusterDocument, replica_id: str) -> ClusterDocument:
@@ -78,12 +78,15 @@ class Served(Struct, frozen=True):
     allows_anyone: bool = False
     clock_offset_s: float = 0.0
     endpoints: Mapping[str, str] | None = None
+    logs_json: bool = False
+    traces: str = ""
 
 
 def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served: Served) -> None:
     """Serve until a signal, with the tokens of the environment; Failure when the folder or the address cannot be used."""
     from quorate.replica.identity import FolderRefused  # noqa: PLC0415
-    from quorate.replica.server import Door, ServeRefused, log_to_stderr, serve  # noqa: PLC0415
+    from quorate.replica.logs import log_to_stderr  # noqa: PLC0415
+    from quorate.replica.server import Door, ServeRefused, serve  # noqa: PLC0415
     from quorate.replica.server_tls import ServerTls  # noqa: PLC0415
 
     check_member(document, replica_id)
@@ -99,7 +102,7 @@ def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served
         allows_anyone=served.allows_anyone,
     )
     access = _access()
-    log_to_stderr(replica_id)
+    log_to_stderr(replica_id, is_json=served.logs_json)
     try:
         serve(
             document,
@@ -109,6 +112,7 @@ def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served
             access=access,
             clock_offset_s=served.clock_offset_s,
             endpoints=served.endpoints,
+            traces=served.traces,
         )
     except (FolderRefused, ServeRefused) as error:
         raise Failure(f"{error}.") from None

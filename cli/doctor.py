@@ -3,7 +3,6 @@
 Owns the list of checks. A check that fails is *needed* or not; only the needed ones make the exit code 1.
 """
 
-import os
 import sqlite3
 import sys
 import tempfile
@@ -14,10 +13,14 @@ from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
 import typer
-from msgspec import Struct, to_builtins
+from msgspec import to_builtins
 from rich.markup import escape
 from rich.table import Table
 
+from quorate.cli.doctor_check import Check
+from quorate.cli.doctor_folder import folder_checks
+from quorate.cli.doctor_secrets import certificate_checks, secret_checks
+from quorate.cli.document import is_loopback
 from quorate.cli.failure import EXIT_FAILED
 from quorate.cli.local_cluster import is_free
 from quorate.cli.output import AsJson, answer, console, reported
@@ -37,21 +40,6 @@ PACKAGES: Final = {
 }
 
 
-class Check(Struct, frozen=True):
-    """One finding; `fix` says what to do when it is not `ok`."""
-
-    what: str
-    ok: bool
-    found: str
-    fix: str = ""
-    needed: bool = True
-
-    @property
-    def mark(self) -> str:
-        """One word for the finding."""
-        return "ok" if self.ok else "broken" if self.needed else "missing"
-
-
 @reported
 def doctor(
     cluster: Annotated[
@@ -61,18 +49,32 @@ def doctor(
             "-c",
             envvar="QUORATE_CLUSTER",
             metavar="FILE|URL",
-            help="Check its replicas' clocks too.",
+            help="Look at its replicas too: whether they answer, hold this document, and agree on the time.",
         ),
     ] = "",
     data: Annotated[
-        Path, typer.Option("--data", metavar="DIR", help="The folder where replicas will write.")
+        Path, typer.Option("--data", metavar="DIR", help="The folder where a replica writes, or will.")
     ] = Path(),
     as_json: AsJson = False,
 ) -> None:
     """Look for what is missing or wrong on this machine, and say how to mend it."""
-    answers = ask_all(cluster_document(cluster)) if cluster else []
+    secrets = list(secret_checks())
+    may_ask = all(check.ok or not check.needed for check in secrets)
+    answers = ask_all(cluster_document(cluster)) if cluster and may_ask else []
     own = {urlsplit(found.url).port for found in answers if found.is_up}
-    checks = [*machine_checks(data, own), *clock_checks(answers), *tombstone_checks(answers)]
+    checks = [
+        *machine_checks(own),
+        *folder_checks(data),
+        *secrets,
+        *clock_checks(answers),
+        *port_checks(answers),
+        *certificate_checks({found.id: found.url for found in answers}),
+        *tombstone_checks(answers),
+    ]
+    if cluster and not may_ask:
+        checks.append(
+            Check("replicas", False, "not asked", "mend what stands above first: no question could be sent")
+        )
     is_sound = all(check.ok or not check.needed for check in checks)
     if as_json:
         answer(True, {"ok": is_sound, "checks": [to_builtins(check) for check in checks]})
@@ -82,7 +84,7 @@ def doctor(
         raise typer.Exit(EXIT_FAILED)
 
 
-def machine_checks(data: Path, own_ports: Collection[int | None] = ()) -> Iterator[Check]:
+def machine_checks(own_ports: Collection[int | None] = ()) -> Iterator[Check]:
     """Everything that can be checked without a cluster; the replicas of one that was named may hold `own_ports`."""
     yield at_least("Python", sys.version_info[:3], PYTHON_MIN, "install Python 3.11 or later")
     yield at_least(
@@ -92,7 +94,6 @@ def machine_checks(data: Path, own_ports: Collection[int | None] = ()) -> Iterat
         yield packages(part, names, needed=part != "reports")
     yield java()
     yield ports(own_ports)
-    yield writable(data)
 
 
 def at_least(what: str, found: tuple[int, ...], least: tuple[int, ...], fix: str) -> Check:
@@ -138,18 +139,16 @@ def ports(own: Collection[int | None] = ()) -> Check:
     )
 
 
-def writable(folder: Path) -> Check:
-    """Whether a data folder can be made there."""
-    nearest = next(
-        (each for each in (folder.absolute(), *folder.absolute().parents) if each.exists()), Path("/")
-    )
-    is_writable = nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
-    return Check(
-        "writable folder",
-        is_writable,
-        f"{nearest}{'' if is_writable else ' is not'}",
-        "name another one with --data DIR",
-    )
+def port_checks(answers: list[Found]) -> Iterator[Check]:
+    """Whether something else listens where a replica of this machine should, which does not answer as one."""
+    for found in answers:
+        parts = urlsplit(found.url)
+        if found.is_up or not is_loopback(found.url) or parts.port is None:
+            continue
+        is_taken = not is_free(parts.port)
+        fix = f"stop what listens there (`ss -ltnp 'sport = :{parts.port}'` shows it), or give {found.id} another port in the document"
+        told = f"{parts.port} is taken, and not by {found.id}" if is_taken else f"{parts.port} is free"
+        yield Check(f"port of {found.id}", not is_taken, told, fix)
 
 
 def clock_checks(answers: list[Found]) -> Iterator[Check]:

@@ -87,14 +87,15 @@ def new_document(
     parts.append(_CHOICES_HEAD.format(total=len(urls)))
     for rule in [*rules, *(Rule(f"{adt}/*") for adt in SPECIFICATIONS)]:
         parts.append("\n" + rule_text(rule, votes))
-    clock = _ONE_MACHINE if all(map(_is_loopback, urls.values())) else _MANY_MACHINES
+    clock = _ONE_MACHINE if all(map(is_loopback, urls.values())) else _MANY_MACHINES
     parts.append(clock.format(offset_max_s=ClockSettings().offset_max_s))
     text = "".join(parts)
     parse(text, "the new document")
     return text
 
 
-def _is_loopback(url: str) -> bool:
+def is_loopback(url: str) -> bool:
+    """Whether the URL leads to this machine alone."""
     host = urlsplit(url).hostname or ""
     return host in ("localhost", "::1") or host.startswith("127.")
 
@@ -129,23 +130,27 @@ def read_document(path: Path) -> ClusterDocument:
             f"There is no cluster document {path}: name one with --cluster FILE or a replica's URL with --cluster URL "
             "(or in QUORATE_CLUSTER), make one with `quorate init`, or start replicas with `quorate up`."
         ) from None
+    except IsADirectoryError:
+        raise Usage(
+            f"{path} is a folder: name the cluster document itself, as {path / DEFAULT_NAME}."
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise Usage(f"The cluster document {path} cannot be read: {reason}.") from None
     return parse(text, str(path))
 
 
-def change_store(path: Path, old: ClusterDocument, new: ClusterDocument, replica_id: str) -> None:
-    """Write the new store's id into the document's file; its comments stay, and no reader meets half a file."""
-    was, is_now = (
-        next(replica.store for replica in document.replicas if replica.id == replica_id)
-        for document in (old, new)
-    )
+def change_stores(path: Path, old: ClusterDocument, new: ClusterDocument) -> None:
+    """Write the ids of new stores into the document's file; its comments stay, and no reader meets half a file."""
     text = path.read_text(encoding="utf-8")
-    if not was or text.count(was) != 1:
-        raise Failure(f"In {path}, write store = {quoted(is_now)} for {replica_id} by hand.")
-    changed = text.replace(was, is_now)
-    parse(changed, str(path))
+    for was, is_now in zip(old.replicas, new.replicas, strict=True):
+        if was.store == is_now.store:
+            continue
+        if not was.store or text.count(was.store) != 1:
+            lines = "; ".join(f"store = {quoted(each.store)} for {each.id}" for each in new.replicas)
+            raise Failure(f"The stores are made, but {path} must be changed by hand, to {lines}.")
+        text = text.replace(was.store, is_now.store)
+    parse(text, str(path))
     beside = path.with_name(path.name + ".new")
-    beside.write_text(changed, encoding="utf-8")
+    beside.write_text(text, encoding="utf-8")
     beside.replace(path)

@@ -20,14 +20,15 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
+from quorate.api_specs.limits import STOP_S_MAX
 from quorate.cli.data_folder import format_data_folder
 from quorate.cli.document import DEFAULT_NAME, new_document, read_document, write_new
 from quorate.cli.failure import Failure
 from quorate.cli.probe import is_ready
 from quorate.measurement.replicas import NotStarted
 
-READY_DEADLINE_S: Final = 30.0
-STOP_DEADLINE_S: Final = 10.0
+READY_DEADLINE_S: Final = 60.0
+STOP_DEADLINE_S: Final = STOP_S_MAX
 _POLL_S: Final = 0.05
 _PORTS: Final = range(20_000, 32_000)
 """Below the ports that systems hand out to outgoing connections, so that nobody takes one while its replica is down."""
@@ -137,6 +138,8 @@ class LocalCluster:
             raise PortTaken(
                 f"Port {port} of {id} is taken: stop what listens there, or choose others with --ports."
             )
+        if (former := self._children.get(id)) is not None:
+            self._reap(former)
         environment = dict(os.environ)
         if self._token is not None:
             environment["QUORATE_TOKEN"] = self._token

@@ -28,6 +28,8 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(2)
+    except KeyboardInterrupt:  # while the imports ran; later the command line sees to it
+        sys.exit(130)
 
 
 if __name__ == "__main__":

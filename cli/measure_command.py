@@ -37,8 +37,6 @@ from quorate.measurement.run_folder import RUN
 from quorate.measurement.schedule import Schedule
 
 _MADE: Final = {"by": "quorate measure"}
-LATE_S: Final = 0.25
-"""Operations that begin later than this after their time are told of: the machine has too much to do."""
 
 
 @reported
@@ -107,23 +105,26 @@ def _run(
         setting = Setting(out, document, None, free_ports, text, token=read_token(), made=_MADE)
         measured = _measured(story, plan, setting)
     else:
-        with _cluster(story, plan, out) as cluster:
+        with _cluster(story, plan, out, keep) as cluster:
             # Its replicas do not listen yet.
             kept = {urlsplit(url).port or 0 for url in cluster.urls.values()}
             ports = partial(free_ports, kept=kept)
             setting = Setting(out, cluster.document, cluster, ports, text, made=_MADE)
             measured = _measured(story, plan, setting)
-        _tidy(story, cluster.root, keep=keep or bool(measured.deaths))
+        _tidy(story, cluster.root, keep=keep or bool(measured.course.deaths))
     with busy(story, "Writing Parquet"):
         return measured, convert(out)
 
 
 @contextmanager
-def _cluster(story: Console, plan: Plan, out: Path) -> Iterator[LocalCluster]:
+def _cluster(story: Console, plan: Plan, out: Path, keep: bool) -> Iterator[LocalCluster]:
     root = Path(tempfile.mkdtemp(prefix="cluster-", dir=out)).resolve()
     try:
         with LocalCluster.create(root, replicas=len(plan.replicas), rules=plan.rules) as cluster:
             yield cluster
+    except KeyboardInterrupt:
+        _tidy(story, root, keep=keep)
+        raise
     except BaseException:
         _tidy(story, root, keep=True)
         raise
@@ -248,7 +249,7 @@ def _tell(story: Console, measured: Measured, converted: Converted, out: Path) -
         counts = (str(row[name]) for name in ("ok", "unavailable", "unknown"))
         table.add_row(row["choice"], row["operation"], *counts, share)
     story.print(table)
-    for sentence in told_of(measured):
+    for sentence in measured.course.notes:
         story.print(f"[yellow]Note:[/yellow] {escape(sentence)}")
     story.print(escape(converted.sentence))
     story.print(
@@ -266,36 +267,14 @@ def outcome_rows(outcomes: Mapping[tuple[str, str, str], int]) -> list[dict[str,
     ]
 
 
-def told_of(measured: Measured) -> list[str]:
-    """What a reader of the measurements should know about how they were made, each in a sentence."""
-    found = list(measured.deaths)
-    if not measured.is_whole:
-        found.append("The run was ended early; what was measured until then is kept.")
-    if measured.not_begun:
-        found.append(
-            f"{measured.not_begun} operations had no room to begin and count as unavailable: lower the rates, or the "
-            "measurement is of this machine rather than of the choices."
-        )
-    if measured.latest_s > LATE_S:
-        found.append(
-            f"An operation began {duration_text(measured.latest_s)} after its time: this machine has a lot to do, and "
-            "some failures may be its own."
-        )
-    if measured.missed:
-        found.append(
-            f"{measured.missed} outages were over before their replica was back from an earlier one."
-        )
-    return found
-
-
 def _as_json(measured: Measured, converted: Converted, out: Path) -> dict[str, Any]:
     return {
         "out": str(out.resolve()),
         "length_s": measured.length_s,
-        "whole": measured.is_whole,
+        "whole": measured.course.is_whole,
         "outcomes": outcome_rows(measured.outcomes),
         "probes": measured.probes,
-        "notes": told_of(measured),
+        "notes": measured.course.notes,
         "parquet": converted.is_parquet,
         "rows_left_as_lines": converted.left,
         "run": str((out / RUN).resolve()),

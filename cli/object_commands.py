@@ -71,11 +71,12 @@ def cluster_of(cluster: str) -> str | ClusterDocument:
 
 
 @contextmanager
-def _client(cluster: str, deadline_s: float) -> Iterator[Client]:
+def connected(cluster: str, deadline_s: float) -> Iterator[Client]:
+    """A client for one command."""
     with connect(
         cluster_of(cluster), token=read_token(), tls=from_environment(), deadline_s=deadline_s
-    ) as connected:
-        yield connected
+    ) as client:
+        yield client
 
 
 def _yes_or_no(as_json: bool, word: str, was: bool, no: str) -> None:
@@ -103,7 +104,7 @@ def enqueue(
     parsed = parse_words(values, sys.stdin)
     if not parsed:
         raise Usage("Standard input holds no value: nothing was enqueued.")
-    with _client(cluster, deadline_s) as client:
+    with connected(cluster, deadline_s) as client:
         queue = client.queue(context.obj)
         for start in range(0, len(parsed), BATCH):
             queue.enqueue_many(parsed[start : start + BATCH])
@@ -123,7 +124,7 @@ def dequeue(
     as_json: AsJson = False,
 ) -> None:
     """Take values from the front: one JSON value a line, nothing when the queue is empty."""
-    with _client(cluster, deadline_s) as client:
+    with connected(cluster, deadline_s) as client:
         items = client.queue(context.obj).dequeue(max_items=items_max, wait_s=wait_s)
     answer(as_json, {"items": items}, compact_lines(items))
 
@@ -137,7 +138,7 @@ def peek(
     as_json: AsJson = False,
 ) -> None:
     """Show the value at the front, which stays there; null when the queue is empty."""
-    with _client(cluster, deadline_s) as client:
+    with connected(cluster, deadline_s) as client:
         _show(as_json, "item", client.queue(context.obj).peek())
 
 
@@ -150,7 +151,7 @@ def queue_size(
     as_json: AsJson = False,
 ) -> None:
     """Count the values that wait."""
-    with _client(cluster, deadline_s) as client:
+    with connected(cluster, deadline_s) as client:
         _show(as_json, "size", client.queue(context.obj).size())
 
 
@@ -163,7 +164,7 @@ def read(
     as_json: AsJson = False,
 ) -> None:
     """Show the value; null when nobody has written one."""
-    with _client(cluster, deadline_s) as client:
+    with connected(cluster, deadline_s) as client:
         _show(as_json, "value", client.register(context.obj).read())
 
 
@@ -178,7 +179,7 @@ def write(
 ) -> None:
     """Set the value."""
     parsed = parse_one(value, sys.stdin)
-    with _client(cluster, deadline_s) as client:
+    with connected(cluster, deadline_s) as client:
         client.register(context.obj).write(parsed)
     answer(as_json, {"written": True})
 
@@ -195,7 +196,7 @@ def register_cas(
 ) -> None:
     """Compare and set: set NEW if the value is OLD. Exit code 1 if it was not."""
     before, after = parse_value(old), parse_value(new)
-    with _client(cluster, deadline_s) as client:
+    with connected(cluster, deadline_s) as client:
         was = client.register(context.obj).compare_and_set(before, after)
     _yes_or_no(as_json, "swapped", was, "not set: the value is another one")
 
@@ -210,7 +211,7 @@ def get(
     as_json: AsJson = False,
 ) -> None:
     """Show a key's value; null when it is absent."""
-    with _client(cluster, deadline_s) as client:
+    with connected(cluster, deadline_s) as client:
         _show(as_json, "value", client.dictionary(context.obj).get(key))
 
 
@@ -226,7 +227,7 @@ def put(
 ) -> None:
     """Set a key's value."""
     parsed = parse_one(value, sys.stdin)
-    with _client(cluster, deadline_s) as client:
+    with connected(cluster, deadline_s) as client:
         client.dictionary(context.obj).put(key, parsed)
     answer(as_json, {"put": True})
 
@@ -241,7 +242,7 @@ def delete(
     as_json: AsJson = False,
 ) -> None:
     """Remove a key; one that is absent stays so."""
-    with _client(cluster, deadline_s) as client:
+    with connected(cluster, deadline_s) as client:
         client.dictionary(context.obj).delete(key)
     answer(as_json, {"deleted": True})
 
@@ -258,7 +259,7 @@ def put_if_absent(
 ) -> None:
     """Set a key's value if it has none. Exit code 1 if it has one."""
     parsed = parse_one(value, sys.stdin)
-    with _client(cluster, deadline_s) as client:
+    with connected(cluster, deadline_s) as client:
         was = client.dictionary(context.obj).put_if_absent(key, parsed)
     _yes_or_no(as_json, "stored", was, "not put: the key has a value")
 
@@ -276,7 +277,7 @@ def dictionary_cas(
 ) -> None:
     """Compare and set: set NEW if the key's value is OLD. Exit code 1 if it was not."""
     before, after = parse_value(old), parse_value(new)
-    with _client(cluster, deadline_s) as client:
+    with connected(cluster, deadline_s) as client:
         was = client.dictionary(context.obj).compare_and_set(key, before, after)
     _yes_or_no(as_json, "swapped", was, "not set: the value is another one")
 
@@ -290,7 +291,7 @@ def items(
     as_json: AsJson = False,
 ) -> None:
     """Show all keys and values as they were at one moment: KEY, a tab, JSON."""
-    with _client(cluster, deadline_s) as client:
+    with connected(cluster, deadline_s) as client:
         found = client.dictionary(context.obj).items()
     lines = [f"{key}\t{compact(value)}" for key, value in sorted(found.items())]
     answer(as_json, {"items": found}, "\n".join(lines))
@@ -305,7 +306,7 @@ def dictionary_size(
     as_json: AsJson = False,
 ) -> None:
     """Count the keys."""
-    with _client(cluster, deadline_s) as client:
+    with connected(cluster, deadline_s) as client:
         _show(as_json, "size", client.dictionary(context.obj).size())
 
 

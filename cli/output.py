@@ -8,13 +8,14 @@ import functools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, ParamSpec
+from typing import Annotated, Any, Final, ParamSpec
 
 import typer
 from rich.console import Console
 
 from quorate.adts.catalogue import BadName
 from quorate.api_specs.cluster import BadCluster
+from quorate.api_specs.problems import KINDS
 from quorate.cli.failure import EXIT_FAILED, EXIT_UNKNOWN, EXIT_USAGE, Failure
 from quorate.cli.values import compact
 from quorate.client_sdk.errors import BadInput, QuorateError, Unavailable
@@ -26,6 +27,10 @@ from quorate.quorums.systems import BadQuorums
 P = ParamSpec("P")
 
 _BAD_INPUT = (BadCluster, BadName, BadChoice, BadQuorums, BadPlan)
+
+_FOR_PROGRAMS: Final = KINDS["unauthorized"].advice.removesuffix(".")
+_FOR_COMMANDS: Final = "Set QUORATE_TOKEN to a token that this cluster accepts"
+"""Who types commands sends no headers."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON line.")]
 
@@ -90,4 +95,4 @@ def _sentence(error: Exception) -> str:
         text += " (outcome unknown: it may or may not have happened)"
     if isinstance(error, Unavailable):
         text += " (`quorate status` shows which replicas are up)"
-    return text
+    return text.replace(_FOR_PROGRAMS, _FOR_COMMANDS)

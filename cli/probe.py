@@ -6,18 +6,22 @@ Owns the requests that only a command line asks. Operations on objects go throug
 import asyncio
 import http.client
 import json
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, NoReturn, Protocol
 
 from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.limits import BACKUP_S_MAX, BACKUP_SENT_S_MAX
 from quorate.api_specs.messages import Batch, Collected, Refused, Scan, Scanned
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.http_transport import HttpTransport
 from quorate.client_sdk.tls import from_environment
 
 TIMEOUT_S: Final = 2.0
+_CHUNK: Final = 1024 * 1024
 _READY_TIMEOUT_S: Final = 1.0
 _BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 _SCANS_MAX: Final = 100
@@ -46,23 +50,58 @@ class WrongToken(NoAnswer):
     """The replica answers, and refuses the token that was sent, or that none was."""
 
 
+class Sink(Protocol):
+    """What is written to."""
+
+    def write(self, chunk: bytes, /) -> int:
+        """Write all of `chunk`."""
+
+
 def get(url: str, path: str, token: str | None = None, timeout_s: float = TIMEOUT_S) -> Any:
     """The JSON that the replica at `url` answers at `path`. Raises NoAnswer."""
+    try:
+        with _answered(_request(url, path, token), timeout_s) as response:
+            return json.loads(response.read(_BODY_BYTES_MAX))
+    except ValueError as error:
+        raise NoAnswer(f"it answers, but not as a replica does ({error})") from None
+
+
+def download(url: str, path: str, token: str | None, target: Sink) -> Mapping[str, str]:
+    """Have the replica at `url` act (POST), write the body of its answer to `target`; the answer's headers. Raises NoAnswer.
+
+    It may take as long as the replica may to begin, and then as long as a copy may be under way.
+    """
+    request = _request(url, path, token)
+    request.method = "POST"
+    late_s = time.monotonic() + BACKUP_S_MAX + BACKUP_SENT_S_MAX
+    with _answered(request, BACKUP_S_MAX + TIMEOUT_S) as response:
+        while chunk := response.read(_CHUNK):
+            target.write(chunk)
+            if time.monotonic() > late_s:
+                raise NoAnswer("it sends too slowly")
+        return dict(response.headers)
+
+
+def _request(url: str, path: str, token: str | None) -> urllib.request.Request:
     request = urllib.request.Request(url.rstrip("/") + path)
     if token is not None:
         request.add_header("Authorization", f"Bearer {token}")
+    return request
+
+
+@contextmanager
+def _answered(request: urllib.request.Request, timeout_s: float) -> Iterator[Any]:
+    """The replica's answer, when it is a good one. Raises NoAnswer for all else, also while it is read."""
     try:
         with _opened(request, timeout_s) as response:
-            return json.loads(response.read(_BODY_BYTES_MAX))
+            yield response
     except urllib.error.HTTPError as error:
         with error:
-            return _refused(error)
+            _refuse(error)
     except urllib.error.URLError as error:
         raise NoAnswer(_words(error.reason)) from None
     except (OSError, http.client.HTTPException) as error:
         raise NoAnswer(_words(error)) from None
-    except ValueError as error:
-        raise NoAnswer(f"it answers, but not as a replica does ({error})") from None
 
 
 def is_ready(url: str) -> bool:
@@ -120,7 +159,7 @@ async def _scan(
     return found
 
 
-def _refused(error: urllib.error.HTTPError) -> Any:
+def _refuse(error: urllib.error.HTTPError) -> NoReturn:
     """The problem document of a status that is not 2xx; replicas that are not ready say so in one."""
     try:
         problem = json.loads(error.read(_BODY_BYTES_MAX))

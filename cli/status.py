@@ -3,7 +3,7 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 from msgspec import Struct, ValidationError, convert, to_builtins
@@ -22,6 +22,8 @@ from quorate.cli.token import read_token
 from quorate.client_sdk.http_transport import check_no_way_back
 
 _MIB: Final = 1024 * 1024
+_POLL_S: Final = 0.2
+"""Between two questions of one who waits."""
 _WIDE: Final = 10_000
 """Characters that no row fills."""
 _TITLES: Final = ("replica", "state", "url", "incarnation", "objects", "files", "clock")
@@ -64,9 +66,20 @@ class Found(Struct, frozen=True):
 
 
 @reported
-def status(cluster: ClusterOption = DEFAULT_NAME, as_json: AsJson = False) -> None:
+def status(
+    cluster: ClusterOption = DEFAULT_NAME,
+    wait_s: Annotated[
+        float, typer.Option("--wait", metavar="SECONDS", min=0, help="Wait so long until all are ready.")
+    ] = 0.0,
+    as_json: AsJson = False,
+) -> None:
     """How each replica is. Exit code 1 unless all are ready and hold the same cluster document."""
-    found = ask_all(cluster_document(cluster))
+    document = cluster_document(cluster)
+    until_s = time.monotonic() + wait_s
+    found = ask_all(document)
+    while not all(each.is_ready for each in found) and time.monotonic() < until_s:
+        time.sleep(_POLL_S)
+        found = ask_all(document)
     if as_json:
         answer(True, {"replicas": [to_builtins(each) for each in found]})
     else:
@@ -116,6 +129,8 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
     try:
         agrees = told["hash"] == document.hash
         trouble, fix = "; ".join(told["reasons"]), ""
+        if trouble:
+            fix = "do what is said there; its log has more"
         if told["replica"] != id:
             trouble, fix = f"it says that it is {told['replica']}", "correct the urls of the cluster document"
         elif not agrees:

@@ -28,6 +28,10 @@ def new(
     add: Annotated[
         Path | None, typer.Option("--add", metavar="FILE", help="Add the line to this list; made if need be.")
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the token to this new file, and do not show it."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a token. It is shown once; what replicas keep of it is the line, which is no secret."""
@@ -41,11 +45,14 @@ def new(
     if name:
         line += f" name={name}"
     check_list(line, "--name")
+    if out is not None:
+        _write_secret(out, token)
     if add is not None:
         _add(add, line)
     where = f"Added to {add}." if add else "Put this line into the list of tokens of every replica:"
-    text = f"The token, shown this once:\n{token}\n{where}\n{line}"
-    answer(as_json, {"token": token, "tag": tag, "line": line}, text)
+    shown = f"The token, shown this once:\n{token}" if out is None else f"The token is in {out}."
+    told = {"token": token} if out is None else {"file": str(out)}
+    answer(as_json, told | {"tag": tag, "line": line}, f"{shown}\n{where}\n{line}")
 
 
 @token_app.command("list")
@@ -72,6 +79,18 @@ def check_list(text: str, source: str) -> list[tuple[str, str, list[str], float]
     except BadTokens as error:
         raise Usage(f"{error}.") from None
     return [(each.tag, each.name, sorted(each.scopes), each.rate_max) for each in found]
+
+
+def _write_secret(file: Path, token: str) -> None:
+    """A new file that nobody but its owner may read."""
+    try:
+        number = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        with os.fdopen(number, "w", encoding="utf-8") as out:
+            out.write(token + "\n")
+    except FileExistsError:
+        raise Usage(f"{file} exists already; nothing was changed. Name another file with --out.") from None
+    except OSError as error:
+        raise Failure(f"{file} cannot be written: {error.strerror}.") from None
 
 
 def _add(file: Path, line: str) -> None:

@@ -1,5 +1,6 @@
 """`quorate trace TYPE/NAME`: asks every replica for its logs and draws them side by side."""
 
+import time
 from typing import Annotated
 
 import typer
@@ -31,14 +32,17 @@ def trace(
 ) -> None:
     """The logs of all replicas side by side: one row per timestamp, one column per replica.
 
-    Below them each replica's horizon (consumed or decided up to there) and fence (nothing new up to there). Entries that
+    Items that are handed out under a lease, delayed or dead letters are shown as such. Below them each replica's horizon (consumed or decided up to there) and fence (nothing new up to there). Entries that
     the replicas have collected are gone; an object with `collect = false` keeps everything, decided events too.
     """
     wanted = checked_object(object_name)
     traces = read_traces(cluster_document(cluster), wanted)
     troubles = {id: column.trouble for id, column in traces[0].columns.items()}
     if all(troubles.values()):
-        told = "; ".join(f"{id}: {trouble}" for id, trouble in troubles.items())
+        by_trouble: dict[str, list[str]] = {}
+        for id, trouble in troubles.items():
+            by_trouble.setdefault(trouble, []).append(id)
+        told = "; ".join(f"{', '.join(ids)}: {trouble}" for trouble, ids in by_trouble.items())
         raise Failure(f"No replica shows its logs ({told}). `quorate status` says more.")
     if as_json:
         answer(True, {"traces": [each.as_json() for each in traces]})
@@ -49,7 +53,8 @@ def trace(
 
 def read_traces(document: ClusterDocument, wanted: str) -> list[Trace]:
     """The tables of an object, of each key for a dictionary."""
-    return traces_of(scan_all(document, wanted, read_token()), wanted, document.limits.page_entries_max)
+    replies = scan_all(document, wanted, read_token())
+    return traces_of(replies, wanted, document.limits.page_entries_max, time.time_ns() // 1000)
 
 
 def checked_object(text: str) -> str:
@@ -66,6 +71,10 @@ def checked_object(text: str) -> str:
     return f"{adt}/{rest}"
 
 
+def _cell(event: str, standing: str) -> str:
+    return escape(event) + (f"\n[yellow]{escape(standing)}[/yellow]" if standing else "")
+
+
 def show(trace: Trace, out: Console, *, full: bool = False) -> None:
     """Print one table, and what its labels stand for."""
     labels = trace.labels
@@ -80,8 +89,7 @@ def show(trace: Trace, out: Console, *, full: bool = False) -> None:
     for id in trace.columns:
         table.add_column(id, overflow="fold")
     for t in trace.rows:
-        cells = (escape(column.events.get(t, "")) for column in trace.columns.values())
-        table.add_row(t if full else labels[t], *cells)
+        table.add_row(t if full else labels[t], *(_cell(*trace.cell(id, t)) for id in trace.columns))
     if trace.rows:
         table.add_section()
     for title, row in trace.footer(full):
