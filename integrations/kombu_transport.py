@@ -1,0 +1,358 @@
+"""A transport for Kombu, and so for Celery: queues on the replicas, messages under leases. docs/celery.md shows how it is used.
+
+Owns the step from Kombu's virtual transport to the SDK. Importing it makes the broker URLs `quorate+http://…`,
+`quorate+https://…` and `quorate://PATH` known to Kombu. The queue that Kombu calls `shop` is the object `queue/shop`
+(`result_keys` says what becomes of other characters), and its items are messages as Kombu makes them.
+
+A message that was delivered and not acknowledged is held by a lease on the replicas, not in the memory of this client: it
+comes back when the lease is over, unless it was renewed, which `Leaseholder` does for as long as the process lives.
+Exchanges and bindings are those that each process declares: direct and topic ones. There is no fanout.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from queue import Empty, SimpleQueue
+from typing import Any, Final
+
+try:
+    from kombu.exceptions import ChannelError
+    from kombu.transport import TRANSPORT_ALIASES, virtual
+    from kombu.utils.json import dumps, loads
+    from kombu.utils.uuid import uuid
+except ModuleNotFoundError as error:
+    raise ImportError("Kombu is not installed: pip install 'quorate[celery]'") from error
+
+from quorate.client_sdk import (
+    BadCluster,
+    Client,
+    Closed,
+    OutcomeUnknown,
+    Queue,
+    RefusedByReplicas,
+    Unavailable,
+    connect,
+)
+from quorate.integrations.broker_address import SCHEME, Address, address_of, shown
+from quorate.integrations.custody import Ending, Held
+from quorate.integrations.leaseholder import AT_ONCE_MAX, Leaseholder
+from quorate.integrations.result_keys import key_name
+
+DRAIN_S: Final = 1.0
+"""How long a wait without a deadline goes on before it looks again."""
+
+NO_REMOTE: Final = (
+    "Remote control (celery inspect, control, status), events and broadcasts do not work over Quorate."
+)
+
+_UNREADABLE: Final = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
+"""What Kombu's JSON and codecs raise for what they do not know."""
+
+_logger: Final = logging.getLogger("quorate.kombu")
+
+Message = dict[str, Any]
+"""A message as Kombu makes it."""
+
+
+class QoS(virtual.QoS):  # type: ignore[misc]  # Kombu has no types for it
+    """Acknowledgements of one channel by delivery tag: they go to the replicas. It is made when the channel first consumes."""
+
+    def __init__(self, channel: "Channel", prefetch_count: int = 0) -> None:
+        transport = channel.connection
+        self.leases: Final = Leaseholder(
+            transport.address, transport.queue, lambda: transport.arrived.put(channel)
+        )
+        super().__init__(channel, prefetch_count)
+
+    @property
+    def prefetch_count(self) -> int:
+        """How many messages may be delivered and not acknowledged; 0 for as many as `Leaseholder` holds by itself."""
+        return self._prefetch_count
+
+    @prefetch_count.setter
+    def prefetch_count(self, count: int) -> None:
+        self._prefetch_count = count or 0
+        self.leases.set_most(self._prefetch_count)
+
+    def append(self, message: virtual.Message, delivery_tag: str) -> None:
+        """Kombu tells that a message was delivered: it is held already."""
+
+    def ack(self, delivery_tag: str) -> None:
+        """The message is done with."""
+        self.leases.end(delivery_tag, Ending.ACCEPT)
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        """The message goes back to its queue, or to the dead letters."""
+        self.leases.end(delivery_tag, Ending.RELEASE if requeue else Ending.REJECT)
+
+    def restore_unacked(self) -> list[object]:
+        """Give back all that is not acknowledged; what could not be given back: nothing, for leases end by themselves."""
+        self.leases.release_all()
+        return []
+
+    def restore_unacked_once(self, stderr: object = None) -> None:
+        """The same as the last act of this channel, or of this process."""
+        self._on_collect.cancel()
+        self.leases.close()
+
+
+class Channel(virtual.Channel):  # type: ignore[misc]  # as above
+    """A channel: its queues are objects of the cluster, its messages are held by leases of its own."""
+
+    QoS = QoS
+    connection: "Transport"
+
+    def __init__(self, connection: "Transport", **kwargs: Any) -> None:
+        super().__init__(connection, **kwargs)
+        self._no_ack: Final[set[str]] = set()
+
+    def exchange_declare(self, exchange: str | None = None, type: str = "direct", **kwargs: Any) -> None:
+        """Declare a direct or topic exchange, for this process."""
+        if type not in (*self.connection.implements.exchange_type, None, ""):
+            raise NotImplementedError(
+                f"exchange {exchange!r} of type {type}: over Quorate there are direct and topic exchanges only. {NO_REMOTE}"
+            )
+        super().exchange_declare(exchange, type, **kwargs)
+
+    def prepare_queue_arguments(self, arguments: Mapping[str, Any], **kwargs: Any) -> Mapping[str, Any]:
+        """Refuse what a queue on the replicas cannot do. `expires` is for queues that nobody needs any more; they stay, empty."""
+        asked = {name for name, value in kwargs.items() if value is not None and name != "expires"}
+        if asked := asked | {name for name in arguments if name.startswith("x-") and name != "x-expires"}:
+            raise NotImplementedError(
+                f"queue arguments {', '.join(sorted(asked))}: a Quorate queue has no length limit, no priorities and no time to "
+                f"live for all its messages; leave them out (a message of its own may have expiration=…). {NO_REMOTE}"
+            )
+        return arguments
+
+    def queue_declare(
+        self, queue: str | None = None, passive: bool = False, **kwargs: Any
+    ) -> virtual.base.queue_declare_ok_t:
+        """Declare a queue, for this process, and count what waits; who only asks (`passive`) is told where that cannot be known.
+
+        Else 0 is answered then: what is declared is about to be used, and Kombu would declare again and again, without an end
+        and without a word to who called a task.
+        """
+        name = queue or f"amq.gen-{uuid()}"
+        try:
+            return super().queue_declare(name, passive, **kwargs)
+        except Unavailable as error:
+            if passive:
+                raise
+            _logger.info("queue %s: declared, though no quorum answers: %s", name, error)
+            return virtual.base.queue_declare_ok_t(name, 0, 0)
+
+    def queue_delete(
+        self, queue: str, if_unused: bool = False, if_empty: bool = False, **kwargs: Any
+    ) -> None:
+        """Drop what waits in the queue, and its bindings in this process. The object stays, empty."""
+        if if_empty and self._size(queue):
+            return
+        self._purge(queue)
+        self.state.queue_bindings_delete(queue)
+
+    def basic_consume(
+        self,
+        queue: str,
+        no_ack: bool,
+        callback: Callable[[virtual.Message], Any],
+        consumer_tag: str,
+        **kwargs: Any,
+    ) -> None:
+        """Deliver this queue's messages to `callback`, ahead of what it asks for as the prefetch count says."""
+        super().basic_consume(queue, no_ack, callback, consumer_tag, **kwargs)
+        if no_ack:
+            self._no_ack.add(queue)
+        self.qos.leases.watch(queue)
+
+    def basic_cancel(self, consumer_tag: str) -> None:
+        """Deliver no more; messages that were taken ahead and not delivered go back."""
+        queue = self._tag_to_queue.get(consumer_tag)
+        super().basic_cancel(consumer_tag)
+        if queue is not None and queue not in self._active_queues:
+            self._no_ack.discard(queue)
+            self.qos.leases.unwatch(queue)
+
+    def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> virtual.Message | None:
+        """Take one message now, if there is one."""
+        held = self.qos.leases.get(queue)
+        raw = self._opened(held, no_ack) if held is not None else None
+        return None if raw is None else self.Message(raw, channel=self)
+
+    def basic_ack(self, delivery_tag: str, multiple: bool = False) -> None:
+        """Acknowledge one message."""
+        if multiple:
+            raise NotImplementedError("multiple=True: acknowledge each message by itself")
+        super().basic_ack(delivery_tag)
+
+    def deliver_next(self) -> bool:
+        """Hand the next message that arrived to its consumer; whether there was one."""
+        held = self.qos.leases.next_ready()
+        raw = self._opened(held, held.queue in self._no_ack) if held is not None else None
+        if held is None or raw is None:
+            return False
+        self.connection._deliver(raw, held.queue)
+        return True
+
+    def _opened(self, held: Held, no_ack: bool) -> Message | None:
+        """The message that is held, with its tag; None for an item that is none, which goes to the dead letters."""
+        raw = self._read(held.lease.value)
+        if raw is None:
+            _logger.warning(
+                "queue %s: an item that is no message of Kombu goes to the dead letters", held.queue
+            )
+            self.qos.leases.end(held.tag, Ending.REJECT)
+            return None
+        raw["properties"]["delivery_tag"] = held.tag
+        raw["properties"].setdefault("delivery_info", {})["redelivered"] = held.lease.redelivered
+        raw.setdefault("headers", {})["x-delivery-count"] = held.lease.deliveries
+        if no_ack:
+            self.qos.leases.end(held.tag, Ending.ACCEPT)
+        return raw
+
+    def _read(self, value: Any) -> Message | None:
+        """The message in an item; None for what Kombu could not read: it would come again and again, and each time end the
+        worker that it comes to."""
+        try:
+            raw = loads(json.dumps(value))
+            if not _is_message(raw):
+                return None
+            self.decode_body(raw["body"], raw["properties"].get("body_encoding"))
+        except _UNREADABLE:
+            return None
+        message: Message = raw
+        return message
+
+    def _put(self, queue: str, message: Message, **kwargs: Any) -> None:
+        properties = message["properties"]
+        if properties.get("priority"):
+            raise NotImplementedError(
+                f"priority {properties['priority']}: a Quorate queue is first in, first out, so leave priorities out, or use "
+                "one queue for each priority"
+            )
+        expiration = properties.get("expiration")
+        expires_s = None if expiration is None else int(expiration) / 1000
+        try:
+            # Through Kombu's own JSON, which knows times and the like; so an item can be read in a trace.
+            with _advice():
+                self.connection.queue(queue).enqueue(json.loads(dumps(message)), expires_s=expires_s)
+        except Unavailable as error:
+            if error.definite:
+                raise
+            # Kombu repeats what is Unavailable. This may have been added, so who called must say.
+            raise OutcomeUnknown(str(error)) from error
+
+    def _size(self, queue: str) -> int:
+        """How many messages wait to be delivered, for the first time or again."""
+        handle = self.connection.queue(queue)
+        with _advice():
+            return handle.size() + handle.leases().waiting
+
+    def _purge(self, queue: str) -> int:
+        """Drop as many messages as wait now; how many that were. What is delivered and not acknowledged stays."""
+        handle, dropped = self.connection.queue(queue), 0
+        left = self._size(queue)
+        while left > dropped and (some := handle.acquire(min(left - dropped, AT_ONCE_MAX))):
+            handle.accept(*some)
+            dropped += len(some)
+        return dropped
+
+
+class Transport(virtual.Transport):  # type: ignore[misc]  # as above
+    """A connection of Kombu: a front end of its own."""
+
+    Channel = Channel
+    can_parse_url = True
+    driver_type = SCHEME
+    driver_name = SCHEME
+    implements = virtual.Transport.implements.extend(exchange_type=frozenset({"direct", "topic"}))
+
+    connection_errors = (*virtual.Transport.connection_errors, Closed, OutcomeUnknown, Unavailable)
+    recoverable_connection_errors = (*virtual.Transport.connection_errors, Closed, Unavailable)
+    """What Kombu connects again for, and repeats what it did. Not OutcomeUnknown: a message might be added twice."""
+    channel_errors = recoverable_channel_errors = (ChannelError,)
+
+    address: Address
+    _cluster: Client
+
+    def __init__(self, client: Any, **kwargs: Any) -> None:
+        super().__init__(client, **kwargs)
+        self.arrived: Final[SimpleQueue[Channel]] = SimpleQueue()
+
+    def driver_version(self) -> str:
+        """The version of Quorate."""
+        return version("quorate")
+
+    def as_uri(self, uri: str, include_password: bool = False, mask: str = "**") -> str:
+        """The broker URL; there are no secrets in it."""
+        return shown(self.client)
+
+    def establish_connection(self) -> "Transport":
+        """Connect. Raises BadInput, BadCluster and RefusedByReplicas, which are not tried again, and Unavailable, which is."""
+        self.address = address_of(self.client)
+        with _advice():
+            self._cluster = connect(
+                self.address.cluster,
+                endpoints=self.address.endpoints,
+                token=self.address.token,
+                tls=self.address.tls,
+                deadline_s=self.address.deadline_s,
+            )
+        connection: Transport = super().establish_connection()
+        return connection
+
+    def close_connection(self, connection: "Transport") -> None:
+        """Give back what is not acknowledged, and disconnect."""
+        super().close_connection(connection)
+        self._cluster.close()
+
+    def drain_events(self, connection: "Transport", timeout: float | None = None) -> None:
+        """Deliver one message, as soon as there is one; TimeoutError when there is none within `timeout` seconds."""
+        late_s = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left_s = DRAIN_S if late_s is None else max(0.0, min(DRAIN_S, late_s - time.monotonic()))
+            try:
+                channel = self.arrived.get(timeout=left_s)
+            except Empty:
+                if late_s is not None and time.monotonic() >= late_s:
+                    raise TimeoutError from None
+                continue
+            if channel.deliver_next():
+                return
+
+    def queue(self, name: str) -> Queue:
+        """The object that keeps the queue of that name."""
+        return self._cluster.queue(key_name(name))
+
+
+@contextmanager
+def _advice() -> Iterator[None]:
+    """Say where Kombu and Celery have what is missing."""
+    try:
+        yield
+    except BadCluster as error:
+        advice = "quorate:// takes a path from where the program runs, quorate:/// one from the root of the machine"
+        raise BadCluster(f"{error}; {advice}") from error
+    except RefusedByReplicas as error:
+        if "token" not in str(error):
+            raise
+        advice = (
+            "in Kombu it is transport_options={'token': …}, in Celery broker_transport_options={'token': …}"
+        )
+        raise RefusedByReplicas(f"{error}; {advice}", definite=error.definite) from error
+
+
+def _is_message(raw: Any) -> bool:
+    """Whether it has the parts that Kombu and this transport reach into."""
+    if not isinstance(raw, dict) or not isinstance(raw.get("body"), str | bytes):
+        return False
+    properties = raw.get("properties")
+    if not isinstance(properties, dict) or not isinstance(raw.get("headers", {}), dict):
+        return False
+    return isinstance(properties.get("delivery_info", {}), dict)
+
+
+for _scheme in (SCHEME, f"{SCHEME}+http", f"{SCHEME}+https"):
+    TRANSPORT_ALIASES[_scheme] = f"{__name__}:{Transport.__name__}"
