@@ -93,7 +93,11 @@ def front(figures: Figures, adt: str, name: str) -> Chart | None:
         legend=(
             *([Mark("run", "predicted, a choice that was run")] if any(p.run for p in plane.points) else []),
             Mark("not-run", "predicted, a choice that was not run"),
-            Mark("recommended", "the recommended choice"),
+            *(
+                [Mark("recommended", "the recommended choice")]
+                if any(p.recommended for p in plane.points)
+                else []
+            ),
             *([Mark("front", "Pareto front")] if plane.trades else []),
             *([Mark("cross", "measured, joined to its prediction")] if plane.measured else []),
         ),
@@ -124,7 +128,7 @@ def _plane(figures: Figures, adt: str) -> Plane | None:
     if _trade(rows, x, y) <= 0:
         x, y = max(combinations(operations, 2), key=lambda pair: _trade(rows, *pair))
     given = {(row.choice, row.operation): row.predicted_joint for row in rows}
-    number = numbers(figures, adt)
+    number, advised = numbers(figures, adt), tables_choices.preferred(figures, adt)
     points = tuple(
         Point(
             number[row.choice],
@@ -132,7 +136,7 @@ def _plane(figures: Figures, adt: str) -> Plane | None:
             given[row.choice, x],
             given[row.choice, y],
             row.run_as is not None,
-            row.recommended,
+            row.choice == advised,
         )
         for row in ranked(figures, adt)[:ROWS_MAX]
         if (row.choice, x) in given and (row.choice, y) in given

@@ -113,6 +113,7 @@ def _source(run: Run, origin: Origin) -> SourceFigures:
         prober_step_s=run.prober_step_s,
         plan=run.plan,
         made=dict(run.made),
+        notes=run.notes,
     )
 
 

@@ -26,7 +26,8 @@ from quorate.spark_reports.questions import Questions
 from quorate.spark_reports.quorum_choices import READ_WRITE, Choice, is_valid
 from quorate.spark_reports.run_document import Run
 
-TIE: Final = 1e-12
+TIE_DIGITS: Final = 12
+TIE: Final = 10**-TIE_DIGITS
 """Shares that differ by less are equal but for rounding."""
 
 
@@ -190,15 +191,20 @@ class _Type:
         return total
 
     def _best(self) -> tuple[str, tuple[str, ...]]:
-        """The choice that serves most, and those that serve as much: fewest votes asked first, then those that were run."""
+        """The choice that serves most, and those that serve as much, the best first.
+
+        Those that served as much may bear a different number of failures, which this trace happened not to need: so the one
+        comes first that independent replicas would serve most with, then the one that asks the fewest votes, then one that
+        was run.
+        """
         top = max(self.served.values())
         equal = [name for name, served in self.served.items() if top - served <= TIE]
         order = {name: index for index, name in enumerate(self.choices)}
 
-        def preference(name: str) -> tuple[bool, float, bool, int]:
+        def preference(name: str) -> tuple[float, bool, float, bool, int]:
             choice = self.choices[name]
-            size = self._size(choice)
-            return size is None, size or 0.0, choice.run_as is None, order[name]
+            size, independent = self._size(choice), round(self._served(choice, independent=True), TIE_DIGITS)
+            return -independent, size is None, size or 0.0, choice.run_as is None, order[name]
 
         equal.sort(key=preference)
         return equal[0], tuple(equal[1:])

@@ -39,6 +39,7 @@ class SourceFigures:
     prober_step_s: float | None
     plan: str | None
     made: Mapping[str, str]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,7 @@ KEYS: Final[Mapping[str, str]] = {
     "source.prober_step_s": "seconds between two probes of one replica; null without a prober",
     "source.plan": "the text of the fault plan; null where there was none",
     "source.made": "what made the run, by name, as run.json says",
+    "source.notes": "what lessens the measurement, each in a sentence, as run.json says",
     "window.start_s": "start of the measurement, in seconds since 1970 (UTC) where the source says so",
     "window.end_s": "its end",
     "window.known_s": "seconds during which the state of every replica and link is known, the mean over front ends; all "
@@ -237,7 +238,7 @@ KEYS: Final[Mapping[str, str]] = {
         run_as="the name of the run's choice with these quorums; null: it was not run",
         mix_from="`attempts`: as operations were tried; `given`: as asked for; `equal`: each operation alike",
         served="share of the mix that it would have served, from joint up-sets",
-        tied="others that would have served as much; this one asks the fewest votes, then comes first",
+        tied="others that would have served as much; this one would serve most were failures independent, then asks the fewest votes",
     ),
     **_table(
         "recommendations[].mix",

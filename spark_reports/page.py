@@ -65,8 +65,10 @@ def _answer(figures: Figures) -> dict[str, Any]:
     return {
         "measured_on": _measured_on(figures),
         "answers": wording_answer.answers(figures),
+        "reading": wording_method.reading(figures),
         "findings": wording_answer.findings(figures),
         "answer_tables": [tables_choices.answer(figures, adt) for adt in tables_choices.adts(figures)],
+        "notes": wording_answer.notes(figures),
         "rejected_rows": counted(rejected, "bad row") + (" was" if rejected == 1 else " were")
         if rejected
         else "",

@@ -261,13 +261,24 @@ class _Maker:
             )
         try:
             html = page.render(figures, made_by, parquet=report.parquet is not None)
-            report.html.write_text(html, encoding="utf-8")
-            report.json.write_text(figures_json(figures, made_by), encoding="utf-8")
+            _replace(report.html, html)
+            _replace(report.json, figures_json(figures, made_by))
         except OSError as error:
             raise ReportError(
                 f"{self.output_dir} cannot be written ({error}); give another folder"
             ) from error
         return replace(report, notes=tuple(self.notes))
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a whole file in the place of a former one, which stays where there is no room for the new one."""
+    beside = path.with_name(path.name + ".new")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def _check(options: Options) -> None:

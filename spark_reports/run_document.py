@@ -44,6 +44,7 @@ class Run:
     prober_step_s: float | None = None
     plan: str | None = None
     made: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def views(self, linked: tuple[str, ...]) -> dict[str, str]:
         """Give the view of each front end: its own where links of it were recorded, else that of the replicas, ``""``."""
@@ -118,7 +119,14 @@ class _Reader:
             prober_step_s=self.prober_step_s(),
             plan=plan,
             made={str(name): str(value) for name, value in made.items()},
+            notes=self.notes(),
         )
+
+    def notes(self) -> tuple[str, ...]:
+        found = self.document.get("notes", [])
+        if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+            raise self.fail('"notes" must be a list of sentences')
+        return tuple(found)
 
     def mapping(self, key: str) -> Mapping[str, Any]:
         found = self.document.get(key, {})

@@ -11,7 +11,15 @@ from quorate.spark_reports.figures import (
     OutageFigures,
 )
 from quorate.spark_reports.tables import Cell, Cells, Columns, Table, prose, table, text
-from quorate.spark_reports.wording import NO_VALUE, counted, duration, maybe_duration, percent, signed
+from quorate.spark_reports.wording import (
+    NO_BREAK,
+    NO_VALUE,
+    counted,
+    duration,
+    maybe_duration,
+    percent,
+    signed,
+)
 
 ANSWER_ROWS_MAX: Final = 8
 KINDS: Final = {"typed": "typed", "read-write": "read/write", "run": "as it was run"}
@@ -43,8 +51,9 @@ def answer(figures: Figures, adt: str) -> Table:
         shown = [*front, *sorted(best, key=lambda row: -row.served)[:1]]
     unique = list(dict.fromkeys(shown))
     unique.sort(key=lambda row: (not row.recommended, -row.served))
+    advised = preferred(figures, adt)
     rows: list[Cells] = [
-        _answer_row(row, operations, measured, predicted) for row in unique[:ANSWER_ROWS_MAX]
+        _answer_row(row, operations, measured, predicted, advised) for row in unique[:ANSWER_ROWS_MAX]
     ]
     what = "measured" if measured else "predicted from joint up times"
     caption = f"The {adt}: availability of each operation, {what}, and the share of the mix that a choice would serve"
@@ -56,10 +65,12 @@ def _answer_row(
     operations: Sequence[str],
     measured: dict[tuple[str, str], OperationFigures],
     predicted: dict[tuple[str, str], CounterfactualFigures],
+    advised: str | None,
 ) -> Cells:
     notes = [KINDS.get(row.kind, row.kind)] if row.kind != "run" else []
-    notes += ["recommended"] if row.recommended else []
-    cells: Cells = [Cell(row.choice, ", ".join(notes))]
+    notes += ["recommended"] if row.choice == advised else []
+    quorums = _quorums(row, operations, predicted) if row.run_as == row.choice else ""
+    cells: Cells = [Cell(row.choice, "; ".join(part for part in (quorums, ", ".join(notes)) if part))]
     for operation in operations:
         tried = measured.get((row.run_as or "", operation))
         expected = predicted.get((row.choice, operation))
@@ -71,6 +82,24 @@ def _answer_row(
         else:
             cells.append(Cell(NO_VALUE))
     return [*cells, Cell(percent(row.served), "predicted" if measured else between(row.low, row.high))]
+
+
+def _quorums(
+    row: CandidateFigures, operations: Sequence[str], predicted: dict[tuple[str, str], CounterfactualFigures]
+) -> str:
+    """Write the quorums that a name of the run stands for, where they are numbers of votes."""
+    own = [predicted.get((row.choice, operation)) for operation in operations]
+    numbers = [each for each in own if each is not None and each.needed_votes is not None]
+    return ", ".join(f"{each.operation} ({each.initial},{NO_BREAK}{each.final})" for each in numbers)
+
+
+def preferred(figures: Figures, adt: str) -> str | None:
+    """Give the choice to call recommended; None where all serve alike, which is no reason to prefer one."""
+    for row in figures.recommendations:
+        others = sum(each.adt == adt for each in figures.candidates) - 1
+        if row.adt == adt and (len(row.tied) < others or not others):
+            return row.choice
+    return None
 
 
 def candidates(figures: Figures, adt: str, numbers: dict[str, int]) -> Table:
@@ -85,10 +114,11 @@ def candidates(figures: Figures, adt: str, numbers: dict[str, int]) -> Table:
             for each in given
         ]
         kind = KINDS.get(row.kind, row.kind)
+        advised = preferred(figures, adt) == row.choice
         standing = Cell("on it") if row.on_front else Cell("no", f"{row.dominated_by} is better")
         rows.append(
             [
-                Cell(f"{numbers[row.choice]}. {row.choice}", _standing(row, kind)),
+                Cell(f"{numbers[row.choice]}. {row.choice}", _standing(row, kind, advised=advised)),
                 *cells,
                 Cell(percent(row.served), between(row.low, row.high)),
                 percent(row.served_independent),
@@ -104,9 +134,9 @@ def candidates(figures: Figures, adt: str, numbers: dict[str, int]) -> Table:
     return table(caption, columns, rows)
 
 
-def _standing(row: CandidateFigures, kind: str) -> str:
+def _standing(row: CandidateFigures, kind: str, *, advised: bool) -> str:
     run = "not run" if row.run_as is None else "run" if row.run_as == row.choice else f"run as {row.run_as}"
-    return ", ".join([kind, run, *(["recommended"] if row.recommended else [])])
+    return ", ".join([kind, run, *(["recommended"] if advised else [])])
 
 
 def ranked(figures: Figures, adt: str) -> list[CandidateFigures]:

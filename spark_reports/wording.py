@@ -12,6 +12,9 @@ ROUNDING: Final = 1e-12
 """A share that is nearer to 1 than this is 1: sums and products of floats are no surer."""
 
 SMALLEST: Final = 5e-4
+ROUNDS_UP: Final = 0.9995
+"""From so much of a unit on, three digits say the whole of it."""
+
 EARLIEST_S: Final = 315_532_800.0  # 1980
 LATEST_S: Final = 32_503_680_000.0  # 3000
 """Between these, seconds are taken for seconds since 1970; those of a trace may count from anywhere."""
@@ -87,12 +90,16 @@ def counted(number: int, thing: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a duration with three digits and the unit that suits it."""
+    """Write a duration with three digits and the unit that suits it.
+
+    >>> [duration(each).replace(NO_BREAK, "_") for each in (0.9996, 0.000_999_6, 119.96, 119.9)]
+    ['1_s', '1_ms', '2_min', '120_s']
+    """
     if seconds == 0:
         return f"0{NO_BREAK}s"
     for unit, length_s in (("days", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3)):
         # Minutes and more only where they are plainly easier to read than seconds.
-        if seconds >= length_s * (2 if length_s > 1 else 1):
+        if seconds >= length_s * (2 if length_s > 1 else 1) * ROUNDS_UP:
             number = seconds / length_s
             return f"{number:,.0f}{NO_BREAK}{unit}" if number >= 999.5 else f"{number:.3g}{NO_BREAK}{unit}"
     return f"{seconds * 1e6:.3g}{NO_BREAK}µs"

@@ -5,12 +5,11 @@ holds 0 is not called one.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from typing import Final, NamedTuple
 
 from quorate.spark_reports.figures import (
     AgainstFigures,
-    ClaimFigures,
+    CandidateFigures,
     Figures,
     OperationFigures,
     RecommendationFigures,
@@ -18,6 +17,7 @@ from quorate.spark_reports.figures import (
 )
 from quorate.spark_reports.wording import (
     NO_BREAK,
+    ROUNDING,
     counted,
     duration,
     in_nines,
@@ -25,8 +25,10 @@ from quorate.spark_reports.wording import (
     percent,
     points,
     quoted,
+    shortened,
     signed,
 )
+from quorate.spark_reports.wording_claim import claim
 
 READ_WRITE: Final = "read-write"
 TIED_MAX: Final = 3
@@ -42,6 +44,14 @@ SHORT: Final = (
     "The run is too short beside its outages for intervals that keep together what failed together. Those given take attempts "
     "for independent of one another and are too narrow: a longer run has to confirm every difference."
 )
+
+
+KNOWN_ENOUGH: Final = 0.95
+"""Where less of the time is known, the reader is told at once."""
+
+
+NOTES_MAX: Final = 5
+NOTE_CHARS_MAX: Final = 300
 
 
 class Finding(NamedTuple):
@@ -75,18 +85,29 @@ def _answer(figures: Figures, row: RecommendationFigures) -> str:
         f"{quoted(row.choice, row.adt)} comes first" if behind else f"choose {quoted(row.choice, row.adt)}"
     )
     return (
-        f"{head}{_tied(row, behind)}: it would have served {percent(row.served)} of {mix}{_beside(row)}"
+        f"{head}{_tied(row, behind, figures.candidates)}: it would have served {percent(row.served)} of {mix}{_beside(row)}"
         f"{_as_run(figures, row)}{_not_clearly(behind)}."
     )
 
 
-def _tied(row: RecommendationFigures, behind: Sequence[AgainstFigures]) -> str:
-    names = [quoted(name) for name in row.tied[:TIED_MAX]]
-    if not names:
-        return ""
-    if len(row.tied) > TIED_MAX:
-        names.append(f"{len(row.tied) - TIED_MAX} more")
-    return f", level with {listed(names)}" if behind else f", or just as well {listed(names, 'or')}"
+def _tied(
+    row: RecommendationFigures, behind: Sequence[AgainstFigures], candidates: Sequence[CandidateFigures]
+) -> str:
+    """Name those that would have served as much: as good ones, and those that are fit for fewer failures."""
+    independent = {each.choice: each.served_independent for each in candidates if each.adt == row.adt}
+    weaker = [name for name in row.tied if independent[name] < independent[row.choice] - ROUNDING]
+    equal = [name for name in row.tied if name not in weaker]
+    told = ""
+    if equal:
+        told = f", level with {_few(equal)}" if behind else f", or just as well {_few(equal, 'or')}"
+    if weaker:
+        told += f"{',' if told else ''} rather than {_few(weaker, 'or')}, which did as well here but would bear fewer failures"
+    return told
+
+
+def _few(names: Sequence[str], last: str = "and") -> str:
+    more = [f"{len(names) - TIED_MAX} more"] if len(names) > TIED_MAX else []
+    return listed([*(quoted(name) for name in names[:TIED_MAX]), *more], last)
 
 
 def _not_clearly(behind: Sequence[AgainstFigures]) -> str:
@@ -148,9 +169,17 @@ def _as_run(figures: Figures, row: RecommendationFigures) -> str:
     return f"; it was run here, and answered {shares}"
 
 
+def notes(figures: Figures) -> list[str]:
+    """Give what the run says against itself, cut where it says too much."""
+    said = [shortened(note, NOTE_CHARS_MAX) for note in figures.source.notes]
+    more = len(said) - NOTES_MAX
+    return said if more <= 0 else [*said[:NOTES_MAX], f"{more} more of such notes stand in figures.json."]
+
+
 def findings(figures: Figures) -> list[Finding]:
     """Give what else a reader should know first, the most important thing first."""
-    found = [Finding("Typed against read/write quorums", claim(figures))]
+    found = [Finding("Known only in part", known_in_part(figures))] if is_partly_known(figures) else []
+    found.append(Finding("Typed against read/write quorums", claim(figures)))
     if figures.operations:
         found.append(Finding("Measured", measured(figures.operations)))
         found.append(Finding("Predicted from joint failures", joint(figures.operations)))
@@ -168,74 +197,26 @@ def findings(figures: Figures) -> list[Finding]:
     return found
 
 
+def is_partly_known(figures: Figures) -> bool:
+    """Whether predictions leave out so much time that they may speak of better or worse days than there were."""
+    window = figures.window
+    return 0 < window.known_s < KNOWN_ENOUGH * (window.end_s - window.start_s)
+
+
+def known_in_part(figures: Figures) -> str:
+    """Say how little of the time the predictions rest on."""
+    window = figures.window
+    length_s = window.end_s - window.start_s
+    return (
+        f"All that is predicted rests on {duration(window.known_s)}, {percent(window.known_s / length_s)} of the "
+        f"{duration(length_s)}: in the rest the state of some replica is unknown, and failures of that time are not predicted."
+    )
+
+
 def short(figures: Figures) -> bool:
     """Whether something failed, and yet the run is too short for intervals that mind outages."""
     failed = [row for row in figures.operations if row.ok < row.attempts]
     return bool(failed) and figures.window.blocks is None
-
-
-def claim(figures: Figures) -> str:
-    """Say whether typed quorums let a blind operation be more available, at the cost of the others: the lecture's claim."""
-    if not figures.operations:
-        return "Not measured: the input holds no operations. The table of choices says what each kind would have given."
-    pairs = [
-        list(rows) for _, rows in groupby(figures.claim, key=lambda row: (row.adt, row.typed, row.read_write))
-    ]
-    pairs = [rows for rows in pairs if any(row.blind for row in rows)]
-    if not pairs:
-        return "Not measured: the run holds no typed choice beside a read/write one of the same type."
-    best = max(pairs, key=_weight)
-    gain = _gain(best)
-    others = [row for row in best if not row.blind]
-    cost = min(others, key=lambda row: row.difference) if others else None
-    shown = [gain, cost] if cost else [gain]
-    differences = listed([_interval(row) for row in shown])
-    held = sum(_holds(rows) for rows in pairs)
-    count = (
-        f" It holds for {held or 'none'} of the {len(pairs)} such pairs that were run."
-        if len(pairs) > 1
-        else ""
-    )
-    return f"{_verdict(gain, cost)} With {quoted(best[0].typed)} instead of {quoted(best[0].read_write)}: {differences}.{count}"
-
-
-def _gain(rows: Sequence[ClaimFigures]) -> ClaimFigures:
-    return max((row for row in rows if row.blind), key=lambda row: row.difference)
-
-
-def _weight(rows: Sequence[ClaimFigures]) -> tuple[bool, bool, float]:
-    gain = _gain(rows)
-    return _holds(rows), gain.certain and gain.difference > 0, gain.difference
-
-
-def _holds(rows: Sequence[ClaimFigures]) -> bool:
-    gain = _gain(rows)
-    paid = any(row.certain and row.difference < 0 for row in rows if not row.blind)
-    return gain.certain and gain.difference > 0 and paid
-
-
-def _interval(row: ClaimFigures) -> str:
-    return (
-        f"{row.operation} {signed(row.difference)} points (95 % interval {signed(row.low)} to {signed(row.high)}, "
-        f"{signed(row.predicted_joint)} predicted)"
-    )
-
-
-def _verdict(gain: ClaimFigures, cost: ClaimFigures | None) -> str:
-    if not gain.certain or gain.difference == 0:
-        return (
-            f"No clear difference: the interval for {gain.operation} leaves the sign of the difference open."
-        )
-    if gain.difference < 0:
-        return f"Against the lecture's claim, typed quorums made {gain.operation} less available."
-    more = f"typed quorums made {gain.operation} more available"
-    if cost is None:
-        return f"As the lecture claims, {more}; what it cost others was not measured."
-    if not cost.certain or cost.difference == 0:
-        return f"As the lecture claims, {more}; what {cost.operation} paid for it cannot be told from chance."
-    if cost.difference > 0:
-        return f"As the lecture claims, {more}, and {cost.operation} did not even pay for it."
-    return f"As the lecture claims, {more} at the cost of {cost.operation}."
 
 
 def measured(operations: Sequence[OperationFigures]) -> str:

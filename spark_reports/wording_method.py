@@ -6,7 +6,7 @@ from typing import Final
 from quorate.spark_reports.confidence import OUTAGES_FEW, Interval
 from quorate.spark_reports.contract import CONTRADICTS
 from quorate.spark_reports.figures import Figures
-from quorate.spark_reports.wording import counted, duration, listed
+from quorate.spark_reports.wording import NO_BREAK, counted, duration, listed
 from quorate.spark_reports.wording_answer import Finding, time_scale
 
 KINDS: Final = {
@@ -84,6 +84,21 @@ def _contradicted(figures: Figures) -> str:
     )
 
 
+def reading(figures: Figures) -> str:
+    """Say how to read the name of a choice, by one that the page shows; nothing where none is made of numbers of votes."""
+    rows = [row for row in figures.counterfactuals if row.needed_votes is not None]
+    best = {row.choice for row in figures.recommendations}
+    row = next((row for row in rows if row.choice in best), rows[0] if rows else None)
+    if row is None:
+        return ""
+    things = "replicas" if all(each.votes == 1 for each in figures.replicas) else "votes"
+    return (
+        f"How to read a choice: with {row.operation} ({row.initial},{NO_BREAK}{row.final}), {row.operation} reads at "
+        f"{row.initial} {things} before it answers and is stored at {row.final} after, so it can be done while "
+        f"{row.needed_votes} of them {'is' if row.needed_votes == 1 else 'are'} up."
+    )
+
+
 def why(figures: Figures) -> str:
     """Explain the columns of the table of causes."""
     lag = duration(figures.window.lag_s)
@@ -106,6 +121,14 @@ def words(figures: Figures) -> list[Finding]:
     else:
         found.append(Finding("Interval (95 %)", trace_interval(figures)))
     return [
+        Finding(
+            "Typed",
+            "Each operation reads and stores only what its meaning asks for: an Enq of a queue reads nothing.",
+        ),
+        Finding(
+            "Read/write",
+            "Whatever changes the object reads its whole state first and writes it, as a file is kept.",
+        ),
         *found,
         Finding(
             "Predicted, joint",
@@ -129,7 +152,8 @@ def words(figures: Figures) -> list[Finding]:
         Finding(
             "Mix served",
             "The share of all operations that a choice would have served, each operation weighing as much as it stands in the "
-            "mix. The choice that serves most is recommended; of equals, one that asks for fewer votes.",
+            "mix. The choice that serves most is recommended; of equals, the one that would serve most were failures "
+            "independent, for it bears more of them; then the one that asks for the fewest votes.",
         ),
         Finding(
             "Pareto front",
