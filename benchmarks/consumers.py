@@ -2,29 +2,32 @@
 
 For each batch size, runs of one consumer and of many alternate, so that what else the machine does meets both alike. A run
 fills a fresh queue, lets all consumers connect, starts them together, and counts the items that they took until the queue
-is empty. Prints one JSON line per run, and at the end one per batch size with the medians and their ratio; each names the
-machine, its load and the commit.
+is empty. Prints one JSON line per run, and at the end one per batch size with the medians and the ratios, least and most of
+the pairs; each names the machine, its load and the commit.
 
-    .venv/bin/python benchmarks/consumers.py [--consumers 16] [--batches 1 10] [--pairs 3] [--items 3000]
+    python benchmarks/consumers.py [--consumers 16] [--batches 1 10] [--pairs 3] [--items 3000] [--peers FOLDER]
+
+With `--peers`, RabbitMQ's consumers drain a quorum queue in turn with ours, as many, each in a process of its own, which
+acknowledges as many items at once as our batch has: first when no more than these are sent to it before it has
+acknowledged them (prefetch), as with us, then when RabbitMQ sends up to PREFETCH ahead.
 """
 
 import argparse
 import json
 import multiprocessing
-import os
-import platform
-import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from contextlib import ExitStack
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from quorate.cli.document import DEFAULT_NAME, new_document, write_new
-from quorate.cli.local_cluster import LocalCluster, free_ports
+from circumstances import machine, rounded
+from peers import Asked, add_options, chosen
+
+from quorate.cli.local_cluster import LocalCluster
 from quorate.client_sdk import QuorateError, connect
 
 FILL: Final = 1000
@@ -32,21 +35,9 @@ FILL: Final = 1000
 READY_S: Final = 120.0
 DRAIN_S: Final = 600.0
 DEADLINE_S: Final = 20.0
-
-
-def machine() -> dict[str, Any]:
-    """Where this was measured."""
-    command = ["git", "rev-parse", "--short", "HEAD"]
-    found = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1]
-    )
-    return {
-        "commit": found.stdout.strip(),
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "cores": os.cpu_count(),
-        "load": round(os.getloadavg()[0], 1),
-    }
+PREFETCH: Final = 128
+PEER_ITEMS: Final = 20_000
+"""RabbitMQ takes so many in a second or two; with fewer, its start would be what is measured."""
 
 
 def consume(path: str, name: str, batch: int, start: Barrier, told: "Queue[dict[str, float]]") -> None:
@@ -98,42 +89,63 @@ def run(path: Path, name: str, consumers: int, batch: int, items: int) -> dict[s
     }
 
 
-def measure(path: Path, options: argparse.Namespace, where: Mapping[str, Any]) -> None:
+class Table:
+    """The rates of each way to drain, run by run."""
+
+    def __init__(self) -> None:
+        self._rates: Final[dict[str, list[float]]] = {}
+
+    def add(self, way: str, result: dict[str, Any]) -> None:
+        """A run, and its line."""
+        self._rates.setdefault(way, []).append(result["items_per_s"])
+        print(json.dumps({"way": way} | result | machine()), flush=True)
+
+    def summary(self) -> dict[str, Any]:
+        """Medians, and of `many` to each other way the ratio of each pair: median, least, most."""
+        many = self._rates["many"]
+        line: dict[str, Any] = {way: rounded(median(rates)) for way, rates in self._rates.items()}
+        for way, rates in self._rates.items():
+            if way != "many":
+                ratios = sorted(mine / other for mine, other in zip(many, rates, strict=True))
+                line[f"many to {way}"] = [rounded(each) for each in (median(ratios), ratios[0], ratios[-1])]
+        return line
+
+
+def measure(path: Path, peer: Asked | None, options: argparse.Namespace) -> None:
     """All runs."""
     for batch in options.batches:
-        rates: dict[int, list[float]] = {1: [], options.consumers: []}
+        table = Table()
         for pair in range(options.pairs):
-            for consumers, measured in rates.items():
-                name = f"b{batch}-p{pair}-c{consumers}"
-                result = run(path, name, consumers, batch, options.items * batch)
-                measured.append(result["items_per_s"])
-                print(json.dumps(result | where | {"load": round(os.getloadavg()[0], 1)}), flush=True)
-        one, many = median(rates[1]), median(rates[options.consumers])
-        figures = {"batch": batch, "one": one, "many": many, "ratio": round(many / one, 2)}
-        print(json.dumps({"consumers": options.consumers, "median": figures} | where), flush=True)
+            items = options.items * batch
+            for way, consumers in (("one", 1), ("many", options.consumers)):
+                table.add(way, run(path, f"b{batch}-p{pair}-c{consumers}", consumers, batch, items))
+            for prefetch in (batch, PREFETCH) if peer is not None else ():
+                question = {"name": f"b{batch}-p{pair}-f{prefetch}", "prefetch": prefetch, "batch": batch}
+                question |= {"consumers": options.consumers, "items": max(items, PEER_ITEMS)}
+                table.add(f"RabbitMQ, prefetch {prefetch}", peer.ask(**question))
+        line = {"summary": f"{options.consumers} consumers, batches of {batch}"} | table.summary()
+        print(json.dumps(line | machine()), flush=True)
 
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--consumers", type=int, default=16)
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 10])
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--items", type=int, default=3000, help="per run, times the batch size")
+    add_options(parser)
     options = parser.parse_args()
-    where = machine()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / DEFAULT_NAME
-        urls = {f"r{n}": f"http://127.0.0.1:{port}" for n, port in enumerate(free_ports(3), 1)}
-        write_new(path, new_document(urls, name="consumers"))
-        cluster = LocalCluster(Path(folder))
-        cluster.format_missing()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quorate-consumers-")))
+        cluster = stack.enter_context(LocalCluster.create(folder / "c"))
         cluster.start()
-        try:
-            cluster.ready()
-            measure(path, options, where)
-        finally:
-            cluster.stop()
+        cluster.ready()
+        peers = chosen(options)
+        peer = None if peers is None else stack.enter_context(peers.asked("consumers"))
+        measure(cluster.document_path, peer, options)
 
 
 if __name__ == "__main__":

@@ -3,68 +3,77 @@
     python benchmarks/growth.py [--only waiting,objects,payloads,replicas,behind,slow,size] [--scale 1.0]
 
 One JSON line per figure: the median and the 99th percentile of one operation in flight, in milliseconds, and processor time
-per operation of the client and of the busiest replica; or bytes and seconds, as the figure says. The three figures of a
-table are taken in turns, so that what else the machine does meets all alike. Each table has a cluster of its own; items have
-100 bytes unless said. `--scale` shrinks the large numbers, to see that it works.
+per operation of the client and of one replica (the mean of all); or bytes and seconds, as the figure says. The figures of a
+table are taken in turns, so that what else the machine does meets all alike; a last line has the greatest ratio of one to
+the first. Each table has a cluster of its own; items have 100 bytes unless said. `--scale` shrinks the large numbers, to see
+that it works. What each table took is told on standard error.
 """
 
 import argparse
 import asyncio
 import json
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Final
 
-from works import Operation, cpu_s, item, machine, own_cpu_s, rounded
+from circumstances import cpu_s, machine, own_cpu_s, rounded
+from works import Operation, item
 
 from quorate.cli.local_cluster import LocalCluster, free_ports
 from quorate.client_sdk import AsyncClient, AsyncQueue, connect_async
 from quorate.measurement.fault_proxy import Proxy
 
-OPERATIONS: Final = 150
-"""Of each figure, in each turn."""
-TURNS: Final = 4
+OPERATIONS: Final = 50
+"""Of each figure, in each turn; fewer than the shortest queue has items."""
+TURNS: Final = 12
+LARGE_TURNS: Final = 4
+LARGE_WAIT: Final = 10
 FILL: Final = 1000
 SLOW_S: Final = 5.0
 
 
 class Row:
-    """One figure: what is done, and what it took so far."""
+    """One figure: what is done and how often in a turn, what it took so far, and what is put right after each turn."""
 
-    def __init__(self, operation: Operation) -> None:
-        self.operation: Final = operation
-        self.taken_s: list[float] = []
-        self.client_s = self.replica_s = 0.0
-        self.count = 0
+    def __init__(
+        self, cluster: LocalCluster, operation: Operation, *, restore: Operation | None = None
+    ) -> None:
+        self._cluster: Final = cluster
+        self._operation: Final = operation
+        self._restore: Final = restore
+        self._taken_s: list[float] = []
+        self._client_s = self._replica_s = 0.0
 
-    async def turn(self, cluster: LocalCluster, count: int = OPERATIONS) -> None:
+    async def turn(self) -> None:
         """Do it some times more, one after another."""
-        client_s, replicas_s = own_cpu_s(), _replicas_s(cluster)
-        for _ in range(count):
+        client_s, replica_s = own_cpu_s(), self._replicas_s()
+        for _ in range(OPERATIONS):
             begun_s = time.perf_counter()
-            await self.operation(self.count)
-            self.taken_s.append(time.perf_counter() - begun_s)
-            self.count += 1
-        self.client_s += own_cpu_s() - client_s
-        self.replica_s += max(after - replicas_s[id] for id, after in _replicas_s(cluster).items())
+            await self._operation(len(self._taken_s))
+            self._taken_s.append(time.perf_counter() - begun_s)
+        self._client_s += own_cpu_s() - client_s
+        self._replica_s += self._replicas_s() - replica_s
+        if self._restore is not None:
+            await self._restore(len(self._taken_s))
 
     def figures(self) -> dict[str, float]:
         """What it took."""
-        taken_s = sorted(self.taken_s)
+        taken_s, count = sorted(self._taken_s), len(self._taken_s)
         return {
-            "p50_ms": rounded(taken_s[len(taken_s) // 2] * 1e3),
-            "p99_ms": rounded(taken_s[len(taken_s) * 99 // 100] * 1e3),
-            "client_cpu_us": rounded(self.client_s / self.count * 1e6),
-            "replica_cpu_us": rounded(self.replica_s / self.count * 1e6),
+            "p50_ms": rounded(taken_s[count // 2] * 1e3),
+            "p99_ms": rounded(taken_s[count * 99 // 100] * 1e3),
+            "client_cpu_us": rounded(self._client_s / count * 1e6),
+            "replica_cpu_us": rounded(self._replica_s / count * 1e6),
         }
 
-
-def _replicas_s(cluster: LocalCluster) -> dict[str, float]:
-    return {id: cpu_s(pid) for id, pid in cluster.pids.items()}
+    def _replicas_s(self) -> float:
+        return fmean(cpu_s(pid) for pid in self._cluster.pids.values())
 
 
 def tell(table: str, what: str, figures: Mapping[str, float]) -> None:
@@ -72,13 +81,19 @@ def tell(table: str, what: str, figures: Mapping[str, float]) -> None:
     print(json.dumps({"table": table, "at": what, **figures, **machine()}), flush=True)
 
 
-async def in_turns(table: str, rows: Mapping[str, tuple[LocalCluster, Row]]) -> None:
-    """All rows of a table in turns; a line for each."""
-    for _ in range(TURNS):
-        for cluster, row in rows.values():
-            await row.turn(cluster)
-    for what, (_, row) in rows.items():
-        tell(table, what, row.figures())
+async def in_turns(table: str, rows: Mapping[str, Row], turns: int = TURNS) -> None:
+    """All rows of a table in turns; a line for each, and how far they are from flat."""
+    for _ in range(turns):
+        for row in rows.values():
+            await row.turn()
+    figures = {what: row.figures() for what, row in rows.items()}
+    for what, found in figures.items():
+        tell(table, what, found)
+    first, *others = figures.values()
+    if others:
+        names = [name for name in first if name != "p99_ms"]
+        worst = {name: rounded(max(each[name] / first[name] for each in others)) for name in names}
+        tell(table, "greatest ratio to the first", worst)
 
 
 class Stage:
@@ -109,14 +124,28 @@ async def fill(queue: AsyncQueue, count: int) -> None:
 
 
 async def waiting(stage: Stage, scale: float) -> None:
-    """Dequeues from queues of different lengths."""
+    """Dequeues from queues of different lengths; what a turn took is put back after it."""
     cluster, client = await stage.cluster("waiting")
     rows = {}
     for length in (100, 10_000, round(1_000_000 * scale)):
         queue = client.queue(f"of-{length}")
         await fill(queue, length)
-        rows[f"{length} items wait"] = (cluster, Row(_one_out_one_in(queue)))
-    await in_turns("dequeue and enqueue", rows)
+        rows[f"{length} items wait"] = Row(cluster, _one_out(queue), restore=_refill(queue))
+    await in_turns("dequeue", rows)
+
+
+def _one_out(queue: AsyncQueue) -> Operation:
+    async def operation(_: int) -> None:
+        assert await queue.dequeue() is not None
+
+    return operation
+
+
+def _refill(queue: AsyncQueue) -> Operation:
+    async def operation(_: int) -> None:
+        await queue.enqueue_many([item(number) for number in range(OPERATIONS)])
+
+    return operation
 
 
 def _one_out_one_in(queue: AsyncQueue) -> Operation:
@@ -142,24 +171,27 @@ async def objects(stage: Stage, scale: float) -> None:
         async def write(number: int, registers: Any = registers, dice: Any = dice) -> None:
             await dice.choice(registers).write(item(number))
 
-        rows[f"{count} registers"] = (cluster, Row(write))
+        rows[f"{count} registers"] = Row(cluster, write)
     await in_turns("write", rows)
 
 
 async def payloads(stage: Stage, scale: float) -> None:
-    """Items of different sizes."""
+    """Items of different sizes, each on a cluster of its own: large ones are forgotten and folded into the file later, and
+    would be charged to others."""
     del scale
-    cluster, client = await stage.cluster("payloads")
     rows = {}
     for size in (100, 10_000, 1_000_000):
+        cluster, client = await stage.cluster(f"payloads-{size}")
         queue, value = client.queue(f"of-{size}"), "x" * (size - 2)
 
         async def both(_: int, queue: AsyncQueue = queue, value: str = value) -> None:
-            await queue.enqueue(value)
             assert await queue.dequeue() == value
+            await queue.enqueue(value)
 
-        rows[f"{size} bytes"] = (cluster, Row(both))
-    await in_turns("enqueue and dequeue", rows)
+        for _ in range(LARGE_WAIT):
+            await queue.enqueue(value)
+        rows[f"{size} bytes"] = Row(cluster, both)
+    await in_turns("dequeue and enqueue of one size", rows, LARGE_TURNS)
 
 
 async def replicas(stage: Stage, scale: float) -> None:
@@ -170,31 +202,38 @@ async def replicas(stage: Stage, scale: float) -> None:
         cluster, client = await stage.cluster(f"n{count}", count)
         queue = client.queue("q")
         await fill(queue, 100)
-        rows[f"{count} replicas"] = (cluster, Row(_one_out_one_in(queue)))
+        rows[f"{count} replicas"] = Row(cluster, _one_out_one_in(queue))
     await in_turns("dequeue and enqueue", rows)
 
 
 async def behind(stage: Stage, scale: float) -> None:
-    """A replica comes back after a day's work of the others."""
-    cluster, client = await stage.cluster("behind")
-    queue = client.queue("q")
-    await fill(queue, 100)
-    before = Row(_one_out_one_in(queue))
-    await before.turn(cluster, OPERATIONS * TURNS)
-    tell("dequeue and enqueue", "all replicas up", before.figures())
-    await asyncio.to_thread(cluster.kill, "r3")
-    for _ in range(round(100 * scale)):
-        await fill(queue, FILL)
-        left = FILL
-        while left:
-            left -= len(await queue.dequeue(max_items=left))
-    away = Row(_one_out_one_in(queue))
-    await away.turn(cluster, OPERATIONS * TURNS)
-    tell("dequeue and enqueue", "one replica away", away.figures())
-    await asyncio.to_thread(cluster.restart, "r3")
-    after = Row(_one_out_one_in(queue))
-    await after.turn(cluster, OPERATIONS * TURNS)
-    tell("dequeue and enqueue", f"it is back, {round(100_000 * scale)} items later", after.figures())
+    """A replica is away for a day's work of the others, and comes back, beside a cluster where none was away. The day: items
+    that came and went, and as many that wait."""
+    count = round(100_000 * scale)
+    clusters, queues = {}, {}
+    for name in ("none away", "one away"):
+        clusters[name], client = await stage.cluster(name.replace(" ", "-"))
+        queues[name] = client.queue("q")
+        await fill(queues[name], 100)
+        if name == "one away":
+            await asyncio.to_thread(clusters[name].kill, "r3")
+        await fill(queues[name], 2 * count)
+        await drain(queues[name], count)
+    level, away = (Row(clusters[name], _one_out_one_in(queues[name])) for name in clusters)
+    table = "dequeue and enqueue, one replica behind"
+    await in_turns(table, {"none away": level, "one away": away})
+    await asyncio.to_thread(clusters["one away"].restart, "r3")
+    level, back = (Row(clusters[name], _one_out_one_in(queues[name])) for name in clusters)
+    await in_turns(table, {"none away": level, f"it is back, {2 * count} items later": back})
+    await asyncio.to_thread(clusters["one away"].kill, "r1")
+    level, needed = (Row(clusters[name], _one_out_one_in(queues[name])) for name in clusters)
+    await in_turns(table, {"none away": level, "another is killed: the one behind is needed": needed})
+
+
+async def drain(queue: AsyncQueue, count: int) -> None:
+    """Dequeue so many items."""
+    while count:
+        count -= len(await queue.dequeue(max_items=min(count, FILL)))
 
 
 async def slow(stage: Stage, scale: float) -> None:
@@ -208,8 +247,8 @@ async def slow(stage: Stage, scale: float) -> None:
             for what, each in (("all prompt", client), (f"one answers after {SLOW_S:.0f} s", hampered)):
                 queue = each.queue(what.replace(" ", "-"))
                 await fill(queue, 100)
-                rows[what] = (cluster, Row(_one_out_one_in(queue)))
-            await in_turns("dequeue and enqueue", rows)
+                rows[what] = Row(cluster, _one_out_one_in(queue))
+            await in_turns("dequeue and enqueue, one replica slow", rows)
 
 
 async def size(stage: Stage, scale: float) -> None:
@@ -227,21 +266,17 @@ async def size(stage: Stage, scale: float) -> None:
             "memory_bytes": rounded((_memory_bytes(cluster) - empty_memory) / count),
         },
     )
+    tell("start until ready", f"{count} items wait", await _start_again(cluster))
+    await drain(queue, count)
+    tell("start until ready", f"after {2 * count} operations, none waits", await _start_again(cluster))
+
+
+async def _start_again(cluster: LocalCluster) -> dict[str, float]:
+    """Kill a replica; how long its start takes, and how much it keeps on disk."""
     await asyncio.to_thread(cluster.kill, "r1")
     begun_s = time.perf_counter()
     await asyncio.to_thread(cluster.restart, "r1")
-    tell("start until ready", f"{count} items wait", {"s": rounded(time.perf_counter() - begun_s)})
-    left = count
-    while left:
-        left -= len(await queue.dequeue(max_items=min(left, FILL)))
-    await asyncio.to_thread(cluster.kill, "r1")
-    begun_s = time.perf_counter()
-    await asyncio.to_thread(cluster.restart, "r1")
-    tell(
-        "start until ready",
-        f"after {2 * count} operations, none waits",
-        {"s": rounded(time.perf_counter() - begun_s), "disk_bytes": _disk_bytes(cluster)},
-    )
+    return {"s": rounded(time.perf_counter() - begun_s), "disk_bytes": _disk_bytes(cluster)}
 
 
 def _disk_bytes(cluster: LocalCluster) -> int:
@@ -262,9 +297,11 @@ TABLES: Final[dict[str, Callable[[Stage, float], Awaitable[None]]]] = {
 
 async def _run(names: list[str], scale: float) -> None:
     for name in names:
+        begun_s = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="quorate-growth-") as folder:
             async with AsyncExitStack() as stack:
                 await TABLES[name](Stage(stack, Path(folder)), scale)
+        print(f"{name}: {time.perf_counter() - begun_s:.0f} s", file=sys.stderr, flush=True)
 
 
 def main() -> None:

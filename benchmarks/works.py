@@ -6,7 +6,7 @@ One JSON line per figure: every run's value, median, least and most, processor t
 each replica, the machine's load, the commit. Items have 100 bytes; an operation is acknowledged when it is on disk at a
 quorum. A: one operation in flight, milliseconds. B: 64 in flight from one process, operations a second. C: the best
 batches, items a second. D: the longest gap, in seconds, between acknowledgements at 200 operations a second after one
-replica is killed with SIGKILL, the worst of all three. REST: enqueues a second over the ADT API, 64 plain connections.
+replica is killed with SIGKILL, the worst of all three, and beside it the longest before. REST: enqueues a second over the ADT API, 64 plain connections.
 
 `--peers` (or QUORATE_PEERS) names a folder with scripts that run the same works on other systems: then each run of ours is
 followed by one of theirs, and a line has their figures and the ratio of ours to them too, median, least and most.
@@ -17,10 +17,6 @@ import asyncio
 import itertools
 import json
 import os
-import platform
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -30,7 +26,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from peers import Theirs, beside, run_peers
+from circumstances import cpu_s, machine, own_cpu_s, rounded
+from peers import Theirs, add_options, beside, chosen
 from plain_http import PlainConnection
 
 from quorate.cli.local_cluster import LocalCluster
@@ -40,14 +37,15 @@ from quorate.client_sdk.errors import QuorateError
 ITEM_BYTES: Final = 100
 IN_FLIGHT: Final = 64
 ONE_OPERATIONS: Final = 400
-MANY_OPERATIONS: Final = 6000
+MANY_OPERATIONS: Final = 12_000
+REST_OPERATIONS: Final = 3000
 BATCH_ITEMS: Final = 500
-BATCHES: Final = 60
+BATCHES: Final = 120
 BATCHES_IN_FLIGHT: Final = 4
 PACE: Final = 200
 """Operations a second while a replica is killed."""
-PACED_S: Final = 6.0
-KILL_AT_S: Final = 2.0
+PACED_S: Final = 4.0
+KILL_AT_S: Final = 1.5
 WARM_UP: Final = 50
 WORKS: Final = ("A", "B", "C", "D", "REST")
 
@@ -162,20 +160,23 @@ async def work_d(bench: Bench) -> None:
     queue = bench.client.queue("paced")
     await queue.enqueue_many([item(number) for number in range(WARM_UP)])
     await queue.dequeue(max_items=WARM_UP)
-    gaps: dict[str, list[float]] = {"enqueue": [], "dequeue": []}
+    gaps: dict[str, list[float]] = {}
     for victim in bench.cluster.urls:
         for name, operation in (
             ("enqueue", lambda n: queue.enqueue(item(n))),
             ("dequeue", lambda _: queue.dequeue()),
         ):
-            gaps[name].append(await longest_gap_s(operation, partial(bench.cluster.kill, victim)))
+            before_s, after_s = await longest_gaps_s(operation, partial(bench.cluster.kill, victim))
+            gaps.setdefault(f"{name} gap before", []).append(before_s)
+            gaps.setdefault(f"{name} gap", []).append(after_s)
             await asyncio.to_thread(bench.cluster.restart, victim)
     for name, found in gaps.items():
-        bench.figures["D", f"{name} gap", "s"] = max(found), {}
+        bench.figures["D", name, "s"] = max(found), {}
 
 
-async def longest_gap_s(operation: Operation, kill: Callable[[], None]) -> float:
-    """Between two acknowledgements that followed each other, from a second before the kill on."""
+async def longest_gaps_s(operation: Operation, kill: Callable[[], None]) -> tuple[float, float]:
+    """The longest between two acknowledgements that followed each other: in the time before the kill, which shows what the
+    machine's other work does, and from the kill on."""
     acknowledged: list[float] = []
 
     async def one(number: int) -> None:
@@ -188,16 +189,22 @@ async def longest_gap_s(operation: Operation, kill: Callable[[], None]) -> float
             acknowledged.append(time.monotonic())
             return
 
-    begun_s, tasks, is_killed = time.monotonic(), [], False
+    begun_s, tasks = time.monotonic(), []
+    killed_s, killing = 0.0, None
     for number in range(int(PACE * PACED_S)):
         await asyncio.sleep(max(0.0, begun_s + number / PACE - time.monotonic()))
-        if not is_killed and time.monotonic() >= begun_s + KILL_AT_S:
-            kill()
-            is_killed = True
+        if killing is None and time.monotonic() >= begun_s + KILL_AT_S:
+            killed_s = time.monotonic()
+            # In a thread: who waits here until the process is gone holds up the stream, and finds that as a gap.
+            killing = asyncio.create_task(asyncio.to_thread(kill))
         tasks.append(asyncio.create_task(one(number)))
-    await asyncio.gather(*tasks)
-    around = sorted(moment for moment in acknowledged if moment >= begun_s + KILL_AT_S - 1)
-    return max(later - earlier for earlier, later in itertools.pairwise(around))
+    assert killing is not None, "the stream goes on until long after the kill"
+    await asyncio.gather(killing, *tasks)
+    pairs = list(itertools.pairwise(sorted(acknowledged)))
+    return (
+        max(later - earlier for earlier, later in pairs if later < killed_s),
+        max(later - earlier for earlier, later in pairs if later >= killed_s),
+    )
 
 
 async def work_rest(bench: Bench) -> None:
@@ -216,7 +223,9 @@ async def work_rest(bench: Bench) -> None:
         assert status < 300, f"an enqueue over REST was answered with {status}"
         free.append(connection)
 
-    await bench.rate("REST", "enqueue", enqueue, MANY_OPERATIONS // 2)
+    for number in range(IN_FLIGHT):
+        await enqueue(number)
+    await bench.rate("REST", "enqueue", enqueue, REST_OPERATIONS)
     for connection in connections:
         connection.close()
 
@@ -224,18 +233,6 @@ async def work_rest(bench: Bench) -> None:
 RUN: Final[dict[str, Callable[[Bench], Awaitable[None]]]] = dict(
     zip(WORKS, (work_a, work_b, work_c, work_d, work_rest), strict=True)
 )
-
-
-def own_cpu_s() -> float:
-    """Processor time of this process, all threads."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
-def cpu_s(pid: int) -> float:
-    """Processor time of another process, all threads."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def run_once(works: list[str]) -> Bench:
@@ -253,19 +250,6 @@ async def run_once(works: list[str]) -> Bench:
             return bench
 
 
-def machine() -> dict[str, Any]:
-    """Where and on what the figures were found."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return {
-        "cpus": os.cpu_count(),
-        "machine": platform.machine(),
-        "python": platform.python_version(),
-        "commit": commit.stdout.strip(),
-    }
-
-
 def main() -> None:
     """Run, and print one line per figure."""
     parser = argparse.ArgumentParser(
@@ -273,11 +257,9 @@ def main() -> None:
     )
     parser.add_argument("--works", default="A,B,C")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--peers", default=os.environ.get("QUORATE_PEERS"))
-    parser.add_argument(
-        "--peers-python", default=sys.executable, help="a Python that has the peers' client packages"
-    )
+    add_options(parser)
     options = parser.parse_args()
+    peers = chosen(options)
     works = options.works.split(",")
     if unknown := set(works) - set(WORKS):
         parser.error(f"no such work: {', '.join(sorted(unknown))}; there are {', '.join(WORKS)}")
@@ -287,8 +269,8 @@ def main() -> None:
     for _ in range(options.runs):
         loads.append(os.getloadavg()[0])
         benches.append(asyncio.run(run_once(works)))
-        if options.peers:
-            theirs.append(run_peers(Path(options.peers), options.peers_python, works))
+        if peers is not None:
+            theirs.append(peers.works(works))
     for work, figure, unit in benches[0].figures:
         values = [bench.figures[work, figure, unit][0] for bench in benches]
         spent = [bench.figures[work, figure, unit][1] for bench in benches]
@@ -296,12 +278,7 @@ def main() -> None:
         line |= {"min": rounded(min(values)), "max": rounded(max(values)), "runs": list(map(rounded, values))}
         line |= {"cpu_us": {who: rounded(median(each[who] for each in spent)) for who in spent[0]}}
         line |= beside((work, figure), values, theirs)
-        print(json.dumps(line | {"load": [round(load, 2) for load in loads]} | machine()), flush=True)
-
-
-def rounded(number: float) -> float:
-    """To four digits."""
-    return float(f"{number:.4g}")
+        print(json.dumps(line | machine() | {"load": [round(load, 2) for load in loads]}), flush=True)
 
 
 if __name__ == "__main__":

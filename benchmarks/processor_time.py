@@ -1,0 +1,274 @@
+"""Where the processor time of an operation goes: front end and replicas, and in each machine, HTTP, encoding, SQLite, sync.
+
+    python benchmarks/processor_time.py [--seconds 5] [--replicas 3] [--markdown FILE]
+
+For each kind of operation first the time of each process is taken, from the system's own account of its threads,
+undisturbed; then the same goes on while all processes look what they are at (`sampled/sitecustomize.py`), and the time is
+divided in the same proportions: a main thread's by samples, a writer's by what it measured of the database. One JSON line per operation and process, microseconds per operation; `--markdown` writes a
+table of them. Linux only. (Not called `profile`: the standard library has a module of that name.)
+"""
+
+import argparse
+import asyncio
+import json
+import linecache
+import os
+import re
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any, Final, NamedTuple, Self
+
+from circumstances import machine, rounded, threads_s
+from growth import fill
+from sampled.sitecustomize import START, STOP, listen
+from works import Operation, item
+
+from quorate.cli.local_cluster import LocalCluster
+from quorate.client_sdk import AsyncClient, connect_async
+
+SAMPLED: Final = Path(__file__).parent / "sampled"
+TOLD_S: Final = 10.0
+STORED: Final = 100_000
+"""Items that wait beside those that are enqueued, so that none of the measured dequeues finds nothing."""
+KEYS: Final = 1000
+SYNCS: Final = 300
+ENCODING: Final = re.compile(r"msgspec|_ENCODE|_DECODE|_encode\(|_decode\(|[^.]decode\(|crc32")
+"""Source lines within which the processor is in the encoder or decoder: C has no frames of its own."""
+
+# The first pattern that a frame's file fits says what it is; what fits none is charged to the frame that called it.
+PLACES: Final[Mapping[str, str]] = {
+    r"/api_specs/checking|/replica/rights": "checks",
+    r"/replica/(committer|member)": "handing to the writer",
+    r"/client_sdk/(quick_client|http_|httpx_)|/replica/(connections|direct|gate|protocol_api|app|access|rate|hosts)": "HTTP",
+    r"/uvicorn/|/starlette/|/fastapi/|/httpx/|/httpcore/|/httptools/": "HTTP",
+    r"/(client_sdk|replica|adts|timestamps|quorums|gc|api_specs)/": "machine and store",
+    r"/asyncio/|/selectors|/uvloop/": "event loop and sockets",
+    r"/benchmarks/": "the caller",
+}
+WRITER: Final = "writer: machine, store"
+CLASSES: Final = (
+    "the caller",
+    "machine and store",
+    "HTTP",
+    "event loop and sockets",
+    "encoding",
+    "checks",
+    "handing to the writer",
+    WRITER,
+    "SQLite",
+    "commit and sync",
+    "other",
+)
+
+
+def class_of(stack: str) -> str:
+    """What the main thread was busy with, by its stack, innermost frame first."""
+    for frame in stack.split("|"):
+        file, _, line = frame.rpartition(":")
+        source = linecache.getline(file, int(line)) if line else ""
+        if "/benchmarks/" not in file and ENCODING.search(source):
+            return "encoding"
+        for pattern, name in PLACES.items():
+            if re.search(pattern, file):
+                return name
+    return "other"
+
+
+class Work:
+    """Operations of one kind, so many under way."""
+
+    def __init__(self, name: str, width: int, operation: Operation) -> None:
+        self.name: Final = f"{name}, {width} in flight"
+        self._width: Final = width
+        self._operation: Final = operation
+        self._begun = 0
+
+    async def run(self, is_over: Callable[[], bool]) -> int:
+        """Go on until it is over; how many were done."""
+        before = self._begun
+
+        async def worker() -> None:
+            while not is_over():
+                self._begun += 1
+                await self._operation(self._begun)
+
+        await asyncio.gather(*(worker() for _ in range(self._width)))
+        return self._begun - before
+
+    async def for_seconds(self, seconds: float) -> int:
+        """Go on for so long; how many were done."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + seconds
+        return await self.run(lambda: loop.time() > until_s)
+
+
+class Spent(NamedTuple):
+    """Seconds of processor time of a process, by its main thread and by all others (in a replica, the writer)."""
+
+    main_s: float
+    others_s: float
+
+    @classmethod
+    def so_far(cls, pid: int) -> Self:
+        """Since it began."""
+        threads = threads_s(pid)
+        main_s = threads.pop(str(pid))
+        return cls(main_s, sum(threads.values()))
+
+    def since(self, before: "Spent") -> "Spent":
+        """The difference."""
+        return Spent(self.main_s - before.main_s, self.others_s - before.others_s)
+
+
+async def spent_in(work: Work, pids: Mapping[str, int], seconds: float) -> tuple[int, dict[str, Spent]]:
+    """How many operations were done, and what each process spent on them."""
+    before = {who: Spent.so_far(pid) for who, pid in pids.items()}
+    count = await work.for_seconds(seconds)
+    return count, {who: Spent.so_far(pid).since(before[who]) for who, pid in pids.items()}
+
+
+async def shares(
+    work: Work, pids: Mapping[str, int], seconds: float, folder: Path
+) -> dict[str, tuple[Counter[str], dict[str, float]]]:
+    """Of each process, samples of its main thread by class, and the share of the other threads' time by class."""
+    for pid in pids.values():
+        (folder / str(pid)).unlink(missing_ok=True)
+        os.kill(pid, START)
+    _, spent = await spent_in(work, pids, seconds)
+    for pid in pids.values():
+        os.kill(pid, STOP)
+    found = {}
+    for who, pid in pids.items():
+        told = await _read(folder / str(pid))
+        main: Counter[str] = Counter()
+        for stack, times in told["stacks"].items():
+            main[class_of(stack)] += times
+        others = {name: ns / 1e9 / spent[who].others_s for name, ns in told["spent_ns"].items()}
+        found[who] = main, others | {WRITER: max(0.0, 1 - sum(others.values()))}
+    return found
+
+
+async def _read(file: Path) -> dict[str, dict[str, int]]:
+    """What a process writes when it is told to stop."""
+    async with asyncio.timeout(TOLD_S):
+        while not file.exists():
+            await asyncio.sleep(0.01)
+    told: dict[str, dict[str, int]] = json.loads(file.read_text())
+    return told
+
+
+async def measure(work: Work, cluster: LocalCluster, seconds: float, folder: Path) -> None:
+    """Two lines: the front end, and the replicas' mean."""
+    pids = {"front end": os.getpid()} | cluster.pids
+    await work.for_seconds(seconds / 4)
+    count, spent = await spent_in(work, pids, seconds)
+    found = await shares(work, pids, seconds, folder)
+    for process, members in (("front end", ["front end"]), ("replica", list(cluster.pids))):
+        classes: Counter[str] = Counter()
+        for who in members:
+            main, others = found[who]
+            each_us = 1e6 / count / len(members)
+            for name, times in main.items():
+                classes[name] += spent[who].main_s * times / main.total() * each_us
+            for name, share in others.items():
+                classes[name] += spent[who].others_s * share * each_us
+        line: dict[str, Any] = {"cpu": work.name, "process": process, "us": rounded(classes.total())}
+        line |= {"count": count, "samples": sum(found[who][0].total() for who in members)}
+        line["classes"] = {name: rounded(classes[name]) for name in CLASSES if classes[name]}
+        print(json.dumps(line | machine()), flush=True)
+        LINES.append(line)
+
+
+LINES: Final[list[dict[str, Any]]] = []
+
+
+def works(client: AsyncClient) -> list[Work]:
+    """One in flight, as in A; 64, as in B. What is enqueued is there before it is dequeued."""
+    queue, cell, users = client.queue("q"), client.register("r"), client.dictionary("d")
+    keys = [f"key-{number}" for number in range(KEYS)]
+    state = [item(0)]
+
+    async def swap(number: int) -> None:
+        assert await cell.compare_and_set(state[0], item(number))
+        state[0] = item(number)
+
+    async def take(_: int) -> None:
+        assert await queue.dequeue() is not None
+
+    return [
+        Work("enqueue", 1, lambda n: queue.enqueue(item(n))),
+        Work("dequeue", 1, take),
+        Work("compare-and-set", 1, swap),
+        Work("put", 1, lambda n: users.put(keys[n % KEYS], item(n))),
+        Work("get", 1, lambda n: users.get(keys[n % KEYS])),
+        Work("enqueue", 64, lambda n: queue.enqueue(item(n))),
+        Work("dequeue", 64, take),
+        Work("put", 64, lambda n: users.put(keys[n % KEYS], item(n))),
+        Work("get", 64, lambda n: users.get(keys[n % KEYS])),
+    ]
+
+
+def time_sync(folder: Path) -> None:
+    """A line: what a sync of a little that was appended takes."""
+    taken_s = []
+    with (folder / "appended").open("wb", buffering=0) as file:
+        for _ in range(SYNCS):
+            file.write(bytes(4096))
+            begun_s = time.perf_counter()
+            os.fdatasync(file.fileno())
+            taken_s.append(time.perf_counter() - begun_s)
+    line = {"sync": "fdatasync after 4 KiB", "p50_us": rounded(median(taken_s) * 1e6)}
+    print(json.dumps(line | machine()), flush=True)
+
+
+async def run(seconds: float, replicas: int) -> None:
+    """All works, on a cluster of its own."""
+    with tempfile.TemporaryDirectory(prefix="quorate-cpu-") as folder:
+        samples = Path(folder) / "samples"
+        samples.mkdir()
+        listen(str(samples))
+        time_sync(Path(folder))
+        path = [str(SAMPLED), *filter(None, [os.environ.get("PYTHONPATH")])]
+        os.environ |= {"QUORATE_SAMPLES": str(samples), "PYTHONPATH": os.pathsep.join(path)}
+        with LocalCluster.create(Path(folder) / "c", replicas=replicas) as cluster:
+            cluster.start()
+            cluster.ready()
+            async with connect_async(cluster.document) as client:
+                await client.register("r").write(item(0))
+                await fill(client.queue("q"), STORED)
+                for work in works(client):
+                    await measure(work, cluster, seconds, samples)
+
+
+def table(lines: list[dict[str, Any]]) -> str:
+    """A row per operation and process, a column per class."""
+    used = [name for name in CLASSES if any(name in line["classes"] for line in lines)]
+    rows = [["us per operation", *used, "all"], ["---", *("---:" for _ in (*used, "all"))]]
+    for line in lines:
+        values = [line["classes"].get(name, 0.0) for name in used] + [line["us"]]
+        rows.append(
+            [f"{line['cpu']}: {line['process']}", *(f"{float(f'{value:.3g}'):g}" for value in values)]
+        )
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--replicas", type=int, default=3)
+    parser.add_argument("--markdown", type=Path)
+    options = parser.parse_args()
+    asyncio.run(run(options.seconds, options.replicas))
+    if options.markdown is not None:
+        options.markdown.write_text(table(LINES), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
