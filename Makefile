@@ -33,7 +33,7 @@ demo: $(STAMP)
 # Where what generates clients cannot be had, the rest is tested. Node comes from the registry of Python packages.
 test: $(STAMP)
 	@$(MAKE) --no-print-directory clients || echo "Going on without generated clients: their tests are skipped"
-	@$(RUN) -m pytest -n $(WORKERS) --dist loadgroup
+	@$(RUN) -m pytest -n $(WORKERS) --dist loadscope
 
 check: $(STAMP)
 	$(VENV)/bin/ruff format --check .

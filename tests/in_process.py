@@ -9,7 +9,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -23,12 +23,14 @@ from quorate.client_sdk.driver import Driver, new_site
 from quorate.client_sdk.effects import Now, Operation, Outcome
 from quorate.client_sdk.http_transport import HttpTransport
 from quorate.replica.app import create_app
-from quorate.replica.connections import Bounds, bounded
+from quorate.replica.connections import Bounds
+from quorate.replica.direct import bounded
 from quorate.replica.embedded import embedded_front_end
 from quorate.replica.identity import open_folder
 from quorate.replica.member import Member
 from quorate.replica.pruning import Pruning
 from quorate.replica.store import Store
+from quorate.replica.tracing import RequestTraces
 from quorate.timestamps.timestamp import ZERO
 
 DEADLINE_S: Final = 20.0
@@ -39,6 +41,7 @@ ENTRIES_MAX: Final = 10_000
 """For counting: tests stay far below."""
 
 _Result = TypeVar("_Result")
+Trace = Callable[[str], RequestTraces]
 
 
 class LeapingClock:
@@ -87,10 +90,14 @@ class _Served:
 
 
 class InProcessCluster:
-    """Replicas r1, r2, r3 with data folders below `root`, which ask for `token` if it is given. None runs at first."""
+    """Replicas r1, r2, r3 with data folders below `root`, which ask for `token` if it is given, and are followed by what `traces`
+    gives for each. None runs at first."""
 
-    def __init__(self, root: Path, limits: Limits = DEFAULTS, token: str | None = None) -> None:
+    def __init__(
+        self, root: Path, limits: Limits = DEFAULTS, token: str | None = None, traces: Trace | None = None
+    ) -> None:
         self._token: Final = token
+        self._traces: Final = traces
         self.clock: Final = LeapingClock()
         # Bound but not listening: nobody else gets these ports while a replica is stopped.
         self._reserved: Final = [_bound(0) for _ in range(3)]
@@ -131,6 +138,10 @@ class InProcessCluster:
         self._front_ends.append(self.run(self._front_end(wall_error_s)))
         return self._front_ends[-1]
 
+    def member(self, replica: str) -> Member:
+        """A replica that runs."""
+        return self._up[replica].member
+
     def outcome(self, front_end: FrontEndHere, operation: Operation) -> Outcome:
         """The outcome of a bare operation."""
         return self.run(front_end.driver.run(operation, DEADLINE_S))
@@ -170,9 +181,13 @@ class InProcessCluster:
 
     async def _serve(self, replica: str) -> None:
         folder = open_folder(self._root / replica, self.document, replica)
-        member = Member(self.document, replica, folder, wall_us=lambda: self.clock.now().wall_us)
+        traces = None if self._traces is None else self._traces(replica)
+        member = Member(
+            self.document, replica, folder, wall_us=lambda: self.clock.now().wall_us, traces=traces
+        )
+        app = create_app(member, lambda each: embedded_front_end(each, self._token), self._token)
         config = uvicorn.Config(
-            create_app(member, lambda each: embedded_front_end(each, self._token), self._token),
+            app,
             http="httptools",
             ws="none",
             lifespan="on",
@@ -182,7 +197,7 @@ class InProcessCluster:
             timeout_keep_alive=IDLE_S_MAX,
         )
         config.load()
-        config.http_protocol_class = bounded(Bounds())
+        config.http_protocol_class = bounded(Bounds(), app.traffic, app.direct)
         server = uvicorn.Server(config)
         server.lifespan = config.lifespan_class(config)
         # Its main loop would only look for signals and write the date of the answers.
@@ -206,9 +221,11 @@ class InProcessCluster:
 
 
 @contextmanager
-def in_process(root: Path, limits: Limits = DEFAULTS, token: str | None = None) -> Iterator[InProcessCluster]:
+def in_process(
+    root: Path, limits: Limits = DEFAULTS, token: str | None = None, traces: Trace | None = None
+) -> Iterator[InProcessCluster]:
     """A cluster whose replicas all run, for the time of a `with`."""
-    cluster = InProcessCluster(root, limits, token)
+    cluster = InProcessCluster(root, limits, token, traces)
     try:
         cluster.start(*cluster.document.urls)
         yield cluster

@@ -3,6 +3,7 @@
 import fnmatch
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,13 +11,18 @@ from typing import Any
 
 import pytest
 import yaml
+from prometheus_client import ProcessCollector
 
+from quorate.api_specs.limits import STOP_S_MAX
 from quorate.cli.document import read_document
 
 ROOT = Path(__file__).parent.parent
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
 REPLICAS = {name: service for name, service in COMPOSE["services"].items() if name != "init"}
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
+UNIT = (ROOT / "packaging" / "quorate@.service").read_text()
+EXPOSURE_MAX = 20
+"""Of 100, as `systemd-analyze security` counts it; what a service has that sets nothing is 96."""
 
 
 def test_plain_make_explains_every_target() -> None:
@@ -95,3 +101,52 @@ def test_token_beside_the_compose_file_stays_out_of_image_and_repository() -> No
     token = Path(COMPOSE["secrets"]["token"]["file"]).name
     assert token in (ROOT / ".dockerignore").read_text().split()
     assert f"/{token}" in (ROOT / ".gitignore").read_text().split()
+
+
+def settings(name: str) -> list[str]:
+    """All values of a setting of the unit."""
+    return re.findall(rf"^{name}=(.*)$", UNIT, re.MULTILINE)
+
+
+def test_unit_gives_a_replica_the_time_to_stop_and_keeps_it_confined() -> None:
+    assert float(settings("TimeoutStopSec")[0]) > STOP_S_MAX
+    for setting in ("DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes", "Restart=on-failure"):
+        assert f"\n{setting}\n" in UNIT
+    (credential,) = settings("LoadCredential")
+    assert f"QUORATE_TOKEN_FILE=%d/{credential.partition(':')[0]}" in settings("Environment")
+
+
+def test_unit_leaves_what_the_metrics_of_the_process_are_read_from(tmp_path: Path) -> None:
+    """With `pid`, /proc holds processes alone; then the library says nothing at all, as with this folder of one process."""
+    (tmp_path / "self").symlink_to("/proc/self")
+    assert list(ProcessCollector(proc=str(tmp_path), registry=None).collect()) == []
+    assert settings("ProcSubset") in ([], ["all"])
+
+
+def test_unit_starts_a_replica_with_options_that_there_are() -> None:
+    command = settings("ExecStart")[0].split()
+    assert command[1] == "serve"
+    told = subprocess.run(
+        [sys.executable, "-m", "quorate.cli.main", "serve", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"COLUMNS": "200"},
+    ).stdout
+    options = [word for word in command if word.startswith("--")]
+    assert options
+    assert [option for option in options if option not in told] == []
+
+
+def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("no systemd here")
+    unit = tmp_path / "quorate@r1.service"
+    unit.write_text(UNIT.replace("/opt/quorate/bin/quorate", sys.executable))
+    for words in (["verify"], ["security", "--offline=true", f"--threshold={EXPOSURE_MAX}"]):
+        told = subprocess.run(
+            ["systemd-analyze", *words, str(unit)], capture_output=True, text=True, timeout=60, check=False
+        )
+        if words == ["verify"]:
+            assert told.stdout + told.stderr == ""
+        assert told.returncode == 0, told.stdout + told.stderr

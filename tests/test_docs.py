@@ -13,6 +13,7 @@ PAGES = [
     "docs/security.md",
     "docs/types.md",
     "docs/quorums.md",
+    "docs/celery.md",
     "docs/huey.md",
     "docs/clients.md",
     "docs/live-page.md",

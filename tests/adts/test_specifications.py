@@ -105,6 +105,11 @@ def test_allowed_names_are_allowed(name: str) -> None:
     assert is_object_name(object_name("dictionary", name, name))
 
 
+def test_a_name_that_is_no_text_is_told_so() -> None:
+    with pytest.raises(BadName, match="the name 5 is of type int: write it as a text"):
+        check_name(5)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     "name", ["", "a" * 201, ".", "..", ".hidden", "a/b", "a b", "ä", "a\n", "a%2f", "a\x00"]
 )

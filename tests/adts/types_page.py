@@ -44,6 +44,7 @@ not seen an event q of Q may give an answer p of P that is wrong: there are hist
 h1·q·h2 are legal, and h1·q·h2·p is not (Herlihy 1986). A *witness* shows such histories on one line, `+` before q and
 `!` before p:
 
+<!-- drawn: one line of what `quorate quorums depends queue` prints -->
 ```text
 [Enq(a); Ok()] +[Deq(); Ok(a)] ![Deq(); Ok(a)]
 ```
@@ -63,16 +64,27 @@ Types marked *offered* are what the service keeps; the others are for planning. 
 follow such a table make every answer right, and that other relations may do so too; `tests/adts/test_dependency.py`
 checks on all short histories that these do, and that no pair can be left out.
 
+A queue's [leases](leases.md) are not in its table. An acquire takes from the front as a Deq does, so it depends on what Deq
+depends on; it, and whatever ends a lease, also depends on all of their kind before. So they run as Deq does, with its initial
+and final quorums, which meet their like. What one item may go through under leases is specified in
+`tests/sim/lease_checkers.py` (`Item`), which the simulation holds histories against.
+
 """
 
 END = """## A type of your own
 
 Write its serial specification into a file, and name it as `FILE.py:NAME` where a command wants a type:
 
+<!-- run: file seats.py -->
 ```python
 {own_type}```
 
-`quorate quorums depends seats.py:Seats` finds that Book/Ok depends on Book/Ok of the same seat, Book/Taken on Free/Ok,
+<!-- run: sh -->
+```sh
+quorate quorums depends seats.py:Seats
+```
+
+It finds that Book/Ok depends on Book/Ok of the same seat, Book/Taken on Free/Ok,
 and that each seat is an object of its own. An object that may answer in several ways has a method `outcomes(state,
 invocation)` that lists them all, as `adts/semiqueue.py` does; `step` then gives one of them. States must be hashable and
 must not be changed. The file is run: name only files that you trust.

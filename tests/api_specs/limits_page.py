@@ -19,6 +19,22 @@ FIXED = {
         limits.KEYED_ENTRIES_MAX,
         "Entries that the keyed operations of an object name together within the retry window; more keys are refused.",
     ),
+    "LEASES_MAX": (
+        limits.LEASES_MAX,
+        "Items of a queue that are handed out, or wait to be after an acquire met them; then acquire is refused.",
+    ),
+    "DEAD_MAX": (limits.DEAD_MAX, "Dead letters of a queue; then reject is refused."),
+    "SETTLED_MAX": (
+        limits.SETTLED_MAX,
+        "Leases that ended lately, whose repeated accept gets its first answer.",
+    ),
+    "TEND_TOKENS_MAX": (
+        limits.TEND_TOKENS_MAX,
+        "Leases that are accepted, released, rejected or renewed at once.",
+    ),
+    "DELIVERIES_MAX": (limits.DELIVERIES_MAX, "The highest maximum of deliveries that an acquire may name."),
+    "LEASE_S_MAX": (limits.LEASE_S_MAX, "Seconds that a lease lasts, from when it is given or renewed."),
+    "DELAY_S_MAX": (limits.DELAY_S_MAX, "Seconds until an item is due, or expires."),
     "SYSTEM_CHARS_MAX": (limits.SYSTEM_CHARS_MAX, "Characters of a quorum system, as text."),
     "ASK_WISHES_MAX": (limits.ASK_WISHES_MAX, "Wishes that a front end hands to another one at once."),
     "REPLY_BODIES_MAX": (
@@ -56,6 +72,23 @@ FIXED = {
         limits.STALL_S_MAX,
         "Seconds in which a client takes 64 KiB more of an answer, or is cut off.",
     ),
+    "DRAIN_S_MAX": (
+        limits.DRAIN_S_MAX,
+        "Seconds that requests under way get to end when a replica is told to stop; the rest is told that its outcome is unknown.",
+    ),
+    "STOP_S_MAX": (limits.STOP_S_MAX, "Seconds within which a replica that was told to stop has ended."),
+    "BACKUP_S_MAX": (
+        limits.BACKUP_S_MAX,
+        "Seconds that a running replica may take to copy its database for a backup; one at a time. Then 503.",
+    ),
+    "BACKUPS_SENT_MAX": (
+        limits.BACKUPS_SENT_MAX,
+        "Copies for backups that a replica sends at the same time; a further one gets 503 with Retry-After.",
+    ),
+    "BACKUP_SENT_S_MAX": (
+        limits.BACKUP_SENT_S_MAX,
+        "Seconds that a backup may be under way to who asked for it; then it is cut off.",
+    ),
 }
 INTRODUCTION = """# Limits
 
@@ -79,6 +112,10 @@ A document whose limits do not fit together is refused, with a sentence that nam
 - `deadline_s_max` is below `retry_window_s`, or a retry might outlive the ids it relies on;
 - `wait_s_max` is at most `deadline_s_max`;
 - `consumed_lag_s` is at most `retry_window_s`.
+
+Payloads of a queue's leases weigh together at most half of `page_bytes_max`, and at most half of what a body has room for
+besides twice `page_bytes_max` and `value_bytes_max`: 1048576 bytes by default. Its dead letters weigh half as much. A
+single larger item still goes.
 
 ## Fixed
 

@@ -8,13 +8,21 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.checking import BadBatch, check_ask
-from quorate.api_specs.limits import ASK_S_MAX, ASK_WISHES_MAX, DEFAULTS, REPLY_BODIES_MAX, Limits
+from quorate.api_specs.limits import (
+    ASK_S_MAX,
+    ASK_WISHES_MAX,
+    DEFAULTS,
+    LEASE_S_MAX,
+    REPLY_BODIES_MAX,
+    TEND_TOKENS_MAX,
+    Limits,
+)
 from quorate.api_specs.messages import Ask, Granted, Served
-from quorate.api_specs.wishes import Front, Swap, Take
+from quorate.api_specs.wishes import Front, Lend, Swap, Take, Tend
 from quorate.timestamps.timestamp import INFINITY, make
 
 AT = make(1, 0, "c")
-GOOD = Ask("c", AT, "queue/q", "i1", (Take(10), Front()), 0.5)
+GOOD = Ask("c", AT, "queue/q", "i1", (Take(10), Front(), Lend(3, 1000), Tend("release", ("1/x",), 5)), 0.5)
 SWAP = Ask("c", AT, "register/r", "i1", (Swap(None, Value("1")),), ASK_S_MAX)
 GREETING = Ask("c", AT, "queue/q")
 
@@ -38,8 +46,16 @@ def test_what_a_front_end_asks_passes(ask: Ask) -> None:
         ({"wishes": (Take(0),)}, "items_max: must be 1 to"),
         ({"wishes": (Take(DEFAULTS.batch_items_max + 1),)}, "items_max: must be 1 to"),
         ({"wishes": (Take(1, "Deq k"),)}, "decide it where it was called"),
-        ({"wishes": (Swap(None, None),)}, "take and front are for queues"),
-        ({"object": "register/r"}, "swap for registers"),
+        ({"wishes": (Lend(0, 1),)}, "items_max: must be 1 to"),
+        ({"wishes": (Lend(1, 0),)}, "lease_us: must be above 0"),
+        ({"wishes": (Lend(1, int(LEASE_S_MAX * 1e6) + 1),)}, "lease_us: must be above 0"),
+        ({"wishes": (Lend(1, 1, -1),)}, "deliveries_max: must be 0 to"),
+        ({"wishes": (Tend("accept", ("1/é",)),)}, "printable ASCII"),
+        ({"wishes": (Tend("accept", ("1/x",) * (TEND_TOKENS_MAX + 1)),)}, "at most 1024 are allowed"),
+        ({"wishes": (Tend("release", ("1/x",), -1),)}, "span_us: must be 0"),
+        ({"object": "register/r", "wishes": (Tend("accept", ("1/x",)),)}, "swap is for registers"),
+        ({"wishes": (Swap(None, None),)}, "all others for queues"),
+        ({"object": "register/r"}, "swap is for registers"),
         ({"object": "register/r", "wishes": (Swap(None, Value("{")),)}, "the value is not JSON text"),
         ({"object": "register/r", "wishes": (Swap(None, None, key="k"),)}, "decide it where it was called"),
     ],

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from quorate.adts.log import Decision, Entry, Summary, Value
+from quorate.adts.log import Dead, Decision, Entry, Leased, Settled, Summary, Value
 from quorate.api_specs.checking import AMBIGUOUS_MAX, COUNT_MAX, ID_CHARS_MAX, BadBatch, check_batch
-from quorate.api_specs.limits import ADOPTED_MAX, DEFAULTS, Limits
+from quorate.api_specs.limits import ADOPTED_MAX, DEAD_MAX, DEFAULTS, LEASES_MAX, SETTLED_MAX, Limits
 from quorate.api_specs.messages import Accept, Append, Batch, Collect, Commit, Request, Scan, Window
 from quorate.timestamps.ballot import NO_BALLOT, make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, make
@@ -17,7 +17,16 @@ AT = make(1, 0, "c")
 BALLOT = make_ballot(AT, 1)
 ENTRY = Entry(AT, AT, Value("1"))
 SUMMARY = Summary(
-    AT, Value("1"), (ENTRY,), ((AT, AT),), (Decision("k", BALLOT, (ENTRY,)),), (BALLOT,), BALLOT
+    AT,
+    Value("1"),
+    (ENTRY,),
+    ((AT, AT),),
+    (Decision("k", BALLOT, (ENTRY,)),),
+    (BALLOT,),
+    BALLOT,
+    (Leased(ENTRY, 5, 1, True, 7, 1),),
+    (Dead(ENTRY, "expired", 2),),
+    (Settled(5, "accept", ("0123456789abcdef",)),),
 )
 GOOD: list[Request] = [
     Append(NAME, (ENTRY,)),
@@ -67,6 +76,16 @@ def test_what_a_front_end_sends_passes() -> None:
         (of_summary(adopted=(with_(ENTRY, t="x"),)), "is not a timestamp"),
         (of_summary(adopted=(ENTRY,) * (ADOPTED_MAX + 1)), f"entries: {ADOPTED_MAX + 1} of them"),
         (of_summary(recent=(Decision("k", BALLOT, (ENTRY,) * 9),)), "entries: 9 of them, at most 8"),
+        (of_summary(leases=(Leased(ENTRY),) * (LEASES_MAX + 1)), f"leases: {LEASES_MAX + 1} of them"),
+        (of_summary(leases=(Leased(with_(ENTRY, value="{")),)), "the value is not JSON text"),
+        (of_summary(leases=(Leased(ENTRY, until_us=-1),)), "leases: times"),
+        (of_summary(leases=(Leased(ENTRY, expires_us=1 << 57),)), "leases: times"),
+        (of_summary(leases=(Leased(ENTRY, deliveries=-1),)), "deliveries: must be 0"),
+        (of_summary(leases=(Leased(ENTRY, excused=-1),)), "excused: must be 0"),
+        (of_summary(dead=(Dead(ENTRY, "expired"),) * (DEAD_MAX + 1)), f"dead: {DEAD_MAX + 1} of them"),
+        (of_summary(settled=(Settled(5, "drop", ()),) * (SETTLED_MAX + 1)), "settled: 1025 of them"),
+        (of_summary(settled=(Settled(-1, "drop", ()),)), "settled: times must be"),
+        (of_summary(settled=(Settled(5, "drop", ("x" * 65,)),)), "digest: must be"),
         (of_summary(ambiguous=(("", AT),)), "id: must be"),
         (of_summary(ambiguous=(("a", INFINITY),)), "can only bound a window"),
         (of_summary(recent=(Decision("", BALLOT),)), "id: must be"),

@@ -76,11 +76,15 @@ def test_memory_covers_a_clock_that_is_behind_and_one_that_is_ahead() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("name = ", "cluster.toml: Invalid value"),
-        (REPLICAS, "missing required field `name`"),
-        ('name = "c"', "missing required field `replicas`"),
+        ("name = ", "cluster.toml is not TOML: Invalid value"),
+        (REPLICAS, "this is missing: `name`"),
+        ('name = "c"', "this is missing: `replicas`"),
         ('name = "c"\nreplicas = []', "give 1 to 25 replicas, not 0"),
-        (GOOD + "surprise = 1", "unknown field `surprise`"),
+        (GOOD + "surprise = 1", "there is no setting `surprise`"),
+        (
+            GOOD + '[limits]\nvalue_bytes_max = "1 MB"\n',
+            "limits.value_bytes_max: expected a whole number, got a text",
+        ),
         (GOOD.replace('"r2"', '"r1"'), "two replicas have the same id"),
         (GOOD.replace("127.0.0.1:2", "127.0.0.1:1"), "two replicas have the same url"),
         (GOOD.replace('"r2"', '"R2"'), "replica id 'R2': use 1 to 16 lower-case letters and digits"),
@@ -195,7 +199,7 @@ def test_a_document_that_cannot_be_used_is_refused_with_the_place(text: str, sen
 
 
 def test_a_document_from_the_wire_is_checked_too() -> None:
-    with pytest.raises(BadCluster, match="cluster document: Object missing required field"):
+    with pytest.raises(BadCluster, match="cluster document: this is missing:"):
         from_json({"name": "c"})
 
 

@@ -3,12 +3,18 @@
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from quorate.cli.document import read_document
 from tests.cli.conftest import quorate
+
+
+def test_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert quorate("--version").stdout == f"quorate {project['version']}\n"
 
 
 def test_init_writes_a_document_and_formats_folders(tmp_path: Path) -> None:

@@ -84,5 +84,5 @@ def test_missing_document_says_how_to_get_one(tmp_path: Path) -> None:
 
 
 def test_folder_is_no_document(tmp_path: Path) -> None:
-    with pytest.raises(Usage, match="cannot be read: Is a directory"):
+    with pytest.raises(Usage, match=r"is a folder: name the cluster document itself, as .*/cluster\.toml"):
         read_document(tmp_path)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from quorate.cli.probe import is_ready
 from quorate.client_sdk import connect
 from tests.cli.conftest import quorate
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 
 
 def up(*words: str) -> subprocess.Popen[str]:
@@ -118,6 +119,22 @@ def test_status_tells_a_wrong_token_from_a_dead_replica(tmp_path: Path) -> None:
     assert asked.returncode == 1
     assert told["is_up"]
     assert "QUORATE_TOKEN" in told["fix"]
+
+
+@pytest.mark.slow
+def test_status_waits_until_all_are_ready_and_no_longer_than_told(tmp_path: Path) -> None:
+    with LocalCluster.create(tmp_path, replicas=2) as made:
+        made.start()
+        made.ready()
+        made.kill("r2")
+        named: dict[str, Any] = {"QUORATE_CLUSTER": str(made.document_path)}
+        assert quorate("status", "--wait", "0.5", **named).returncode == 1
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(quorate, "status", "--wait", "50", "--json", **named)
+            made.launch("r2")
+            told = waiting.result()
+    assert told.returncode == 0, told.stdout
+    assert all(each["is_ready"] for each in json.loads(told.stdout)["replicas"])
 
 
 @pytest.mark.slow

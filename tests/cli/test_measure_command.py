@@ -1,13 +1,16 @@
 """`quorate measure`: what it says before and after a run. Runs themselves: tests/measurement/test_measured_runs.py."""
 
+import io
 import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from quorate.cli.measure_command import outcome_rows, told_of
-from quorate.measurement.measuring import Measured
+from quorate.cli import app, main
+from quorate.cli.measure_command import _cluster, outcome_rows
+from quorate.measurement.plan_check import parse_plan
 from tests.cli.conftest import quorate
 
 PLAN = """
@@ -91,16 +94,23 @@ def test_outcomes_are_tabled_by_choice_and_operation() -> None:
     ]
 
 
-def test_what_lessens_a_measurement_is_told() -> None:
-    fine = Measured({}, 0, 60.0, True, 0, 0.01, 0, ())
-    assert told_of(fine) == []
-    poor = Measured({}, 0, 60.0, False, 7, 2.5, 3, ("r1 ended by itself: x",))
-    told = " ".join(told_of(poor))
-    for expected in (
-        "r1 ended by itself: x",
-        "ended early",
-        "7 operations had no room to begin",
-        "began 2.5s after its time",
-        "3 outages were over before",
-    ):
-        assert expected in told
+def test_whoever_interrupts_the_start_can_use_the_folder_again(tmp_path: Path) -> None:
+    """What fails otherwise keeps the replicas' logs."""
+    story = Console(file=io.StringIO())
+    plan = parse_plan(PLAN, "plan.toml")
+    with pytest.raises(KeyboardInterrupt), _cluster(story, plan, tmp_path, keep=False):
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ValueError, match="a reason"), _cluster(story, plan, tmp_path, keep=False):
+        raise ValueError("a reason")
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_an_interrupt_while_the_command_is_read_in_ends_it_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(app, "run", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == 130

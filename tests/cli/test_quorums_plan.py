@@ -1,4 +1,4 @@
-"""`quorate quorums choices|availability|plan` as a user types them."""
+"""`quorate quorums choices|availability|plan` as a user types them; in a process of their own once, for the rest needs none."""
 
 import json
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from quorate.quorums.choice import Ordering, QuorumChoice
 from quorate.quorums.expressions import parse_system
 from quorate.quorums.system_choice import SystemQuorum
 from quorate.quorums.tally import Quorum, VoteCount
-from tests.cli.conftest import quorate
+from tests.cli.conftest import quorate, quorate_here
 
 QUEUE = ("--operations", "Enq,Deq")
 
 
 def printed(*words: str) -> str:
-    done = quorate("quorums", *words)
+    done = quorate_here("quorums", *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -37,11 +37,14 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_the_lecture_table_of_three_is_one_command() -> None:
-    assert rows(printed("choices", "queue", "-n", "3", *QUEUE)) == [
+    words = ("choices", "queue", "-n", "3", *QUEUE)
+    done = quorate("quorums", *words)
+    assert rows(done.stdout) == [
         ["(0,1)", "(3,1)", "(3,0)"],
         ["(0,2)", "(2,2)", "(2,0)"],
         ["(0,3)", "(1,3)", "(1,0)"],
     ]
+    assert (done.returncode, done.stdout, done.stderr) == (0, printed(*words), "")
 
 
 def test_choices_as_json_have_the_documented_keys() -> None:
@@ -198,7 +201,7 @@ def test_rules_are_printed_to_be_pasted() -> None:
 @pytest.mark.parametrize("words", [("stack",), ("queue", "--replication", "versions")])
 def test_there_is_no_rule_where_the_service_keeps_no_such_objects(words: Sequence[str]) -> None:
     assert set(as_json("choices", *words)["toml"]) == {None}
-    done = quorate("quorums", "choices", *words, "--toml")
+    done = quorate_here("quorums", "choices", *words, "--toml")
     assert done.returncode == 2
     assert "--toml: the service keeps objects of the types queue, register, dictionary" in done.stderr
 
@@ -260,7 +263,7 @@ def test_bad_input_is_named_with_its_place_and_the_remedy(
     twice = trace.with_name("twice.csv")
     twice.write_text("start_s,end_s,up\n0,9,r1|r2|r1\n")
     files = {"TRACE": str(trace), "TWICE": str(twice)}
-    done = quorate("quorums", *(files.get(word, word) for word in words))
+    done = quorate_here("quorums", *(files.get(word, word) for word in words))
     assert done.returncode == 2, done.stdout + done.stderr
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr

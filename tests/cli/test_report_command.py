@@ -1,6 +1,8 @@
 """`quorate report`, run as a user runs it who has an export and no Spark."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,3 +84,26 @@ def test_a_wrong_command_line_gets_a_sentence(
     done = quorate("report", *words, "--out", "out", cwd=tmp_path)
     assert done.returncode == 2
     assert sentence in done.stderr
+
+
+def test_a_report_that_finds_no_room_leaves_the_former_one_whole(export: Path, tmp_path: Path) -> None:
+    words = ("report", "--input", str(export), "--type", "queue", "--out", "out")
+    assert quorate(*words, cwd=tmp_path).returncode == 0
+    files = [tmp_path / "out" / name for name in ("report.html", "figures.json")]
+    before = [path.read_bytes() for path in files]
+    # No file of more than 20 KiB can be written: tables are smaller, the page is not.
+    limited = [
+        "sh",
+        "-c",
+        'ulimit -f 40 && exec "$@"',
+        "sh",
+        sys.executable,
+        "-m",
+        "quorate.cli.main",
+        *words,
+    ]
+    done = subprocess.run(limited, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert "out cannot be written" in done.stderr
+    assert [path.read_bytes() for path in files] == before
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "figures.json", "tables"}

@@ -1,6 +1,7 @@
 """Small HTTP servers on loopback, each with a thread of its own: a scripted one, and one with a whole replica behind it."""
 
 import asyncio
+import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -13,6 +14,8 @@ from msgspec.structs import replace
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Batch
 from tests.sim.store import InMemoryReplica, OtherCluster
+
+WAIT_S = 60.0
 
 
 class Asked(Struct):
@@ -54,7 +57,11 @@ class Server:
         self.handler = handler
         self.asked: list[Asked] = []
         self.connections = 0
-        self.port = 0
+        # Bound but not listening: nobody else gets the port while it is stopped.
+        self._reserved = socket.socket()
+        self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._reserved.bind(("127.0.0.1", 0))
+        self.port: int = self._reserved.getsockname()[1]
         self.cuts = False
         """Whether each connection is cut after one answer."""
         self.start()
@@ -65,23 +72,27 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Listen, on a free port the first time."""
+        """Listen."""
         ready = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, args=(ready,))
         self._thread.start()
-        assert ready.wait(10)
+        assert ready.wait(WAIT_S)
 
     def stop(self) -> None:
         """Stop listening and drop every connection."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(10)
+            self._thread.join(WAIT_S)
+
+    def close(self) -> None:
+        """Stop, and let go of the port."""
+        self.stop()
+        self._reserved.close()
 
     def _run(self, ready: threading.Event) -> None:
         loop = self._loop
         server = loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", self.port))
-        self.port = server.sockets[0].getsockname()[1]
         loop.call_soon(ready.set)
         loop.run_forever()
         loop.run_until_complete(self._end(server))
@@ -139,7 +150,7 @@ def serving(handler: Handler) -> Iterator[Server]:
     try:
         yield server
     finally:
-        server.stop()
+        server.close()
 
 
 class LoopbackCluster:

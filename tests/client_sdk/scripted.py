@@ -42,7 +42,7 @@ def document_of(*replicas: str, limits: Limits | None = None) -> ClusterDocument
 
 def lazy(replica: str, number: int = 0) -> Send:
     """A lazy message."""
-    return Send(replica, Commit(f"register/lazy{number}"), 0, lazy=True)
+    return Send(replica, (Commit(f"register/lazy{number}"),), 0, lazy=True)
 
 
 def reply_to(replica: str, batch: Batch) -> BatchReply:
@@ -68,29 +68,41 @@ class ScriptedMachine:
     """Runs `Read("register/r1,r2")` by asking r1 and r2; each operation ends when all it asked have answered."""
 
     def __init__(self) -> None:
+        self.begun: list[int] = []
+        """How many operations each call began."""
         self.answers: list[tuple[str, tuple[int, ...], Answer]] = []
         self.cancelled: list[int] = []
         self.ticks: list[float] = []
         self.wake_at_s: float | None = None
         self.lazies: list[Send] = []
+        self.lasts: list[Send] = []
         self.asks: list[SendAsk] = []
         self.served: list[tuple[int, Served | Unanswered]] = []
         self.breaks = False
+        self.is_hurried = False
         self.started_over = 0
         self._token = 0
         self._open: dict[int, set[int]] = {}
 
-    def start(self, operation: Operation, now: Now, deadline_s: float) -> tuple[int, Effects]:
+    def start_all(self, begun: Sequence[Operation], now: Now, deadline_s: float) -> tuple[list[int], Effects]:
         """See Machine."""
-        number = len(self._open) + 1
+        numbers, sends = [], []
+        for operation in begun:
+            numbers.append(len(self._open) + 1)
+            own = self._sends_of(operation)
+            self._open[numbers[-1]] = {send.token for send in own}
+            sends += own
+        lazies, self.lazies = self.lazies, []
+        asks, self.asks = self.asks, []
+        self.begun.append(len(begun))
+        return numbers, Effects((*lazies, *sends), (), self.wake_at_s, tuple(asks))
+
+    def _sends_of(self, operation: Operation) -> list[Send]:
         sends = []
         for replica in operation.object.removeprefix("register/").split(","):
             self._token += 1
-            sends.append(Send(replica, Collect("register/x"), self._token))
-        self._open[number] = {send.token for send in sends}
-        lazies, self.lazies = self.lazies, []
-        asks, self.asks = self.asks, []
-        return number, Effects((*lazies, *sends), (), self.wake_at_s, tuple(asks))
+            sends.append(Send(replica, (Collect("register/x"),), self._token))
+        return sends
 
     def deliver(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> Effects:
         """See Machine."""
@@ -112,11 +124,19 @@ class ScriptedMachine:
         self.wake_at_s = None
         return self._finished()
 
+    def served_by(self, token: int) -> list[int]:
+        """See Machine."""
+        return [number for number, waited in self._open.items() if token in waited]
+
     def cancel(self, number: int, now: Now) -> Effects:
         """See Machine."""
         self.cancelled.append(number)
         self._open[number] = {-1}
         return Effects((), (), None)
+
+    def last_sends(self) -> tuple[Send, ...]:
+        """See Machine."""
+        return tuple(self.lasts)
 
     def start_over(self) -> None:
         """See Machine."""
@@ -153,8 +173,11 @@ class ScriptedTransport:
         self.in_flight_max = max(self.in_flight_max, self._in_flight)
         try:
             if replica in self.stuck:
-                await self.stuck[replica].wait()
+                async with asyncio.timeout(timeout_s):
+                    await self.stuck[replica].wait()
             return self.failing.get(replica) or self.behaviour(replica, batch)
+        except TimeoutError:
+            return Unanswered(f"{replica}: no answer in time")
         finally:
             self._in_flight -= 1
 

@@ -11,18 +11,15 @@ from quorate.adts.log import NOTHING, Decision, Entry, Seen, Summary, Value
 from quorate.api_specs.limits import ADOPTED_MAX
 from quorate.api_specs.wishes import Front, Swap, Take
 from quorate.client_sdk.decisions import (
-    TURNS_KEPT,
-    TURNS_MAX,
-    Context,
     Fate,
     Recover,
     Reserve,
     Settle,
     Wish,
-    is_included,
     plan_cell,
     plan_queue,
 )
+from quorate.client_sdk.draft import TURNS_KEPT, TURNS_MAX, Context, is_included
 from quorate.client_sdk.keys import TOO_MANY_KEYS
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
@@ -34,6 +31,9 @@ CONTEXT = Context(
     is_complete=lambda found: found.complete or len(found.holders) >= 2,
     recent_max=2,
     forget_before=ZERO,
+    earliest_us=1000,
+    latest_us=1000,
+    leases_bytes_max=1000,
 )
 
 
@@ -118,8 +118,21 @@ def test_a_repeat_under_a_key_gets_the_first_answer() -> None:
     assert again.summary is first.summary
 
 
+def test_a_key_is_remembered_from_its_decision_on_however_old_the_turn() -> None:
+    """A steady owner's turn may have begun half the memory before; the retry window begins when the item is taken."""
+    late = replace(CONTEXT, latest_us=5000)
+    first = queue_plan(NOTHING, complete(1, 2, 3), Take(1, "k"), context=late)
+    within = replace(CONTEXT, latest_us=8000, forget_before=at(5000))
+    other = queue_plan(first.summary, complete(2, 3), Take(1), context=within)
+    again = queue_plan(other.summary, complete(3), Take(1, "k"), context=within)
+    assert [each.id for each in again.results[0]] == [at(1)]
+    beyond = replace(CONTEXT, latest_us=8000, forget_before=at(5001))
+    assert queue_plan(other.summary, complete(3), Take(1), context=beyond).summary.recent == ()
+
+
 def test_a_new_key_is_refused_while_there_is_no_room_and_takes_nothing() -> None:
-    full = replace(NOTHING, recent=tuple(Decision(f"k{n}", make_ballot(at(n + 1), 1)) for n in range(2)))
+    kept = (Decision(f"k{n}", make_ballot(at(n + 1), 1), at_us=n + 1) for n in range(2))
+    full = replace(NOTHING, recent=tuple(kept))
     plan = queue_plan(full, complete(5), Take(1, "new"), Reserve("other", (entry(6),)))
     assert plan.results == {0: TOO_MANY_KEYS, 1: TOO_MANY_KEYS}
     assert plan.summary is full

@@ -42,11 +42,11 @@ def test_a_forked_child_gets_a_front_end_of_its_own(cluster: LoopbackCluster, tm
     here, there = context.Pipe()
     child = context.Process(target=work_in_child, args=(client, there))
     child.start()
-    assert here.poll(20)
+    assert here.poll(60)
     pid, size, threads = here.recv()
     assert (pid, size, threads) == (child.pid, 2, 2)
     client.queue("q").enqueue("after")
-    child.join(20)
+    child.join(60)
     assert child.exitcode == 0
     assert client.queue("q").dequeue(max_items=10) == ["before", "of the child", "after"]
     client.close()

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from quorate.adts.log import Entry, Value
+from quorate.adts.log import Entry, Leased, Value
 from quorate.api_specs.messages import Denied, Granted, Served
-from quorate.api_specs.wishes import Front, Swap, Take
+from quorate.api_specs.wishes import Front, Lend, Swap, Take, Tend, Tended, WishOver
 from quorate.client_sdk.asked import Asked, Verdict
 from quorate.client_sdk.decisions import Settle, Wish
 from quorate.client_sdk.effects import Failed, Now, Unanswered
-from quorate.client_sdk.handing import ALONE_S, LOOK_S, ROUTED_S, SHARED_S, Handing, HandSteps, WishOver
+from quorate.client_sdk.handing import ALONE_S, LOOK_S, ROUTED_S, SHARED_S, Handing, HandSteps
 from quorate.client_sdk.tasks import Answered, Task
 from quorate.timestamps.timestamp import make
 
@@ -193,3 +193,30 @@ def test_the_host_is_given_less_time_than_any_caller_has_and_a_second_at_most(ri
     batch = [Asked(Take(1), task(deadline_s)) for deadline_s in (19.7, 9.9)]
     next(rig.handing.hand_over(rig.task, "r1", batch, lambda *_: None))
     assert rig.machine.asks[-1][2] == pytest.approx(0.7 * 0.2)
+
+
+def test_leases_are_handed_out_and_settled_by_the_host(rig: Rig) -> None:
+    record = Leased(Entry("e", make(1, 0, "c"), Value("1")), 5, 1, is_held=True)
+    tended = Tended(("1/x",), 7)
+    answer = Served("r1", "i", (Granted(leases=(record,)), Granted(tended=tended)))
+    rig.hand(answer, wishes=(Lend(1, 5), Tend("renew", ("1/x", "1/e"), 5)))
+    assert [verdict.result for _, verdict in rig.verdicts] == [(record,), tended]
+
+
+def test_settling_whose_answer_is_lost_is_done_here_and_may_always_have_been_done_there(rig: Rig) -> None:
+    """A repeat changes nothing; but that nothing was done here says nothing of the host (seed 1916 of the leased worlds)."""
+    lend, tend = rig.hand(Unanswered("cut"), wishes=(Lend(1, 5), Tend("accept", ("1/e",))))
+    assert [asked for asked, _ in rig.verdicts] == [lend]
+    assert rig.verdicts[0][1].failed == Failed("unknown", "r1 was asked to decide: cut", definite=False)
+    assert (tend.is_here, tend.is_in_doubt) == (True, True)
+    refused = Verdict(failed=Failed("refused", "no room", definite=True))
+    assert refused.doubted().failed == Failed("unknown", "no room", definite=False)
+    assert Verdict(Tended()).doubted() == Verdict(Tended())
+    lost = Verdict(Tended(("1/e",))).doubted().failed
+    assert lost is not None, "how it ended there may be forgotten already"
+    assert (lost.reason, lost.definite) == ("unknown", False)
+
+
+def test_settling_that_the_host_certainly_did_not_do_is_in_no_doubt(rig: Rig) -> None:
+    (tend,) = rig.hand(Unanswered("refused", definite=True), wishes=(Tend("accept", ("1/e",)),))
+    assert (tend.is_here, tend.is_in_doubt) == (True, False)

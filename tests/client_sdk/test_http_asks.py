@@ -56,10 +56,10 @@ async def test_only_what_any_copy_of_an_ask_meets_is_definite(
 
 
 async def test_an_ask_that_never_left_is_definite(to: Make) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    transport = to(f"http://127.0.0.1:{port}")
-    got = await transport.ask("r1", ASK, 5)
-    await transport.aclose()
+    with socket.socket() as bound:  # Nobody listens there, nor can anybody else.
+        bound.bind(("127.0.0.1", 0))
+        transport = to(f"http://127.0.0.1:{bound.getsockname()[1]}")
+        got = await transport.ask("r1", ASK, 5)
+        await transport.aclose()
     assert isinstance(got, Unanswered)
     assert got.definite

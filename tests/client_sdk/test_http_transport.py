@@ -55,12 +55,11 @@ async def test_connections_are_kept(server: Server, to: Make) -> None:
 
 
 async def test_a_refused_connection_is_definite(to: Make) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    transport = to(f"http://127.0.0.1:{port}")
-    answer = await transport.exchange("r1", BATCH, 5)
-    await transport.aclose()
+    with socket.socket() as bound:  # Nobody listens there, nor can anybody else.
+        bound.bind(("127.0.0.1", 0))
+        transport = to(f"http://127.0.0.1:{bound.getsockname()[1]}")
+        answer = await transport.exchange("r1", BATCH, 5)
+        await transport.aclose()
     assert isinstance(answer, Unanswered)
     assert answer.definite
     assert answer.detail.startswith("r1: ")
@@ -70,7 +69,7 @@ async def test_silence_ends_at_the_timeout_and_is_not_definite(server: Server, a
     server.handler = silence
     started_s = time.monotonic()
     answer = await ask(timeout_s=0.1)
-    assert time.monotonic() - started_s < 2
+    assert time.monotonic() - started_s < 30
     assert isinstance(answer, Unanswered)
     assert not answer.definite
     assert "no answer in time" in answer.detail
@@ -102,8 +101,8 @@ async def test_an_answer_that_trickles_ends_at_the_timeout_too(to: Make) -> None
 async def test_a_connection_cut_after_sending_is_not_definite(server: Server, ask: Ask) -> None:
     server.cuts = True
     started_s = time.monotonic()
-    answer = await ask(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
-    assert time.monotonic() - started_s < 4, "it was cut, not waited out"
+    answer = await ask(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", timeout_s=60)
+    assert time.monotonic() - started_s < 30, "it was cut, not waited out"
     assert isinstance(answer, Unanswered)
     assert not answer.definite
 
@@ -330,7 +329,7 @@ async def test_an_answer_that_came_too_late_is_nobody_elses(server: Server, to: 
     server.handler = slow
     transport = to(server.url)
     first = asyncio.create_task(transport.exchange("r1", BATCH, 30))
-    await asyncio.wait_for(first_asked.wait(), 10)
+    await asyncio.wait_for(first_asked.wait(), 30)
     first.cancel()
     await asyncio.wait([first])
     go_on[0]()

@@ -209,3 +209,12 @@ def test_what_is_trimmed_is_asked_for_again() -> None:
     mirror.pins = 1
     mirror.trim(1)
     assert len(mirror.seen) == 4
+
+
+def test_an_own_entry_known_to_be_complete_is_so_when_replicas_show_it_unmarked() -> None:
+    """The mark may still wait; a reader with fewer holders at hand than a final quorum would write it back for nothing."""
+    mirror = Mirror("register/r", VOTES)
+    mirror.mark_complete([at(2)])
+    mirror.absorb("r1", "a", Collect("register/r"), Collected(Status(), rows=(row(1), row(2), row(3))))
+    shown = {found.entry.t: mirror.is_complete(found, TWO) for found in mirror.seen.values()}
+    assert shown == {at(1): False, at(2): True, at(3): False}

@@ -20,8 +20,15 @@ PUBLIC = [
     "ClientTls",
     "Closed",
     "ClusterDocument",
+    "DeadLetter",
     "Dictionary",
+    "Distribution",
+    "FrontEndCounts",
     "History",
+    "Lease",
+    "LeaseCounts",
+    "LeaseLost",
+    "OperationKind",
     "OutcomeUnknown",
     "Queue",
     "QuorateError",
@@ -74,13 +81,14 @@ def test_every_error_says_whether_it_is_definite() -> None:
         errors.QuorateError("x", definite=True),
         errors.Unavailable("x", definite=False),
         errors.OutcomeUnknown("x"),
+        errors.LeaseLost(("1/x",)),
         errors.RefusedByReplicas("x", definite=True),
         errors.BadInput("x"),
         errors.BadCluster("x"),
         errors.Closed("x", definite=False),
     ]
     assert {type(each) for each in made} == {errors.QuorateError, *errors.QuorateError.__subclasses__()}
-    assert [each.definite for each in made] == [True, False, False, True, True, True, False]
+    assert [each.definite for each in made] == [True, False, False, True, True, True, True, False]
 
 
 def test_the_tree_in_the_docstring_is_the_tree() -> None:

@@ -133,7 +133,7 @@ async def test_a_server_that_does_not_take_the_connection_is_definite(to: Make) 
             each.setblocking(False)
             each.connect_ex(full.getsockname())
         transport = to(f"http://127.0.0.1:{full.getsockname()[1]}")
-        answer = await transport.exchange("r1", BATCH, 5)
+        answer = await transport.exchange("r1", BATCH, 30)
         await transport.aclose()
         for each in knocking:
             each.close()

@@ -3,11 +3,11 @@
 from quorate.adts.log import NOTHING, Entry, Seen, Value
 from quorate.api_specs.wishes import Swap, Take
 from quorate.client_sdk.decisions import (
-    Context,
     Reserve,
     plan_cell,
     plan_queue,
 )
+from quorate.client_sdk.draft import Context
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, make
 
@@ -20,6 +20,9 @@ CONTEXT = Context(
     is_complete=lambda found: found.complete,
     recent_max=100,
     forget_before=ZERO,
+    earliest_us=1000,
+    latest_us=1000,
+    leases_bytes_max=1000,
 )
 
 

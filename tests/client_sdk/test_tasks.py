@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from quorate.api_specs.messages import Collect, Collected, Refused, Request, Status
+from quorate.api_specs.messages import Collect, Collected, Refused, Status
 from quorate.client_sdk.effects import Now, Unanswered
 from quorate.client_sdk.tasks import (
     RESEND_S_FIRST,
@@ -13,6 +13,7 @@ from quorate.client_sdk.tasks import (
     Event,
     Expired,
     Gathering,
+    Requests,
     Task,
 )
 
@@ -26,10 +27,14 @@ class Post:
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, int]] = []
+        self.rounds: list[tuple[str, float]] = []
 
-    def send_for(self, task: Task, replica: str, request: Request) -> int:
+    def send_for(self, task: Task, replica: str, requests: Requests) -> int:
         self.sent.append((replica, len(self.sent) + 1))
         return len(self.sent)
+
+    def count_round(self, kind: str, seconds: float) -> None:
+        self.rounds.append((kind, seconds))
 
 
 class Round:

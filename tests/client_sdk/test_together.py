@@ -1,6 +1,8 @@
 """Which enqueues go together, and what each of their callers hears."""
 
 import asyncio
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -33,7 +35,8 @@ class Runs:
         self.cancelled = 0
         self.end: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
-    async def __call__(self, operation: Enqueue, deadline_s: float) -> Outcome:
+    async def __call__(self, operation: Enqueue, deadline_s: float, traced: Sequence[Any]) -> Outcome:
+        del traced
         self.begun.append((operation.object, operation.values, deadline_s))
         try:
             return await asyncio.shield(self.end)

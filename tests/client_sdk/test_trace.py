@@ -1,6 +1,7 @@
 """The table that lectures draw, from what replicas answer."""
 
-from quorate.adts.log import Decision, Entry, Summary, Value
+from quorate.adts.log import Dead, Decision, Entry, Leased, Summary, Value
+from quorate.adts.times import Times, entry_id
 from quorate.api_specs.messages import Collected, Row, Status
 from quorate.client_sdk.trace import Column, Trace, column_of, decided_text, event_text, traces_of
 from quorate.timestamps.ballot import NO_BALLOT
@@ -114,10 +115,35 @@ def test_adopted_entries_stand_below() -> None:
     assert ("adopted", ["t1"]) in trace.footer()
 
 
+def test_what_an_acquire_met_has_its_row_and_says_how_it_stands() -> None:
+    """r1 knows of the decision, r2 does not yet: there the items wait in the log, but for one that is delayed."""
+    now_us = 1_700_000_030_000_000
+    held = Leased(entry(1, "x"), until_us=now_us + 1, deliveries=2, is_held=True)
+    summary = Summary(horizon=T[2], leases=(held,), dead=(Dead(entry(2, "y"), "deliveries", 3),))
+    delayed = Entry(entry_id(T[3], "", Times(now_us + 1)), T[3], Value('"z"'))
+    replies = {
+        "r1": {"queue/q": Collected(Status(horizon=T[2]), summary=summary, rows=(Row(delayed),))},
+        "r2": {"queue/q": log(entry(1, "x"), entry(2, "y"), delayed)},
+    }
+    (trace,) = traces_of(replies, "queue/q", now_us=now_us)
+    assert [[trace.cell(id, t) for id in replies] for t in trace.rows] == [
+        [('[Enq("x"); Ok()]', "held until 22:13:51 UTC, delivery 2"), ('[Enq("x"); Ok()]', "")],
+        [
+            ('[Enq("y"); Ok()]', "dead letter: too many deliveries, handed out 3 times"),
+            ('[Enq("y"); Ok()]', ""),
+        ],
+        [('[Enq("z"); Ok()]', "delayed until 22:13:51 UTC")] * 2,
+    ]
+    assert ("leases", ["1 held, 1 dead", ""]) in trace.footer()
+    told = trace.as_json()
+    assert told["rows"][0]["standings"]["r1"]["state"] == "held"
+    assert told["replicas"]["r1"]["leases"] == {"held": 1, "waiting": 0, "dead": 1}
+
+
 def test_log_longer_than_a_page_is_marked() -> None:
     full_page = log(entry(1, "x"), entry(2, "y"))
-    assert column_of("queue/q", full_page, 2).cut
-    assert not column_of("queue/q", full_page, 3).cut
+    assert column_of("queue/q", full_page, 2, 0).cut
+    assert not column_of("queue/q", full_page, 3, 0).cut
 
 
 def test_whole_timestamps_on_request() -> None:

@@ -27,7 +27,7 @@ from tests.e2e.load import DEADLINE_S, MAJORITIES, Load, goes_on, last_look
 
 CLIENTS: Final = 2
 DISK_BYTES: Final = 4 * 1024 * 1024
-TIMEOUT_S: Final = 5.0
+TIMEOUT_S: Final = 60.0
 IN_VAIN_S: Final = 1.0
 FULL: Final = "database or disk is full"
 

@@ -52,6 +52,8 @@ class GuardedCluster:
         self.replica_token: Final = new_token(self.tokens, "replica", name="replicas")
         self.authority: Final = authority
         self._mutual: Final = mutual
+        self.serve_options: Final[list[str]] = []
+        """Further words for `quorate serve`, from the next start on."""
         self._processes: Final[dict[str, subprocess.Popen[bytes]]] = {}
         scheme = "http" if authority is None else "https"
         urls = {f"r{n}": f"{scheme}://127.0.0.1:{port}" for n, port in enumerate(free_ports(replicas), 1)}
@@ -69,7 +71,7 @@ class GuardedCluster:
         """Of the first replica."""
         return self.document.urls["r1"]
 
-    def environment(self, token: str | None = None) -> dict[str, str]:
+    def environment(self, token: str | None = None) -> dict[str, Any]:
         """What a command of a caller with that token is given."""
         names = {"TLS_CA": self.tls.ca, "TLS_CERT": self.tls.certificate, "TLS_KEY": self.tls.key}
         found = {f"QUORATE_{name}": value for name, value in names.items() if value}
@@ -97,6 +99,7 @@ class GuardedCluster:
             replica,
             "--data",
             str(data),
+            *self.serve_options,
         ]
         if self.server is not None:
             words += ["--tls-cert", str(self.server.certificate), "--tls-key", str(self.server.key)]

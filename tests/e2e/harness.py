@@ -27,7 +27,7 @@ from quorate.client_sdk.ports import Asker, Transport
 from quorate.timestamps.timestamp import Timestamp
 
 ROOT: Final = Path(__file__).parents[2]
-WAIT_S: Final = 30.0
+WAIT_S: Final = 90.0
 LOG_LINES_SHOWN: Final = 30
 
 QUICK: Final = """\

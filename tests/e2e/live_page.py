@@ -16,6 +16,12 @@ ROWS = """[...document.querySelectorAll('#trace-rows tr')].map(row =>
   [...row.cells].map((cell, place) => place ? cell.textContent : cell.firstChild.textContent))"""
 
 
+# How r1's items stand, row by row; null where nothing is said.
+STANDINGS = """[...document.querySelectorAll('#trace-rows tr')].map(row =>
+  row.cells[1].querySelector('small')?.textContent ?? null)"""
+IN_HAND = "[...document.querySelectorAll('#leases li > code')].map(each => each.textContent)"
+
+
 def begin(tab: Tab) -> None:
     """Leave the page that another test opened, which may still ask its replica, and forget what it said."""
     tab.show("about:blank")
@@ -34,14 +40,29 @@ def open_page(tab: Tab, cluster: LocalCluster, query: str = "", **look: Any) -> 
 
 def act(tab: Tab, button: str, value: str | None = None) -> str:
     """Press the button of an operation; the words that tell how it went."""
-    before = len(tab.evaluate(OUTCOMES))
     if value is not None:
         tab.click("#value")
         tab.write(value)
     found = tab.evaluate(
         f"[...document.querySelectorAll('#operations button')].findIndex(each => each.textContent === {button!r})"
     )
-    tab.click(f"#operations button:nth-child({found + 1})")
+    return _told(tab, f"#operations button:nth-child({found + 1})")
+
+
+def acquire(tab: Tab) -> str:
+    """Have the page be handed out an item of the queue; the words that tell how it went."""
+    return _told(tab, "#lease-form button")
+
+
+def settle(tab: Tab, place: int, button: str) -> str:
+    """Press a button of a lease in hand, counted from 1; the words that tell how it went."""
+    number = ("Accept", "Release", "Reject", "Renew").index(button) + 1
+    return _told(tab, f"#leases li:nth-child({place}) button:nth-child({number})")
+
+
+def _told(tab: Tab, button: str) -> str:
+    before = len(tab.evaluate(OUTCOMES))
+    tab.click(button)
     tab.wait_for(f"document.querySelectorAll('#outcomes li').length > {before}")
     words: str = tab.evaluate(OUTCOMES)[0]
     return words

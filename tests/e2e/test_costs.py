@@ -1,19 +1,26 @@
-"""What operations cost, counted and not timed: rounds, requests, transactions, rows and bytes. A change that makes one of
-them dearer must say so here.
+"""What operations cost, counted and not timed: rounds, requests, transactions, syncs, rows and bytes. A change that makes one
+of them dearer must say so here.
 
-Three real replicas run in this process behind a transport that carries the bytes of HTTP. No timer fires: what waits for
-one (a lazy message that nothing else takes along, a request sent again) would let a busy machine decide the counts.
+Three real replicas run in this process behind a transport that carries the bytes of HTTP; an exchange is one HTTP request
+(`tests/client_sdk/test_http_transport.py`). No timer fires: what waits for one (a lazy message that nothing else takes along,
+a request sent again) would let a busy machine decide the counts.
 """
 
 import asyncio
+import os
+import select
+import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from quorate.api_specs.messages import Accept, Append, Batch, BatchReply, Commit
-from quorate.client_sdk import link, tasks
+from quorate.api_specs.messages import Accept, Append, Batch, BatchReply, Collect, Commit
+from quorate.client_sdk import asked, link, marks, tasks
 from quorate.client_sdk.driver import Driver
 from quorate.client_sdk.effects import (
     CompareAndSet,
@@ -25,6 +32,7 @@ from quorate.client_sdk.effects import (
     Unanswered,
     Write,
 )
+from quorate.client_sdk.windows import WINDOW_MIN
 from quorate.replica.store import Store
 from tests.e2e.test_long_queue import DEADLINE_S, WAIT_S, Counting, Replicas
 
@@ -32,6 +40,8 @@ REPLICAS = 3
 OPERATIONS = 20
 AT_ONCE = 64
 ITEM = '"' + 98 * "x" + '"'
+BESIDE = 4
+"""Rows that a transaction writes besides those of its entries: the replica's counters, the object's state."""
 NEVER_S = 3600.0
 
 Make = Callable[[int], Operation]
@@ -40,8 +50,42 @@ QUEUE, CELL = "queue/q", "register/r"
 ENQUEUE: Make = lambda _: Enqueue(QUEUE, (ITEM,))  # type: ignore[arg-type]
 DEQUEUE: Make = lambda _: Dequeue(QUEUE)
 WRITE: Make = lambda number: Write(CELL, str(number))  # type: ignore[arg-type]
+WRITE_OWN: Make = lambda number: Write(f"{CELL}{number}", str(number))  # type: ignore[arg-type]
 READ: Make = lambda _: Read(CELL)
+READ_OWN: Make = lambda number: Read(f"{CELL}{number}")
 SET: Make = lambda number: CompareAndSet(CELL, str(number), str(number + 1))  # type: ignore[arg-type]
+
+
+DEQUEUES: list[Operation] = [*(ENQUEUE(0) for _ in range(OPERATIONS + 2)), DEQUEUE(0)]
+
+
+class Most(NamedTuple):
+    """What one operation may cost: rounds; and of each replica transactions, rows written, bytes sent and answered."""
+
+    rounds: int
+    commits: int
+    rows: int
+    sent: int
+    answered: int
+
+
+@contextmanager
+def syncs_noted(trace: Path) -> Iterator[None]:
+    """Have strace write the syncs of this process, all threads, to a file; the test is skipped where it cannot."""
+    program = shutil.which("strace")
+    if program is None:
+        pytest.skip("no strace")
+    words = ["-f", "-e", "trace=fsync,fdatasync", "-o", str(trace), "-p", str(os.getpid())]
+    with subprocess.Popen([program, *words], stderr=subprocess.PIPE) as tracer:
+        assert tracer.stderr is not None
+        assert select.select([tracer.stderr], [], [], WAIT_S)[0], "strace says nothing"
+        said = tracer.stderr.readline().decode()
+        if "attached" not in said:
+            pytest.skip(f"strace may not look at this process: {said}")
+        try:
+            yield
+        finally:
+            tracer.terminate()
 
 
 class Kinds(Counting):
@@ -91,8 +135,14 @@ class Bench:
 
         counts = Counter(self.transport.kinds)
         counts["exchanges"] = self.transport.cost.exchanges
+        assert self._driver is not None
+        counts["rounds"] = sum(each.count for each in self._driver.counts.taken().rounds.values())
+        counts["rows answered"] = self.transport.cost.rows
         counts["bytes sent"] = self.transport.cost.request_bytes
-        counts["commits"] = sum([await each.run(commits) for each in self._replicas.members.values()])
+        counts["bytes answered"] = self.transport.cost.reply_bytes
+        for id, member in self._replicas.members.items():
+            counts["commits"] += await member.run(commits)
+            counts["rows written"] += await member.run(lambda _, id=id: self._replicas.steps.rows_written(id))  # type: ignore[misc]
         return counts
 
     async def aclose(self) -> None:
@@ -105,6 +155,7 @@ class Bench:
 def replicas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replicas]:
     """Three, and no timers."""
     monkeypatch.setattr(link, "LAZY_WAIT_S", NEVER_S)
+    monkeypatch.setattr(marks, "CELL_WAIT_S", NEVER_S)
     monkeypatch.setattr(tasks, "RESEND_S_FIRST", NEVER_S)
     made = Replicas(tmp_path)
     yield made
@@ -128,26 +179,52 @@ def counted(
 
 
 @pytest.mark.parametrize(
-    ("prepare", "make", "rounds", "commits", "sent"),
+    ("prepare", "make", "most"),
     [
-        ([ENQUEUE(0)], ENQUEUE, 1, 1, 400),
-        ([ENQUEUE(0) for _ in range(OPERATIONS + 2)] + [DEQUEUE(0)], DEQUEUE, 1, 1, 800),
-        ([WRITE(0)], WRITE, 1, 1, 400),
-        ([WRITE(0), READ(0)], READ, 1, 0, 400),
-        ([WRITE(0)], SET, 2, 2, 900),
+        ([ENQUEUE(0)], ENQUEUE, Most(rounds=1, commits=1, rows=3, sent=400, answered=400)),
+        (DEQUEUES, DEQUEUE, Most(rounds=1, commits=1, rows=2, sent=800, answered=1200)),
+        ([WRITE(0)], WRITE, Most(rounds=1, commits=1, rows=2, sent=350, answered=300)),
+        ([WRITE(0), READ(0)], READ, Most(rounds=1, commits=0, rows=0, sent=400, answered=400)),
+        ([WRITE(0)], SET, Most(rounds=2, commits=2, rows=4, sent=900, answered=1300)),
     ],
     ids=["enqueue", "dequeue", "write", "read", "compare-and-set"],
 )
-def test_one_at_a_time(
-    replicas: Replicas, prepare: list[Operation], make: Make, rounds: int, commits: int, sent: int
-) -> None:
+def test_one_at_a_time(replicas: Replicas, prepare: list[Operation], make: Make, most: Most) -> None:
     """Each replica hears of each round once; marks of completeness and of decisions go along with the next."""
     cost = counted(replicas, prepare, [make(number) for number in range(OPERATIONS)])
-    asked = OPERATIONS * REPLICAS
+    sent_to = OPERATIONS * REPLICAS
     # Less, when a replica that lags behind is sent two rounds in one exchange.
-    assert asked * rounds / 2 < cost["exchanges"] <= asked * rounds
-    assert cost["commits"] <= (asked + REPLICAS) * commits
-    assert cost["bytes sent"] <= asked * sent
+    assert sent_to * most.rounds / 2 < cost["exchanges"] <= sent_to * most.rounds
+    assert cost["commits"] <= (sent_to + REPLICAS) * most.commits
+    assert cost["rows written"] <= (sent_to + REPLICAS) * most.rows
+    assert cost["bytes sent"] <= sent_to * most.sent
+    assert cost["bytes answered"] <= sent_to * most.answered
+
+
+@pytest.mark.parametrize(
+    ("prepare", "make"),
+    [([ENQUEUE(0)], ENQUEUE), (DEQUEUES, DEQUEUE), ([WRITE(0)], SET), ([WRITE(0), READ(0)], READ)],
+    ids=["enqueue", "dequeue", "compare-and-set", "read"],
+)
+def test_each_transaction_is_one_sync(
+    replicas: Replicas, tmp_path: Path, prepare: list[Operation], make: Make
+) -> None:
+    """No more, or it would be slow, and no fewer, or it would not be on disk. A read makes none."""
+    trace = tmp_path / "trace"
+
+    async def run() -> Counter[str]:
+        bench = Bench(replicas)
+        try:
+            await bench.run(prepare)
+            with syncs_noted(trace):
+                return await bench.run([make(number) for number in range(OPERATIONS)])
+        finally:
+            await bench.aclose()
+
+    cost = asyncio.run(asyncio.wait_for(run(), WAIT_S))
+    syncs = sum("sync(" in line for line in trace.read_text().splitlines())
+    assert syncs == cost["commits"]
+    assert (syncs == 0) == (make is READ)
 
 
 def test_enqueues_at_once_go_together(replicas: Replicas) -> None:
@@ -156,33 +233,67 @@ def test_enqueues_at_once_go_together(replicas: Replicas) -> None:
     assert cost["exchanges"] == REPLICAS
     assert cost["commits"] == REPLICAS
     assert cost[Append.__name__] == REPLICAS
+    assert cost["rows written"] <= REPLICAS * (AT_ONCE + BESIDE)
     assert cost["bytes sent"] <= REPLICAS * AT_ONCE * 200
+    assert cost["bytes answered"] <= REPLICAS * AT_ONCE * 10
 
 
-def test_writes_at_once_go_together(replicas: Replicas) -> None:
-    """Each is an operation of its own, but one exchange with each replica carries all."""
-    cost = counted(replicas, [WRITE(0)], [WRITE(number) for number in range(AT_ONCE)], at_once=True)
+@pytest.mark.parametrize("make", [WRITE, WRITE_OWN], ids=["one object", "as many objects"])
+def test_writes_at_once_go_together(replicas: Replicas, make: Make) -> None:
+    """Each has an outcome of its own, but one round serves all: one exchange with each replica, and one transaction."""
+    prepare = [make(number) for number in range(AT_ONCE)]
+    cost = counted(replicas, prepare, prepare, at_once=True)
+    assert cost["rounds"] == 1
     assert cost["exchanges"] == REPLICAS
     assert cost["commits"] == REPLICAS
     assert cost[Append.__name__] == REPLICAS * AT_ONCE
+    assert cost["rows written"] <= REPLICAS * (AT_ONCE + BESIDE)
+    assert cost["bytes sent"] <= REPLICAS * AT_ONCE * 250
+    assert cost["bytes answered"] <= REPLICAS * AT_ONCE * 150
 
 
-def test_marks_of_what_one_answer_completes_are_one(replicas: Replicas) -> None:
-    async def run() -> Counter[str]:
+def test_reads_at_once_write_nothing_and_share_one_round(replicas: Replicas) -> None:
+    prepare = [make(number) for number in range(AT_ONCE) for make in (WRITE_OWN, READ_OWN)]
+    cost = counted(replicas, prepare, [READ_OWN(number) for number in range(AT_ONCE)], at_once=True)
+    assert cost["rounds"] == 1
+    assert cost["exchanges"] == REPLICAS
+    assert cost[Collect.__name__] == REPLICAS * AT_ONCE
+    assert cost["commits"] == cost["rows written"] == 0
+    assert cost["bytes sent"] <= REPLICAS * AT_ONCE * 200
+    assert cost["bytes answered"] <= REPLICAS * AT_ONCE * 250
+
+
+def test_reads_of_one_cell_at_once_are_one_look(replicas: Replicas) -> None:
+    cost = counted(replicas, [WRITE(0), READ(0)], [READ(0)] * AT_ONCE, at_once=True)
+    assert cost["rounds"] == 1
+    assert cost[Collect.__name__] == REPLICAS
+
+
+def test_a_cell_that_is_written_often_is_marked_once(replicas: Replicas) -> None:
+    """When the front end ends, if not before: what is older is history by the newest mark."""
+
+    async def run() -> tuple[Counter[str], Counter[str]]:
         bench = Bench(replicas)
         try:
             await bench.run([WRITE(0)])
-            await bench.run([WRITE(0)] * AT_ONCE, at_once=True)
-            return await bench.run([WRITE(0)])
+            writing = await bench.run([WRITE(number) for number in range(OPERATIONS)])
         finally:
             await bench.aclose()
+        return writing, bench.transport.kinds
 
-    cost = asyncio.run(asyncio.wait_for(run(), WAIT_S))
-    assert cost[Commit.__name__] <= REPLICAS
+    writing, in_all = asyncio.run(asyncio.wait_for(run(), WAIT_S))
+    assert writing[Commit.__name__] == 0
+    assert in_all[Commit.__name__] == REPLICAS
 
 
-def test_callers_that_ask_again_and_again_share_each_decision(replicas: Replicas) -> None:
-    """And do not split into two halves that take turns, which would take twice as many decisions."""
+def test_callers_that_ask_again_and_again_share_each_decision(
+    replicas: Replicas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And do not split into two halves that take turns, which would take twice as many decisions.
+
+    The next decision gives those just answered so much time as they need on a busy machine, too.
+    """
+    monkeypatch.setattr(asked, "SOON_S", 0.2)
     each = 20
 
     async def run() -> Counter[str]:
@@ -206,3 +317,23 @@ def test_dequeues_at_once_are_one_decision(replicas: Replicas) -> None:
     cost = counted(replicas, prepare, [DEQUEUE(0)] * AT_ONCE, at_once=True)
     assert cost["exchanges"] <= 4 * REPLICAS
     assert cost["commits"] <= 4 * REPLICAS
+    assert cost["rows written"] <= 4 * REPLICAS * BESIDE
+    assert cost["bytes sent"] <= REPLICAS * AT_ONCE * 60
+    assert cost["bytes answered"] <= REPLICAS * AT_ONCE * 350
+
+
+def test_a_queue_that_was_empty_is_not_read_whole(replicas: Replicas) -> None:
+    """Who took the last item knows all logs to their ends; what comes in afterwards must not all come at once."""
+    many = Enqueue(QUEUE, (ITEM,) * 1000)  # type: ignore[arg-type]
+    cost = counted(replicas, [ENQUEUE(0), DEQUEUE(0)] * 2 + [many] * 5, [DEQUEUE(0)])
+    assert cost["rows answered"] <= REPLICAS * 3 * WINDOW_MIN
+    assert cost["exchanges"] <= 2 * REPLICAS
+
+
+@pytest.mark.parametrize(("waiting", "looks"), [(0, 1), (1, 0), (2, 0)])
+def test_an_own_item_is_fenced_at_once(replicas: Replicas, waiting: int, looks: int) -> None:
+    """Of a queue that is nearly empty: who enqueued an item names it as the fence, and does not look for it first."""
+    pair = [ENQUEUE(0), DEQUEUE(0)]
+    cost = counted(replicas, [ENQUEUE(0)] * waiting + pair * 3, pair * 2 * OPERATIONS)
+    assert cost[Collect.__name__] <= REPLICAS * (2 * OPERATIONS * looks + 1)
+    assert cost[Accept.__name__] <= REPLICAS * 2 * OPERATIONS

@@ -248,7 +248,7 @@ def test_damage_to_the_small_files_is_refused_or_harmless(filled: Filled, tmp_pa
 
 def _forge(file: Path) -> None:
     """Somebody writes to the database while the replica runs; this also makes the replica read its pages again."""
-    connection = sqlite3.connect(file, timeout=5)
+    connection = sqlite3.connect(file, timeout=60)
     with connection:
         connection.execute("""UPDATE rows SET value = '"forged"'""")
     connection.close()
@@ -256,7 +256,7 @@ def _forge(file: Path) -> None:
 
 def _overwrite(file: Path) -> None:
     """The log is folded into the file, and then the pages of the file are overwritten."""
-    connection = sqlite3.connect(file, timeout=5)
+    connection = sqlite3.connect(file, timeout=60)
     busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     assert busy == 0
     connection.close()

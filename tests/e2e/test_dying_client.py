@@ -16,14 +16,23 @@ from typing import Any, Final
 import pytest
 
 from quorate.cli.local_cluster import LocalCluster
+from quorate.client_sdk import tasks
 from tests.e2e.dying_client import HOLDER, KEY
 from tests.e2e.harness import ROOT, WAIT_S, Watched, drained, front_end, http
 
 MESSAGES_MAX: Final = 12
-"""Of one operation to each replica: a few rounds, and their lazy marks. Waiting would show as more, or as an error."""
-OPERATION_S: Final = 2.0
+"""Of one operation to each replica: a few rounds, and their lazy marks. Waiting would show as an error: nothing is sent again
+here only because time has passed, which on a busy machine happens to anybody."""
+OPERATION_S: Final = 20.0
+NEVER_S: Final = 3600.0
 
 WHENS: Final = ("collected", "accepted", "accepted, and the holder is down")
+
+
+@pytest.fixture(autouse=True)
+def _no_resending(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "RESEND_S_FIRST", NEVER_S)
+    monkeypatch.setattr(tasks, "RESEND_S_MAX", NEVER_S)
 
 
 def die(cluster: LocalCluster, when: str, what: str, name: str) -> None:

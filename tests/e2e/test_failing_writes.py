@@ -20,7 +20,7 @@ from quorate.cli.local_cluster import LocalCluster
 from quorate.cli.probe import is_ready
 from quorate.client_sdk import connect_async
 from quorate.client_sdk.history import History
-from tests.e2e.harness import Clusters, until
+from tests.e2e.harness import WAIT_S, Clusters, until
 from tests.e2e.histories import Told
 from tests.e2e.load import DEADLINE_S, MAJORITIES, Load, goes_on, last_look
 
@@ -38,7 +38,7 @@ async def _break_and_mend(cluster: LocalCluster, load: Load) -> None:
     await goes_on(load, MAJORITIES, "before a write fails")
     refuse_writes(cluster, "r3", bytes_max=0)
     await until(lambda: not is_ready(url), "r3 says that it is not ready")
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(timeout=WAIT_S, trust_env=False) as client:
         problem = (await client.get(url + "/v1/health/ready")).json()
     assert problem["type"] == "/problems/storage-failed", problem
     assert "disk I/O error" in problem["detail"], problem

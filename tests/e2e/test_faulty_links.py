@@ -27,7 +27,7 @@ from quorate.client_sdk.history import History
 from quorate.measurement.fault_proxy import Proxy, Way
 from tests.e2e.harness import Clusters, until
 from tests.e2e.histories import Told
-from tests.e2e.load import DEADLINE_S, MAJORITIES, Load, goes_on, last_look
+from tests.e2e.load import MAJORITIES, Load, goes_on, last_look
 
 FIRST_SEED: Final = int(os.environ.get("QUORATE_FAULT_SEED", "1"))
 SEEDS: Final = range(FIRST_SEED, FIRST_SEED + 2)
@@ -37,6 +37,8 @@ STOPPED_S: Final = 0.5
 SLOW_S: Final = 0.03
 ROUNDS: Final = 2
 APART_S: Final = 0.5
+DEADLINE_S: Final = 4.0
+"""Some operations are to be given up while a link is held, and to arrive all the same."""
 
 
 class Linked(NamedTuple):
@@ -190,7 +192,7 @@ async def _linked(stack: AsyncExitStack, cluster: LocalCluster, seed: int, histo
 
 
 async def _run(clusters: Clusters, cluster: LocalCluster, seed: int) -> None:
-    load = Load()
+    load = Load(deadline_s=DEADLINE_S)
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
         clients = [await _linked(stack, cluster, seed, History(clusters.history)) for _ in range(CLIENTS)]
         for each in clients:

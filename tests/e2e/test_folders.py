@@ -20,7 +20,9 @@ from quorate.cli.probe import is_ready
 from quorate.client_sdk import RefusedByReplicas, Unavailable, connect
 from tests.e2e.harness import WAIT_S, Clusters, until_now
 
-TIMEOUT_S: Final = 5.0
+TIMEOUT_S: Final = 20.0
+IN_VAIN_S: Final = 1.5
+"""The deadline of what must fail."""
 
 
 def get(cluster: LocalCluster, replica: str, path: str) -> httpx.Response:
@@ -45,7 +47,7 @@ def serve(cluster: LocalCluster, replica: str, folder: Path) -> subprocess.Compl
 
 def test_a_replica_without_its_store_does_not_vote(clusters: Clusters) -> None:
     cluster = clusters.start()
-    with connect(cluster.document, deadline_s=1.5) as client:
+    with connect(cluster.document, deadline_s=TIMEOUT_S) as client:
         queue = client.queue("jobs")
         queue.enqueue_many(["a", "b", "c"])
         cluster.kill("r1")
@@ -61,7 +63,7 @@ def test_a_replica_without_its_store_does_not_vote(clusters: Clusters) -> None:
         assert queue.size() == 2
         cluster.kill("r2")
         # A new front end: the other one still has its turn and would send an accept at once, which r3 might keep.
-        with connect(cluster.document, deadline_s=1.5) as other, pytest.raises(Unavailable) as refused:
+        with connect(cluster.document, deadline_s=IN_VAIN_S) as other, pytest.raises(Unavailable) as refused:
             other.queue("jobs").dequeue()
         assert refused.value.definite
         assert "its promises are forgotten" in str(refused.value), "who cannot vote says why"
@@ -101,7 +103,10 @@ def test_a_replica_with_another_document_is_left_out(clusters: Clusters) -> None
     other_path = clusters.folder / "other.toml"
     other_path.write_text(text + "\n[limits]\npage_entries_max = 1000\n", encoding="utf-8")
     cluster.kill("r3")
-    with LocalCluster(cluster.root, other_path) as other, connect(cluster.document, deadline_s=1.5) as client:
+    with (
+        LocalCluster(cluster.root, other_path) as other,
+        connect(cluster.document, deadline_s=TIMEOUT_S) as client,
+    ):
         other.restart("r3")
         queue = client.queue("jobs")
         queue.enqueue("a")
@@ -109,7 +114,7 @@ def test_a_replica_with_another_document_is_left_out(clusters: Clusters) -> None
         assert is_ready(cluster.urls["r3"]), "it would vote, with others of its own document"
         cluster.kill("r1")
         with pytest.raises((RefusedByReplicas, Unavailable), match="cluster document"):
-            queue.dequeue()
+            queue.dequeue(deadline_s=IN_VAIN_S)
 
 
 def test_a_replica_is_refused_a_folder_that_is_not_its_own(clusters: Clusters) -> None:

@@ -19,7 +19,7 @@ import pytest
 from tests.e2e.harness import ROOT
 
 ALONE: Final = ("unshare", "--user", "--map-root-user", "--mount")
-WAIT_S: Final = 120.0
+WAIT_S: Final = 300.0
 
 
 def may_mount() -> bool:

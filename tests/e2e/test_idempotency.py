@@ -16,7 +16,8 @@ import pytest
 from quorate.cli.local_cluster import LocalCluster
 from tests.e2e.harness import Clusters
 
-TIMEOUT_S: Final = 10.0
+TIMEOUT_S: Final = 60.0
+DEADLINE_S: Final = 20.0
 REPEATS: Final = 6
 
 POSTS: Final[dict[str, tuple[str, Any]]] = {
@@ -48,7 +49,9 @@ class Rest:
         """The JSON of the answer, which must be 2xx."""
         headers = {} if key is None else {"Idempotency-Key": key}
         url = self.cluster.urls[replica] + path
-        response = await self._client.request(method, url, json=body, headers=headers)
+        response = await self._client.request(
+            method, url, json=body, headers=headers, params={"deadline_s": DEADLINE_S}
+        )
         assert response.is_success, f"{response.status_code} {response.text}"
         return response.json() if response.content else None
 

@@ -5,11 +5,10 @@ import pytest
 
 from quorate.cli.local_cluster import LocalCluster
 from tests.browser import CONTRASTS, MARK_CONTRAST_MIN, OVERFLOWING, TEXT_CONTRAST_MIN, Tab
-from tests.e2e.harness import Clusters
-from tests.e2e.live_page import QUEUE_STATE, act, assert_quiet, open_page
+from tests.e2e.harness import WAIT_S, Clusters
+from tests.e2e.live_page import QUEUE_STATE, acquire, act, assert_quiet, open_page, settle
 
-# One worker: each would start a browser of its own.
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 PHONE = 360
 
@@ -18,9 +17,11 @@ PHONE = 360
 def busy(shared_cluster: LocalCluster) -> LocalCluster:
     """A cluster with objects of every type, long names and values, an entry that is consumed, and one that is not."""
     url = shared_cluster.urls["r1"]
-    with httpx.Client(base_url=url, trust_env=False) as client:
+    with httpx.Client(base_url=url, timeout=WAIT_S, trust_env=False) as client:
         client.post("/v1/queues/busy/items", json={"items": ["wash", {"dry": ["cup", "plate"]}, "x" * 300]})
         client.post("/v1/queues/busy/dequeue", json={})
+        client.post("/v1/queues/busy/items", json={"item": "much later", "delay_s": 86400})
+        client.post("/v1/queues/busy/acquire", json={"lease_s": 3600})
         client.put("/v1/registers/" + "a-very-long-name-" * 11, json={"value": "y" * 500})
         client.put("/v1/dictionaries/users/entries/ann", json={"value": 36})
     return shared_cluster
@@ -39,6 +40,8 @@ def busy(shared_cluster: LocalCluster) -> LocalCluster:
 def test_nothing_sticks_out(tab: Tab, busy: LocalCluster, object: str, width: int) -> None:
     url = open_page(tab, busy, f"?object={object}", width=width)
     assert "✓ Done" in act(tab, "Peek" if object.startswith("queue") else "Read")
+    if object.startswith("queue"):
+        assert "Handed out" in acquire(tab)
     tab.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
     tab.wait_for(
         "document.querySelectorAll('#choices svg').length === document.querySelectorAll('#choices details').length"
@@ -59,7 +62,13 @@ def test_text_and_marks_stand_out_in_light_and_dark(tab: Tab, clusters: Clusters
     open_page(tab, cluster, dark=dark)
     act(tab, "Enqueue", '"wash"')
     act(tab, "Dequeue")
-    act(tab, "Enqueue", '"dry"')
+    for value in ('"dry"', '"iron"', '"fold"'):
+        act(tab, "Enqueue", value)
+        assert "Handed out" in acquire(tab)
+    settle(tab, 1, "Reject")
+    tab.wait_for(
+        "!!document.querySelector('#trace-rows td.dead') && !!document.querySelector('#trace-rows td.held')"
+    )
     for id in ("r2", "r3"):
         cluster.kill(id)
     tab.wait_for(f"{QUEUE_STATE}.includes('no quorum now')")

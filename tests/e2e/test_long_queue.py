@@ -31,7 +31,7 @@ from quorate.replica.member import Member
 SHORT: Final = 100
 LONG: Final = 100_000
 DEQUEUES: Final = 20
-WAIT_S: Final = 60.0
+WAIT_S: Final = 300.0
 DEADLINE_S: Final = 20.0
 SLACK: Final = 2.0
 """Three replicas answer in any order, so a round or a page more or less happens; a cost that grows with the queue would
@@ -97,6 +97,10 @@ class Steps:
             yield
         finally:
             event.remove(Engine, "connect", note)
+
+    def rows_written(self, replica: str) -> int:
+        """All that the replica's open file was told to insert, change or delete. To be asked in the thread that uses it."""
+        return self._connections[replica].total_changes
 
     async def switch(self, members: dict[str, Member], *, on: bool) -> None:
         """Count from here on, or no longer. Each connection is told in the thread that uses it."""

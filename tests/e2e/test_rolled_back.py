@@ -10,13 +10,15 @@ import httpx
 
 from quorate.cli.local_cluster import LocalCluster
 from quorate.client_sdk import connect
-from tests.e2e.harness import Clusters, until_now
+from tests.e2e.harness import WAIT_S, Clusters, until_now
 
 
 def reasons(cluster: LocalCluster, replica: str) -> list[str]:
     """Why the replica says that it is not ready; a reason of the test's while it does not answer."""
     try:
-        found: list[str] = httpx.get(cluster.urls[replica] + "/v1/status", trust_env=False).json()["reasons"]
+        found: list[str] = httpx.get(
+            cluster.urls[replica] + "/v1/status", timeout=WAIT_S, trust_env=False
+        ).json()["reasons"]
     except httpx.TransportError:
         return ["it does not answer"]
     return found
@@ -29,7 +31,7 @@ def test_a_restored_backup_does_not_vote(clusters: Clusters) -> None:
         clusters.folder / "backup",
         clusters.folder / "newest",
     )
-    with connect(cluster.document, deadline_s=5) as client:
+    with connect(cluster.document, deadline_s=20) as client:
         queue = client.queue("jobs")
         queue.enqueue_many(list(range(10)))
         cluster.kill("r1")
@@ -47,7 +49,7 @@ def test_a_restored_backup_does_not_vote(clusters: Clusters) -> None:
             lambda: any("older copy" in each for each in reasons(cluster, "r1")), "r1 knows that it is old"
         )
 
-        ready = httpx.get(cluster.urls["r1"] + "/v1/health/ready", trust_env=False)
+        ready = httpx.get(cluster.urls["r1"] + "/v1/health/ready", timeout=WAIT_S, trust_env=False)
         assert ready.status_code == 503
         assert ready.json()["type"] == "/problems/store-lost"
         assert "Put the newest folder back" in ready.json()["detail"]

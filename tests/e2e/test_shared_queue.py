@@ -29,7 +29,7 @@ NAME: Final = "jobs"
 PACE_S: Final = 0.03
 AFTER: Final = 20
 """Items that are enqueued between one step of the test and the next."""
-STOP_S: Final = 30.0
+STOP_S: Final = 90.0
 
 
 class Consumers:
@@ -99,7 +99,7 @@ class Producer:
 
 async def _run(cluster: LocalCluster, clusters: Clusters, consumers: Consumers, host: str) -> int:
     async with (
-        connect_async(cluster.document, history=clusters.history, deadline_s=10) as client,
+        connect_async(cluster.document, history=clusters.history, deadline_s=20) as client,
         asyncio.TaskGroup() as group,
     ):
         producer = Producer(client)

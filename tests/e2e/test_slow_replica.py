@@ -20,12 +20,14 @@ from tests.e2e.histories import Told
 
 ROUNDS: Final = 60
 OPERATIONS: Final = 5 * ROUNDS
-DEADLINE_S: Final = 5.0
-TOTAL_S: Final = 30.0
+DEADLINE_S: Final = 20.0
+TOTAL_S: Final = 200.0
 """For all operations together, of which each alone may take DEADLINE_S: waiting for the stopped replica each time
 (EXCHANGE_TIMEOUT_S, 2 s) would take 600 s."""
 SHARE_MAX: Final = 0.1
 """Of the exchanges: those with the stopped replica, beside those with one that answers."""
+PROBES_PER_S: Final = 2
+"""And so many a second besides, for whether it is back is looked at by the clock."""
 
 
 async def test_a_stopped_replica_is_not_waited_for_again_and_again(clusters: Clusters) -> None:
@@ -47,7 +49,8 @@ async def test_a_stopped_replica_is_not_waited_for_again_and_again(clusters: Clu
         took_s = time.monotonic() - began_s
         print(f"{OPERATIONS} operations in {took_s:.2f} s, exchanges {dict(watched.exchanges)}")
         assert took_s < TOTAL_S
-        assert watched.exchanges["r3"] <= SHARE_MAX * watched.exchanges["r1"], watched.exchanges
+        most = SHARE_MAX * watched.exchanges["r1"] + PROBES_PER_S * took_s
+        assert watched.exchanges["r3"] <= most, watched.exchanges
         await _rest_goes_on(cluster.urls["r1"])
 
         os.kill(cluster.pids["r3"], signal.SIGCONT)

@@ -28,7 +28,7 @@ CHOICES = [
 
 def test_what_is_up_is_what_the_system_says(clusters: Clusters) -> None:
     cluster = clusters.start(rules=CHOICES)
-    with connect(cluster.document, deadline_s=2) as client:
+    with connect(cluster.document, deadline_s=20) as client:
         register, queue, users = (
             client.register("config"),
             client.queue("config"),
@@ -43,13 +43,13 @@ def test_what_is_up_is_what_the_system_says(clusters: Clusters) -> None:
         users.put("y", 2)
         cluster.restart("r3")
         cluster.kill("r1")
-        with connect(cluster.document, deadline_s=2) as other:
+        with connect(cluster.document, deadline_s=20) as other:
             assert other.register("config").read() == 2
             assert other.dictionary("config").items() == {"x": 1, "y": 2}
             for change in (
-                lambda: other.register("config").write(3),
-                lambda: other.queue("config").enqueue("d"),
-                lambda: other.dictionary("config").put_if_absent("z", 3),
+                lambda: other.register("config").write(3, deadline_s=1),
+                lambda: other.queue("config").enqueue("d", deadline_s=1),
+                lambda: other.dictionary("config").put_if_absent("z", 3, deadline_s=1),
             ):
                 with pytest.raises(QuorateError):
                     change()

@@ -20,7 +20,7 @@ import pytest
 from quorate.cli.local_cluster import free_ports
 from tests.e2e.harness import WAIT_S, is_running, until_now
 
-TIMEOUT_S: Final = 5.0
+TIMEOUT_S: Final = 60.0
 
 
 class Up:

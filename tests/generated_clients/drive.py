@@ -19,15 +19,30 @@ from quorate_client.api.dictionaries import (
     put_entry,
     put_entry_if_absent,
 )
-from quorate_client.api.queues import dequeue, enqueue, get_queue, peek_queue
+from quorate_client.api.queues import (
+    accept_leases,
+    acquire,
+    dequeue,
+    enqueue,
+    get_dead_letters,
+    get_leases,
+    get_queue,
+    peek_queue,
+    reject_leases,
+    release_leases,
+)
 from quorate_client.api.registers import compare_and_set_register, read_register, write_register
 from quorate_client.api.service import get_cluster, get_problem_type, get_readiness
 from quorate_client.models import (
+    AcquireBody,
     CompareAndSetBody,
     DequeueBody,
     OneItem,
     Problem,
+    RejectBody,
+    ReleaseBody,
     SeveralItems,
+    TokensBody,
     ValueBody,
 )
 from quorate_client.types import Response
@@ -72,6 +87,37 @@ def queue() -> dict[str, Any]:
         "front": front.items if front and not isinstance(front, Problem) else None,
         "taken": taken.items if taken and not isinstance(taken, Problem) else None,
         "empty": empty.items if empty and not isinstance(empty, Problem) else None,
+    }
+
+
+def leases() -> dict[str, Any]:
+    """An item is handed out, given back, handed out again, and rejected; a lease that ended is lost."""
+    name = f"{NAME}-leased"
+    enqueue.sync(name, client=CLIENT, body=OneItem(item={"job": 1}))
+    seen: list[Any] = []
+    tokens: list[str] = []
+    for _ in range(2):
+        given = acquire.sync(name, client=CLIENT, body=AcquireBody(lease_s=60.0))
+        assert given is not None
+        assert not isinstance(given, Problem)
+        (lease,) = given.leases
+        seen.append(
+            [lease.item.to_dict() if hasattr(lease.item, "to_dict") else lease.item, lease.deliveries]
+        )
+        tokens.append(lease.token)
+        if len(tokens) == 1:
+            release_leases.sync(name, client=CLIENT, body=ReleaseBody(tokens=tokens))
+    lost = accept_leases.sync(name, client=CLIENT, body=TokensBody(tokens=tokens[:1]))
+    reject_leases.sync(name, client=CLIENT, body=RejectBody(tokens=tokens[1:]))
+    dead = get_dead_letters.sync(name, client=CLIENT)
+    counted = get_leases.sync(name, client=CLIENT)
+    assert not isinstance(counted, Problem)
+    assert counted is not None
+    return {
+        "seen": seen,
+        "lost": lost.lost == tokens[:1] if lost and not isinstance(lost, Problem) else None,
+        "reasons": [each.reason for each in dead.letters] if dead and not isinstance(dead, Problem) else None,
+        "counted": [counted.held, counted.waiting, counted.dead],
     }
 
 
@@ -165,5 +211,5 @@ def refused() -> None:
     _text: str = answer.swapped  # type: ignore[assignment]
 
 
-parts = [queue, register, dictionary, errors, service] if PHASE == "all" else [write, take]
+parts = [queue, leases, register, dictionary, errors, service] if PHASE == "all" else [write, take]
 print(json.dumps({part.__name__: part() for part in parts}))

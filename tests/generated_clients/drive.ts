@@ -43,6 +43,32 @@ async function queue() {
   };
 }
 
+async function leases() {
+  const params = { path: { name: "typescript-leased" } };
+  await client.POST("/v1/queues/{name}/items", { params, body: { item: { job: 1 } } });
+  const seen: unknown[] = [];
+  const tokens: string[] = [];
+  for (let time = 0; time < 2; time++) {
+    const { data } = await client.POST("/v1/queues/{name}/acquire", { params, body: { lease_s: 60 } });
+    const lease = data!.leases[0]!;
+    seen.push([lease.item, lease.deliveries]);
+    tokens.push(lease.token);
+    if (time === 0) {
+      await client.POST("/v1/queues/{name}/release", { params, body: { tokens } });
+    }
+  }
+  const lost = await client.POST("/v1/queues/{name}/accept", { params, body: { tokens: tokens.slice(0, 1) } });
+  await client.POST("/v1/queues/{name}/reject", { params, body: { tokens: tokens.slice(1) } });
+  const dead = await client.GET("/v1/queues/{name}/dead-letters", { params });
+  const counted = await client.GET("/v1/queues/{name}/leases", { params });
+  return {
+    seen,
+    lost: lost.data?.lost.length === 1 && lost.data.lost[0] === tokens[0],
+    reasons: dead.data?.letters.map((each) => each.reason),
+    counted: [counted.data?.held, counted.data?.waiting, counted.data?.dead],
+  };
+}
+
 async function register() {
   const path = { name: "typescript" };
   const swap = async (old: unknown, value: unknown) => {
@@ -131,6 +157,7 @@ export async function refused() {
 
 const all = async () => ({
   queue: await queue(),
+  leases: await leases(),
   register: await register(),
   dictionary: await dictionary(),
   errors: await errors(),

@@ -18,7 +18,7 @@ from tests.generated_clients import tools
 TOKEN: Final = "generated-7c1f"
 LANGUAGES: Final = ("python", "typescript")
 
-pytestmark = [tools.needs_tools, pytest.mark.slow, pytest.mark.xdist_group("generated-clients")]
+pytestmark = [tools.needs_tools, pytest.mark.slow]
 
 
 def problem(name: str, status: int, *, definite: bool = True) -> dict[str, Any]:
@@ -29,6 +29,12 @@ def problem(name: str, status: int, *, definite: bool = True) -> dict[str, Any]:
 ITEMS: Final = [{"job": 1}, "two", None]
 EXPECTED: Final = {
     "queue": {"added": [2, 2, 1], "size": 3, "front": ITEMS[:1], "taken": ITEMS, "empty": []},
+    "leases": {
+        "seen": [[{"job": 1}, 1], [{"job": 1}, 2]],
+        "lost": True,
+        "reasons": ["rejected"],
+        "counted": [0, 0, 1],
+    },
     "register": {"swapped": [True, False, True], "value": {"is": "bob"}},
     "dictionary": {
         "put": 204,

@@ -25,13 +25,15 @@ from quorate.measurement.schedule import Outage, Parting, Schedule
 from tests.measurement.plans import plan_text
 
 WAIT_S: Final = 60.0
-DEADLINE_S: Final = 1.0
+DEADLINE_S: Final = 20.0
+IN_VAIN_S: Final = 1.0
+"""The deadline of what cannot be done."""
 LONG_S: Final = 3600.0
 NAMES: Final = ("r1", "r2", "r3")
 ALL = ChoiceRule("queue/all", {"Enq/Ok": (0, 3), "Deq/Ok": (1, 3), "Deq/Empty": (1, 0)})
 TWO = ChoiceRule("queue/two", {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2), "Deq/Empty": (2, 0)})
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("measured")]
+pytestmark = pytest.mark.slow
 
 
 class World:
@@ -47,10 +49,10 @@ class World:
         self.ways = ways
         self._http = http
 
-    async def enqueues(self, replica: str, queue: str) -> bool:
+    async def enqueues(self, replica: str, queue: str, deadline_s: float = DEADLINE_S) -> bool:
         """Whether the front end of that replica can add to a queue. It is asked directly."""
         url = f"{self.cluster.urls[replica]}/v1/queues/{queue}/items"
-        answer = await self._http.post(url, params={"deadline_s": DEADLINE_S}, json={"item": 1})
+        answer = await self._http.post(url, params={"deadline_s": deadline_s}, json={"item": 1})
         return answer.is_success
 
     async def reached(self, asker: str) -> set[str]:
@@ -78,7 +80,7 @@ async def world(folder: Path, schedule: Schedule) -> AsyncIterator[World]:
         for name in NAMES:
             cluster.set_endpoints(name, ways.endpoints_of(name))
         await start_all(cluster)
-        http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
+        http = await stack.enter_async_context(httpx.AsyncClient(timeout=WAIT_S, trust_env=False))
         yield World(cluster, ways, schedule, http)
 
 
@@ -104,8 +106,8 @@ async def test_a_cut_replica_is_reached_by_nobody_and_reaches_nobody(tmp_path: P
         assert await here.enqueues("r1", "all")
         assert await here.enqueues("r3", "two")
         async with happening(here, lambda: not here.conductor.up_times.is_up("r3")):
-            assert not await here.enqueues("r1", "all"), "r1 reaches r3"
-            assert not await here.enqueues("r3", "two"), "r3 reaches the others"
+            assert not await here.enqueues("r1", "all", IN_VAIN_S), "r1 reaches r3"
+            assert not await here.enqueues("r3", "two", IN_VAIN_S), "r3 reaches the others"
             assert await here.enqueues("r1", "two")
             for asker in ("f1", "f2", PROBER):
                 assert await here.reached(asker) == {"r1", "r2"}
@@ -119,12 +121,12 @@ async def test_a_partition_between_replicas_is_one_for_them_alone(tmp_path: Path
         assert await here.enqueues("r1", "all")
         links = here.conductor.link_times
         async with happening(here, lambda: not (links.is_up(("r1", "r3")) or links.is_up(("r3", "r1")))):
-            assert not await here.enqueues("r1", "all")
-            assert not await here.enqueues("r3", "all")
+            assert not await here.enqueues("r1", "all", IN_VAIN_S)
+            assert not await here.enqueues("r3", "all", IN_VAIN_S)
             assert await here.enqueues("r2", "all")
             assert await here.reached("f1") == set(NAMES)
             async with connect_async(here.cluster.document, endpoints=here.ways.endpoints_of("f1")) as client:
-                await client.queue("all").enqueue("x", deadline_s=WAIT_S / 10)
+                await client.queue("all").enqueue("x", deadline_s=DEADLINE_S)
 
 
 async def test_a_killed_replica_refuses_also_where_a_proxy_stands_before_it(tmp_path: Path) -> None:

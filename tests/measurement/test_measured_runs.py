@@ -36,13 +36,13 @@ replicas = ["r1"]
 
 [[planned]] # one after the other, which together leave a single one
 at = "9s"
-for = "3s"
+for = "2500ms" # so long before r2 stands still that it is seen to be back
 stagger = "500ms"
 replicas = ["r2", "r3"]
 kind = "cut"
 
 [[planned]]
-at = "12500ms"
+at = "13s"
 for = "9s"
 replicas = ["r2"]
 kind = "stop"
@@ -98,7 +98,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunRead:
     return RunRead(folder / "run")
 
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("measured")]
+pytestmark = pytest.mark.slow
 
 
 def test_every_appointed_operation_has_a_row_whatever_failed(run: RunRead) -> None:
@@ -176,8 +176,9 @@ def test_queues_of_different_choices_met_the_same_load_at_the_same_moments(run: 
     one, ordered = sorted(starts["queue/one"]), sorted(starts["queue/ordered"])
     assert [each[:2] for each in one] == [each[:2] for each in ordered]
     apart = [abs(first[2] - second[2]) for first, second in zip(one, ordered, strict=True)]
-    # Latency is taken until the answer is heard of: a busy machine puts a little between them.
-    assert sorted(apart)[len(apart) // 2] < 0.05
+    # Latency is taken until the answer is heard of: a busy machine puts something between them. Draws of their own would
+    # be apart by seconds: the moments of 70 events wander by the square root of that many times 0.2 s.
+    assert sorted(apart)[len(apart) // 2] < 0.5
 
 
 def test_true_times_are_no_sooner_than_those_of_the_plan(run: RunRead) -> None:
@@ -187,12 +188,12 @@ def test_true_times_are_no_sooner_than_those_of_the_plan(run: RunRead) -> None:
     assert first.end_s >= run.start_s + 8
     cut, stopped = run.of("r2")
     assert cut.start_s >= run.start_s + 9
-    assert cut.end_s >= run.start_s + 12
-    assert stopped.start_s >= run.start_s + 12.5
+    assert cut.end_s >= run.start_s + 11.5
+    assert stopped.start_s >= run.start_s + 13
     assert stopped.end_s >= run.end_s
     (other,) = run.of("r3")
     assert other.start_s >= run.start_s + 9.5
-    assert other.end_s >= run.start_s + 12.5
+    assert other.end_s >= run.start_s + 12
     for replica in ("r1", "r2"):
         (parted,) = run.of("east", replica, file="links.csv")
         assert parted.start_s >= run.start_s + 6

@@ -84,6 +84,7 @@ def test_a_queue_holds_at_first_what_all_its_dequeues_may_take() -> None:
         (plan_text(FAILURES + 'replicas = ["r1", "r1"]'), r"failures 1, replicas: name each once"),
         (plan_text(FAILURES + "shape = 2"), r'failures 1, shape: only law = "weibull" has a shape'),
         (plan_text(FAILURES + 'law = "weibull"\nshape = 0'), r"failures 1: shape .* 0\.1 to 20"),
+        (plan_text(FAILURES + 'law = "weibull"'), r'failures 1, law: give "weibull" a shape other than 1'),
         (
             plan_text('[[failures]]\nmttf = "0s"\nmttr = "1h"'),
             r"failures 1: mttf and mttr must be above zero",

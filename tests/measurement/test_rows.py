@@ -3,7 +3,18 @@
 import pytest
 
 from quorate.adts.log import Value
-from quorate.client_sdk.effects import Dequeue, Done, Failed, Items, Operation, Outcome, Read, Write
+from quorate.client_sdk.effects import (
+    Acquire,
+    Dequeue,
+    Dispose,
+    Done,
+    Failed,
+    Items,
+    Operation,
+    Outcome,
+    Read,
+    Write,
+)
 from quorate.measurement.rows import OperationRow, object_of, operation_name, operation_row
 
 
@@ -16,6 +27,8 @@ from quorate.measurement.rows import OperationRow, object_of, operation_name, op
         (Write("dictionary/d/k", Value("1")), "Put"),
         (Write("dictionary/d/k", None), "Delete"),
         (Items("dictionary/d"), "Items"),
+        (Acquire("queue/q", 1, 5.0), "Acquire"),
+        (Dispose("queue/q", "accept", ("1/x",)), "Accept"),
     ],
 )
 def test_operations_are_named_as_in_their_specification(operation: Operation, name: str) -> None:

@@ -153,3 +153,9 @@ async def test_bad_asks_are_refused_for_certain(
 async def test_nonsense_is_refused(client: httpx.AsyncClient, media_type: str, body: bytes) -> None:
     response = await client.post(PATH, content=body, headers={"Content-Type": media_type})
     assert response.status_code == (415 if media_type == "text/plain" else 400)
+
+
+async def test_it_is_asked_by_post_alone(client: httpx.AsyncClient) -> None:
+    response = await client.get(PATH)
+    assert (response.status_code, response.headers["allow"]) == (405, "POST")
+    assert response.headers["content-type"] == MEDIA_TYPE

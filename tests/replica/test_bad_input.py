@@ -298,3 +298,28 @@ async def test_without_the_token_only_health_and_what_holds_for_every_cluster_is
             assert (await client.get(path)).status_code == 200
         given = {"Authorization": "Bearer s3cret"}
         assert (await client.get("/v1/cluster", headers=given)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "words"),
+    [
+        ("POST", "/v1/queues/q/items", '{"item": x}', "the body is not JSON: Expecting value at character 9"),
+        ("POST", "/v1/queues/q/items", '{"items": 1}', "items: Input should be a valid list"),
+        ("POST", "/v1/queues/q/items", '{"item": 1, "delay_s": 1e12}', "delay_s: Input should be less"),
+        ("GET", "/v1/registers/r?deadline_s=x", None, "deadline_s: Input should be a valid number"),
+        ("GET", "/v1/queues/q/dequeue", None, "not with GET: use POST"),
+        ("GET", "/", None, "/docs lists those that do"),
+    ],
+)
+async def test_what_is_wrong_is_said_in_the_words_of_the_request(
+    client: httpx.AsyncClient, method: str, path: str, body: str | None, words: str
+) -> None:
+    answer = await client.request(method, path, content=body, headers=JSON if body else {})
+    assert words in problem_in(answer).detail
+
+
+async def test_a_body_of_curl_without_a_type_is_told_how_to_name_it(client: httpx.AsyncClient) -> None:
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = await client.post("/v1/queues/q/items", content='{"item": 1}', headers=form)
+    assert answer.status_code == 415
+    assert "-H 'Content-Type: application/json'" in problem_in(answer).detail

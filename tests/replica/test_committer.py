@@ -72,6 +72,45 @@ async def test_reading_costs_no_commit(opened: tuple[Store, Committer]) -> None:
     assert store.commits == before
 
 
+async def test_small_read_runs_at_once_while_the_store_is_idle(opened: tuple[Store, Committer]) -> None:
+    """In the caller's thread, which needs no waking; while the writer is at work it waits its turn behind it."""
+    store, committer = opened
+    await committer.submit(lambda log: write(log, 1))
+
+    def read(log: Store) -> tuple[bool, int]:
+        return threading.current_thread() is threading.main_thread(), len(
+            log.stored("queue/q", [make(1, 0, "a")])
+        )
+
+    assert await committer.submit(read, is_quick=True) == (True, 1)
+    assert await committer.submit(read) == (False, 1)
+    blocker = Blocker()
+    first = asyncio.ensure_future(committer.submit(blocker))
+    await asyncio.to_thread(blocker.entered.wait, 30)
+    behind = asyncio.ensure_future(committer.submit(read, is_quick=True))
+    await asyncio.sleep(0)
+    assert not behind.done()
+    blocker.leave.set()
+    assert await behind == (False, 1)
+    await first
+    assert not store._database._driver.in_transaction
+
+
+async def test_small_read_that_fails_is_told_and_undone(opened: tuple[Store, Committer]) -> None:
+    store, committer = opened
+
+    def broken(log: Store) -> None:
+        write(log, 99)
+        raise LookupError("broken")
+
+    with pytest.raises(LookupError):
+        await committer.submit(broken, is_quick=True)
+    assert (
+        await committer.submit(lambda log: log.stored("queue/q", [make(99, 0, "a")]), is_quick=True) == set()
+    )
+    assert store.rollbacks == 1
+
+
 async def test_work_that_raises_fails_alone(opened: tuple[Store, Committer]) -> None:
     _, committer = opened
 
@@ -116,6 +155,11 @@ async def test_full_disk_fails_the_work_and_the_store_recovers(opened: tuple[Sto
         await committer.submit(lambda log: write(log, 1, BIG))
     assert committer.problem is not None
     assert not committer.in_doubt
+    told: asyncio.Future[tuple[object, Exception | None]] = asyncio.get_running_loop().create_future()
+    committer.post(lambda log: write(log, 1, BIG), lambda *what: told.set_result(what))
+    result, error = await told
+    assert result is None, "work that was done, but is not durable, has no result"
+    assert isinstance(error, StorageFailed)
     await committer.submit(lambda _: database.all("PRAGMA max_page_count = 1000000"))
     assert await committer.submit(lambda log: write(log, 2)) == 2
     assert committer.problem is None

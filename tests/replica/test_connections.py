@@ -15,7 +15,8 @@ from quorate.api_specs.limits import HEAD_BYTES_MAX, URL_BYTES_MAX, Limits
 from quorate.api_specs.problems import Problem
 from quorate.replica.access import one_token
 from quorate.replica.app import create_app
-from quorate.replica.connections import Bounds, bounded
+from quorate.replica.connections import Bounds
+from quorate.replica.direct import bounded
 from quorate.replica.embedded import embedded_front_end
 from quorate.replica.hosts import Hosts
 from quorate.replica.identity import open_folder
@@ -47,7 +48,7 @@ def served(tmp_path: Path) -> Serve:
         )
         config = uvicorn.Config(app, http="httptools", ws="none", log_config=None, access_log=False)
         config.load()
-        config.http_protocol_class = bounded(bounds or Bounds())
+        config.http_protocol_class = bounded(bounds or Bounds(), app.traffic, app.direct)
         server = uvicorn.Server(config)
         server.lifespan = config.lifespan_class(config)
         await server.startup([socket])

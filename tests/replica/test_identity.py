@@ -4,6 +4,7 @@ import json
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -135,6 +136,25 @@ def test_formatted_store_has_the_id_of_the_document_and_is_made_once(tmp_path: P
     assert start_and_stop(tmp_path, document) == STORE
     with pytest.raises(FolderRefused, match="already holds a store"):
         format_store(tmp_path, document, "r1")
+
+
+@pytest.mark.parametrize("make", [open_folder, format_store])
+def test_folder_of_somebody_else_is_refused_and_stays_as_it_is(
+    tmp_path: Path, make: Callable[[Path, ClusterDocument, str], object]
+) -> None:
+    (tmp_path / "letters.txt").write_text("mine")
+    tmp_path.chmod(0o755)
+    with pytest.raises(FolderRefused, match=r"letters\.txt"):
+        make(tmp_path, cluster(), "r1")
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+    assert [each.name for each in tmp_path.iterdir()] == ["letters.txt"]
+
+
+def test_an_empty_disk_and_what_a_cut_off_creation_left_are_no_strangers(tmp_path: Path) -> None:
+    (tmp_path / "lost+found").mkdir()
+    (tmp_path / "lock").touch()
+    (tmp_path / "identity.json.new").touch()
+    assert start_and_stop(tmp_path, cluster())
 
 
 @pytest.mark.parametrize("offset", [0, 4096])

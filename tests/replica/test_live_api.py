@@ -21,7 +21,7 @@ from tests.in_process import InProcessCluster, in_process
 from tests.replica.conftest import Serving, one_replica
 
 FILES = sorted(path.name for path in live_page.FOLDER.iterdir())
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def test_a_replica_is_up_or_does_not_vote_or_is_down(cluster: InProcessCluster) 
     url = f"{cluster.document.urls['r1']}/v1/overview"
 
     def states() -> list[tuple[str, str]]:
-        replicas = httpx.get(url, trust_env=False).json()["replicas"]
+        replicas = httpx.get(url, timeout=WAIT_S, trust_env=False).json()["replicas"]
         return [(each["state"], each["trouble"]) for each in replicas]
 
     def eventually(wanted: list[str]) -> list[tuple[str, str]]:

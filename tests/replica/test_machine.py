@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from quorate.adts.log import NOTHING, Decision, Entry, Summary, Value
+from quorate.adts.log import NOTHING, Decision, Entry, Settled, Summary, Value
 from quorate.api_specs.messages import (
     Accept,
     Accepted,
@@ -29,6 +29,7 @@ from tests.sim.store import MemoryStore
 
 NAME, CELL = "queue/q", "dictionary/d/k"
 NOW_US = 1_000_000_000
+AHEAD_US = NOW_US + 2_000_001
 
 
 def at(us: int, site: str = "c") -> Timestamp:
@@ -285,6 +286,8 @@ def test_a_scan_of_the_newest_entries_alone_is_short() -> None:
         Accept(NAME, ballot(1), Summary(turns_floor=ballot(2_000_001))),
         Accept(NAME, ballot(1), Summary(recent=(Decision("k", ballot(2_000_001)),))),
         Accept(NAME, ballot(1), Summary(recent=(Decision("k", ballot(1), (entry(2_000_001),)),))),
+        Accept(NAME, ballot(1), Summary(recent=(Decision("k", ballot(1), at_us=AHEAD_US),))),
+        Accept(NAME, ballot(1), Summary(settled=(Settled(AHEAD_US, "accept", ("t",)),))),
         Commit(NAME, ballot(2_000_001)),
         Accept(NAME, ballot(1), Summary(adopted=(entry(2_000_001),))),
         Accept(NAME, ballot(1), Summary(ambiguous=(("id", at(2_000_001)),))),

@@ -1,17 +1,21 @@
 """What the live page is told, from what replicas answer: who lacks what, and that a blank is a blank."""
 
-from quorate.adts.log import Entry, Summary, Value
+from msgspec.structs import replace
+
+from quorate.adts.log import Dead, Entry, LeaseCounts, Leased, Summary, Value
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Collected, Row, Status
 from quorate.replica.lookout import Seen
 from quorate.replica.overview import EVENT_CHARS_MAX, choices_of, overview_of, trace_of
+from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, make
 
 T = [ZERO, *(make(1_700_000_000_000_000 + number, 0, "s") for number in range(1, 10))]
 REPLICAS = tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}") for n in (1, 2, 3))
 DOCUMENT = ClusterDocument("test", REPLICAS)
 QUEUE, REGISTER = "queue/q", "register/r"
+NOW_US = 1_700_000_000_500_000
 DOWN = Seen("down", "connection refused")
 
 
@@ -85,7 +89,7 @@ def test_a_page_of_objects_ends_where_every_replica_has_told_all() -> None:
 
 def test_a_trace_has_a_row_for_each_timestamp_and_blanks() -> None:
     answers = seen({QUEUE: log(1, 3, horizon=1)}, {QUEUE: log(1, 2, events=(4,))}, DOWN)
-    told = trace_of(DOCUMENT, QUEUE, answers, newest=50)
+    told = trace_of(DOCUMENT, QUEUE, answers, newest=50, now_us=NOW_US)
     enq = '[Enq("x"); Ok()]'
     assert [(row.t, row.events) for row in told.rows] == [
         (T[1], {"r1": enq, "r2": enq}),
@@ -100,10 +104,12 @@ def test_a_trace_has_a_row_for_each_timestamp_and_blanks() -> None:
 
 def test_no_row_of_a_trace_lies_where_a_log_was_cut_off() -> None:
     """r1 holds more than its newest two entries: what r2 holds below them may be held by r1 as well."""
-    told = trace_of(DOCUMENT, QUEUE, seen({QUEUE: log(3, 4)}, {QUEUE: log(2)}, {}), newest=2)
+    told = trace_of(DOCUMENT, QUEUE, seen({QUEUE: log(3, 4)}, {QUEUE: log(2)}, {}), newest=2, now_us=NOW_US)
     assert [row.t for row in told.rows] == [T[3], T[4]]
     assert told.is_cut
-    told = trace_of(DOCUMENT, QUEUE, seen({QUEUE: log(1, events=(4, 5))}, {QUEUE: log(2)}, {}), newest=2)
+    told = trace_of(
+        DOCUMENT, QUEUE, seen({QUEUE: log(1, events=(4, 5))}, {QUEUE: log(2)}, {}), newest=2, now_us=NOW_US
+    )
     assert [row.t for row in told.rows] == [T[4], T[5]]
 
 
@@ -111,13 +117,76 @@ def test_a_log_may_be_cut_off_by_the_size_of_its_payloads() -> None:
     """The page has room for 100 bytes; 60 are there, and the next value may have had 50."""
     small = ClusterDocument("test", REPLICAS, limits=Limits(page_bytes_max=100, value_bytes_max=50))
     answers = seen({QUEUE: log(3, value="x" * 58)}, {QUEUE: log(1)}, {})
-    assert [row.t for row in trace_of(small, QUEUE, answers, newest=50).rows] == [T[3]]
+    assert [row.t for row in trace_of(small, QUEUE, answers, newest=50, now_us=NOW_US).rows] == [T[3]]
     answers = seen({QUEUE: log(3, value="x" * 48)}, {QUEUE: log(1)}, {})
-    assert [row.t for row in trace_of(small, QUEUE, answers, newest=50).rows] == [T[1], T[3]]
+    assert [row.t for row in trace_of(small, QUEUE, answers, newest=50, now_us=NOW_US).rows] == [T[1], T[3]]
+
+
+def leased(*numbers: int, dead: tuple[int, ...] = (), rows: tuple[int, ...] = ()) -> Collected:
+    """A replica whose summary keeps these: held for a minute from NOW_US, or dead; its log has these rows above."""
+    answer = log(*rows, horizon=max((*numbers, *dead)))
+    entries = {number: Entry(f"e{number}", T[number], Value('"x"')) for number in (*numbers, *dead)}
+    summary = Summary(
+        horizon=T[max(entries)],
+        leases=tuple(Leased(entries[number], NOW_US + 60_000_000, 2, is_held=True) for number in numbers),
+        dead=tuple(Dead(entries[number], "rejected", 1) for number in dead),
+    )
+    return replace(answer, summary=summary)
+
+
+def test_leases_and_dead_letters_have_their_rows_though_they_left_the_log() -> None:
+    """r2 has not heard of the decision: there, the entry stands in the log. r3 never had it."""
+    answers = seen({QUEUE: leased(1, dead=(2,), rows=(4,))}, {QUEUE: log(1, 2)}, {QUEUE: log(4)})
+    told = trace_of(DOCUMENT, QUEUE, answers, newest=50, now_us=NOW_US)
+    enq = '[Enq("x"); Ok()]'
+    assert [(row.t, row.events) for row in told.rows] == [
+        (T[1], {"r1": enq, "r2": enq}),
+        (T[2], {"r1": enq, "r2": enq}),
+        (T[4], {"r1": enq, "r3": enq}),
+    ]
+    assert {id: (each.state, each.words) for id, each in told.rows[0].standings.items()} == {
+        "r1": ("held", "held until 22:14:21 UTC, delivery 2")
+    }
+    assert told.rows[0].standings["r1"].until_us == NOW_US + 60_000_000
+    assert told.rows[1].standings["r1"].words == "dead letter: rejected, handed out once"
+    assert told.rows[2].standings == {}
+    counts = {id: (each.held, each.waiting, each.dead) for id, each in told.replicas.items()}
+    assert counts == {"r1": (1, 0, 1), "r2": (0, 0, 0), "r3": (0, 0, 0)}
+
+
+def test_what_is_kept_is_shown_below_where_a_log_was_cut_off_and_who_may_hold_it_is_told() -> None:
+    """Of r2's log the newest two entries are known: whether it holds the first one is not."""
+    answers = seen({QUEUE: leased(1, rows=(5, 6))}, {QUEUE: log(5, 6)}, {QUEUE: log(6)})
+    told = trace_of(DOCUMENT, QUEUE, answers, newest=2, now_us=NOW_US)
+    assert [(row.t, sorted(row.events), row.unseen) for row in told.rows] == [
+        (T[1], ["r1"], ["r2"]),
+        (T[5], ["r1", "r2"], []),
+        (T[6], ["r1", "r2", "r3"], []),
+    ]
+    assert told.is_cut
+
+
+def test_only_the_newest_of_what_is_kept_has_rows() -> None:
+    answers = seen({QUEUE: leased(1, 2, 3)}, {QUEUE: leased(1)}, {})
+    told = trace_of(DOCUMENT, QUEUE, answers, newest=2, now_us=NOW_US)
+    assert [row.t for row in told.rows] == [T[2], T[3]]
+    assert told.is_cut
+    assert told.replicas["r1"].held == 3
+
+
+def test_the_overview_counts_leases_as_the_latest_decision_tells() -> None:
+    newer = Status(horizon=T[2], accepted=make_ballot(T[5], 1))
+    late = replace(log(horizon=2), summary=None, status=newer, leases=LeaseCounts(1, 2, 3))
+    early = replace(log(horizon=1), summary=None, leases=LeaseCounts(7, 7, 7))
+    told = overview_of(DOCUMENT, "r1", 5, seen({QUEUE: early}, {QUEUE: late}, {}), newest=100)
+    (found,) = told.objects
+    assert (found.held, found.waiting, found.dead) == (1, 2, 3)
 
 
 def test_long_values_are_cut_in_a_trace() -> None:
-    told = trace_of(DOCUMENT, QUEUE, seen({QUEUE: log(1, value="y" * 1000)}, {}, {}), newest=50)
+    told = trace_of(
+        DOCUMENT, QUEUE, seen({QUEUE: log(1, value="y" * 1000)}, {}, {}), newest=50, now_us=NOW_US
+    )
     event = told.rows[0].events["r1"]
     assert len(event) == EVENT_CHARS_MAX
     assert event.endswith("y…")

@@ -130,9 +130,9 @@ def test_a_replica_that_still_runs_is_noticed(three: Path) -> None:
 
 
 def test_what_only_the_lost_disk_may_have_held_is_named() -> None:
-    assert loses(document(enq_final=2), "r3") == []
+    assert loses(document(enq_final=2), ["r3"]) == []
     lost = ["Deq/Ok of queue/* (final quorum 1)", "Enq/Ok of queue/* (final quorum 1)"]
-    assert loses(document(enq_final=1), "r3") == lost
+    assert loses(document(enq_final=1), ["r3"]) == lost
 
 
 def test_the_merge_takes_the_highest_of_each_promise() -> None:

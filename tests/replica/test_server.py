@@ -1,7 +1,6 @@
 """A served replica as a process: it listens where it may, stops when told, and leaves its folder whole."""
 
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -12,13 +11,14 @@ import msgspec
 import pytest
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.cli.local_cluster import free_ports
 from quorate.replica.access import one_token
 from quorate.replica.identity import FolderRefused, open_folder
 from quorate.replica.server import Door, ServeRefused, serve
 
 SCRIPT = (
     "import sys, msgspec; from pathlib import Path; from quorate.api_specs.cluster import from_json\n"
-    "from quorate.replica.server import serve, log_to_stderr\n"
+    "from quorate.replica.logs import log_to_stderr; from quorate.replica.server import serve\n"
     "log_to_stderr('r1')\n"
     "serve(from_json(msgspec.json.decode(sys.argv[2])), 'r1', Path(sys.argv[1]))"
 )
@@ -29,26 +29,24 @@ def cluster(port: int = 7001) -> ClusterDocument:
     return ClusterDocument("test", (ReplicaInfo("r1", f"http://127.0.0.1:{port}"),))
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def wait_until_ready(url: str) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
     while True:
+        assert time.monotonic() < deadline, "the replica did not start"
         try:
-            if httpx.get(f"{url}/v1/health/ready", trust_env=False).status_code == 200:
+            if (
+                httpx.get(f"{url}/v1/health/ready", timeout=START_TIMEOUT_S, trust_env=False).status_code
+                == 200
+            ):
                 return
         except httpx.TransportError:
-            assert time.monotonic() < deadline, "the replica did not start"
+            time.sleep(0.02)
 
 
 @pytest.mark.slow
 def test_served_replica_answers_and_stops_at_sigterm_with_success(tmp_path: Path) -> None:
-    document = cluster(free_port())
+    (port,) = free_ports(1)
+    document = cluster(port)
     url = document.urls["r1"]
     text = msgspec.json.encode(document).decode()
     with subprocess.Popen(
@@ -61,7 +59,7 @@ def test_served_replica_answers_and_stops_at_sigterm_with_success(tmp_path: Path
             with pytest.raises(FolderRefused, match="in use"):
                 open_folder(tmp_path, document, "r1")
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=START_TIMEOUT_S)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
     assert "INFO replica=r1 quorate.replica.server: replica r1 has stopped" in errors

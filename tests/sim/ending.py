@@ -7,7 +7,23 @@ from typing import TYPE_CHECKING, Final
 
 from quorate.adts.catalogue import adt_of
 from quorate.adts.log import Value
-from quorate.client_sdk.effects import Bury, CompareAndSet, Dequeue, Enqueue, Items, QueueSize, Read, Write
+from quorate.client_sdk.effects import (
+    Acquire,
+    Bury,
+    ClearDead,
+    CompareAndSet,
+    Dequeue,
+    Dispose,
+    Done,
+    Enqueue,
+    Failed,
+    Items,
+    QueueSize,
+    Read,
+    ReadLeases,
+    Write,
+)
+from quorate.client_sdk.leasing import TOO_MANY_LEASES
 from quorate.timestamps.timestamp import wall_us
 from tests.sim.checkers import Violation
 from tests.sim.scenario import KEYS
@@ -18,6 +34,10 @@ if TYPE_CHECKING:
 DRAIN_DEADLINE_S: Final = 4.0
 STRAYS_US: Final = 12_000_000
 """By then all that was under way when everything healed has arrived: the heaviest tail on a slow link, and again."""
+LEASE_S: Final = 1.0
+LEASE_ROUND_US: Final = 1_000_000
+LEASE_ROUNDS: Final = 40
+"""More than any lease lasts, by any of the clocks."""
 LAST: Final = Value('"the last"')
 
 
@@ -27,6 +47,8 @@ def drain(world: "World") -> None:
     world.add_observer()
     for name in world.scenario.objects:
         if name.startswith("queue/"):
+            if world.scenario.leasing is not None:
+                drain_leases(world, name)
             world.ask(QueueSize(name), DRAIN_DEADLINE_S)
             while world.ask(Dequeue(name, 7), DRAIN_DEADLINE_S):
                 pass
@@ -36,6 +58,24 @@ def drain(world: "World") -> None:
             for key in KEYS:
                 world.ask(Read(f"{name}/{key}"), DRAIN_DEADLINE_S)
             world.ask(Items(name), DRAIN_DEADLINE_S)
+
+
+def drain_leases(world: "World", name: str) -> None:
+    """Accept all that can be had, until nothing is held or waits; what the dead held comes back with time."""
+    for number in range(LEASE_ROUNDS):
+        if number > LEASE_ROUNDS // 2:  # Expired items may find no room among the dead letters.
+            world.outcome_of(ClearDead(name, (), is_requeued=True), DRAIN_DEADLINE_S)
+        while isinstance(outcome := world.outcome_of(Acquire(name, 7, LEASE_S), DRAIN_DEADLINE_S), Done):
+            if not outcome.result:
+                break
+            tokens = tuple(record.token for record in outcome.result)
+            world.ask(Dispose(name, "accept", tokens), DRAIN_DEADLINE_S)
+        if isinstance(outcome, Failed) and outcome.detail != TOO_MANY_LEASES.detail:
+            raise Violation(f"on a healthy cluster an acquire ends with {outcome}")
+        if not world.ask(ReadLeases(name), DRAIN_DEADLINE_S).leases:
+            return
+        world.pass_time(LEASE_ROUND_US)
+    raise Violation("on a healthy cluster leases do not come back")
 
 
 def _let_stamps_come_near(world: "World") -> None:

@@ -11,7 +11,7 @@ from quorate.api_specs.checking import check_batch
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Batch
-from quorate.client_sdk.effects import Done, Effects, Now, Operation, Outcome, Send
+from quorate.client_sdk.effects import Done, Effects, Now, Operation, Outcome, Send, Unanswered
 from quorate.client_sdk.machine import FrontEnd
 from tests.sim.nodes import WALL_US_START
 from tests.sim.store import InMemoryReplica
@@ -66,10 +66,31 @@ class Hand:
 
     def start(self, front: str, operation: Operation, name: str) -> None:
         """Start an operation; its outcome will be in `outcomes[name]`."""
+        self.start_all(front, {name: operation})
+
+    def start_all(self, front: str, operations: dict[str, Operation]) -> None:
+        """Start operations at one moment."""
         machine = self._fronts.setdefault(front, FrontEnd(self.document, site=front, seed=len(self._fronts)))
-        number, effects = machine.start(operation, self._now(front), 20.0)
-        self._names[front, number] = name
+        numbers, effects = machine.start_all(list(operations.values()), self._now(front), 20.0)
+        self._names.update(zip(((front, number) for number in numbers), operations, strict=True))
         self._obey(front, effects)
+
+    def cancel(self, front: str, name: str) -> None:
+        """The caller gives the operation up: it has no outcome."""
+        place = next(each for each, known in self._names.items() if known == name)
+        del self._names[place]
+        self._obey(front, self._fronts[front].cancel(place[1], self._now(front)))
+
+    def fail(self, front: str, *, definite: bool) -> None:
+        """What the front end has sent so far gets no answer; `definite`: no connection could be made."""
+        gone = [each for each in self.packets if each.front == front]
+        self.packets = [each for each in self.packets if each not in gone]
+        for packet in gone:
+            answer = Unanswered(f"{packet.send.replica}: no connection", definite=definite)
+            tokens = [packet.send.token for _ in packet.send.requests]
+            now = self._now(front)
+            effects = self._fronts[front].deliver(packet.send.replica, tokens, answer, packet.sent, now)
+            self._obey(front, effects)
 
     def carry(self, front: str, *replicas: str) -> None:
         """What the front end has sent to these replicas so far arrives, one replica after another, and is answered."""
@@ -81,8 +102,10 @@ class Hand:
                 self._exchange(packet)
 
     def carry_commits(self, front: str, *replicas: str) -> None:
-        """What the front end sent lazily to these replicas arrives; what it sent to others is lost."""
+        """What the front end sent lazily to these replicas arrives, and what it would still say; all else of it is lost."""
         mine = [each for each in self.lazies if each.front == front]
+        unsaid = self._fronts[front].last_sends() if front in self._fronts else ()
+        mine += [Packet(front, send, self._now(front)) for send in unsaid]
         self.lazies = [each for each in self.lazies if each.front != front]
         for packet in mine:
             if packet.send.replica in replicas:
@@ -138,7 +161,7 @@ class Hand:
 
     def counters(self, front: str) -> dict[str, int]:
         """What the front end has counted."""
-        return self._fronts[front].counters
+        return self._fronts[front].counts.events
 
     def ended(self, name: str, outcome: Outcome) -> None:
         """Told of every operation that ends."""
@@ -162,11 +185,11 @@ class Hand:
         self._obey(front, self._fronts[front].tick(self._now(front)))
 
     def _exchange(self, packet: Packet) -> None:
-        batch = Batch(self.document.hash, (packet.send.request,))
+        batch = Batch(self.document.hash, packet.send.requests)
         check_batch(batch, self.document.limits)
         reply = self.replicas[packet.send.replica].exchange(batch, self._now().wall_us)
         machine = self._fronts[packet.front]
-        tokens = [packet.send.token]
+        tokens = [packet.send.token for _ in packet.send.requests]
         self._obey(
             packet.front,
             machine.deliver(packet.send.replica, tokens, reply, packet.sent, self._now(packet.front)),

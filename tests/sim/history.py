@@ -4,7 +4,7 @@ Owns the translation from operations and outcomes of the front end to invocation
 not know what is right: `tests.sim.linearizability` and `tests.sim.checkers` judge.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
@@ -12,9 +12,12 @@ from msgspec import Struct
 
 from quorate.adts.catalogue import adt_of
 from quorate.client_sdk.effects import (
+    Acquire,
     Bury,
+    ClearDead,
     CompareAndSet,
     Dequeue,
+    Dispose,
     Done,
     Enqueue,
     Failed,
@@ -25,6 +28,7 @@ from quorate.client_sdk.effects import (
     PutIfAbsent,
     QueueSize,
     Read,
+    ReadLeases,
     Write,
 )
 
@@ -36,7 +40,8 @@ class Call(Struct):
     """One call: when it was invoked and when it returned (sequence numbers of the history), and with what.
 
     A call that returned `NEVER` is unknown: it may take effect once, at any moment from its invocation on, or never.
-    `results` of Deq are the items it took (none: Empty); `count` is how many it may take at most.
+    `results` of Deq are the items it took (none: Empty), of Acquire the `Leased`; `count` is how many it may take at most.
+    What ends or renews leases is a call for each token, whose results are the tokens that were lost.
     `after` is the call of the same batch that must take effect first.
     """
 
@@ -115,15 +120,30 @@ def _calls(operation: Operation, moment: int, who: str) -> list[Call]:
         return calls
     if isinstance(operation, Dequeue):
         return [Call("Deq", (), moment, count=operation.items_max, who=who)]
+    if isinstance(operation, Acquire):
+        return [Call("Acquire", (), moment, count=operation.items_max, who=who)]
+    if isinstance(operation, Dispose):
+        return [Call(operation.how.capitalize(), (token,), moment, who=who) for token in operation.tokens]
     if isinstance(operation, Bury):
         return []
     word, args = _word(operation)
     return [Call(word, (*operation.object.split("/")[2:], *args), moment, who=who)]
 
 
+_WORDS: Final[Mapping[type[Operation], str]] = {
+    Peek: "Peek",
+    QueueSize: "Size",
+    Items: "Items",
+    ReadLeases: "Book",
+    ClearDead: "Requeue",
+}
+
+
 def _word(operation: Operation) -> tuple[str, tuple[Any, ...]]:
     """The operation's name in its data type, and its arguments without the key."""
     is_key = adt_of(operation.object) == "dictionary"
+    if (word := _WORDS.get(type(operation))) is not None:
+        return word, ()
     match operation:
         case Read():
             return "Get" if is_key else "Read", ()
@@ -135,12 +155,6 @@ def _word(operation: Operation) -> tuple[str, tuple[Any, ...]]:
             return "Cas", (old, new)
         case PutIfAbsent(_, value):
             return "PutIfAbsent", (value,)
-        case Peek():
-            return "Peek", ()
-        case QueueSize():
-            return "Size", ()
-        case Items():
-            return "Items", ()
     raise AssertionError(f"nobody calls {operation}")
 
 
@@ -149,8 +163,10 @@ def _results(operation: Operation, result: Any) -> tuple[Any, ...]:
     match operation:
         case Enqueue() | Write() | Bury():
             return ()
-        case Dequeue() | Peek():
+        case Dequeue() | Peek() | Acquire():
             return tuple(result)
+        case Dispose():
+            return tuple(result.lost)
         case QueueSize():
             return (result.size,)
         case Items():
@@ -159,6 +175,6 @@ def _results(operation: Operation, result: Any) -> tuple[Any, ...]:
             return ("Ok" if result else "Fail",)
         case PutIfAbsent():
             return ("Ok" if result else "Present",)
-        case Read():
+        case Read() | ReadLeases() | ClearDead():
             return (result,)
     raise AssertionError(f"nobody calls {operation}")

@@ -10,10 +10,11 @@ from msgspec import msgpack
 
 from quorate.api_specs.checking import check_batch
 from quorate.api_specs.messages import Batch, BatchReply
-from quorate.client_sdk.effects import Done, Effects, Now, Operation, Outcome, Send, Unanswered
+from quorate.client_sdk.effects import Done, Effects, Now, Operation, Outcome, Read, Send, Unanswered, Write
 from quorate.client_sdk.machine import FrontEnd
 from quorate.replica.asks import Asks
 from tests.sim.asking import send_ask
+from tests.sim.exchange import Begun, Exchange
 from tests.sim.janitor import Janitor
 from tests.sim.showing import shown, shown_answer
 from tests.sim.store import InMemoryReplica
@@ -23,25 +24,10 @@ from tests.sim.watch import Watch
 WALL_US_START = 1_700_000_000_000_000
 LAZY_US_MAX = 20_000
 JOIN_US_MAX = 500
+GATHER_US_MAX = 3_000
 
 _decode_batch = msgpack.Decoder(Batch).decode
 _decode_reply = msgpack.Decoder(BatchReply).decode
-
-
-class Exchange:
-    """One batch on its way and back: answered once, with the reply or with its absence."""
-
-    __slots__ = ("batch", "front", "is_done", "is_doubled", "replica", "sent", "sent_us", "tokens")
-
-    def __init__(self, front: "FrontNode", replica: str, sends: list[Send], sent: Now, sent_us: int) -> None:
-        self.front = front
-        self.replica = replica
-        self.tokens = [send.token for send in sends]
-        self.batch = Batch(front.cluster, tuple([send.request for send in sends]))
-        self.sent = sent
-        self.sent_us = sent_us
-        self.is_done = False
-        self.is_doubled = False
 
 
 class ReplicaNode(Stoppable):
@@ -191,6 +177,8 @@ class FrontNode(Stoppable):
         self._replicas = replicas
         self._sent = 0
         self._on_finish: dict[int, Callable[[Outcome], None]] = {}
+        self._begun: list[Begun] = []
+        """Operations that begin together, in a moment."""
         self._outbox: dict[str, list[Send]] = {}
         self._wake_us: int | None = None
         self._alarm_us: int | None = None
@@ -218,16 +206,45 @@ class FrontNode(Stoppable):
         word = outcome.event_class if isinstance(outcome, Done) else "Bury/failed"
         self.janitor_outcomes[word] = self.janitor_outcomes.get(word, 0) + 1
 
-    def start(self, operation: Operation, deadline_s: float, on_finish: Callable[[Outcome], None]) -> int:
-        """Start an operation; `on_finish` is told its outcome, perhaps before this returns the operation's number."""
-        number, effects = self.machine.start(operation, self.now, deadline_s)
-        self._on_finish[number] = on_finish
-        self.obey(effects)
-        return number
+    def start(self, operation: Operation, deadline_s: float, on_finish: Callable[[Outcome], None]) -> Begun:
+        """Start an operation, perhaps with others; `on_finish` is told its outcome, perhaps before this returns."""
+        begun = Begun(operation, deadline_s, on_finish)
+        self._begun.append(begun)
+        if not self.world.is_gathered:
+            self._begin_all()
+        elif len(self._begun) == 1:
+            self.world.later(int(GATHER_US_MAX * self.world.chance()), self._begin_all)
+        return begun
 
-    def cancel(self, number: int) -> bool:
+    def _begin_all(self) -> None:
+        if self._held is not None:
+            self.hold(self._begin_all)
+            return
+        waiting, self._begun = self._begun, []
+        while waiting and self.is_alive:
+            group = [begun for begun in waiting if begun.deadline_s == waiting[0].deadline_s]
+            waiting = [begun for begun in waiting if begun not in group]
+            self._begin(group)
+
+    def _begin(self, group: list[Begun]) -> None:
+        operations = [begun.operation for begun in group]
+        cells = {each.object for each in operations if isinstance(each, Read | Write)}
+        self.world.note("cells begun together", max(0, len(cells) - 1))
+        numbers, effects = self.machine.start_all(operations, self.now, group[0].deadline_s)
+        for begun, number in zip(group, numbers, strict=True):
+            begun.number = number
+            self._on_finish[number] = begun.on_finish
+        self.obey(effects)
+
+    def cancel(self, begun: Begun) -> bool:
         """The caller gives the operation up, unless it has ended; whether it was given up."""
-        if not self.is_alive or number not in self._on_finish:
+        if not self.is_alive:
+            return False
+        if begun in self._begun:
+            self._begun.remove(begun)
+            return True
+        number = begun.number
+        if number not in self._on_finish:
             return False
         self.world.trace(self.name, lambda: f"operation {number} is cancelled")
         effects = self.machine.cancel(number, self.now)

@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quorate.adts.catalogue import adt_of
 from tests.sim.checkers import Violation, check_drained, check_object
 from tests.sim.faults import NO_FAULTS
-from tests.sim.scenario import Scenario, scenario
+from tests.sim.lease_checkers import check_leases, projected
+from tests.sim.leased import leased
+from tests.sim.scenario import Scenario, keeps_order, scenario
 from tests.sim.varied import varied, with_faults
 from tests.sim.world import World
 
@@ -48,7 +51,8 @@ def run(what: Scenario, trace: Callable[[str], None] | None = None) -> Report:
 
 def check_quiet(world: World) -> None:
     """Where nothing goes wrong, every operation has its answer."""
-    failed = [word for word in world.history.outcomes if word.endswith("definite)")]
+    expected = {"refused (definite)"} if world.scenario.leasing and world.scenario.leasing.is_tight else set()
+    failed = {word for word in world.history.outcomes if word.endswith("definite)")} - expected
     if failed and world.scenario.faults == NO_FAULTS:
         raise Violation(f"without any fault there were outcomes {world.history.outcomes}")
 
@@ -62,14 +66,35 @@ def judge(world: World) -> int:
             # A batch that a dequeue fenced midway: what could be void got a new timestamp, the rest kept its own.
             for call in calls:
                 call.after = None
+        if (leasing := world.scenario.leasing) is not None:
+            is_sound = has_good_clocks(world.scenario)
+            given_up += check_leases(
+                name,
+                calls,
+                may_wear=leasing.deliveries_max > 0,
+                has_good_clocks=is_sound,
+                memory_us=int(world.document.limits.retry_window_s * 1e6),
+            )
+            given_up += check_object(name, projected(calls), is_exact=world.scenario.is_exact)
+            continue
         given_up += check_object(name, calls, is_exact=world.scenario.is_exact)
         if adt_of(name) == "queue":
             check_drained(name, calls)
     return given_up
 
 
-def run_seed(seed: int) -> Report:
+def has_good_clocks(what: Scenario) -> bool:
+    """Whether the declared clock errors are true, though the order of enqueues may need none."""
+    by_clock = tuple(replace(each, ordering="clock") for each in what.document.choices)
+    document = replace(what.document, choices=by_clock)
+    is_embedded = what.embedded > 0 or what.is_routed  # Replicas decide for others by their own clocks.
+    return keeps_order(document, what.faults, is_embedded=is_embedded)
+
+
+def run_seed(seed: int, *, is_leased: bool = False) -> Report:
     """Run the scenario of `seed`; a failure names the command that replays it, and shows the end of its trace."""
+    if is_leased:
+        return run_shown(leased(seed), f"--leased --seed {seed}")
     return run_shown(varied(seed), f"--seed {seed}")
 
 
@@ -97,6 +122,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--trace", action="store_true", help="print every message and outcome")
     parser.add_argument("--plain", action="store_true", help="the seed's scenario as it was at first")
+    parser.add_argument("--leased", action="store_true", help="the seed's scenario with leases")
     parser.add_argument(
         "--fault",
         action="append",
@@ -105,7 +131,8 @@ def main() -> int:
         help="as loss=0.1, instead of the seed's",
     )
     options = parser.parse_args()
-    what = scenario(options.seed) if options.plain else varied(options.seed)
+    made = scenario if options.plain else leased if options.leased else varied
+    what = made(options.seed)
     if options.fault:
         try:
             what = with_faults(what, what.faults.with_options(options.fault))

@@ -4,7 +4,7 @@ Owns the derivation from the seed. It must not know how a world runs it.
 """
 
 import random
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -34,6 +34,19 @@ BLIND: Final = {"queue": ["Enq/Ok"], "register": ["Write/Ok"], "dictionary": ["P
 DECIDE: Final = {"queue": ["Deq/Ok"], "register": ["Cas/Ok"], "dictionary": ["PutIfAbsent/Ok", "Cas/Ok"]}
 
 
+class Leasing(Struct, frozen=True):
+    """What callers do with leases (`tests.sim.leased`)."""
+
+    lease_s: float
+    deliveries_max: int
+    timed: float
+    """Share of enqueued items that are due later, or expire."""
+    forgotten: float
+    """Share of leases that their holder never settles."""
+    is_tight: bool
+    """Whether a queue has room for a few leased items only."""
+
+
 class Scenario(Struct, frozen=True):
     """One run. `is_exact`: clocks are good enough for the whole promise, the order of blind operations included."""
 
@@ -59,10 +72,15 @@ class Scenario(Struct, frozen=True):
     """How many of the front ends are embedded in a replica each."""
     is_routed: bool = False
     """Whether front ends that share an object hand their wishes over; every replica has a front end then."""
+    is_gathered: bool = False
+    """Whether operations that are called at nearly one moment at one front end begin together, as those of one turn of an
+    event loop do."""
     is_forgetful: bool = False
     """Whether the cluster's memory is short, so that forgetting happens within the run, and is checked at its end."""
     fault_span_us: int = 0
     """Faults begin within so much time, or the usual one if that is longer."""
+    leasing: Leasing | None = None
+    """In worlds whose callers acquire."""
 
 
 def scenario(seed: int) -> Scenario:
@@ -220,6 +238,11 @@ class Caller:
             return self._on_cell(self._chosen("Read", "Write", "Cas"), name)
         word = self._chosen("Read", "Write", "Cas", "PutIfAbsent", "Delete", "Items", "Bury")
         return Items(name) if word == "Items" else self._on_cell(word, f"{name}/{self._rng.choice(KEYS)}")
+
+    def heard(self, operation: Operation, result: Any) -> None:
+        """Note what an operation gave."""
+        if isinstance(operation, Read):
+            self.saw(operation.object, result)
 
     def saw(self, name: str, value: Value | None) -> None:
         """Note a value that was read, so that a compare-and-set may succeed."""

@@ -1,4 +1,4 @@
-"""Run seeds until the time is over, on all cores: `python -m tests.sim.soak --minutes 10 [--first N] [--seeds N]`.
+"""Run seeds until the time is over, on all cores: `python -m tests.sim.soak --minutes 10 [--first N] [--seeds N] [--leased]`.
 
 Owns the division among processes and the summing up. A seed that fails is reported with the command that replays it, and
 the soak goes on; at the end the exit code is 1. Too many failures end it early.
@@ -14,11 +14,12 @@ from typing import Final
 from msgspec import Struct, field
 
 from tests.sim.run import run_seed
-from tests.sim.sometimes import FAULTS, SOMETIMES
+from tests.sim.sometimes import FAULTS, SOMETIMES, SOMETIMES_LEASED
 
 CHUNK: Final = 50
 FAILURES_MAX: Final = 20
 PROGRESS_S: Final = 20.0
+LEASED: Final = {False: "", True: " --leased"}
 
 
 class Tally(Struct):
@@ -41,13 +42,13 @@ class Tally(Struct):
         self.failures.update(other.failures)
 
 
-def run_chunk(seeds: range) -> Tally:
+def run_chunk(seeds: range, is_leased: bool) -> Tally:
     """Run these seeds; failures are kept, and do not stop it."""
     tally = Tally()
     for seed in seeds:
         tally.seeds += 1
         try:
-            report = run_seed(seed)
+            report = run_seed(seed, is_leased=is_leased)
         except Exception as error:  # noqa: BLE001 - whatever it is, the seed is to be told
             tally.failures[seed] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
             continue
@@ -58,14 +59,14 @@ def run_chunk(seeds: range) -> Tally:
     return tally
 
 
-def soak(minutes: float, first: int, seeds: int, workers: int) -> Tally:
+def soak(minutes: float, first: int, seeds: int, workers: int, *, is_leased: bool) -> Tally:
     """Run seeds from `first` on for so many minutes, or so many seeds if that is sooner; prints what it does."""
     begun_s = told_s = time.monotonic()
     total = Tally()
     chunks = (range(at, min(at + CHUNK, first + seeds)) for at in range(first, first + seeds, CHUNK))
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         waiting = [
-            pool.apply_async(run_chunk, (chunk,))
+            pool.apply_async(run_chunk, (chunk, is_leased))
             for _, chunk in zip(range(2 * workers), chunks, strict=False)
         ]
         while waiting:
@@ -73,16 +74,16 @@ def soak(minutes: float, first: int, seeds: int, workers: int) -> Tally:
             total.add(tally)
             for seed, said in tally.failures.items():
                 print(
-                    f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run --seed {seed} --trace"
+                    f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run{LEASED[is_leased]} --seed {seed} --trace"
                 )
             now_s = time.monotonic()
             is_over = now_s - begun_s >= 60 * minutes or len(total.failures) >= FAILURES_MAX
             if not is_over and (chunk := next(chunks, None)) is not None:
-                waiting.append(pool.apply_async(run_chunk, (chunk,)))
+                waiting.append(pool.apply_async(run_chunk, (chunk, is_leased)))
             if now_s - told_s >= PROGRESS_S:
                 told_s = now_s
                 print(_line(total, now_s - begun_s), flush=True)
-    print_summary(total, time.monotonic() - begun_s, first)
+    print_summary(total, time.monotonic() - begun_s, first, is_leased=is_leased)
     return total
 
 
@@ -94,7 +95,7 @@ def _line(total: Tally, elapsed_s: float) -> str:
     )
 
 
-def print_summary(total: Tally, elapsed_s: float, first: int) -> None:
+def print_summary(total: Tally, elapsed_s: float, first: int, *, is_leased: bool) -> None:
     """Everything that was counted."""
     print(f"\nseeds {first} to {first + total.seeds - 1}")
     print(_line(total, elapsed_s))
@@ -102,14 +103,17 @@ def print_summary(total: Tally, elapsed_s: float, first: int) -> None:
     print(f"faults: {sum(total.injected.values())}")
     for name in FAULTS:
         print(f"  {total.injected[name]:10}  {name}")
+    sometimes = SOMETIMES_LEASED if is_leased else SOMETIMES
     print("sometimes:")
-    for name, meaning in SOMETIMES.items():
+    for name, meaning in sometimes.items():
         print(f"  {total.counters[name]:10}  {name}{': ' if meaning else ''}{meaning}")
     print("further counters and outcomes:")
-    for name in sorted(total.counters.keys() - SOMETIMES.keys()):
+    for name in sorted(total.counters.keys() - sometimes.keys()):
         print(f"  {total.counters[name]:10}  {name}")
     for seed, said in sorted(total.failures.items()):
-        print(f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run --seed {seed} --trace")
+        print(
+            f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run{LEASED[is_leased]} --seed {seed} --trace"
+        )
 
 
 def main() -> int:
@@ -119,8 +123,10 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1 << 40, help="at most so many")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--leased", action="store_true", help="worlds with leases")
     options = parser.parse_args()
-    return 1 if soak(options.minutes, options.first, options.seeds, options.workers).failures else 0
+    total = soak(options.minutes, options.first, options.seeds, options.workers, is_leased=options.leased)
+    return 1 if total.failures else 0
 
 
 if __name__ == "__main__":

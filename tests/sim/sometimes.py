@@ -34,6 +34,8 @@ SOMETIMES: Final[Mapping[str, str]] = {
     "keyed repeats": "a caller repeats an operation under its key",
     "Bury/Ok": "a deleted key is forgotten everywhere",
     "Bury/Kept": "a deletion is too young to be forgotten, or not everywhere",
+    "cells begun together": "ARCHITECTURE, Cells side by side: one round for several",
+    "went on alone": "... and one of them cannot end with it",
     "wishes handed over": "Steady owner: a front end that met another one asks the object's host to decide",
     "wishes served for others": "... which does",
     "wishes of refused asks decided here": "... or certainly does not, so that the asking one decides",
@@ -58,6 +60,27 @@ SOMETIMES: Final[Mapping[str, str]] = {
     "asks not admitted": "docs/design.md 2, Handing over: served once at most",
 }
 """Counters by name, and where the design speaks of what they count."""
+
+SOMETIMES_LEASED: Final[Mapping[str, str]] = {
+    "items handed out again": "Leases 2: a lease was over, or was given back",
+    "items given back": "Leases 2: an item waits to be handed out again",
+    "items set aside": "Leases 3: an item that is not due was passed",
+    "dead letters: rejected": "",
+    "dead letters: deliveries": "Leases 3: handed out too often",
+    "dead letters: expired": "Leases 3: met too late",
+    "payloads fetched": "an item known by name only is handed out",
+    "keyed repeats": "Leases 4: an ending whose outcome was unknown is repeated",
+    "wishes of lost asks decided here": "Leases 4: it was handed over, and its answer is lost",
+    "wishes of lost asks unknown": "an acquire was handed over, and its answer is lost",
+    "refused (definite)": "Leases 5: no room",
+    "ambiguous ids": "an item that may be incomplete is handed out",
+    "lost accepts found decided": "Decide 5: the accept of a lost turn is in force after all",
+    "ClearDead/Ok": "",
+    "Acquire/Ok": "",
+    "Acquire/Empty": "",
+    "Leases/Ok": "",
+} | {f"{how}/{end}": "" for how in ("Accept", "Release", "Reject", "Drop", "Renew") for end in ("Ok", "Lost")}
+"""The same of worlds with leases."""
 
 FAULTS: Final = (
     "packets lost",

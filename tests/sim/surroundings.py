@@ -17,6 +17,7 @@ class Surroundings(Protocol):
     document: ClusterDocument
     has_codec: bool
     is_routed: bool
+    is_gathered: bool
     exchange_timeout_us: int
     is_traced: bool
     now_us: int
@@ -27,6 +28,9 @@ class Surroundings(Protocol):
 
     def carry(self, link: Link, delay_us: int, action: Callable[..., None], *args: Any) -> None:
         """Do it when the packet arrives that starts now."""
+
+    def note(self, what: str, times: int) -> None:
+        """Count something so many times more."""
 
     def crash_front(self, front: Any) -> None:
         """The front end (`tests.sim.nodes.FrontNode`) vanishes."""

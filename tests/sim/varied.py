@@ -1,8 +1,8 @@
 """The scenarios of the test runs: those of `scenario`, in most seeds with more that may happen.
 
 Owns what was added after the first thousands of seeds had names in the records: `scenario` keeps giving those. Added are
-embedded front ends, wishes handed over, stopped and slow processes, stepping clocks of replicas, adversarial links, further votes, and
-clusters whose memory is so short that forgetting happens within the run.
+embedded front ends, wishes handed over, operations begun together, stopped and slow processes, stepping clocks of replicas,
+adversarial links, further votes, and clusters whose memory is so short that forgetting happens within the run.
 """
 
 import random
@@ -35,6 +35,8 @@ def varied(seed: int) -> Scenario:
         what = _with_embedded(what, rng)
     if rng.random() < 0.4:
         what = _routed(what, rng)
+    if rng.random() < 0.3:
+        what = _gathered(what, rng)
     return what
 
 
@@ -93,6 +95,21 @@ def _routed(what: Scenario, rng: random.Random) -> Scenario:
         keyed=min(what.keyed, 0.3),
         think_us=what.think_us if what.is_forgetful else rng.choice([0, 1_000, 1_000, 10_000]),
         weights=what.weights | {"Deq": 4, "Cas": 3, "PutIfAbsent": 2},
+    )
+
+
+def _gathered(what: Scenario, rng: random.Random) -> Scenario:
+    """Operations of several callers of a front end begin together; in half of these worlds all are on cells."""
+    fronts, processes = rng.choice([(1, 5), (2, 3), (2, 4), (3, 2)])
+    objects = rng.choice([what.objects, ("dictionary/d",), ("register/r", "dictionary/d")])
+    return replace(
+        what,
+        is_gathered=True,
+        objects=objects,
+        fronts=max(fronts, what.embedded),
+        processes=processes,
+        operations=max(4, OPERATIONS // (fronts * processes)),
+        think_us=what.think_us if what.is_forgetful else rng.choice([0, 0, 1_000]),
     )
 
 

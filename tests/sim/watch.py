@@ -19,12 +19,14 @@ from quorate.api_specs.messages import (
     BatchReply,
     Collect,
     Commit,
+    Refused,
     Reply,
     Request,
     Scan,
     Status,
 )
-from quorate.client_sdk.decisions import TURNS_MAX, is_included
+from quorate.client_sdk.draft import TURNS_MAX, is_included
+from quorate.client_sdk.leasing import is_too_heavy
 from quorate.replica.ports import ObjectState
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, step_of, turn_of
 from quorate.timestamps.timestamp import Timestamp
@@ -55,6 +57,8 @@ class Watch:
         for request, answer in zip(batch.requests, reply.replies, strict=True):
             if isinstance(request, Scan):
                 continue
+            if isinstance(answer, Refused) and answer.reason == "bad-request":
+                raise Violation(f"{replica.id} was sent what no replica takes: {answer.detail}")
             if isinstance(request, Append) and isinstance(answer, Appended):
                 self._check_appended(replica.id, request, answer)
             self._note(replica.id, request, answer)
@@ -132,6 +136,13 @@ class Watch:
         self.seen["entries adopted"] += bool(summary.adopted)
         self.seen["ambiguous ids"] += bool(summary.ambiguous)
         self.seen["keys remembered"] += bool(summary.recent)
+        self.seen["items set aside"] += any(
+            not each.is_held and not each.deliveries for each in summary.leases
+        )
+        self.seen["items given back"] += any(not each.is_held and each.deliveries for each in summary.leases)
+        self.seen["items handed out again"] += any(each.deliveries > 1 for each in summary.leases)
+        for dead in summary.dead:
+            self.seen[f"dead letters: {dead.reason}"] += 1
 
     def _check_bounded(self, name: str, summary: Summary) -> None:
         """A summary does not grow with history."""
@@ -139,6 +150,11 @@ class Watch:
             raise Violation(
                 f"{name}: a summary with {len(summary.turns)} turns and {len(summary.recent)} keys"
             )
+
+        kept = summary.kept()
+        is_heavy = is_too_heavy(summary, self._document.limits.leases_bytes_max)
+        if is_heavy or len({entry.id for entry in kept}) < len(kept):
+            raise Violation(f"{name}: a summary keeps more leases than it may: {len(kept)}")
 
     def _use_once(self, t: Timestamp, name: str, use: str) -> None:
         """A timestamp names one entry or one turn, of one object."""

@@ -12,13 +12,15 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from quorate.client_sdk.effects import Done, Failed, Operation, Outcome, Read
+from quorate.client_sdk.effects import Dispose, Done, Failed, Operation, Outcome
 from tests.sim.ending import drain, settle_down
+from tests.sim.exchange import Begun
 from tests.sim.history import Call, History
+from tests.sim.leased import caller_of
 from tests.sim.network import Link, Network, Stack
 from tests.sim.nodes import FrontNode, ReplicaNode
 from tests.sim.plan import plan_faults
-from tests.sim.scenario import Caller, Scenario
+from tests.sim.scenario import Scenario
 from tests.sim.showing import shown, shown_outcome
 from tests.sim.watch import Watch
 
@@ -42,6 +44,7 @@ class World:
         self.document = scenario.document
         self.has_codec = scenario.has_codec
         self.is_routed = scenario.is_routed
+        self.is_gathered = scenario.is_gathered
         self.exchange_timeout_us = int(scenario.exchange_timeout_s * 1e6)
         self.now_us = 0
         self.history = History(lambda: self.now_us)
@@ -68,6 +71,10 @@ class World:
         }
         self.fronts: list[FrontNode] = []
         self._processes: list[Process] = []
+
+    def note(self, what: str, times: int) -> None:
+        """Count something so many times more."""
+        self.counters[what] = self.counters.get(what, 0) + times
 
     def began(self) -> None:
         """A process is there that has something to do."""
@@ -124,7 +131,7 @@ class World:
         if scenario.is_forgetful:
             settle_down(self)
         for front in self.fronts:
-            for source in (front.machine.counters, front.janitor_outcomes):
+            for source in (front.machine.counts.events, front.janitor_outcomes):
                 for name, times in source.items():
                     self.counters[name] = self.counters.get(name, 0) + times
 
@@ -218,17 +225,27 @@ class World:
 
     def ask(self, operation: Operation, deadline_s: float | None = None) -> Any:
         """The answer that the latest front end gets; on a healthy cluster it must come."""
+        outcome = self.outcome_of(operation, deadline_s or self.document.limits.deadline_s_max)
+        if isinstance(outcome, Done):
+            return outcome.result
+        raise Stuck(f"on a healthy cluster {operation} ends with {outcome}")
+
+    def outcome_of(self, operation: Operation, deadline_s: float) -> Outcome | None:
+        """How it ends at the latest front end."""
         front = self.fronts[-1]
         process = Process(self, front, front.name, 1)
-        process.start(operation, deadline_s or self.document.limits.deadline_s_max)
+        process.start(operation, deadline_s)
         self._run_until_done([process])
-        if isinstance(process.outcome, Done):
-            return process.outcome.result
-        raise Stuck(f"on a healthy cluster {operation} ends with {process.outcome}")
+        return process.outcome
 
     def add_observer(self) -> None:
         """A fresh front end without callers: `ask` is answered by it."""
         self._add_front(0, 0)
+
+
+def is_repeatable(operation: Operation) -> bool:
+    """Whether a repeat takes effect once: under a key, or by the tokens of leases."""
+    return bool(getattr(operation, "key", "")) or isinstance(operation, Dispose)
 
 
 class Process:
@@ -248,7 +265,7 @@ class Process:
         self.outcome: Outcome | None = None
         self._left = operations
         self._rng = random.Random(f"caller {world.scenario.seed} {who}")
-        self._caller = Caller(world.scenario, who, self._rng)
+        self._caller = caller_of(world.scenario, who, self._rng)
         self._current: tuple[Operation, list[Call]] | None = None
         self._is_repeat = False
         self._is_busy = False
@@ -295,11 +312,11 @@ class Process:
         self._current = operation, calls
         self._is_busy = True
         front = self.front
-        number = front.start(
+        begun = front.start(
             operation, self._deadline_s, lambda outcome: self._finish(operation, calls, outcome)
         )
         if self._rng.random() < self.world.network.faults.cancels:
-            self.world.later(int(20_000 * self._rng.random()), self._cancel, front, number)
+            self.world.later(int(20_000 * self._rng.random()), self._cancel, front, begun)
 
     def _finish(self, operation: Operation, calls: list[Call], outcome: Outcome) -> None:
         self.world.trace(self.who, lambda: f"{shown(operation)} ends with {shown_outcome(outcome)}")
@@ -308,16 +325,16 @@ class Process:
             outcome = replace(outcome, definite=False)
         self.world.history.finish(operation, calls, outcome)
         self.outcome = outcome
-        if isinstance(operation, Read) and isinstance(outcome, Done):
-            self._caller.saw(operation.object, outcome.result)
+        if isinstance(outcome, Done):
+            self._caller.heard(operation, outcome.result)
         is_open = isinstance(outcome, Failed) and not outcome.definite
         self._go_on((operation, calls) if is_open else None)
 
-    def _cancel(self, front: FrontNode, number: int) -> None:
+    def _cancel(self, front: FrontNode, begun: Begun) -> None:
         """Given up: the history keeps the call as unknown."""
         if front.is_stopped:
-            front.hold(self._cancel, front, number)
-        elif front.cancel(number):
+            front.hold(self._cancel, front, begun)
+        elif front.cancel(begun):
             self.world.injected["cancels"] += 1
             self._go_on(self._current)
 
@@ -325,7 +342,7 @@ class Process:
         """To the next operation, or once more to the one without an answer."""
         self._is_busy = False
         is_remembered = self.world.now_us - self._since_us + self._deadline_s * 1e6 < self._key_us_max
-        has_key = unanswered is not None and bool(getattr(unanswered[0], "key", ""))
+        has_key = unanswered is not None and is_repeatable(unanswered[0])
         if has_key and is_remembered and self._rng.random() < 0.7:
             self._current = unanswered
             self.front = self._rng.choice([front for front in self.world.fronts if front.is_alive])

@@ -1,4 +1,7 @@
-"""One Spark session for all tests marked `spark`; those tests are skipped, with the reason, where Java is missing."""
+"""One Spark session for all tests that ask for it; they are skipped, with the reason, where Java is missing.
+
+`tests.scheduling` keeps them in one worker.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -10,13 +13,6 @@ from quorate.spark_reports.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests that need Spark in one worker, for each worker would start a Java machine of its own."""
-    for item in items:
-        if item.get_closest_marker("spark") is not None:
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")

@@ -116,8 +116,8 @@ class Made:
             adt="queue",
             operation=operation,
             normal_class=f"{operation}/Ok",
-            initial="nobody" if operation == "Enq" else f"{needed} of {len(self.replicas)}",
-            final=f"{needed} of {len(self.replicas)}",
+            initial="0" if operation == "Enq" else str(needed),
+            final=str(needed),
             needed=f"choose({needed}, {', '.join(self.replicas)})",
             needed_votes=needed,
             attempts=self.attempts,
@@ -176,8 +176,8 @@ class Made:
                         run_as=choice if self.measured else None,
                         operation=operation,
                         normal_class=f"{operation}/Ok",
-                        initial="nobody" if operation == "Enq" else f"{needed} of {len(self.replicas)}",
-                        final=f"{needed} of {len(self.replicas)}",
+                        initial="0" if operation == "Enq" else str(needed),
+                        final=str(needed),
                         needed_votes=needed,
                         predicted_independent=independent,
                         predicted_joint=joint,
@@ -279,6 +279,7 @@ class Made:
             prober_step_s=0.1 if self.measured else None,
             plan='seed = 1\n[time]\nduration = "7d"\n' if self.measured else None,
             made={"quorate": "0.1.0", "machine": "two cores"} if self.measured else {},
+            notes=(),
         )
 
     def window(self) -> WindowFigures:

@@ -11,6 +11,7 @@ from quorate.spark_reports.errors import ReportError
 from quorate.spark_reports.figures import Figures, OperationFigures
 from quorate.spark_reports.keys import KEYS
 from quorate.spark_reports.report import Options, make_report
+from quorate.spark_reports.wording_answer import answers
 from tests.spark_reports import measured_run
 
 START_S = int(measured_run.START_S)
@@ -227,6 +228,26 @@ def test_a_tie_goes_to_the_choice_that_asks_fewest_votes(tmp_path: Path) -> None
     reads = figures_of(tmp_path / "run", mix={"Read": 9.0, "Write": 1.0, "Cas": 1.0})
     register = next(row for row in reads.recommendations if row.adt == "register")
     assert register.choice == "Write (0, 3), Read (1, 0), Cas (1, 3)"
+
+
+def test_of_equals_the_one_that_bears_more_failures_is_recommended(tmp_path: Path) -> None:
+    """Five replicas, each down for a second while all others are up: four votes did as well as three, by luck."""
+    rows = ["replica,start_s,end_s,up"]
+    for index in range(5):
+        down = 10 * (index + 1)
+        rows += [f"r{index},0,{down},1", f"r{index},{down},{down + 1},0", f"r{index},{down + 1},100,1"]
+    (tmp_path / "up.csv").write_text("\n".join(rows))
+    options = Options(engine="python", adt="queue", mix={"Enq": 1.0, "Deq": 1.0})
+    figures = make_report(tmp_path / "up.csv", tmp_path / "report", options).figures
+    (best,) = figures.recommendations
+    assert (best.choice, best.served) == ("Enq (0, 3), Deq (3, 3)", 1.0)
+    sizes = {row.choice: row.quorum_size or 0.0 for row in figures.candidates}
+    assert best.tied[-2:] == ("Enq (0, 2), Deq (4, 2)", "Enq (0, 4), Deq (2, 4)")
+    assert sizes["Enq (0, 2), Deq (4, 2)"] == 4 < sizes[best.choice] == 4.5, (
+        "fewest votes alone would choose it"
+    )
+    (sentence,) = answers(figures)
+    assert 'rather than "Enq (0, 2), Deq (4, 2)" or "Enq (0, 4), Deq (2, 4)"' in sentence
 
 
 def test_a_mix_that_is_given_stands_over_the_attempts(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from quorate.spark_reports.aggregates import Rejected
 from quorate.spark_reports.figures import Figures
 from quorate.spark_reports.page import render
 from quorate.spark_reports.short_names import NAME_CHARS_MAX, short_names
+from quorate.spark_reports.tables_choices import answer
+from quorate.spark_reports.wording import NO_BREAK
 from tests.spark_reports.made_figures import Made
 
 VERSIONS = {"quorate": "1.2.3", "python": "3.11"}
@@ -232,3 +234,34 @@ def test_rejected_rows_are_said_at_the_top_and_shown_below() -> None:
 def test_a_page_stays_small() -> None:
     assert len(render(KINDS["measured"], VERSIONS, parquet=True)) < 250_000
     assert len(render(KINDS["many"], VERSIONS, parquet=True)) < 1_500_000
+
+
+def test_the_answer_tells_the_quorums_behind_a_name_and_recommends_none_of_equals() -> None:
+    figures = KINDS["measured"]
+    rows = tuple(replace(row, initial="0", final="2", needed_votes=2) for row in figures.counterfactuals)
+    figures = replace(figures, counterfactuals=rows)
+    (best,) = figures.recommendations
+    notes = {row[0].text: row[0].note for row in answer(figures, "queue").rows}
+    quorums = f"Enq (0,{NO_BREAK}2), Deq (0,{NO_BREAK}2); typed"
+    assert notes[best.choice] == f"{quorums}, recommended"
+    others = tuple(row.choice for row in figures.candidates if row.choice != best.choice)
+    alike = replace(figures, recommendations=(replace(best, tied=others),))
+    assert {row[0].note for row in answer(alike, "queue").rows} == {
+        quorums,
+        quorums.replace("typed", "read/write"),
+    }
+    assert "recommended choice<" not in render(alike, VERSIONS, parquet=True)
+
+
+def test_what_lessens_a_run_stands_under_the_answer() -> None:
+    """As the run says it, escaped; of very many notes the first."""
+    figures = KINDS["measured"]
+    noted = replace(
+        figures, source=replace(figures.source, notes=("late", *(f"note <{i}>" for i in range(9))))
+    )
+    html = render(noted, VERSIONS, parquet=True)
+    assert '<p class="warning">late</p>' in html
+    assert "note &lt;3&gt;" in html
+    assert "note &lt;4&gt;" not in html
+    assert "5 more of such notes" in html
+    assert html.index(">late<") < html.index("<table")

@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 
 from quorate.spark_reports.page import render
+from quorate.spark_reports.wording import NO_BREAK
 from tests import browser
 from tests.browser import CONTRASTS, MARK_CONTRAST_MIN, OVERFLOWING, TEXT_CONTRAST_MIN, Tab
 from tests.spark_reports.test_page import KINDS, VERSIONS
-
-# One worker: each would start a browser of its own.
-pytestmark = pytest.mark.xdist_group("browser")
 
 PHONE = 360
 TABLET = 830
@@ -160,7 +158,10 @@ def test_every_chart_can_be_had_as_a_table_without_a_mouse(tab: Tab, pages: dict
 def test_tables_are_told_row_by_row(tab: Tab, pages: dict[str, Path]) -> None:
     tab.show(pages["measured"])
     heard = tab.accessible()
-    assert ("rowheader", "enq-2 typed, recommended") in heard
+    assert (
+        "rowheader",
+        f"enq-2 Enq (0,{NO_BREAK}2), Deq (4,{NO_BREAK}4); typed, recommended",
+    ) in heard
     assert ("columnheader", "Mix served") in heard
     assert any(
         role == "table" and name.startswith("The queue: availability of each operation")

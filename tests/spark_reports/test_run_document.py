@@ -93,6 +93,8 @@ REFUSED: list[tuple[Any, str]] = [
     (measured_run.document(prober={"step_s": -1}), '"prober.step_s" is -1'),
     (measured_run.document(prober=1), '"prober" must be an object'),
     (measured_run.document(plan=1), '"plan" must be the text'),
+    (measured_run.document(notes="late"), '"notes" must be a list of sentences'),
+    (measured_run.document(notes=[1]), '"notes" must be a list of sentences'),
     (measured_run.document(objects={"queue/a": "nix"}), "'queue/a' is run with 'nix'"),
     (measured_run.document(choices={"c": {"classes": {}}}, objects={}), "choice 'c' needs an \"adt\""),
     (measured_run.document(choices={"c": {"adt": "queue"}}, objects={}), "choice 'c' needs \"classes\""),

@@ -68,11 +68,33 @@ def test_a_difference_without_an_interval_is_not_called_sure() -> None:
     )
 
 
+def test_the_reader_is_told_at_once_where_little_of_the_time_is_known() -> None:
+    """`Made` measures for 240 s; what is bridged over or cut off at an end is not worth a word."""
+    window = MEASURED.window
+    assert "Known only in part" not in {found.about for found in findings(MEASURED)}
+    nearly = replace(MEASURED, window=replace(window, known_s=0.96 * 240))
+    assert "Known only in part" not in {found.about for found in findings(nearly)}
+    partly = replace(MEASURED, window=replace(window, known_s=60.0))
+    assert findings(partly)[0].about == "Known only in part"
+    assert "rests on 60 s, 25.0 % of the 4 min: in the rest" in said(partly, "Known only in part")
+
+
 def test_equals_are_named() -> None:
+    """Some as good as the recommended one, some that were lucky."""
     others = (against("enq-1", "typed", 0.1, 0.01),)
-    assert "choose enq-2, or just as well enq-3:" in answered(
-        recommending(MEASURED, against=others, tied=("enq-3",))
+    independent = {"enq-2": 0.9, "enq-3": 0.9, "enq-4": 0.8}
+    candidates = tuple(
+        replace(row, served_independent=independent.get(row.choice, 0.0)) for row in MEASURED.candidates
     )
+    figures = replace(MEASURED, candidates=candidates)
+    assert "choose enq-2, or just as well enq-3:" in answered(
+        recommending(figures, against=others, tied=("enq-3",))
+    )
+    weaker = ", rather than enq-4, which did as well here but would bear fewer failures:"
+    assert f"choose enq-2, or just as well enq-3{weaker}" in answered(
+        recommending(figures, against=others, tied=("enq-3", "enq-4"))
+    )
+    assert f"choose enq-2{weaker[1:]}" in answered(recommending(figures, against=others, tied=("enq-4",)))
 
 
 @pytest.mark.parametrize(

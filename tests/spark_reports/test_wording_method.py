@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from quorate.spark_reports import wording_method
+from quorate.spark_reports.wording import NO_BREAK
 from tests.spark_reports.made_figures import Made, outages
 
 
@@ -28,3 +29,22 @@ def test_where_no_replica_was_down_the_interval_is_not_praised() -> None:
     assert "For all 8 operations, only the first can be made: no replica was seen down" in said
     assert "by the rule of three, there is less than one in 80" in said
     assert said.endswith("uncertainty is larger than shown.")
+
+
+def test_the_name_of_a_choice_is_explained_by_the_recommended_one() -> None:
+    figures = Made().figures()
+    best = figures.recommendations[0].choice
+    rows = tuple(
+        replace(row, initial="0", final="2", needed_votes=2)
+        if row.choice == best
+        else replace(row, initial="9", final="9", needed_votes=9)
+        for row in figures.counterfactuals
+    )
+    said = wording_method.reading(replace(figures, counterfactuals=rows)).replace(NO_BREAK, " ")
+    assert "with Enq (0, 2), Enq reads at 0 replicas before it answers and is stored at 2 after" in said
+    assert said.endswith("while 2 of them are up.")
+    heavy = (replace(figures.replicas[0], votes=3), *figures.replicas[1:])
+    weighted = wording_method.reading(replace(figures, counterfactuals=rows, replicas=heavy))
+    assert "0 votes" in weighted
+    systems = tuple(replace(row, needed_votes=None) for row in rows)
+    assert wording_method.reading(replace(figures, counterfactuals=systems)) == ""

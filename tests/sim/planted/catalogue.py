@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.quorums.choice import Ordering
-from tests.sim.planted import deciders, fronts, handing, regressions, replicas, schedules
+from tests.sim.planted import deciders, fronts, handing, leases, regressions, replicas, schedules
 from tests.sim.planted.plant import Hint, Plant, Planting
 from tests.sim.scenario import BLIND, DECIDE
 
@@ -94,6 +94,11 @@ BY_QUORUM: Final = replace(
 def by_hand(name: str, plant: Callable[[], Planting], schedule: Callable[[], None], *checks: str) -> Plant:
     """A mistake that a schedule shows, to the search for an order unless other checks are named."""
     return Plant(name, plant, checks or ("linearizable",), schedule=schedule)
+
+
+def in_leased(name: str, plant: Callable[[], Planting], seeds: int, *checks: str) -> Plant:
+    """A mistake that one of these checks catches in the worlds with leases."""
+    return Plant(name, plant, checks, seeds, is_leased=True)
 
 
 PLANTS: Final = (
@@ -259,6 +264,7 @@ PLANTS: Final = (
         "taken twice",
     ),
     Plant("acknowledged-at-first-word", fronts.acknowledge_at_first_word, ("complete", "linearizable"), 20),
+    by_hand("fenced-with-the-stored", fronts.take_what_neighbours_got, schedules.one_of_two_writes_is_fenced),
     by_hand("written-back-to-one", fronts.write_back_to_one, schedules.newest_value_at_one_replica),
     Plant("read-at-one", fronts.read_at_one, ("linearizable",), 50, Hint(REGISTER)),
     by_hand("read-before-the-time", fronts.read_before_the_time, schedules.value_from_the_future),
@@ -351,6 +357,21 @@ PLANTS: Final = (
     Plant("decided-here-after-a-lost-answer", handing.decide_here_after_a_lost_answer, HISTORY, 15, ROUTED),
     Plant("proposed-handed-over", handing.hand_over_what_was_proposed, HISTORY, 50, ROUTED),
     Plant("lost-answers-did-nothing", handing.lost_answers_did_nothing, HISTORY, 12, ROUTED),
+    # Leases.
+    in_leased("lease-settled-by-item", leases.settle_by_item, 25, "right course", "accepted once"),
+    in_leased("lease-ends-with-its-deadline", leases.end_with_the_deadline, 25, "right course"),
+    in_leased("accepted-is-kept", leases.keep_what_is_accepted, 5, "answers", "right course"),
+    in_leased("endings-forgotten", leases.forget_how_leases_ended, 100, "right course"),
+    in_leased("released-is-held", leases.leave_released_ones_held, 100, "right course"),
+    in_leased("handed-out-at-once", leases.hand_out_at_once, 15, "not too early"),
+    in_leased("never-handed-out-again", leases.never_hand_out_again, 5, "answers"),
+    in_leased("deliveries-not-counted", leases.count_no_deliveries, 5, "right course", "accepted once"),
+    in_leased("latest-handed-out-first", leases.hand_out_the_latest_first, 10, "lease order"),
+    in_leased(
+        "handed-out-unnoted", leases.pass_incomplete_unnoted, 100, "accepted once", "right course", *HISTORY
+    ),
+    in_leased("payload-not-fetched", leases.keep_no_payload, 90, "well formed"),
+    in_leased("room-for-all-leases", leases.have_room_for_all, 90, "leases bounded"),
 )
 
 NEEDLESS: Final = (

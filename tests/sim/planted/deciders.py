@@ -8,12 +8,13 @@ from msgspec.structs import replace
 from quorate.adts import queue
 from quorate.adts.log import Seen, Summary
 from quorate.api_specs.wishes import Front, Take
-from quorate.client_sdk import decisions
+from quorate.client_sdk import decisions, draft
 from quorate.client_sdk.decider import Decider
 from quorate.client_sdk.decisions import (
     Plan,
     Wish,
 )
+from quorate.client_sdk.draft import Context, Draft
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.tasks import Event, Task
 from quorate.client_sdk.turn import Turn, TurnLost
@@ -22,7 +23,6 @@ from quorate.timestamps.ballot import Ballot, make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 from tests.sim.planted.plant import AnyOne, Planting, patched
 
-Draft = decisions._Draft
 Steps = Generator[float, Event, None]
 
 
@@ -39,7 +39,7 @@ def forget_ambiguous_at_once() -> Planting:
     """Ambiguous ids and keyed decisions are forgotten with the next decision, not after the retry window."""
     right = Decider._context
 
-    def context(self: Decider) -> decisions.Context:
+    def context(self: Decider) -> Context:
         return replace(right(self), forget_before=INFINITY)
 
     return patched(Decider, _context=context)
@@ -61,7 +61,8 @@ def remember_no_turns() -> Planting:
     right = Draft.finish
 
     def finish(self: Draft, keep: set[str]) -> Summary:
-        return replace(right(self, keep), turns=(self.context.ballot,))
+        after = right(self, keep)
+        return after if after is self.before else replace(after, turns=(self.context.ballot,))
 
     return patched(Draft, finish=finish)
 
@@ -73,7 +74,7 @@ def decide_for_all_who_asked() -> Planting:
 
 def forget_old_turns() -> Planting:
     """The summary forgets a turn that began longer ago than the memory, though it was the latest but one."""
-    return patched(decisions, TURNS_KEPT=0)
+    return patched(draft, TURNS_KEPT=0)
 
 
 def empty_at_first_look() -> Planting:

@@ -1,7 +1,7 @@
 """Mistakes of the front end outside decisions: blind operations, observations, clocks, and what it counts."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,7 +12,8 @@ from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Collect, Reply
 from quorate.client_sdk import blind, machine, observe, operations, timekeeping
 from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps
-from quorate.client_sdk.effects import Done, Items, Now, Peek, QueueInfo, QueueSize
+from quorate.client_sdk.cell_parts import ReadPart, WritePart
+from quorate.client_sdk.effects import Done, Items, Now, Peek, QueueInfo, QueueSize, Read
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.tasks import Event, Task
 from quorate.client_sdk.timekeeping import Timekeeping
@@ -92,39 +93,53 @@ def write_back_to_one() -> Planting:
     return patched(Blind, write_back=write_back)
 
 
+@contextmanager
+def _with_quorums(instead: Callable[[Quorum], Quorum], *places: tuple[type, str]) -> Iterator[None]:
+    """What objects of these classes keep under these names are other quorums."""
+    with ExitStack() as stack:
+        for owner, name in places:
+            stack.enter_context(patched(owner, __init__=_changed_init(owner, name, instead)))
+        yield
+
+
+def _changed_init(owner: Any, name: str, instead: Callable[[Quorum], Quorum]) -> Any:
+    right = owner.__init__
+
+    def init(self: Any, *args: Any) -> None:
+        right(self, *args)
+        vars(self)[name] = instead(vars(self)[name])
+
+    return init
+
+
 def acknowledge_at_first_word() -> Planting:
     """A blind operation is done when the first replica says that it stores the entry."""
-    right = Blind.__init__
-
-    def init(self: Blind, *args: Any) -> None:
-        right(self, *args)
-        vars(self)["_final"] = AnyOne(self._final)
-
-    return patched(Blind, __init__=init)
+    return _with_quorums(AnyOne, (Blind, "_final"), (WritePart, "_final"))
 
 
 def count_one_replica_twice() -> Planting:
     """A replica that answers an append twice (as when it was sent again) counts twice."""
-    right = Blind.__init__
+    return _with_quorums(OneTwice, (Blind, "_final"), (WritePart, "_final"))
 
-    def init(self: Blind, *args: Any) -> None:
-        right(self, *args)
-        vars(self)["_final"] = OneTwice(self._final)
 
-    return patched(Blind, __init__=init)
+def take_what_neighbours_got() -> Planting:
+    """A write that goes beside others counts as stored at each replica that answered, though that refused this one."""
+
+    def take(self: WritePart, replica: str, reply: Reply) -> None:
+        del reply
+        self._stored.add(replica)
+
+    return patched(WritePart, take=take)
 
 
 def read_the_newest_seen() -> Planting:
     """A read answers the newest value it saw, and writes nothing back."""
 
-    def settled(
-        mirror: Mirror, task: Task, machine: Machine
-    ) -> Generator[float, Event, observe.Version | None]:
-        del task, machine
-        yield from ()
+    def settled_version(mirror: Mirror, choice: QuorumChoice) -> observe.Version | None:
+        del choice
         return cell.current(mirror.summary, mirror.by_id())[:2]
 
-    return patched(observe, _settled=settled)
+    return patched(observe, settled_version=settled_version)
 
 
 def read_before_the_time() -> Planting:
@@ -143,7 +158,12 @@ def read_at_one() -> Planting:
     def collect(name: str, task: Task, machine: Machine, needed: Quorum, **how: Any) -> Any:
         return right(name, task, machine, AnyOne(needed), **how)
 
-    return patched(observe, _collect=collect)
+    @contextmanager
+    def both() -> Iterator[None]:
+        with patched(observe, _collect=collect), _with_quorums(AnyOne, (ReadPart, "_needed")):
+            yield
+
+    return both()
 
 
 def items_of_two_moments() -> Planting:
@@ -154,7 +174,7 @@ def items_of_two_moments() -> Planting:
         found, answered = yield from observe._scan(prefix, machine.choice_of(prefix + "any"), task, machine)
         values = {}
         for name in sorted(found):
-            outcome = yield from observe.read(name, task, machine)
+            outcome = yield from observe.read(Read(name), task, machine)
             if isinstance(outcome, Done) and outcome.result is not None:
                 values[name[len(prefix) :]] = outcome.result
         return Done(values, "Items/Ok", answered)
@@ -221,8 +241,8 @@ def show_what_is_known() -> Planting:
     """A read answers what its front end knows of by then, not the version that it has settled."""
     right = observe._read_settled
 
-    def read_settled(name: str, operation: str, task: Task, machine: Machine) -> Any:
-        _, answered = yield from right(name, operation, task, machine)
+    def read_settled(name: str, operation: str, task: Task, machine: Machine, *shown: Any) -> Any:
+        _, answered = yield from right(name, operation, task, machine, *shown)
         mirror = machine.mirror_of(name)
         return cell.current(mirror.summary, mirror.by_id())[:2], answered
 
@@ -361,7 +381,7 @@ def bury_where_it_was_not_confirmed() -> Planting:
 def bury_at_once() -> Planting:
     """A deletion is forgotten before its retry window has passed."""
     return patched(
-        machine.FrontEnd, oldest_remembered=lambda self: make(self._now.wall_us + 1_000_000, 0, "0")
+        timekeeping.TimeNow, oldest_remembered=lambda self: make(self._now.wall_us + 1_000_000, 0, "0")
     )
 
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ReplicaInfo, checked
 from quorate.quorums.tally import Quorum
 from tests.sim.checkers import Violation
+from tests.sim.leased import leased
 from tests.sim.run import run
 from tests.sim.scenario import Scenario, scenario
 from tests.sim.world import Stuck
@@ -34,6 +35,12 @@ CHECKS: Final = {
     "one use a timestamp": "was used twice: for",
     "promises bind": "was accepted below the promise",
     "answers": "on a healthy cluster",
+    "well formed": "was sent what no replica takes",
+    "accepted once": "accepted twice",
+    "right course": "took no right course",
+    "not too early": "handed out too early",
+    "lease order": "handed out in another order",
+    "leases bounded": "keeps more leases",
 }
 """Each check by its short name, and words of its Violation that no other has."""
 
@@ -82,6 +89,8 @@ class Plant(Struct, frozen=True):
     hint: Hint = Hint()
     schedule: Callable[[], None] | None = None
     origin: str = "own"
+    is_leased: bool = False
+    """Whether the worlds are those of `tests.sim.leased`."""
 
     @property
     def mistake(self) -> str:
@@ -90,7 +99,7 @@ class Plant(Struct, frozen=True):
 
     def scenario(self, seed: int) -> Scenario:
         """The scenario in which the mistake is looked for."""
-        return self.hint.apply(scenario(seed))
+        return self.hint.apply(leased(seed) if self.is_leased else scenario(seed))
 
     def run(self, seed: int, *, planted: bool, trace: Callable[[str], None] | None = None) -> None:
         """Run one seed, with the mistake or as shipped; Violation or Stuck where a checker notices something."""
@@ -136,6 +145,7 @@ def table(plants: Iterable[Plant]) -> str:
     ]
     for plant in plants:
         within = "its schedule" if plant.schedule else f"{plant.seeds} seeds"
+        within += ", leased" if plant.is_leased else ""
         lines.append(
             f"| `{plant.name}` | {plant.origin} | {plant.mistake} | {', '.join(plant.checks)} | {within} |"
         )

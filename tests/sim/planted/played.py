@@ -39,6 +39,12 @@ class Played(Hand):
             self._open[name] = operation, self.history.invoke(operation, name)
         super().start(front, operation, name)
 
+    def start_together(self, front: str, operations: dict[str, Operation]) -> None:
+        """Start operations at one moment."""
+        for name, operation in operations.items():
+            self._open[name] = operation, self.history.invoke(operation, name)
+        self.start_all(front, operations)
+
     def ended(self, name: str, outcome: Outcome) -> None:
         """Note it in the history."""
         if name in self._open:
@@ -49,7 +55,7 @@ class Played(Hand):
         ready = [each for each in self.packets if each.front == front and each.send.replica in replicas]
         self.packets = [packet for packet in self.packets if packet not in ready]
         for packet in ready:
-            batch = Batch(self.document.hash, (packet.send.request,))
+            batch = Batch(self.document.hash, packet.send.requests)
             self.replicas[packet.send.replica].exchange(batch, self._now().wall_us)
 
     def go_until(self, kind: type, front: str, *replicas: str) -> None:

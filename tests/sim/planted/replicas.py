@@ -12,7 +12,8 @@ from quorate.replica.machine import Bounds, Handled
 from quorate.replica.ports import Effect, Forget, Log, ObjectState, PutRow, PutState
 from quorate.timestamps.ballot import NO_BALLOT, turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
-from tests.sim.nodes import Exchange, ReplicaNode
+from tests.sim.exchange import Exchange
+from tests.sim.nodes import ReplicaNode
 from tests.sim.planted.plant import Planting, patched
 from tests.sim.store import InMemoryReplica, MemoryStore
 

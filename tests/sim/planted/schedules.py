@@ -236,6 +236,19 @@ def front_end_that_was_suspended() -> None:
     hand.judge()
 
 
+def one_of_two_writes_is_fenced() -> None:
+    """A swap by a clock that is ahead has fenced a register everywhere. Of two writes that begin at one moment, one is to
+    that register: all replicas refuse it, and store the other."""
+    hand = Played()
+    hand.wall_errors_us["fx"] = 10_000
+    hand.ask("fx", CompareAndSet(REGISTER, None, Z))
+    hand.start_together("f1", {"x": Write(REGISTER, X), "y": Write(KEY, Y)})
+    hand.settle()
+    hand.ask("f2", Read(REGISTER))
+    hand.ask("f2", Read(KEY))
+    hand.judge()
+
+
 def value_from_the_future() -> None:
     """f1 has measured its clock on a slow link only, and stamps w well ahead of time, stored at r1 and r2. A Read sees w;
     then v is written by a front end that measured a better clock before, at r1 and r3."""

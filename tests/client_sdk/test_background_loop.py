@@ -1,0 +1,39 @@
+"""A blocking client works on either loop, with uvloop and without."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+
+import pytest
+import uvloop
+
+from quorate.client_sdk import background_loop, blocking, connect
+from tests.client_sdk.loopback import LoopbackCluster, cluster_of
+from tests.client_sdk.scripted import document_of
+
+
+@pytest.fixture
+def cluster() -> Iterator[LoopbackCluster]:
+    with cluster_of(document_of("r1", "r2", "r3")) as made:
+        yield made
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_the_client_works_on_the_loop_that_there_is(
+    is_there: bool, cluster: LoopbackCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_there:
+        monkeypatch.setitem(sys.modules, "uvloop", None)  # as if it were not installed
+    new_loop = background_loop._maker()
+    made: list[asyncio.AbstractEventLoop] = []
+
+    def noted() -> asyncio.AbstractEventLoop:
+        made.append(new_loop())
+        return made[-1]
+
+    monkeypatch.setattr(blocking, "new_loop", noted)
+    with connect(cluster.document) as client:
+        client.queue("q").enqueue("an item")
+        assert client.queue("q").dequeue() == "an item"
+    assert [isinstance(loop, uvloop.Loop) for loop in made] == [is_there]
+    assert made[0].is_closed()

@@ -1,0 +1,283 @@
+"""What decisions make of leases: who is handed what, when it comes back, how it ends, and what there is room for."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from quorate.adts.log import NOTHING, Dead, Entry, Leased, Seen, Settled, Summary, Value
+from quorate.adts.times import NO_TIMES, Times, digest_in, entry_id
+from quorate.api_specs.limits import DEAD_MAX, LEASES_MAX, SETTLED_MAX
+from quorate.api_specs.wishes import Lend, Take, Tend, Tended
+from quorate.client_sdk.decisions import Plan, Wish, plan_queue
+from quorate.client_sdk.draft import Context
+from quorate.client_sdk.leasing import TOO_MANY_DEAD, TOO_MANY_LEASES, Clear, is_too_heavy
+from quorate.timestamps.ballot import make_ballot
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
+
+NOW = 1_000_000
+LEASE = 500
+CONTEXT = Context(
+    ballot=make_ballot(make(1000, 0, "f"), 1),
+    take_bytes_max=10_000,
+    is_complete=lambda found: len(found.holders) >= 2,
+    recent_max=2,
+    forget_before=ZERO,
+    earliest_us=NOW,
+    latest_us=NOW + 10,
+    leases_bytes_max=1000,
+)
+
+
+def at(us: int) -> Timestamp:
+    return make(us, 0, "c")
+
+
+def entry(us: int, times: Times = NO_TIMES, value: str | None = None) -> Entry:
+    return Entry(entry_id(at(us), "", times), at(us), Value(str(us) if value is None else value))
+
+
+def seen(*entries: Entry, holders: int = 2) -> dict[str, Seen]:
+    return {each.id: Seen(each, {f"r{n}" for n in range(holders)}) for each in entries}
+
+
+def planned(summary: Summary, view: dict[str, Seen], *wishes: Wish, now: int = NOW, **context: Any) -> Plan:
+    known = replace(CONTEXT, earliest_us=now, latest_us=now + 10, **context)
+    above = {i: found for i, found in view.items() if found.entry.t > summary.horizon}
+    return plan_queue(summary, above, INFINITY, wishes, known)
+
+
+def lent(plan: Plan, place: int = 0) -> list[tuple[str, int]]:
+    return [(str(each.entry.value), each.deliveries) for each in plan.results[place]]
+
+
+def first(*entries: Entry, **wish: int) -> Summary:
+    """The summary once all these were handed out."""
+    return planned(NOTHING, seen(*entries), Lend(len(entries), LEASE, **wish)).summary
+
+
+def tokens(summary: Summary) -> tuple[str, ...]:
+    return tuple(record.token for record in summary.leases)
+
+
+def test_what_is_handed_out_leaves_the_front_and_is_kept_with_its_payload() -> None:
+    plan = planned(NOTHING, seen(entry(1), entry(2), entry(3)), Lend(2, LEASE))
+    assert lent(plan) == [("1", 1), ("2", 1)]
+    assert plan.summary.horizon == at(2)
+    assert [each.value for each in plan.summary.kept()] == ["1", "2"]
+    assert all(record.until_us == NOW + 10 + LEASE for record in plan.summary.leases)
+    assert plan.summary.turns == (CONTEXT.ballot,)
+    assert plan.summary.ambiguous == ()
+
+
+def test_what_may_be_incomplete_is_noted_when_it_is_handed_out() -> None:
+    plan = planned(NOTHING, seen(entry(1), holders=1), Lend(1, LEASE))
+    assert plan.summary.ambiguous == ((at(1), at(1)),)
+
+
+def test_an_adopted_entry_is_handed_out_and_no_longer_adopted() -> None:
+    plan = planned(Summary(horizon=at(9), adopted=(entry(1),)), {}, Lend(1, LEASE))
+    assert lent(plan) == [("1", 1)]
+    assert plan.summary.adopted == ()
+    assert plan.summary.horizon == at(9)
+
+
+def test_takes_and_lends_of_a_batch_share_the_front() -> None:
+    plan = planned(NOTHING, seen(entry(1), entry(2), entry(3)), Take(1), Lend(1, LEASE), Take(5))
+    assert [each.value for each in plan.results[0]] == ["1"]
+    assert lent(plan, 1) == [("2", 1)]
+    assert [each.value for each in plan.results[2]] == ["3"]
+
+
+def test_a_lease_that_is_over_is_handed_out_before_the_front_in_the_order_of_enqueue() -> None:
+    summary = first(entry(1), entry(2))
+    swapped = replace(summary, leases=summary.leases[::-1])
+    early = planned(swapped, seen(entry(3)), Lend(9, LEASE), now=NOW + 10 + LEASE)
+    assert lent(early) == [("3", 1)], "at the deadline itself it may still be running"
+    late = planned(swapped, seen(entry(3)), Lend(9, LEASE), now=NOW + 11 + LEASE)
+    assert lent(late) == [("1", 2), ("2", 2), ("3", 1)]
+
+
+def test_nothing_to_hand_out_gives_no_result_and_changes_nothing() -> None:
+    summary = first(entry(1))
+    plan = planned(summary, {}, Lend(1, LEASE))
+    assert plan.results == {}
+    assert plan.summary is summary
+
+
+@pytest.mark.parametrize(("how", "ending"), [("accept", "accept"), ("drop", "drop"), ("reject", "reject")])
+def test_an_ended_lease_is_gone_and_a_repeat_hears_the_same(how: Any, ending: str) -> None:
+    summary = first(entry(1), entry(2))
+    token = tokens(summary)[0]
+    plan = planned(summary, {}, Tend(how, (token,)))
+    assert plan.results[0].lost == ()
+    assert tokens(plan.summary) == tokens(summary)[1:]
+    assert [each.how for each in plan.summary.settled] == [ending]
+    assert [dead.reason for dead in plan.summary.dead] == (["rejected"] if how == "reject" else [])
+    again = planned(plan.summary, {}, Tend(how, (token,)))
+    assert again.results[0].lost == ()
+    assert again.summary is plan.summary
+
+
+def test_a_lease_ends_in_one_way_only() -> None:
+    summary = first(entry(1))
+    (token,) = tokens(summary)
+    released = planned(summary, {}, Tend("release", (token,))).summary
+    for how in ("accept", "reject", "drop", "renew"):
+        plan = planned(released, {}, Tend(how, (token,)))
+        assert plan.results[0].lost == (token,)
+        assert plan.summary is released
+
+
+def test_a_lease_that_was_handed_to_another_is_lost_and_the_new_one_counts() -> None:
+    summary = first(entry(1))
+    (old,) = tokens(summary)
+    again = planned(summary, {}, Lend(1, LEASE), now=NOW + 11 + LEASE).summary
+    (new,) = tokens(again)
+    both = planned(again, {}, Tend("accept", (old, new)))
+    assert both.results[0].lost == (old,)
+    assert both.summary.leases == ()
+
+
+def test_an_expired_lease_that_nobody_else_was_given_may_be_accepted_or_renewed() -> None:
+    summary = first(entry(1))
+    late = NOW + 50 * LEASE
+    renewed = planned(summary, {}, Tend("renew", tokens(summary), LEASE), now=late)
+    assert renewed.results[0] == Tended(until_us=late + 10 + LEASE)
+    assert lent(planned(renewed.summary, seen(entry(2)), Lend(9, LEASE), now=late)) == [("2", 1)]
+    assert planned(summary, {}, Tend("accept", tokens(summary)), now=late).results[0].lost == ()
+
+
+def test_what_is_released_waits_for_its_delay_and_keeps_its_count() -> None:
+    summary = first(entry(1))
+    released = planned(summary, {}, Tend("release", tokens(summary), 100)).summary
+    assert planned(released, {}, Lend(1, LEASE), now=NOW + 110).results == {}
+    assert lent(planned(released, {}, Lend(1, LEASE), now=NOW + 111)) == [("1", 2)]
+    at_once = planned(summary, {}, Tend("release", tokens(summary))).summary
+    assert lent(planned(at_once, {}, Lend(1, LEASE))) == [("1", 2)]
+
+
+def test_what_was_handed_out_too_often_is_a_dead_letter_and_starts_afresh_when_it_is_requeued() -> None:
+    summary = first(entry(1))
+    late = NOW + 11 + LEASE
+    spared = planned(summary, {}, Lend(1, LEASE, 2), now=late)
+    assert lent(spared) == [("1", 2)]
+    dead = planned(summary, {}, Lend(1, LEASE, 1), now=late)
+    assert dead.results == {}
+    assert dead.summary.dead == (Dead(entry(1), "deliveries", 1),)
+    assert dead.summary.leases == ()
+    back = planned(dead.summary, {}, Clear((), is_requeued=True), Lend(1, LEASE, 1))
+    assert back.results[0] == 1
+    assert lent(back, 1) == [("1", 2)]
+    assert back.summary.dead == ()
+
+
+def test_dead_letters_are_cleared_by_id_or_all() -> None:
+    summary = Summary(dead=tuple(Dead(entry(n), "rejected", 1) for n in (1, 2, 3)))
+    some = planned(summary, {}, Clear((at(2), at(9)), is_requeued=False))
+    assert some.results[0] == 1
+    assert [dead.entry.value for dead in some.summary.dead] == ["1", "3"]
+    assert planned(summary, {}, Clear((), is_requeued=False)).results[0] == 3
+
+
+def test_a_delayed_item_is_set_aside_until_it_is_due() -> None:
+    delayed = entry(1, Times(due_us=NOW + 100))
+    plan = planned(NOTHING, seen(delayed, entry(2)), Lend(1, LEASE))
+    assert lent(plan) == [("2", 1)]
+    assert plan.summary.leases[0] == Leased(delayed, NOW + 100)
+    assert planned(plan.summary, {}, Lend(1, LEASE), now=NOW + 100).results == {}
+    assert lent(planned(plan.summary, {}, Lend(1, LEASE), now=NOW + 101)) == [("1", 1)]
+    alone = planned(NOTHING, seen(delayed), Lend(1, LEASE))
+    assert alone.results == {}
+    assert alone.summary.horizon == at(1)
+
+
+def test_an_expired_item_is_a_dead_letter_unless_somebody_holds_it() -> None:
+    short = entry(1, Times(expires_us=NOW + 100))
+    assert planned(NOTHING, seen(short), Lend(1, LEASE), now=NOW + 101).summary.dead == (
+        Dead(short, "expired"),
+    )
+    held = first(short)
+    assert planned(held, {}, Lend(1, LEASE), now=NOW + 101).summary is held
+    over = planned(held, {}, Lend(1, LEASE), now=NOW + 11 + LEASE)
+    assert over.summary.dead == (Dead(short, "expired", 1),)
+    waiting = planned(held, {}, Tend("release", tokens(held), 1000)).summary
+    assert planned(waiting, {}, Lend(1, LEASE), now=NOW + 101).summary.dead == (Dead(short, "expired", 1),)
+    requeued = planned(over.summary, {}, Clear((), is_requeued=True), Lend(1, LEASE), now=NOW + 999)
+    assert lent(requeued, 1) == [("1", 2)]
+
+
+def full(number: int = LEASES_MAX) -> Summary:
+    held = tuple(Leased(entry(n, value="1"), NOW + LEASE, 1, is_held=True) for n in range(1, number + 1))
+    return Summary(horizon=at(number), leases=held)
+
+
+def test_there_is_room_for_so_many_leases() -> None:
+    some = planned(
+        full(LEASES_MAX - 1), seen(entry(5001), entry(5002)), Lend(2, LEASE), leases_bytes_max=9999
+    )
+    assert lent(some) == [("5001", 1)]
+    none = planned(full(), seen(entry(5001)), Lend(2, LEASE), leases_bytes_max=9999)
+    assert none.results[0] is TOO_MANY_LEASES
+    assert none.summary == full()
+    over = planned(full(), seen(entry(5001)), Lend(3, LEASE), now=NOW + LEASE + 1, leases_bytes_max=9999)
+    assert [count for _, count in lent(over)] == [2, 2, 2], "handing out anew needs no room"
+
+
+def test_there_is_room_for_so_many_bytes_and_for_a_single_item_of_any_size() -> None:
+    large = [entry(n, value='"' + "x" * 600 + '"') for n in (1, 2)]
+    plan = planned(NOTHING, seen(*large), Lend(2, LEASE))
+    assert [each.entry.t for each in plan.results[0]] == [at(1)]
+    assert planned(plan.summary, seen(*large), Lend(1, LEASE)).results[0] is TOO_MANY_LEASES
+    huge = entry(1, value='"' + "x" * 5000 + '"')
+    assert len(planned(NOTHING, seen(huge), Lend(1, LEASE)).results[0]) == 1
+    kept = tuple(Leased(each) for each in large)
+    assert is_too_heavy(Summary(leases=kept), 1000)
+    assert not is_too_heavy(Summary(leases=kept[:1]), 1000)
+    assert is_too_heavy(Summary(dead=tuple(Dead(each, "expired") for each in large)), 1000)
+
+
+def test_there_is_room_for_so_many_dead_letters_and_what_finds_none_stays() -> None:
+    letters = tuple(Dead(entry(5000 + n, value="1"), "rejected", 1) for n in range(DEAD_MAX))
+    summary = replace(first(entry(1)), dead=letters)
+    rejected = planned(summary, {}, Tend("reject", tokens(summary)))
+    assert rejected.results[0] is TOO_MANY_DEAD
+    assert rejected.summary is summary
+    assert planned(summary, {}, Tend("drop", tokens(summary))).results[0].lost == ()
+    worn = planned(summary, {}, Lend(1, LEASE, 1), now=NOW + 11 + LEASE)
+    assert worn.results == {}
+    assert worn.summary is summary
+    expired = entry(2, Times(expires_us=5))
+    aside = planned(summary, seen(expired), Lend(1, LEASE))
+    assert aside.results == {}
+    assert aside.summary.leases[-1] == Leased(expired, expires_us=5)
+    assert planned(full(), {}, Clear((), is_requeued=True)).results[0] == 0
+    no_room = replace(full(), dead=letters)
+    assert planned(no_room, {}, Clear((), is_requeued=True)).results[0] is TOO_MANY_LEASES
+
+
+def test_how_leases_ended_is_forgotten_when_it_is_old_or_there_are_too_many() -> None:
+    summary = replace(
+        first(entry(1)),
+        settled=(
+            Settled(5, "accept", ("a",)),
+            Settled(7, "accept", ("b",) * (SETTLED_MAX - 1)),
+        ),
+    )
+    accept = Tend("accept", tokens(summary))
+    kept = planned(summary, {}, accept, forget_before=at(6)).summary.settled
+    assert [len(each.tokens) for each in kept] == [SETTLED_MAX - 1, 1]
+    assert [len(each.tokens) for each in planned(summary, {}, accept).summary.settled] == [SETTLED_MAX - 1, 1]
+    assert len(planned(replace(summary, settled=summary.settled[:1]), {}, accept).summary.settled) == 2
+
+
+@given(st.text("0123456789abcdef.", max_size=40), st.integers(0, 10**16), st.integers(0, 10**16))
+def test_an_id_tells_digest_and_times(stamp: str, due_us: int, expires_us: int) -> None:
+    times = Times(due_us, expires_us)
+    assert Times.of(entry_id(stamp, "", times)) == times
+    assert Times.of(entry_id(stamp, "ab12", times)) == times
+    assert digest_in(entry_id(stamp, "ab12", times)) == "ab12"
+    assert digest_in(entry_id(stamp, "", NO_TIMES)) == ""
+    assert Times.of(entry_id(stamp, "ab12", NO_TIMES)) == NO_TIMES

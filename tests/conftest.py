@@ -1,0 +1,48 @@
+"""What holds for all tests, however busy or slow the machine is: no example has a deadline, no worker another one's ports, and
+no process compiles what another has compiled."""
+
+import os
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from quorate.cli import local_cluster
+from tests.scheduling import seconds_of, unit_of
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler.protocol import Scheduling
+
+# An example that was interrupted by other work of the machine is no slow one.
+settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
+
+# Hundreds of processes are started, each of which would compile all modules anew if it kept nothing.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+_WORKER: Final = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_WORKERS: Final = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+# Nobody listens yet at ports that another worker has just chosen, nor at those of replicas that it has killed.
+setattr(local_cluster, "_PORTS", local_cluster._PORTS[_WORKER::_WORKERS])  # noqa: B010 - it is final for all others
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put what takes long first, in every worker of pytest-xdist alike."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: -seconds_of(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer | None") -> "Scheduling | None":
+    """With `--dist loadscope`, spread the units of `tests.scheduling`, in the order of the collection."""
+    if config.getoption("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - it may not be installed
+
+    class Units(LoadScopeScheduling):  # type: ignore[misc]  # it ships no types
+        def _split_scope(self, nodeid: str) -> str:
+            return unit_of(nodeid)
+
+    config.option.loadscopereorder = False
+    return Units(config, log)

@@ -1,0 +1,1 @@
+"""The pages do what they say: their blocks are run, and what they name and link to is there."""

@@ -1,0 +1,63 @@
+"""docs/explanation.md names what there is: each of its names of the code can be imported."""
+
+import re
+from importlib import import_module
+from types import ModuleType
+
+import msgspec
+import pytest
+
+from tests.docs.pages import ROOT, prose
+
+PAGE = "docs/explanation.md"
+ROOMS = "adts|api_specs|cli|client_sdk|gc|integrations|measurement|quorums|replica|spark_reports|timestamps"
+NAME = re.compile(rf"`((?:{ROOMS})(?:\.\w+)+)`")
+
+
+def resolve(name: str) -> object:
+    """What a dotted name stands for, `quorate.` left out: a module, a thing in it, or a member of that. Raises LookupError."""
+    words = f"quorate.{name}".split(".")
+    found: object = import_module(".".join(words[:2]))
+    for place, word in enumerate(words[2:], 2):
+        try:
+            found = (
+                import_module(".".join(words[: place + 1]))
+                if isinstance(found, ModuleType)
+                else getattr(found, word)
+            )
+        except ModuleNotFoundError:
+            try:
+                found = getattr(found, word)
+            except AttributeError:
+                raise LookupError(f"{name}: {'.'.join(words[:place])} has no {word}") from None
+        except AttributeError:
+            raise LookupError(f"{name}: {'.'.join(words[:place])} has no {word}") from None
+    return found
+
+
+def test_every_name_of_the_page_is_there() -> None:
+    named = [
+        (number, name) for number, line in prose((ROOT / PAGE).read_text()) for name in NAME.findall(line)
+    ]
+    assert len(named) > 30
+    missing = []
+    for number, name in named:
+        try:
+            resolve(name)
+        except LookupError as error:
+            missing.append(f"{PAGE}:{number}: {error}")
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    "name", ["replica.nothing", "adts.queue.Stack", "adts.log.Summary.nothing", "nowhere.at_all"]
+)
+def test_a_name_that_is_not_there_is_told(name: str) -> None:
+    with pytest.raises((LookupError, ModuleNotFoundError)):
+        resolve(name)
+
+
+def test_fields_count_as_members() -> None:
+    assert isinstance(resolve("replica.ports"), ModuleType)
+    assert "fence" in {field.name for field in msgspec.structs.fields(resolve("replica.ports.ObjectState"))}  # type: ignore[arg-type]
+    resolve("replica.ports.ObjectState.fence")

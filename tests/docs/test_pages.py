@@ -1,0 +1,91 @@
+"""Every page of the documentation does what it says, from top to bottom, where it is read first: in an empty folder."""
+
+import json
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.docs.pages import NOT_RUN, ROOT, blocks_of, run_pages
+from tests.docs.reader import Reader, is_known
+
+ELSEWHERE = {"docs/clients.md": "tests/generated_clients/test_clients_page.py"}
+"""Pages that need more than what is installed with the package, and where they are run."""
+
+NOT_RUN_MAX = 20
+"""Blocks that cannot be run, of all pages together: `python -m tests.docs.test_pages` lists them with their reasons."""
+
+
+def _lines_of_json(text: str) -> None:
+    """One value, or one on each line as in a log."""
+    try:
+        json.loads(text)
+    except ValueError:
+        for line in text.splitlines():
+            json.loads(line)
+
+
+PARSERS: dict[str, Callable[[str], object]] = {
+    "json": _lines_of_json,
+    "toml": tomllib.loads,
+    "yaml": yaml.safe_load,
+}
+
+PAGES = {page: blocks_of(page, (ROOT / page).read_text()) for page in run_pages()}
+RUN = [
+    page
+    for page, blocks in PAGES.items()
+    if page not in ELSEWHERE and any(b.mark.startswith("run") for b in blocks)
+]
+
+
+def not_run() -> list[str]:
+    """The blocks that are not run: where each is, and why."""
+    blocks = (block for page in PAGES.values() for block in page)
+    return [
+        f"{block.place}: {block.mark.removeprefix(NOT_RUN)}"
+        for block in blocks
+        if block.mark.startswith(NOT_RUN)
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_says_what_becomes_of_it(page: str) -> None:
+    assert [f"{block.place}: {block.mark!r}" for block in PAGES[page] if not is_known(block.mark)] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_data_is_in_form(page: str) -> None:
+    for block in PAGES[page]:
+        if block.language in PARSERS:
+            try:
+                PARSERS[block.language](block.text)
+            except (ValueError, yaml.YAMLError) as error:
+                pytest.fail(f"{block.place}: {error}")
+
+
+def test_few_blocks_are_not_run() -> None:
+    assert 0 < len(not_run()) <= NOT_RUN_MAX, "\n".join(not_run())
+
+
+def test_pages_that_are_run_elsewhere_are_there() -> None:
+    for page, test in ELSEWHERE.items():
+        assert PAGES[page]
+        assert (ROOT / test).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUN)
+def test_reader_can_follow(page: str, tmp_path: Path) -> None:
+    if "10.0.0." in (ROOT / page).read_text() and sys.platform != "linux":
+        pytest.skip("only Linux answers at all addresses 127.0.0.x")
+    # The README puts the command on the path itself.
+    with Reader(tmp_path, has_command=page != "README.md") as reader:
+        reader.follow(PAGES[page])
+
+
+if __name__ == "__main__":
+    print("\n".join(not_run()))

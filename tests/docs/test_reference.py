@@ -1,0 +1,43 @@
+"""The reference says what the docstrings and the OpenAPI document say."""
+
+import ast
+
+import pytest
+
+from quorate import client_sdk
+from tests.docs import http_page, sdk_page
+from tests.docs.pages import ROOT
+
+MAKERS = {"docs/reference/sdk.md": sdk_page, "docs/reference/http.md": http_page}
+
+
+@pytest.mark.parametrize("page", MAKERS)
+def test_page_is_up_to_date(page: str) -> None:
+    command = f"python -m {MAKERS[page].__name__} > {page}"
+    assert (ROOT / page).read_text() == MAKERS[page].rendered(), f"write it with: {command}"
+
+
+def test_every_public_name_has_its_place_and_a_docstring() -> None:
+    placed = [name for names in sdk_page.SECTIONS.values() for name in names]
+    assert sorted(placed) == sorted(client_sdk.__all__), "give it a section in tests/docs/sdk_page.py"
+    for name in placed:
+        node = sdk_page.definition(sdk_page.home_of(name), name)
+        assert sdk_page.described(node), name
+        if isinstance(node, ast.ClassDef):
+            assert [each.name for each in sdk_page.members(node) if not sdk_page.described(each)] == [], name
+
+
+def test_every_operation_of_applications_is_on_the_page() -> None:
+    page = http_page.rendered()
+    told = [operation for item in http_page.DOCUMENT["paths"].values() for operation in item.values()]
+    wanted = [each["operationId"] for each in told if http_page.LEFT_OUT not in each["tags"]]
+    assert wanted
+    assert [name for name in wanted if f"\n### {name}\n" not in page] == []
+
+
+def test_shapes_are_told_in_few_words() -> None:
+    assert http_page.shape({"type": "array", "items": {"type": "string"}}) == "[string]"
+    thing = {"properties": {"a": {}, "b": {}}, "required": ["a"]}
+    assert http_page.shape(thing) == "{a, b?}"
+    assert http_page.shape({"anyOf": [thing, {"type": "null"}]}) == "{a, b?} or null"
+    assert http_page.shape({}) == "any JSON"

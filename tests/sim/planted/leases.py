@@ -1,0 +1,132 @@
+"""Mistakes of leases: who may settle one, what is kept of it, when it comes back, and what there is room for."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from quorate.adts.log import Leased, Seen, Summary
+from quorate.api_specs.wishes import Lend, Tend
+from quorate.client_sdk import decider, payloads
+from quorate.client_sdk.draft import Draft
+from quorate.client_sdk.leasing import Ledger
+from tests.sim.planted.plant import Planting, patched
+
+
+def settle_by_item() -> Planting:
+    """An item is settled by whoever names it, though it was handed to another since."""
+    right = Ledger.tend
+
+    def tend(self: Ledger, wish: Tend) -> Any:
+        now = {record.entry.id: record.token for record in self.leases}
+        latest = (now.get(token.partition("/")[2], token) for token in wish.tokens)
+        return right(self, replace(wish, tokens=tuple(latest)))
+
+    return patched(Ledger, tend=tend)
+
+
+def end_with_the_deadline() -> Planting:
+    """A lease that is over cannot be settled, though the item was given to nobody else."""
+    right = Ledger.tend
+
+    def tend(self: Ledger, wish: Tend) -> Any:
+        over = [record for record in self.leases if record.until_us < self._context.earliest_us]
+        for record in over:
+            self._put(replace(record, is_held=False))
+        return right(self, wish)
+
+    return patched(Ledger, tend=tend)
+
+
+def keep_what_is_accepted() -> Planting:
+    """What was accepted is still handed out again."""
+    right = Ledger._end
+
+    def end(self: Ledger, record: Leased, wish: Tend, until_us: int) -> None:
+        if wish.how == "accept":
+            self._put(replace(record, is_held=False))
+        else:
+            right(self, record, wish, until_us)
+
+    return patched(Ledger, _end=end)
+
+
+def forget_how_leases_ended() -> Planting:
+    """How leases ended is not remembered: a repeated accept is told that its lease was lost."""
+    return patched(Ledger, settled_since=lambda *_: ())
+
+
+def leave_released_ones_held() -> Planting:
+    """Who released an item may still settle it."""
+    right = Ledger._end
+
+    def end(self: Ledger, record: Leased, wish: Tend, until_us: int) -> None:
+        if wish.how == "release":
+            self._put(replace(record, until_us=0))
+        else:
+            right(self, record, wish, until_us)
+
+    return patched(Ledger, _end=end)
+
+
+def hand_out_at_once() -> Planting:
+    """An item is handed out again before its lease is over."""
+    right = Ledger._lend_again
+
+    def lend_again(self: Ledger, wish: Lend) -> list[Leased]:
+        for record in self.leases:
+            self._put(replace(record, until_us=0))
+        return right(self, wish)
+
+    return patched(Ledger, _lend_again=lend_again)
+
+
+def never_hand_out_again() -> Planting:
+    """What a dead holder held does not come back."""
+    return patched(Ledger, _lend_again=lambda *_: [])
+
+
+def count_no_deliveries() -> Planting:
+    """Each handing out counts as the first, so that two leases of an item have one name."""
+    right = Ledger._hand_out
+
+    def hand_out(self: Ledger, record: Leased, wish: Lend) -> Leased:
+        return right(self, replace(record, deliveries=0), wish)
+
+    return patched(Ledger, _hand_out=hand_out)
+
+
+def hand_out_the_latest_first() -> Planting:
+    """What comes back is handed out in the wrong order."""
+    right = Ledger._lend_again
+
+    def lend_again(self: Ledger, wish: Lend) -> list[Leased]:
+        return right(self, wish)[::-1]
+
+    return patched(Ledger, _lend_again=lend_again)
+
+
+def pass_incomplete_unnoted() -> Planting:
+    """An entry that may be incomplete is handed out without being noted as ambiguous."""
+    right = Draft.pass_over
+
+    def pass_over(self: Draft, found: Seen) -> None:
+        before = dict(self.ambiguous)
+        right(self, found)
+        self.ambiguous = before
+
+    return patched(Draft, pass_over=pass_over)
+
+
+def keep_no_payload() -> Planting:
+    """What is handed out is kept as it is known, though that be by name only."""
+    right = payloads.missing_in
+
+    def missing_in(summary: Summary, handed: Any) -> Any:
+        return right(replace(summary, leases=(), dead=()), handed)
+
+    return patched(decider, missing_in=missing_in)
+
+
+def have_room_for_all() -> Planting:
+    """A queue takes in as many leases and dead letters as anybody asks for."""
+    return patched(Ledger, _has_room_for=lambda *_: True, _has_room_for_dead=lambda *_: True)
