@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, Final
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 from msgspec import Struct
@@ -35,11 +35,14 @@ MODEST: Final = settings(
     max_examples=20,
     stateful_step_count=30,
     deadline=None,
-    derandomize=True,
     database=None,
     phases=[Phase.generate],  # No shrinking: an example takes up to a second.
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
+
+ROUNDS_MAX: Final = 8
+"""Of examples, until all that must be met was. One round nearly always does; but what a seed draws depends on the modules that
+are loaded, since Hypothesis picks constants from them."""
 
 CLIENTS = st.integers(0, len(WALL_ERRORS_S) - 1)
 KEYS = st.sampled_from(["a", "b"])
@@ -374,6 +377,9 @@ def test_every_answer_is_that_of_the_serial_specification(
     met: Counter[str] = Counter()
     front_ends = [cluster.front_end(error_s) for error_s in WALL_ERRORS_S]
     new: Any = partial(machine, cluster, front_ends, met)
-    run_state_machine_as_test(new, settings=MODEST)
-    for what in (*MUST_MEET_ALWAYS.split(", "), *MUST_MEET[machine].split(", ")):
-        assert met[what] > 0, f"never met: {what}; met: {dict(met)}"
+    wanted = {*MUST_MEET_ALWAYS.split(", "), *MUST_MEET[machine].split(", ")}
+    for number in range(ROUNDS_MAX):
+        run_state_machine_as_test(seed(number)(new), settings=MODEST)
+        if all(met[what] for what in wanted):
+            return
+    pytest.fail(f"never met: {', '.join(what for what in wanted if not met[what])}; met: {dict(met)}")
