@@ -19,7 +19,7 @@ from quorate.cli.object_commands import (
 )
 from quorate.cli.output import AsJson, answer, reported
 from quorate.cli.values import compact
-from quorate.client_sdk import LeaseLost
+from quorate.client_sdk import LeaseLost, Queue
 from quorate.client_sdk.lease_calls import LEASE_S
 
 Tokens = Annotated[
@@ -33,17 +33,16 @@ LeaseOption = Annotated[
 ]
 
 
-def _lost(settle: Callable[[], object]) -> tuple[str, ...]:
-    """The leases that were lost."""
-    try:
-        settle()
-    except LeaseLost as error:
-        return error.lost
-    return ()
-
-
-def _settled(as_json: bool, lost: tuple[str, ...]) -> None:
-    """Leases that were lost are told, with the exit code that lets a shell branch on it."""
+def _settle(
+    context: typer.Context, cluster: str, deadline_s: float, as_json: bool, settle: Callable[[Queue], object]
+) -> None:
+    """Leases that were lost are told, with the exit code that lets a shell branch on it; all others count."""
+    lost: tuple[str, ...] = ()
+    with connected(cluster, deadline_s) as client:
+        try:
+            settle(client.queue(context.obj))
+        except LeaseLost as error:
+            lost = error.lost
     answer(as_json, {"lost": list(lost)}, f"lost: {' '.join(lost)}" if lost else "ok")
     if lost:
         raise typer.Exit(EXIT_FAILED)
@@ -83,9 +82,7 @@ def accept(
     as_json: AsJson = False,
 ) -> None:
     """Say that the values are done with. Exit code 1 if a lease was lost; all others count."""
-    with connected(cluster, deadline_s) as client:
-        lost = _lost(lambda: client.queue(context.obj).accept(*tokens))
-    _settled(as_json, lost)
+    _settle(context, cluster, deadline_s, as_json, lambda queue: queue.accept(*tokens))
 
 
 @reported
@@ -100,9 +97,7 @@ def release(
     as_json: AsJson = False,
 ) -> None:
     """Give values back, to be handed out again. Exit code 1 if a lease was lost."""
-    with connected(cluster, deadline_s) as client:
-        lost = _lost(lambda: client.queue(context.obj).release(*tokens, delay_s=delay_s))
-    _settled(as_json, lost)
+    _settle(context, cluster, deadline_s, as_json, lambda queue: queue.release(*tokens, delay_s=delay_s))
 
 
 @reported
@@ -115,9 +110,9 @@ def reject(
     as_json: AsJson = False,
 ) -> None:
     """Have values handed out to nobody any more. Exit code 1 if a lease was lost."""
-    with connected(cluster, deadline_s) as client:
-        lost = _lost(lambda: client.queue(context.obj).reject(*tokens, dead_letter=not is_dropped))
-    _settled(as_json, lost)
+    _settle(
+        context, cluster, deadline_s, as_json, lambda queue: queue.reject(*tokens, dead_letter=not is_dropped)
+    )
 
 
 @reported
@@ -130,9 +125,7 @@ def renew(
     as_json: AsJson = False,
 ) -> None:
     """Let leases last longer, counted from now. Exit code 1 if a lease was lost."""
-    with connected(cluster, deadline_s) as client:
-        lost = _lost(lambda: client.queue(context.obj).renew(*tokens, lease_s=lease_s))
-    _settled(as_json, lost)
+    _settle(context, cluster, deadline_s, as_json, lambda queue: queue.renew(*tokens, lease_s=lease_s))
 
 
 @reported

@@ -110,10 +110,14 @@ class Operations:
             return outcome.result
         raise refusal_of(outcome)
 
-    async def run_while_there(
-        self, request: Request, operation: Dequeue | Acquire, deadline_s: float | None
-    ) -> Any:
-        """As `run`, but cancelled when the client goes away: an item taken for nobody would be lost."""
+    async def take(self, request: Request, operation: Dequeue | Acquire, deadline_s: float | None) -> Any:
+        """As `run`, but one that waits is cancelled when the client goes away: an item taken for nobody would be lost."""
+        if operation.items_max > self.limits.batch_items_max:
+            raise Refusal("malformed", f"max: at most {self.limits.batch_items_max}")
+        if operation.wait_s > self.limits.wait_s_max:
+            raise Refusal("malformed", f"wait_s: at most {self.limits.wait_s_max:g} seconds")
+        if operation.wait_s == 0:
+            return await self.run(operation, deadline_s)
         running = asyncio.ensure_future(self.run(operation, deadline_s, operation.wait_s))
         gone = asyncio.ensure_future(_gone(request))
         try:
@@ -197,14 +201,8 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
     ) -> Response:
         """Take items from the front of a queue. An empty queue is a normal answer."""
         body = body or models.DequeueBody()
-        if body.max > limits.batch_items_max:
-            raise Refusal("malformed", f"max: at most {limits.batch_items_max}")
-        if body.wait_s > limits.wait_s_max:
-            raise Refusal("malformed", f"wait_s: at most {limits.wait_s_max:g} seconds")
         operation = Dequeue(object_name("queue", name), body.max, body.wait_s, idempotency_key or "")
-        if body.wait_s > 0:
-            return _list(await operations.run_while_there(request, operation, deadline_s))
-        return _list(await operations.run(operation, deadline_s))
+        return _list(await operations.take(request, operation, deadline_s))
 
     @router.get(
         "/v1/queues/{name}/peek", response_model=models.QueueItems, operation_id="peekQueue", tags=["queues"]

@@ -44,7 +44,7 @@ class Transaction(NamedTuple):
 
 
 Note = Callable[[Transaction], None]
-"""Hears of the transaction that a job was part of, in the thread that did it."""
+"""Hears of the transaction that a job was part of, in the thread that did it, once all is on disk. Raises nothing."""
 
 Done = Callable[[Any, Exception | None], None]
 """Hears, on the event loop that a job came from, what it returned, or else None and what went wrong. Raises nothing."""
@@ -229,11 +229,11 @@ class Committer:
                 self.counts.requests.add(sum(job.weight for job in group))
                 self.counts.rows.add(self._store.arrival() - arrival)
                 self.counts.commit_s.add(ended_s - committing_s)
-            _tell(group, begun_s, committing_s, ended_s)
         except Exception as error:  # noqa: BLE001
             # Work may raise what it likes, which is its submitter's business; here it must only be undone.
             self._undo(error)
             return error
+        _tell(group, begun_s, committing_s, ended_s)
         return None
 
     def _undo(self, error: Exception) -> None:

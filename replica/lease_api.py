@@ -14,7 +14,6 @@ from quorate.api_specs.wishes import Tended
 from quorate.client_sdk.effects import Acquire, ClearDead, Dispose, LeaseBook, ReadLeases
 from quorate.replica import lease_models as models
 from quorate.replica.adt_api import DeadlineS, Name, Operations, json_response
-from quorate.replica.responses import Refusal
 
 
 def add_lease_endpoints(router: APIRouter, operations: Operations) -> None:
@@ -25,8 +24,6 @@ def add_lease_endpoints(router: APIRouter, operations: Operations) -> None:
 
 
 def _add_acquire(router: APIRouter, operations: Operations) -> None:
-    limits = operations.limits
-
     @router.post(
         "/v1/queues/{name}/acquire",
         response_model=models.LeasedItems,
@@ -38,13 +35,9 @@ def _add_acquire(router: APIRouter, operations: Operations) -> None:
     ) -> Response:
         """Be handed out items under leases: they come back unless they are accepted or rejected. None is a normal answer."""
         body = body or models.AcquireBody()
-        if body.max > limits.batch_items_max:
-            raise Refusal("malformed", f"max: at most {limits.batch_items_max}")
-        if body.wait_s > limits.wait_s_max:
-            raise Refusal("malformed", f"wait_s: at most {limits.wait_s_max:g} seconds")
         full_name = object_name("queue", name)
         operation = Acquire(full_name, body.max, body.lease_s, body.wait_s, body.max_deliveries or 0)
-        records = await operations.run_while_there(request, operation, deadline_s)
+        records = await operations.take(request, operation, deadline_s)
         return json_response('{"leases":[' + ",".join(map(_lease, records)) + "]}")
 
     @router.get(

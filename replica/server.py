@@ -83,7 +83,8 @@ def serve(
     again; so does a change of their files.
 
     `access` says which tokens are accepted (left out: none is asked for). `clock_offset_s` makes its clock wrong, for tests.
-    `traces` is the URL of a collector of traces; without one, nothing is traced. `endpoints` maps ids of other replicas to URLs that override the document's (proxies, tunnels).
+    `traces` is the URL of a collector of traces; without one, nothing is traced. `endpoints` maps ids of other replicas to
+    URLs that override the document's (proxies, tunnels).
     Raises FolderRefused before it listens, or ServeRefused when it must not or cannot.
     """
     access = access or nobody_asked()
@@ -97,10 +98,7 @@ def serve(
         raise
     if opened.lost is not None:
         _log.error("%s", opened.lost)
-    os.umask(0o077)
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the loop runs, which then listens for it
+    _prepare_process()
     if clock_offset_s:
         _log.warning("the clock is wrong by %+g s, as was asked for", clock_offset_s)
     offset_us = round(clock_offset_s * 1e6)
@@ -127,18 +125,32 @@ def serve(
         tokens=[each.shown for each in access.known.credentials],
     )
     try:
-        Server(config, app).run()
-    except SystemExit:  # uvicorn's way to say so, with an exit code that means something else here
-        raise ServeRefused(
-            f"no replica can listen on {host}:{port}, for the reason in the line above: stop what listens there, or "
-            "choose another address with --host and --port"
-        ) from None
+        _listen(config, app)
     finally:
         member.close()
         if member.traces is not None:
             member.traces.close()
     audit("stop", **facts)
     _log.info("replica %s has stopped", replica_id)
+
+
+def _prepare_process() -> None:
+    """What holds for all that this process does from now on."""
+    os.umask(0o077)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the loop runs, which then listens for it
+
+
+def _listen(config: uvicorn.Config, app: ReplicaApp) -> None:
+    """Answer requests until told to stop. Raises ServeRefused."""
+    try:
+        Server(config, app).run()
+    except SystemExit:  # uvicorn's way to say so, with an exit code that means something else here
+        raise ServeRefused(
+            f"no replica can listen on {config.host}:{config.port}, for the reason in the line above: stop what listens "
+            "there, or choose another address with --host and --port"
+        ) from None
 
 
 def _traces(url: str, replica_id: str) -> "RequestTraces | None":
