@@ -154,8 +154,31 @@ def json_response(text: str) -> Response:
     return Response(text, media_type="application/json")
 
 
-def _list(values: Iterable[Value]) -> Response:
+def enqueued(count: int) -> Response:
+    """So many items were added."""
+    return json_response(f'{{"enqueued":{count}}}')
+
+
+def listed(values: Iterable[Value]) -> Response:
+    """The items that were taken, or looked at."""
     return json_response('{"items":[' + ",".join(values) + "]}")
+
+
+def held(value: Value | None) -> Response:
+    """What a register holds."""
+    return json_response(f'{{"value":{"null" if value is None else value}}}')
+
+
+def held_at(name: str, key: str, value: Value | None) -> Response:
+    """What a dictionary holds at a key. Raises Refusal when that is nothing."""
+    if value is None:
+        raise Refusal("not-found", f"the dictionary {name} has no key {key}")
+    return held(value)
+
+
+def nothing() -> Response:
+    """It was done, and there is nothing to tell."""
+    return Response(status_code=204)
 
 
 def add_adt_endpoints(router: APIRouter, operations: Operations) -> None:
@@ -187,7 +210,7 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
         spans = Spans(body.delay_s, body.expires_s or 0.0)
         operation = Enqueue(object_name("queue", name), values, idempotency_key or "", spans)
         await operations.run(operation, deadline_s)
-        return json_response(f'{{"enqueued":{len(values)}}}')
+        return enqueued(len(values))
 
     @router.post(
         "/v1/queues/{name}/dequeue", response_model=models.QueueItems, operation_id="dequeue", tags=["queues"]
@@ -202,14 +225,14 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
         """Take items from the front of a queue. An empty queue is a normal answer."""
         body = body or models.DequeueBody()
         operation = Dequeue(object_name("queue", name), body.max, body.wait_s, idempotency_key or "")
-        return _list(await operations.take(request, operation, deadline_s))
+        return listed(await operations.take(request, operation, deadline_s))
 
     @router.get(
         "/v1/queues/{name}/peek", response_model=models.QueueItems, operation_id="peekQueue", tags=["queues"]
     )
     async def peek(name: Name, deadline_s: DeadlineS = None) -> Response:
         """Look at the item at the front of a queue; it stays."""
-        return _list(await operations.run(Peek(object_name("queue", name)), deadline_s))
+        return listed(await operations.run(Peek(object_name("queue", name)), deadline_s))
 
     @router.get(
         "/v1/queues/{name}", response_model=models.QueueState, operation_id="getQueue", tags=["queues"]
@@ -229,14 +252,14 @@ def _add_registers(router: APIRouter, operations: Operations) -> None:
     )
     async def read_register(name: Name, deadline_s: DeadlineS = None) -> Response:
         """Read a register; null when nobody has written it."""
-        value = await operations.run(Read(object_name("register", name)), deadline_s)
-        return json_response(f'{{"value":{"null" if value is None else value}}}')
+        return held(await operations.run(Read(object_name("register", name)), deadline_s))
 
     @router.put("/v1/registers/{name}", status_code=204, operation_id="writeRegister", tags=["registers"])
-    async def write_register(name: Name, body: models.ValueBody, deadline_s: DeadlineS = None) -> None:
+    async def write_register(name: Name, body: models.ValueBody, deadline_s: DeadlineS = None) -> Response:
         """Write a register, whatever it holds."""
         operation = Write(object_name("register", name), operations.value(body.value))
         await operations.run(operation, deadline_s)
+        return nothing()
 
     @router.post(
         "/v1/registers/{name}/compare-and-set",
@@ -280,20 +303,22 @@ def _add_entries(router: APIRouter, operations: Operations) -> None:
     async def get_entry(name: Name, key: Key, deadline_s: DeadlineS = None) -> Response:
         """The value of a key; 404 when it is absent."""
         value = await operations.run(Read(object_name("dictionary", name, key)), deadline_s)
-        if value is None:
-            raise Refusal("not-found", f"the dictionary {name} has no key {key}")
-        return json_response(f'{{"value":{value}}}')
+        return held_at(name, key, value)
 
     @router.put(path, status_code=204, operation_id="putEntry", tags=["dictionaries"])
-    async def put_entry(name: Name, key: Key, body: models.ValueBody, deadline_s: DeadlineS = None) -> None:
+    async def put_entry(
+        name: Name, key: Key, body: models.ValueBody, deadline_s: DeadlineS = None
+    ) -> Response:
         """Set the value of a key."""
         operation = Write(object_name("dictionary", name, key), operations.value(body.value))
         await operations.run(operation, deadline_s)
+        return nothing()
 
     @router.delete(path, status_code=204, operation_id="deleteEntry", tags=["dictionaries"])
-    async def delete_entry(name: Name, key: Key, deadline_s: DeadlineS = None) -> None:
+    async def delete_entry(name: Name, key: Key, deadline_s: DeadlineS = None) -> Response:
         """Delete a key; it may be absent already."""
         await operations.run(Write(object_name("dictionary", name, key), None), deadline_s)
+        return nothing()
 
 
 def _add_entry_decisions(router: APIRouter, operations: Operations) -> None:

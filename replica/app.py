@@ -42,6 +42,7 @@ from quorate.replica.lookout import Lookout
 from quorate.replica.member import Member
 from quorate.replica.metrics import Metrics
 from quorate.replica.metrics_api import add_metrics_endpoint
+from quorate.replica.plain_requests import PlainRequests
 from quorate.replica.responses import Refusal, problem_of, problem_response
 from quorate.replica.rights import DOCUMENT_PATH
 from quorate.replica.serving import Serving
@@ -146,14 +147,16 @@ def create_app(
     _add_service_endpoints(app.router, member)
     _add_looking_endpoints(app.router, member, lambda: lookouts[0] if lookouts else None, metrics)
     add_admin_endpoints(app.router, access, copies)
-    _put_behind_gate(app, serving, access, hosts)
+    _put_behind_gate(app, serving, operations, access, hosts)
     app.ending = Ending(member, traffic, operations, copies)
     _handle_errors(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
 
-def _put_behind_gate(app: ReplicaApp, serving: Serving, access: Access, hosts: Hosts | None) -> None:
+def _put_behind_gate(
+    app: ReplicaApp, serving: Serving, operations: Operations, access: Access, hosts: Hosts | None
+) -> None:
     member = serving.member
     gate = partial(
         Gate,
@@ -168,7 +171,9 @@ def _put_behind_gate(app: ReplicaApp, serving: Serving, access: Access, hosts: H
     app.batches = gated = gate(protocol_api.batch_app(batches))
     app.asks = gate(protocol_api.ask_app(serving, access))
     app.direct = Direct(gated, app.traffic, batches) if member.traces is None else None
-    if member.traces is not None:  # What is traced has passed the gate.
+    if member.traces is None:
+        app.add_middleware(partial(PlainRequests, operations=operations))
+    else:  # What is traced has passed the gate; its span is named by the framework's route.
         app.add_middleware(member.traces.http)
     app.add_middleware(gate)
 

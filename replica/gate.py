@@ -105,7 +105,7 @@ class Gate:
                 whole = await self._read(body)
         except TimeoutError:
             raise Refusal("timeout", f"the body took longer than {BODY_S_MAX:g} s") from None
-        await self._app(scope, _Replay(whole, body.receive), send)
+        await self._app(scope, Replay(whole, body.receive), send)
 
     def admit(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> Credential | None:
         """Who asks, once it is known that they may ask that, now; None for what is open to everyone. Raises Refusal. The
@@ -230,7 +230,7 @@ class _Body:
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 
 
-class _Replay:
+class Replay:
     """Hands the whole body to the application, then what the client does next (which is to go away)."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
