@@ -10,6 +10,7 @@ table of them. Linux only. (Not called `profile`: the standard library has a mod
 
 import argparse
 import asyncio
+import itertools
 import json
 import linecache
 import os
@@ -17,15 +18,18 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from statistics import median
 from typing import Any, Final, NamedTuple, Self
+from urllib.parse import SplitResult, urlsplit
 
 from circumstances import machine, rounded, threads_s
 from growth import fill
+from plain_http import PlainConnection
 from sampled.sitecustomize import START, STOP, listen
-from works import Operation, item
+from works import BATCH_ITEMS, BATCHES_IN_FLIGHT, IN_FLIGHT, Operation, item
 
 from quorate.cli.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, connect_async
@@ -79,12 +83,13 @@ def class_of(stack: str) -> str:
 
 
 class Work:
-    """Operations of one kind, so many under way."""
+    """Operations of one kind, so many under way. `each`: as so many a batch of items counts."""
 
-    def __init__(self, name: str, width: int, operation: Operation) -> None:
+    def __init__(self, name: str, width: int, operation: Operation, each: int = 1) -> None:
         self.name: Final = f"{name}, {width} in flight"
         self._width: Final = width
         self._operation: Final = operation
+        self._each: Final = each
         self._begun = 0
 
     async def run(self, is_over: Callable[[], bool]) -> int:
@@ -97,7 +102,7 @@ class Work:
                 await self._operation(self._begun)
 
         await asyncio.gather(*(worker() for _ in range(self._width)))
-        return self._begun - before
+        return (self._begun - before) * self._each
 
     async def for_seconds(self, seconds: float) -> int:
         """Go on for so long; how many were done."""
@@ -186,11 +191,19 @@ async def measure(work: Work, cluster: LocalCluster, seconds: float, folder: Pat
 LINES: Final[list[dict[str, Any]]] = []
 
 
-def works(client: AsyncClient) -> list[Work]:
-    """One in flight, as in A; 64, as in B. What is enqueued is there before it is dequeued."""
-    queue, cell, users = client.queue("q"), client.register("r"), client.dictionary("d")
+async def connected(place: SplitResult) -> PlainConnection:
+    """A plain connection to a replica."""
+    return await PlainConnection.open(str(place.hostname), place.port or 0)
+
+
+def works(client: AsyncClient, urls: Iterable[str]) -> list[Work]:
+    """One in flight, as in A; 64, as in B; batches, as in C; plain HTTP. What is enqueued is there before it is dequeued."""
+    queue, batches = client.queue("q"), client.queue("batches")
+    cell, users = client.register("r"), client.dictionary("d")
     keys = [f"key-{number}" for number in range(KEYS)]
     state = [item(0)]
+    places = itertools.cycle(map(urlsplit, urls))
+    free: list[PlainConnection] = []
 
     async def swap(number: int) -> None:
         assert await cell.compare_and_set(state[0], item(number))
@@ -198,6 +211,18 @@ def works(client: AsyncClient) -> list[Work]:
 
     async def take(_: int) -> None:
         assert await queue.dequeue() is not None
+
+    async def enqueue_batch(number: int) -> None:
+        await batches.enqueue_many([item(number * BATCH_ITEMS + place) for place in range(BATCH_ITEMS)])
+
+    async def dequeue_batch(_: int) -> None:
+        await batches.dequeue(max_items=BATCH_ITEMS)
+
+    async def post(number: int) -> None:
+        connection = free.pop() if free else await connected(next(places))
+        body = json.dumps({"items": [item(number)]}).encode()
+        assert await connection.post("/v1/queues/rest/items", body) == HTTPStatus.OK
+        free.append(connection)
 
     return [
         Work("enqueue", 1, lambda n: queue.enqueue(item(n))),
@@ -209,6 +234,9 @@ def works(client: AsyncClient) -> list[Work]:
         Work("dequeue", 64, take),
         Work("put", 64, lambda n: users.put(keys[n % KEYS], item(n))),
         Work("get", 64, lambda n: users.get(keys[n % KEYS])),
+        Work(f"enqueue of {BATCH_ITEMS}, an item", BATCHES_IN_FLIGHT, enqueue_batch, BATCH_ITEMS),
+        Work(f"dequeue of {BATCH_ITEMS}, an item", BATCHES_IN_FLIGHT, dequeue_batch, BATCH_ITEMS),
+        Work("enqueue over REST", IN_FLIGHT, post),
     ]
 
 
@@ -240,7 +268,8 @@ async def run(seconds: float, replicas: int) -> None:
             async with connect_async(cluster.document) as client:
                 await client.register("r").write(item(0))
                 await fill(client.queue("q"), STORED)
-                for work in works(client):
+                await fill(client.queue("batches"), STORED)
+                for work in works(client, list(cluster.urls.values())):
                     await measure(work, cluster, seconds, samples)
 
 
