@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterable
 from collections.abc import Set as AbstractSet
+from functools import cache
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -10,8 +11,8 @@ from msgspec.structs import replace
 from quorate.adts.catalogue import adt_of
 from quorate.adts.log import Entry, Value
 from quorate.adts.specification import Kind
-from quorate.adts.times import digest_in, entry_id
-from quorate.api_specs.messages import Append, Appended
+from quorate.adts.times import Times, digest_in, entry_id
+from quorate.api_specs.messages import Append, Appended, Reply
 from quorate.client_sdk.asking import (
     Machine,
     OperationFailed,
@@ -28,6 +29,7 @@ from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
 from quorate.quorums.tally import Quorum, VoteCount
 from quorate.timestamps.timestamp import Timestamp
 
+NOBODY: Final[frozenset[str]] = frozenset()
 HEDGE_S: Final = 0.05
 """How long to wait for silent replicas before an entry that some replica fenced is recovered."""
 
@@ -77,21 +79,21 @@ class Blind:
         self._spans: Final = spans
         self._choice = machine.choice_of(name)
         self._final = self._choice.final_of_kind(Kind.BLIND)
-        self._everyone = set(self._choice.votes)
-        self._stored: dict[Timestamp, set[str]] = {}
-        self._fenced: dict[Timestamp, set[str]] = {}
+        self._everyone = frozenset(self._choice.votes)
+        self._stored: dict[Timestamp, frozenset[str]] = {}
+        self._fenced: dict[Timestamp, frozenset[str]] = {}
         self._is_sent = False
 
     def run(self, values: Iterable[Value | None], done_as: str) -> OutcomeSteps:
         """Store one entry per value, in order."""
         return self._ended(self._begin(values), done_as)
 
-    def go_on(self, entry: Entry, stored: set[str], fenced: set[str], done_as: str) -> OutcomeSteps:
+    def go_on(
+        self, entry: Entry, stored: AbstractSet[str], fenced: AbstractSet[str], done_as: str
+    ) -> OutcomeSteps:
         """Store an entry that some replicas store already, and others refused for their fences."""
         self._is_sent = True
-        self._fenced[entry.t] = fenced
-        if stored:
-            self._stored[entry.t] = stored
+        self._stored[entry.t], self._fenced[entry.t] = frozenset(stored), frozenset(fenced)
         return self._ended(self._settle_alone(_Attempt(entry)), done_as)
 
     def _ended(self, steps: Generator[float, Event, list[_Attempt]], done_as: str) -> OutcomeSteps:
@@ -106,13 +108,14 @@ class Blind:
             return Failed(
                 "unknown", failure.outcome.detail, definite=False, answered=failure.outcome.answered
             )
-        yield from pause(self._task, max(self._machine.passed_s(attempt.entry.t) for attempt in attempts))
-        answered = frozenset().union(*(self._stored.get(attempt.entry.t, set()) for attempt in attempts))
-        return Done(None, done_as, answered)
+        yield from pause(self._task, self._machine.passed_s(max(attempt.entry.t for attempt in attempts)))
+        answered = {self._stored.get(attempt.entry.t, NOBODY) for attempt in attempts}
+        return Done(None, done_as, NOBODY.union(*answered))
 
     def _begin(self, values: Iterable[Value | None]) -> Generator[float, Event, list[_Attempt]]:
         yield from self._learn_order()
-        entries = [self._entry(self._machine.stamp(), value) for value in values]
+        times = self._spans.times(self._machine.latest_us())
+        entries = [self._entry(self._machine.stamp(), value, times) for value in values]
         reserved = yield from self._reserve(entries)
         attempts = [_Attempt(entry, is_recovered=bool(self._key)) for entry in reserved]
         yield from self._store(attempts, "again" if self._key else "first")
@@ -144,12 +147,14 @@ class Blind:
         )
         yield from read_clocks(self._name, self._task, self._machine, needed)
 
-    def _entry(self, stamp: Timestamp, value: Value | None) -> Entry:
+    def _entry(self, stamp: Timestamp, value: Value | None, times: Times) -> Entry:
         """Under a key the id also says what is added, so that a repeat with something else is told from a true one."""
+        shown = self._digest(value) if self._key else ""
+        return Entry(entry_id(stamp, shown, times), stamp, value)
+
+    def _digest(self, value: Value | None) -> str:
         spans = self._spans
-        told = (value,) if spans == AT_ONCE else (value, str(spans.delay_s), str(spans.expires_s))
-        times = spans.times(self._machine.latest_us())
-        return Entry(entry_id(stamp, digest(*told) if self._key else "", times), stamp, value)
+        return digest(value) if spans == AT_ONCE else digest(value, str(spans.delay_s), str(spans.expires_s))
 
     def _reserve(self, entries: list[Entry]) -> Generator[float, Event, list[Entry]]:
         """With a key, the ids and timestamps are agreed by a decision first: a repeat elsewhere gets the same."""
@@ -171,10 +176,10 @@ class Blind:
             yield from self._append(pending, kind)
             yield from self._free(pending)
             kind = "again"
-        stored = [attempt.entry for attempt in attempts if self._is_stored(attempt)]
+        is_met = cache(self._final.is_met_by)
+        stored = [each.entry for each in attempts if is_met(self._stored.get(each.entry.t, NOBODY))]
         if adt_of(self._name) == "queue":
-            for entry in stored:
-                self._machine.mirror_of(self._name).learn_own(entry, self._stored[entry.t])
+            self._machine.mirror_of(self._name).learn_own((entry, self._stored[entry.t]) for entry in stored)
         tell_complete(self._name, tuple(entry.t for entry in stored), self._machine)
 
     def _free(self, attempts: list[_Attempt]) -> Generator[float, Event, None]:
@@ -200,14 +205,16 @@ class Blind:
 
         round_ = Gathering(self._task, request_to, self._choice.votes)
         hedge_s = self._task.now.mono_s + HEDGE_S
+        noted: dict[str, Reply] = {}
+        is_met = cache(self._final.is_met_by)  # Most entries of a batch are at the same replicas.
 
         def is_settled() -> bool:
             for replica, reply in round_.replies.items():
-                assert isinstance(reply, Appended)
-                for entry, stored in zip(request.entries, reply.stored, strict=True):
-                    (self._stored if stored else self._fenced).setdefault(entry.t, set()).add(replica)
+                if noted.get(replica) is not reply:
+                    noted[replica] = reply
+                    self._note(replica, request.entries, reply)
             for attempt in attempts:
-                attempt.is_done = self._is_stored(attempt)
+                attempt.is_done = is_met(self._stored.get(attempt.entry.t, NOBODY))
             open_ones = [attempt for attempt in attempts if not attempt.is_done]
             return all(self._is_stuck(attempt, hedge_s) for attempt in open_ones)
 
@@ -217,21 +224,26 @@ class Blind:
         finally:
             self._is_sent = self._is_sent or round_.at_large > 0
 
+    def _note(self, replica: str, entries: Iterable[Entry], reply: Reply) -> None:
+        """Which of the entries the replica stores, and which its fence refused."""
+        assert isinstance(reply, Appended)
+        added = cache(frozenset((replica,)).union)
+        for entry, is_stored in zip(entries, reply.stored, strict=True):
+            to = self._stored if is_stored else self._fenced
+            to[entry.t] = added(to.get(entry.t, NOBODY))
+
     def _is_stuck(self, attempt: _Attempt, hedge_s: float) -> bool:
         """See `is_stuck`. One that was recovered need not wait: it has no other way."""
         if attempt.is_recovered and not self._may_be_complete(attempt):
             return True
         t = attempt.entry.t
-        stored, fenced = self._stored.get(t, set()), self._fenced.get(t, set())
+        stored, fenced = self._stored.get(t, NOBODY), self._fenced.get(t, NOBODY)
         is_hedged = self._task.now.mono_s >= hedge_s
         return is_stuck(self._final, self._everyone, stored, fenced, is_hedged=is_hedged)
 
-    def _is_stored(self, attempt: _Attempt) -> bool:
-        return self._final.is_met_by(self._stored.get(attempt.entry.t, ()))
-
     def _may_be_complete(self, attempt: _Attempt) -> bool:
         """Whether a final quorum may store the entry: no fence keeps any of its replicas from it."""
-        return self._final.is_met_by(self._everyone - self._fenced.get(attempt.entry.t, set()))
+        return self._final.is_met_by(self._everyone - self._fenced.get(attempt.entry.t, NOBODY))
 
     def _stamp_anew(self, attempt: _Attempt) -> None:
         """Every replica refused it and no recovery was ever sent: nobody holds it, so it may have a new timestamp."""

@@ -150,17 +150,19 @@ class Mirror:
         self.lives += 1
         return True
 
-    def learn_own(self, entry: Entry, holders: Iterable[str]) -> None:
-        """These replicas have said that they store an entry of this front end; a look need not find it to fence at it.
+    def learn_own(self, stored: Iterable[tuple[Entry, Iterable[str]]]) -> None:
+        """Replicas have said that they store entries of this front end; a look need not find them to fence at them.
 
         Only while some log is known to its end, few entries wait, and nobody is looking for how many there are: what is
         known beyond a gap says nothing of the next to be taken, and a size is that of one moment.
         """
-        is_whole = any(known.upto == INFINITY for known in self.known.values())
-        is_forgotten = entry.t <= max(self._floors.values(), default=ZERO)
-        if is_whole and not is_forgotten and not self.pins and len(self.seen) < OWN_MAX:
-            for replica in holders:
-                self._absorb_row(replica, Row(entry))
+        if self.pins or not any(known.upto == INFINITY for known in self.known.values()):
+            return
+        floor = max(self._floors.values(), default=ZERO)
+        for entry, holders in stored:
+            if entry.t > floor and len(self.seen) < OWN_MAX:
+                for replica in holders:
+                    self._absorb_row(replica, Row(entry))
 
     def mark_complete(self, timestamps: Iterable[Timestamp]) -> None:
         """These entries are complete."""

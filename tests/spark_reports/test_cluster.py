@@ -1,10 +1,12 @@
-"""The report on a standalone cluster: with `--master`, and under `spark-submit` with a zip of the package.
+"""The report on a standalone cluster: with `--master`, and under `spark-submit` with a zip of the package; by the commands that
+docs/report-on-a-cluster.md states.
 
 The executors' Python is `/bin/false`, so that whatever needed Python, or this package, on an executor would fail.
 """
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,14 +15,15 @@ from typing import Any
 
 import pytest
 
-from quorate.cli.package import write_package
 from quorate.spark_reports.errors import JavaMissing
 from quorate.spark_reports.report import Options, make_report
+from tests.docs.pages import ROOT, blocks_of
 from tests.spark_reports import measured_run
 from tests.spark_reports.standalone import bare_python, cluster, spark_program
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 RUN_S = 900
+PAGE = "docs/report-on-a-cluster.md"
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +75,14 @@ def assert_near(found: Any, expected: Any, place: str = "figures") -> None:
         assert found == expected, place
 
 
+def stated(block: int, **given: object) -> list[list[str]]:
+    """The commands of a block of the page as words, with what is given put in place of its names in capitals."""
+    text = blocks_of(PAGE, (ROOT / PAGE).read_text(encoding="utf-8"))[block].text
+    for name, value in given.items():
+        text = text.replace({"MASTER": "spark://HOST:7077"}.get(name, name), str(value))
+    return [shlex.split(line, comments=True) for line in text.splitlines()]
+
+
 def finished(command: list[str], environment: dict[str, str] | None = None) -> str:
     """Run a command to its end; what it wrote."""
     done = subprocess.run(
@@ -98,17 +109,21 @@ def assert_same_figures(out: Path, expected: dict[str, Any]) -> None:
 def test_with_a_master_the_command_gives_the_same_figures(
     run: Path, master: str, expected: dict[str, Any], tmp_path: Path
 ) -> None:
+    [[program, *arguments]] = stated(0, RUN=run, OUT=tmp_path, MASTER=master)
+    assert (program, arguments[:1]) == ("quorate", ["report"])
     code = "from quorate.cli.main import main; main()"
-    arguments = ["report", "--input", str(run), "--out", str(tmp_path), "--master", master]
     environment = os.environ | {"PYSPARK_PYTHON": "/bin/false"}
-    finished([sys.executable, "-c", code, *arguments, "--driver-memory", "512m"], environment)
+    finished([sys.executable, "-c", code, *arguments], environment)
     assert_same_figures(tmp_path, expected)
 
 
 def test_spark_submit_takes_a_zip_of_the_package(
     run: Path, master: str, expected: dict[str, Any], tmp_path: Path
 ) -> None:
-    archive, script = write_package(tmp_path / "package")
+    out = tmp_path / "report"
+    package, [submit, *arguments] = stated(1, DIR=tmp_path / "package", RUN=run, OUT=out, MASTER=master)
+    assert (package[0], submit) == ("python", "spark-submit")
+    finished([sys.executable, *package[1:]])
     python, environment = bare_python(tmp_path)
     without = [python, "-c", "import quorate.cli"]
     assert subprocess.run(without, env=environment, capture_output=True, check=False).returncode, (
@@ -116,15 +131,15 @@ def test_spark_submit_takes_a_zip_of_the_package(
     )
     finished(
         [
-            spark_program("spark-submit"),
-            *("--master", master, "--py-files", str(archive), "--driver-memory", "512m"),
-            *("--conf", f"spark.pyspark.driver.python={python}", "--conf", "spark.pyspark.python=/bin/false"),
+            spark_program(submit),
+            *("--driver-memory", "512m", "--conf", "spark.pyspark.python=/bin/false"),
+            *("--conf", f"spark.pyspark.driver.python={python}"),
             *("--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.ui.enabled=false"),
-            *(str(script), "--input", str(run), "--out", str(tmp_path / "report")),
+            *arguments,
         ],
         environment,
     )
-    assert_same_figures(tmp_path / "report", expected)
+    assert_same_figures(out, expected)
 
 
 def test_a_master_that_is_not_there_is_an_error_that_names_it(run: Path, tmp_path: Path) -> None:
