@@ -262,7 +262,11 @@ def _tell(group: list[_Job], begun_s: float, committing_s: float, ended_s: float
     begun_ns, committing_ns, ended_ns = (offset_ns + int(at * 1e9) for at in (begun_s, committing_s, ended_s))
     transaction = Transaction(begun_ns, committing_ns, ended_ns, sum(job.weight for job in group))
     for note in notes:
-        note(transaction)
+        try:
+            note(transaction)
+        except Exception:  # noqa: BLE001
+            # It was to raise nothing. All is on disk, so the writer goes on, whatever an onlooker got wrong.
+            _log.exception("who was to hear of a transaction met an error of its own")
 
 
 def _release(group: list[_Job]) -> None:

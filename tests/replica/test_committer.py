@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from quorate.adts.log import Entry, Value
-from quorate.replica.committer import Committer, Overloaded
+from quorate.replica.committer import Committer, Overloaded, Transaction
 from quorate.replica.database import StorageFailed
 from quorate.replica.identity import open_folder
 from quorate.replica.ports import ObjectState, PutRow, PutState
 from quorate.replica.store import Store
-from quorate.timestamps.timestamp import make
+from quorate.timestamps.timestamp import ZERO, make
 from tests.replica.conftest import one_replica
 
 SMALL = Value("1")
@@ -132,6 +132,18 @@ async def test_work_that_raises_fails_alone(opened: tuple[Store, Committer]) -> 
     stored = await committer.submit(lambda log: log.stored("queue/q", [make(1, 0, "a"), make(99, 0, "a")]))
     assert stored == {make(1, 0, "a")}
     assert committer.problem is None
+
+
+async def test_onlooker_that_raises_undoes_nothing(opened: tuple[Store, Committer]) -> None:
+    store, committer = opened
+
+    def wrong(_: Transaction) -> None:
+        raise RuntimeError("an onlooker's mistake")
+
+    assert await committer.submit(partial(write, number=1), note=wrong) == 1
+    assert await committer.submit(partial(write, number=2)) == 2
+    assert (committer.problem, committer.in_doubt, store.rollbacks) == (None, False, 0)
+    assert len(await committer.submit(lambda each: each.rows("queue/q", ZERO, 10))) == 2
 
 
 async def test_more_than_the_queue_holds_is_refused(opened: tuple[Store, Committer]) -> None:
