@@ -109,7 +109,9 @@ def report(
         "driver_memory": driver_memory or None,
         "adt": type_name or None,
         "votes": by_name(votes, "--votes", whole_number) if votes else {},
-        "mix": {name: float(share) for name, share in by_name(mix, "--mix", number).items()} if mix else {},
+        "mix": {name: float(share) for name, share in by_name(mix, "--mix", number, "Enq=1,Deq=1").items()}
+        if mix
+        else {},
         "label": label,
         "step_s": step_s,
         "lag_s": lag_s,

@@ -72,6 +72,7 @@ def test_a_measured_run_is_told_choice_by_choice(tmp_path: Path) -> None:
             "names 'z', of which the data says nothing",
         ),
         (("--input", "up.json", "--type", "queue", "--mix", "Pop=1"), "--mix names Pop"),
+        (("--input", "up.json", "--type", "queue", "--mix", "Enq"), "write as Enq=1,Deq=1"),
         (
             ("--input", "up.json", "--type", "queue", "--label", "pod"),
             "has no label 'pod' (it has: instance, job)",
