@@ -10,13 +10,12 @@ INTRODUCTION = """# Reports
 `quorate report` says what each quorum choice gave, or would have given, while replicas failed as they really did, and how
 far two predictions are right: from the replicas' joint up-sets, and as if replicas failed independently.
 
-<!-- not run: the files are yours; the next section and measuring.md make some -->
-```sh
-quorate report --input out/week --out out/report                  # a measured run (docs/measurements.md)
-quorate report --input up.json --type queue --out out/report      # a saved answer of Prometheus
-quorate report --input up.csv --type register --out out/report    # a trace, in the formats of docs/quorums.md
-quorate report --input probes/ --type queue --out out/report      # a prober's samples alone
-```
+| `--input` | what that is |
+| --- | --- |
+| `out/week` | a measured run, as `quorate measure` leaves it ([measuring.md](measuring.md)) |
+| `up.json` | a saved answer of Prometheus, or a folder of them; with `--type queue`, or another type |
+| `up.csv` | a trace, in the formats of [quorums.md](quorums.md#availability); with `--type` |
+| `probes/` | a prober's samples alone; with `--type` |
 
 It writes `report.html`, `figures.json`, the same figures as Parquet (`tables/`), and the rows kept aside
 (`parquet/rejected`); on Spark also the cleaned rows and joint up-sets.
