@@ -5,7 +5,7 @@ the caller passes the waiting ones, and lets the horizon pass those that were ta
 is handed out again; who may settle it is told by its token alone, so that no clock can have it accepted twice.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from msgspec import Struct
@@ -23,7 +23,7 @@ from quorate.timestamps.timestamp import Timestamp, wall_us
 TOO_MANY_LEASES: Final = Failed(
     "refused",
     f"the queue has as many items handed out, or waiting to be, as it may ({LEASES_MAX}, and a bound on their payloads): "
-    "settle some, or try again when some are due",
+    "settle some, try again when some are due, or discard dead letters, among which expired ones then find room",
     definite=True,
 )
 TOO_MANY_DEAD: Final = Failed(
@@ -62,8 +62,7 @@ class Ledger:
         self._records: Final = {record.entry.id: record for record in summary.leases}
         self._dead: Final = list(summary.dead)
         self._settled: Final = list(summary.settled)
-        self._bytes = payload_bytes(record.entry for record in summary.leases)
-        self._dead_bytes = payload_bytes(dead.entry for dead in summary.dead)
+        self._room, self._dead_room = _rooms(summary, context.leases_bytes_max)
 
     @property
     def leases(self) -> tuple[Leased, ...]:
@@ -110,7 +109,7 @@ class Ledger:
             is_due = record.until_us < self._context.earliest_us
             if record.is_held and not is_due:
                 continue
-            if self._is_past(record.expires_us):
+            if self._is_expired(record):
                 self._bury(record, "expired")
             elif is_due and 0 < wish.deliveries_max <= record.deliveries - record.excused:
                 self._bury(record, "deliveries")
@@ -122,10 +121,10 @@ class Ledger:
         """Take in the entry at the front, if there is room: handed out, or until it is due. None where there is none."""
         times = Times.of(entry.id)
         record = Leased(entry, times.due_us, expires_us=times.expires_us)
-        if self._is_past(times.expires_us) and self._has_room_for_dead([entry]):
+        if self._is_past(times.expires_us) and self._dead_room.kept((entry,)).is_enough:
             self._bury(record, "expired")
             return record
-        if not self._has_room_for(entry):
+        if not self._room.kept((entry,)).is_enough:
             return None
         if self._is_past(times.expires_us) or times.due_us >= self._context.earliest_us:
             self._put(record)
@@ -144,7 +143,7 @@ class Ledger:
         tokens = dict.fromkeys(wish.tokens)
         if wish.how == "reject":
             rejected = [held[token].entry for token in tokens if token in held]
-            if rejected and not self._has_room_for_dead(rejected):
+            if rejected and not self._dead_room.kept(rejected).is_enough:
                 return TOO_MANY_DEAD
         until_us = self._context.latest_us + wish.span_us
         lost: list[str] = []
@@ -178,14 +177,37 @@ class Ledger:
         """Clear dead letters away; one that is requeued starts afresh, and expires no more."""
         cleared = [dead for dead in self._dead if not wish.ids or dead.entry.id in wish.ids]
         for number, dead in enumerate(cleared):
-            if wish.is_requeued:
-                if not self._has_room_for(dead.entry):
-                    return number or TOO_MANY_LEASES
-                self._put(Leased(dead.entry, deliveries=dead.deliveries, excused=dead.deliveries))
+            expired = self._in_exchange_for(dead.entry) if wish.is_requeued else []
+            if expired is None:
+                return number or TOO_MANY_LEASES
             self._dead.remove(dead)
-            self._dead_bytes -= payload_bytes((dead.entry,))
+            self._dead_room = self._dead_room.left((dead.entry,))
             self.is_changed = True
+            for record in expired:
+                self._bury(record, "expired")
+            if wish.is_requeued:
+                self._put(Leased(dead.entry, deliveries=dead.deliveries, excused=dead.deliveries))
         return len(cleared)
+
+    def _in_exchange_for(self, letter: Entry) -> list[Leased] | None:
+        """The expired items that are to take the room of this dead letter, so that it finds room among the leases; None if it
+        finds none. Else where both rooms are full, of letters and of items that none but a dead letter's room will take, no
+        requeue would ever end that (leased seed 5000157)."""
+        room, dead_room = self._room.kept((letter,)), self._dead_room.left((letter,))
+        chosen: list[Leased] = []
+        for record in self._records.values():
+            if room.is_enough:
+                break
+            if self._is_expired(record) and dead_room.kept((record.entry,)).is_enough:
+                chosen.append(record)
+                room, dead_room = room.left((record.entry,)), dead_room.kept((record.entry,))
+        return chosen if room.is_enough else None
+
+    def _is_expired(self, record: Leased) -> bool:
+        """Whether it is past its expiry, and nobody's lease of it runs."""
+        return self._is_past(record.expires_us) and not (
+            record.is_held and record.until_us >= self._context.earliest_us
+        )
 
     def _is_past(self, time_us: int) -> bool:
         return 0 < time_us < self._context.earliest_us
@@ -193,39 +215,51 @@ class Ledger:
     def _put(self, record: Leased) -> None:
         self._drop(record)
         self._records[record.entry.id] = record
-        self._bytes += payload_bytes((record.entry,))
+        self._room = self._room.kept((record.entry,))
 
     def _drop(self, record: Leased) -> None:
         if (known := self._records.pop(record.entry.id, None)) is not None:
-            self._bytes -= payload_bytes((known.entry,))
+            self._room = self._room.left((known.entry,))
         self.is_changed = True
 
     def _bury(self, record: Leased, reason: DeadReason) -> None:
         """Make it a dead letter; while there is no room for one, it stays what it is, and is handed out to nobody."""
-        if self._has_room_for_dead([record.entry]):
+        room = self._dead_room.kept((record.entry,))
+        if room.is_enough:
             self._drop(record)
             self._dead.append(Dead(record.entry, reason, record.deliveries))
-            self._dead_bytes += payload_bytes((record.entry,))
-
-    def _has_room_for(self, entry: Entry) -> bool:
-        number, size = len(self._records) + 1, self._bytes + payload_bytes((entry,))
-        return _fits(number, size, LEASES_MAX, self._context.leases_bytes_max)
-
-    def _has_room_for_dead(self, entries: list[Entry]) -> bool:
-        number, size = len(self._dead) + len(entries), self._dead_bytes + payload_bytes(entries)
-        return _fits(number, size, DEAD_MAX, self._context.leases_bytes_max // 2)
+            self._dead_room = room
 
 
-def _fits(number: int, size: int, number_max: int, bytes_max: int) -> bool:
-    """Whether so many may be kept; a single one may, whatever it weighs."""
-    return number <= 1 or (number <= number_max and size <= bytes_max)
+class _Room(Struct, frozen=True):
+    """What a summary keeps of one kind, and how much of it at most."""
+
+    number: int
+    number_max: int
+    size: int
+    """Of the payloads, in bytes."""
+    bytes_max: int
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether so much may be kept; a single entry may, whatever it weighs."""
+        return self.number <= 1 or (self.number <= self.number_max and self.size <= self.bytes_max)
+
+    def kept(self, entries: Collection[Entry]) -> "_Room":
+        return replace(self, number=self.number + len(entries), size=self.size + payload_bytes(entries))
+
+    def left(self, entries: Collection[Entry]) -> "_Room":
+        return replace(self, number=self.number - len(entries), size=self.size - payload_bytes(entries))
+
+
+def _rooms(summary: Summary, bytes_max: int) -> tuple[_Room, _Room]:
+    """Of the leases, and of the dead letters."""
+    room, dead_room = _Room(0, LEASES_MAX, 0, bytes_max), _Room(0, DEAD_MAX, 0, bytes_max // 2)
+    return room.kept([record.entry for record in summary.leases]), dead_room.kept(
+        [d.entry for d in summary.dead]
+    )
 
 
 def is_too_heavy(summary: Summary, bytes_max: int) -> bool:
     """Whether the payloads of a summary's leases weigh more than they may, now that all are at hand."""
-    leased = [record.entry for record in summary.leases]
-    dead = [each.entry for each in summary.dead]
-    return not (
-        _fits(len(leased), payload_bytes(leased), LEASES_MAX, bytes_max)
-        and _fits(len(dead), payload_bytes(dead), DEAD_MAX, bytes_max // 2)
-    )
+    return not all(room.is_enough for room in _rooms(summary, bytes_max))

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -256,6 +256,72 @@ def test_there_is_room_for_so_many_dead_letters_and_what_finds_none_stays() -> N
     assert planned(full(), {}, Clear((), is_requeued=True)).results[0] == 0
     no_room = replace(full(), dead=letters)
     assert planned(no_room, {}, Clear((), is_requeued=True)).results[0] is TOO_MANY_LEASES
+
+
+def test_where_both_rooms_are_full_a_requeued_letter_changes_places_with_an_expired_item() -> None:
+    letters = tuple(Dead(entry(5000 + n, value="1"), "rejected", 1) for n in range(DEAD_MAX))
+    expired = tuple(Leased(entry(n, value="1"), expires_us=5) for n in range(1, LEASES_MAX + 1))
+    summary = Summary(horizon=at(6000), leases=expired, dead=letters)
+    refused = planned(summary, seen(entry(7000)), Lend(1, LEASE), leases_bytes_max=9999)
+    assert refused.results[0] is TOO_MANY_LEASES
+    one = planned(summary, {}, Clear((letters[3].entry.id,), is_requeued=True), leases_bytes_max=9999)
+    assert one.results[0] == 1
+    assert one.summary.dead == (*letters[:3], *letters[4:], Dead(expired[0].entry, "expired"))
+    assert one.summary.leases == (*expired[1:], Leased(letters[3].entry, deliveries=1, excused=1))
+    everything = planned(summary, {}, Clear((), is_requeued=True), leases_bytes_max=9999)
+    assert everything.results[0] == DEAD_MAX
+    assert [dead.reason for dead in everything.summary.dead] == ["expired"] * DEAD_MAX
+    held = tuple(replace(each, until_us=NOW, is_held=True) for each in expired)
+    running = planned(replace(summary, leases=held), {}, Clear((), is_requeued=True), leases_bytes_max=9999)
+    assert running.results[0] is TOO_MANY_LEASES, "whose lease runs is left to its holder, expired or not"
+
+
+def sized(number: int, size: int) -> Entry:
+    return entry(number, value='"' + "x" * (size - 2) + '"')
+
+
+def test_a_letter_that_no_exchange_makes_room_for_stays_and_discarding_it_does() -> None:
+    expired = tuple(Leased(sized(n, 300), expires_us=5) for n in (1, 2, 3))
+    summary = Summary(horizon=at(9), leases=expired, dead=(Dead(sized(4, 450), "rejected", 1),))
+    refused = planned(summary, seen(sized(10, 200)), Clear((), is_requeued=True), Lend(1, LEASE))
+    assert refused.results == {0: TOO_MANY_LEASES, 1: TOO_MANY_LEASES}
+    assert refused.summary is summary
+    discarded = planned(summary, seen(sized(10, 200)), Clear((), is_requeued=False), Lend(1, LEASE))
+    assert discarded.results[0] == 1
+    assert [each.entry.t for each in discarded.results[1]] == [at(10)]
+
+
+@given(
+    leases=st.lists(st.tuples(st.integers(2, 500), st.booleans(), st.booleans()), max_size=6),
+    dead=st.lists(st.integers(2, 300), max_size=6),
+    asked=st.sets(st.integers(0, 5)),
+    is_requeued=st.booleans(),
+)
+def test_clearing_loses_nothing_and_keeps_to_the_bounds(
+    leases: list[tuple[int, bool, bool]], dead: list[int], asked: set[int], *, is_requeued: bool
+) -> None:
+    records = tuple(
+        Leased(sized(n, size), NOW if is_held else 0, 1, is_held=is_held, expires_us=5 if is_expired else 0)
+        for n, (size, is_held, is_expired) in enumerate(leases, 1)
+    )
+    letters = tuple(Dead(sized(n, size), "rejected", 1) for n, size in enumerate(dead, 101))
+    summary = Summary(horizon=at(900), leases=records, dead=letters)
+    assume(not is_too_heavy(summary, 1000))
+    ids = tuple(letter.entry.id for place, letter in enumerate(letters) if place in asked)
+    plan = planned(summary, {}, Clear(ids, is_requeued=is_requeued))
+    after = plan.summary
+    gone = {dead.entry.id for dead in letters} - {dead.entry.id for dead in after.dead}
+    assert gone <= set(ids or gone)
+    assert plan.results[0] == len(gone) or (plan.results[0] is TOO_MANY_LEASES and after is summary)
+    before_ids = [entry.id for entry in summary.kept()]
+    assert len(before_ids) == len(set(before_ids))
+    assert {entry.id for entry in after.kept()} == set(before_ids) - (set() if is_requeued else gone)
+    assert not is_too_heavy(after, 1000)
+    left = {record.entry.id: record for record in after.leases}
+    for record in records:
+        assert left.get(record.entry.id) == record or (
+            is_requeued and record.expires_us and not record.is_held
+        )
 
 
 def test_how_leases_ended_is_forgotten_when_it_is_old_or_there_are_too_many() -> None:

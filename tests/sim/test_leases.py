@@ -23,6 +23,8 @@ REGRESSIONS: Final = {
     1916: "an accept was handed over and done, its answer lost; decided here in vain, it was told to have done nothing",
     3092: "the same, and a reject",
     3140: "the same",
+    5000157: "expired items filled the room for leases, dead letters their own: no requeue made room, ever",
+    5002173: "the same",
 }
 """Seeds that failed once, and what was wrong."""
 
