@@ -23,6 +23,7 @@ from quorate.cli import (
     trace_command,
 )
 from quorate.cli.failure import EXIT_FAILED, EXIT_OK, EXIT_USAGE
+from quorate.cli.groups import Group, UsageError
 from quorate.cli.output import answer
 
 EXIT_CODES = (
@@ -32,6 +33,7 @@ EXIT_CODES = (
 
 app = typer.Typer(
     name="quorate",
+    cls=Group,
     help="Replicated queues, registers and dictionaries by quorum consensus on abstract data types.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
@@ -96,7 +98,7 @@ def run() -> None:
         return
     try:
         code = tree(prog_name="quorate", standalone_mode=False)
-    except _UsageError as error:
+    except UsageError as error:
         answer(True, {"error": error.format_message(), "kind": "Usage", "definite": True})
         code = EXIT_USAGE
     except typer.Abort:
@@ -112,7 +114,3 @@ def _leave_out_types_of_flags(command: Any, parent: Any = None) -> None:
             option.metavar = ""
     for each in getattr(command, "commands", {}).values():
         _leave_out_types_of_flags(each, context)
-
-
-_UsageError: Any = typer.BadParameter.__mro__[1]
-"""What the parser raises for any wrong command line; typer names only this kind of it."""

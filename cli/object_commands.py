@@ -14,6 +14,7 @@ import typer
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.cli.document import DEFAULT_NAME, read_document, url_of
 from quorate.cli.failure import EXIT_FAILED, Usage
+from quorate.cli.groups import Group
 from quorate.cli.output import AsJson, answer, reported
 from quorate.cli.token import read_token
 from quorate.cli.values import compact, compact_lines, parse_one, parse_value, parse_words
@@ -51,9 +52,9 @@ Old = Annotated[str, typer.Argument(metavar="OLD", help="The value it must have;
 New = Annotated[str, typer.Argument(metavar="NEW", help="The value it gets.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The object's name.")]
 
-queue_app = typer.Typer(no_args_is_help=True)
-register_app = typer.Typer(no_args_is_help=True)
-dictionary_app = typer.Typer(no_args_is_help=True)
+queue_app = typer.Typer(cls=Group, no_args_is_help=True)
+register_app = typer.Typer(cls=Group, no_args_is_help=True)
+dictionary_app = typer.Typer(cls=Group, no_args_is_help=True)
 
 
 def _named(context: typer.Context, name: Name) -> None:

@@ -17,9 +17,12 @@ from quorate.adts.own import Computed
 from quorate.adts.specification import Specification, operation_of
 from quorate.cli.data_types import TypeArgument, type_named
 from quorate.cli.failure import Usage
+from quorate.cli.groups import Group
 from quorate.cli.output import AsJson, answer, console, reported
 
-quorums_app = typer.Typer(no_args_is_help=True, help="Which quorums a data type needs, and what they cost.")
+quorums_app = typer.Typer(
+    cls=Group, no_args_is_help=True, help="Which quorums a data type needs, and what they cost."
+)
 
 
 @quorums_app.command("types")

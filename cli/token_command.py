@@ -11,9 +11,12 @@ import typer
 
 from quorate.api_specs.tokens import SECRET_BYTES, TAG_CHARS, digest_of, is_scope, make_token
 from quorate.cli.failure import Failure, Usage
+from quorate.cli.groups import Group
 from quorate.cli.output import AsJson, answer, reported
 
-token_app = typer.Typer(help="Tokens and the lists of them that replicas accept.", no_args_is_help=True)
+token_app = typer.Typer(
+    cls=Group, help="Tokens and the lists of them that replicas accept.", no_args_is_help=True
+)
 
 _NEW_LIST = "# The tokens that replicas accept: one on a line, as `quorate token new` prints it. No token stands here.\n"
 
