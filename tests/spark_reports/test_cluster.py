@@ -23,6 +23,8 @@ from tests.spark_reports.standalone import bare_python, cluster, spark_program
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 RUN_S = 900
+QUICKLY = "-XX:TieredStopAtLevel=1"
+"""As `quorate report` has it for so small an input."""
 PAGE = "docs/report-on-a-cluster.md"
 
 
@@ -133,6 +135,7 @@ def test_spark_submit_takes_a_zip_of_the_package(
         [
             spark_program(submit),
             *("--driver-memory", "512m", "--conf", "spark.pyspark.python=/bin/false"),
+            *("--driver-java-options", QUICKLY, "--conf", f"spark.executor.extraJavaOptions={QUICKLY}"),
             *("--conf", f"spark.pyspark.driver.python={python}"),
             *("--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.ui.enabled=false"),
             *arguments,
