@@ -53,7 +53,15 @@ KINDS: Final[Mapping[str, Kind]] = {
         "Call from a program, or from a page that this replica served.",
         True,
     ),
-    "not-found": Kind(404, "Not found", "Check the path, or store something there first.", True),
+    "not-found": Kind(
+        404, "Nothing is stored there", "Check the name and the key, or store something there first.", True
+    ),
+    "no-such-path": Kind(
+        404,
+        "There is no such path",
+        "See /docs for the paths that there are. A name or a key has no / in it.",
+        True,
+    ),
     "method-not-allowed": Kind(
         405, "The path has no such method", "Use one of the methods in the Allow header.", True
     ),

@@ -134,7 +134,8 @@ def _check_text(place: str, text: str) -> None:
 def _named(place: str) -> str:
     if not place:
         return "the value"
-    return f"the value at {place.encode(errors='replace').decode()[:PLACE_CHARS_MAX]}"
+    shown = place if len(place) <= PLACE_CHARS_MAX else f"{place[:PLACE_CHARS_MAX]}..."
+    return f"the value at {shown.encode(errors='replace').decode()}"
 
 
 def _shown(key: Any) -> str:

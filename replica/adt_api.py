@@ -16,7 +16,7 @@ from starlette.responses import Response
 from quorate.adts.catalogue import NAME_PATTERN, object_name
 from quorate.adts.log import Value
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.values import to_value
+from quorate.api_specs.values import BadValue, to_value
 from quorate.client_sdk.counts import Counts
 from quorate.client_sdk.effects import (
     Acquire,
@@ -133,6 +133,16 @@ class Operations:
         """`data` as canonical text; raises BadValue."""
         return to_value(data, self.limits)
 
+    def values(self, items: list[Any]) -> tuple[Value, ...]:
+        """Each of the items as canonical text; raises BadValue, which names the item among several."""
+        found: list[Value] = []
+        for place, item in enumerate(items):
+            try:
+                found.append(self.value(item))
+            except BadValue as error:
+                raise BadValue(str(error) if len(items) == 1 else f"items[{place}]: {error}") from None
+        return tuple(found)
+
     def _deadline(self, deadline_s: float | None, wait_s: float) -> float:
         most = self.limits.deadline_s_max
         if deadline_s is None:
@@ -204,7 +214,7 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
         items = [body.item] if isinstance(body, models.OneItem) else body.items
         if len(items) > limits.batch_items_max:
             raise Refusal("malformed", f"items: 1 to {limits.batch_items_max} of them go in one request")
-        values = tuple(operations.value(item) for item in items)
+        values = operations.values(items)
         if body.expires_s is not None and body.expires_s <= body.delay_s:
             raise Refusal("malformed", "expires_s: must be above delay_s, or nobody gets the items")
         spans = Spans(body.delay_s, body.expires_s or 0.0)

@@ -11,7 +11,7 @@ from functools import cache, partial
 from typing import Annotated, Any, Final
 
 import msgspec
-from fastapi import APIRouter, FastAPI, Path
+from fastapi import APIRouter, Depends, FastAPI, Path
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -43,6 +43,7 @@ from quorate.replica.member import Member
 from quorate.replica.metrics import Metrics
 from quorate.replica.metrics_api import add_metrics_endpoint
 from quorate.replica.plain_requests import PlainRequests
+from quorate.replica.queries import known_query
 from quorate.replica.responses import Refusal, problem_of, problem_response
 from quorate.replica.rights import DOCUMENT_PATH
 from quorate.replica.serving import Serving
@@ -142,8 +143,7 @@ def create_app(
         Route(DOCUMENT_PATH, _document_endpoint(app), include_in_schema=False),
         *page_routes(),
     ]
-    add_adt_endpoints(app.router, operations)
-    add_lease_endpoints(app.router, operations)
+    _add_operations(app, operations)
     _add_service_endpoints(app.router, member)
     _add_looking_endpoints(app.router, member, lambda: lookouts[0] if lookouts else None, metrics)
     add_admin_endpoints(app.router, access, copies)
@@ -152,6 +152,13 @@ def create_app(
     _handle_errors(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
+
+
+def _add_operations(app: FastAPI, operations: Operations) -> None:
+    router = APIRouter(dependencies=[Depends(known_query)], responses=app.router.responses)
+    add_adt_endpoints(router, operations)
+    add_lease_endpoints(router, operations)
+    app.router.routes += router.routes
 
 
 def _put_behind_gate(
@@ -215,6 +222,9 @@ def _add_service_endpoints(router: APIRouter, member: Member) -> None:
             raise Refusal(trouble, "; ".join(member.why_not_ready()))
         return {"status": "ready"}
 
+    for path, endpoint in (("live", live), ("ready", ready)):  # as some load balancers ask
+        router.add_api_route(f"/v1/health/{path}", endpoint, methods=["HEAD"], include_in_schema=False)
+
     @router.get("/v1/status", response_model=models.ReplicaStatus, operation_id="getStatus", tags=["service"])
     async def status() -> dict[str, Any]:
         """The replica about itself."""
@@ -261,9 +271,10 @@ def _handle_errors(app: FastAPI) -> None:
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip()
-        if any(each["loc"][0] == "body" for each in error.errors()) and media_type != "application/json":
-            came = f"it came as {media_type} (with curl: -H 'Content-Type: application/json')"
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        is_body = any(each["loc"][0] == "body" for each in error.errors())
+        if is_body and await request.body() and media_type != "application/json":
+            came = f"it came {f'as {media_type}' if media_type else 'without a type'} (with curl: -H 'Content-Type: application/json')"
             detail = _printable(f"the body must be application/json; {came}")
             return problem_response(problem("unsupported-media-type", detail))
         shown = [_wrong(each) for each in error.errors()[:_ERRORS_SHOWN]]
@@ -273,12 +284,17 @@ def _handle_errors(app: FastAPI) -> None:
         assert isinstance(error, HTTPException)
         if error.status_code == 404:
             detail = "this path does not exist (/docs lists those that do, and /ui shows the cluster)"
-            return problem_response(problem("not-found", detail))
+            return problem_response(problem("no-such-path", detail))
         if error.status_code == 405:
             allowed = ", ".join(sorted(_methods(app, request)))
             detail = f"not with {request.method}: use {allowed}"
             return problem_response(problem("method-not-allowed", detail), {"Allow": allowed})
-        return problem_response(problem("malformed", _printable(str(error.detail))))
+        if coding := request.headers.get("content-encoding"):
+            detail = f"a body with Content-Encoding {coding[:64]} is not read: send it as it is"
+            return problem_response(problem("unsupported-media-type", _printable(detail)))
+        # The framework's parser met what it does not name: no UTF-8, or arrays in arrays without end.
+        detail = f"{error.detail}: it must be JSON in UTF-8, and not nested without end"
+        return problem_response(problem("malformed", _printable(detail)))
 
     async def refused(request: Request, error: Exception) -> Response:
         del request

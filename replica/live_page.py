@@ -82,7 +82,7 @@ def _asset(path: Path) -> _Asset:
 
 def _answer(request: Request, asset: _Asset | None) -> Response:
     if asset is None:
-        raise Refusal("not-found", f"the page has no such file; it is at {PATH}")
+        raise Refusal("no-such-path", f"the page has no such file; it is at {PATH}")
     headers = {**HEADERS, "ETag": asset.tag}
     known = (each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(","))
     if any(each in (asset.tag, "*") for each in known):

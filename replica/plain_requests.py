@@ -91,7 +91,7 @@ def _post(operations: Operations, place: re.Match[str], body: bytes) -> Plain | 
         items = [given["item"]] if "item" in given else given.get("items")
         if not isinstance(items, list) or not 0 < len(items) <= operations.limits.batch_items_max:
             return None
-        values = tuple(map(operations.value, items))
+        values = operations.values(items)
         return Plain(Enqueue(object_name("queue", name), values), lambda _: answers.enqueued(len(values)))
     items_max = given.get("max", 1) if len(given) == ("max" in given) else 0
     if type(items_max) is not int or not 0 < items_max <= operations.limits.batch_items_max:

@@ -158,7 +158,9 @@ def _raise_if_all_refused(reply: BatchReply) -> None:
     refused = [each for each in reply.replies if isinstance(each, Refused)]
     if refused and len(refused) == len(reply.replies):
         first = refused[0]
-        raise Refusal("malformed" if first.reason == "bad-request" else first.reason, first.detail)
+        name = "malformed" if first.reason == "bad-request" else first.reason
+        # What is too old was sent before, and may have been done then.
+        raise Refusal(name, first.detail, definite=name != "too-old")
 
 
 def _shown(text: str) -> str:

@@ -118,7 +118,7 @@ def test_every_kind_of_problem_is_some_operations() -> None:
     """But those that no operation of the document can answer: about other paths and methods, and what is no proper request."""
     told = {problem for each in OPERATIONS.values() for problem in each.problems}
     improper = {"wrong-host", "foreign-origin", "head-too-large", "url-too-long"}
-    assert KINDS.keys() - told == {"method-not-allowed"} | improper
+    assert KINDS.keys() - told == {"method-not-allowed", "no-such-path"} | improper
 
 
 def test_token_is_asked_for_wherever_the_replica_does() -> None:

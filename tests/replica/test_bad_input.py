@@ -1,5 +1,6 @@
 """Bad input over both surfaces: a problem document each time, never a 5xx, nothing stored."""
 
+import gzip
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -127,7 +128,7 @@ async def test_bad_idempotency_keys_are_refused(client: httpx.AsyncClient, key: 
     "path", ["/", "/v1", "/v1/queues/a/b/c", "/v1/queues/q/", "/v1/queues/..%2f..%2fetc", "/x"]
 )
 async def test_unknown_path_is_not_found_and_not_redirected(client: httpx.AsyncClient, path: str) -> None:
-    assert problem_in(await client.get(path)).name == "not-found"
+    assert problem_in(await client.get(path)).name == "no-such-path"
 
 
 async def test_unknown_method_is_told_the_known_ones(client: httpx.AsyncClient) -> None:
@@ -309,6 +310,15 @@ async def test_without_the_token_only_health_and_what_holds_for_every_cluster_is
         ("GET", "/v1/registers/r?deadline_s=x", None, "deadline_s: Input should be a valid number"),
         ("GET", "/v1/queues/q/dequeue", None, "not with GET: use POST"),
         ("GET", "/", None, "/docs lists those that do"),
+        ("POST", "/v1/queues/q/items", '{"items": [1, 2, NaN]}', "items[2]: the value is nan"),
+        ("POST", "/v1/queues/q/items", "[" * 9_000, "not nested without end"),
+        (
+            "POST",
+            "/v1/queues/q/dead-letters/discard?ids=a",
+            None,
+            "no parameter 'ids': here it may have deadline_s; all else goes into the body",
+        ),
+        ("GET", "/v1/registers/r?deadline_s=1&deadline_s=2", None, "deadline_s: given 2 times"),
     ],
 )
 async def test_what_is_wrong_is_said_in_the_words_of_the_request(
@@ -318,8 +328,35 @@ async def test_what_is_wrong_is_said_in_the_words_of_the_request(
     assert words in problem_in(answer).detail
 
 
-async def test_a_body_of_curl_without_a_type_is_told_how_to_name_it(client: httpx.AsyncClient) -> None:
-    form = {"Content-Type": "application/x-www-form-urlencoded"}
-    answer = await client.post("/v1/queues/q/items", content='{"item": 1}', headers=form)
-    assert answer.status_code == 415
-    assert "-H 'Content-Type: application/json'" in problem_in(answer).detail
+@pytest.mark.parametrize("path", ["items", "dequeue"])
+@pytest.mark.parametrize(
+    ("headers", "came"),
+    [
+        (
+            {"Content-Type": "application/x-www-form-urlencoded"},
+            "it came as application/x-www-form-urlencoded",
+        ),
+        ({}, "it came without a type"),
+    ],
+)
+async def test_a_body_of_curl_without_a_type_is_told_how_to_name_it(
+    client: httpx.AsyncClient, path: str, headers: dict[str, str], came: str
+) -> None:
+    answer = await client.post(f"/v1/queues/q/{path}", content='{"item": 1}', headers=headers)
+    assert problem_in(answer).name == "unsupported-media-type"
+    assert f"{came} (with curl: -H 'Content-Type: application/json')" in problem_in(answer).detail
+
+
+async def test_an_encoded_body_is_told_to_come_as_it_is(client: httpx.AsyncClient) -> None:
+    packed = gzip.compress(b'{"item": 1}')
+    answer = await client.post(
+        "/v1/queues/q/items", content=packed, headers={**JSON, "Content-Encoding": "gzip"}
+    )
+    assert problem_in(answer).name == "unsupported-media-type"
+    assert "Content-Encoding gzip" in problem_in(answer).detail
+
+
+async def test_who_asks_for_the_head_alone_hears_of_health_too(client: httpx.AsyncClient) -> None:
+    for path in ("/v1/health/live", "/v1/health/ready"):
+        assert (await client.head(path)).status_code == 200
+    assert (await client.head("/v1/status")).status_code == 405

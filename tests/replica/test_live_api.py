@@ -61,7 +61,7 @@ async def test_browsers_keep_a_file_and_ask_whether_it_is_still_the_same(client:
 async def test_there_is_nothing_else_below_the_page(client: httpx.AsyncClient) -> None:
     for path in ("/ui/none.js", "/ui/..%2fapp.py", "/ui/%2e%2e", "/ui/a/b"):
         answer = await client.get(path)
-        assert (answer.status_code, answer.json()["type"]) == (404, "/problems/not-found"), path
+        assert (answer.status_code, answer.json()["type"]) == (404, "/problems/no-such-path"), path
     assert (await client.post("/ui")).status_code == 405
     moved = await client.get("/ui/")
     assert (moved.status_code, moved.headers["location"]) == (308, "/ui")

@@ -1,6 +1,7 @@
 """A batch of which nothing was done is answered as a problem; one bad request among others has a reply of its own."""
 
 import time
+from typing import Literal, get_args, get_type_hints
 
 import msgspec
 
@@ -19,8 +20,8 @@ def at(offset_us: int) -> Timestamp:
     return make(time.time_ns() // 1000 + offset_us, 0, "c")
 
 
-def append(t: Timestamp) -> Append:
-    return Append("queue/q", (Entry(t, t, Value("1")),), "first")
+def append(t: Timestamp, attempt: Literal["first", "again"] = "first") -> Append:
+    return Append("queue/q", (Entry(t, t, Value("1")),), attempt)
 
 
 async def test_a_timestamp_far_ahead_or_behind_is_a_problem_and_leaves_nothing(
@@ -29,15 +30,18 @@ async def test_a_timestamp_far_ahead_or_behind_is_a_problem_and_leaves_nothing(
     requests = {
         "clock-ahead": append(at(HOUR_US)),
         "clock-behind": append(at(-HOUR_US)),
+        "too-old": append(at(-HOUR_US), "again"),
         "malformed": Append("register/r", (Entry("1", at(0), None),)),
     }
+    reasons = set(get_args(get_type_hints(Refused)["reason"]))
+    assert {"bad-request" if name == "malformed" else name for name in requests} == reasons
     async with serving(document) as client:
         for name, request in requests.items():
             answer = await client.post(PATH, content=msgspec.json.encode(Batch(document.hash, (request,))))
             assert 400 <= answer.status_code < 500, name
             problem = answer.json()
             assert problem["type"] == f"/problems/{name}"
-            assert problem["definite"] is True
+            assert problem["definite"] is (name != "too-old")
         ballot = Collect("queue/q", make_ballot(at(HOUR_US), 0))
         answer = await client.post(PATH, content=msgspec.json.encode(Batch(document.hash, (ballot,))))
         assert answer.json()["type"] == "/problems/clock-ahead"
