@@ -1,7 +1,8 @@
 """What one connection may do before a request is whole, and how long it may take: uvicorn's protocol, with bounds.
 
-Owns the bounds that no application can set: number of connections, bytes and time of a request's head, and how long a
-client may leave an answer unread. The Gate owns the rest. A request that passes in one piece costs two comparisons.
+Owns the bounds that no application can set: number of connections, bytes and time of a request's head, bytes of what stands
+around a body, and how long a client may leave an answer unread; and that a request ends where its head says: another protocol
+is never changed to, and trailers are no headers. The Gate owns the rest. A request that passes in one piece costs few comparisons.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -41,6 +43,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._is_in_head = self._is_in_body = False
         self._head_bytes = 0
         """Of the head that is being received: what was parsed, or has come in pieces that held nothing else."""
+        self._has_begun = False
+        """Whether a request has begun in the piece that is being read."""
+        self._bodiless_bytes = 0
+        """In a row of pieces that came within a body, and held nothing of it: a chunk's extensions, trailers."""
         self._head_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
         self._unsent_bytes = 0
@@ -69,17 +75,57 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         was_in_head = self._is_in_head
-        super().data_received(data)
+        self._has_begun = False
+        if self._is_in_body:
+            self._bodiless_bytes += len(data)
+        self._feed(data)
         if not self._is_in_head:
             if self._head_timer is not None and self.scope is not None:
                 self._stop_head_timer()
+            if self._bodiless_bytes > HEAD_BYTES_MAX:
+                self._traffic.refuse("head-too-large")
+                self.transport.abort()
             return
-        if was_in_head:
+        if was_in_head and not self._has_begun:
             self._head_bytes += len(data)
         if self._head_bytes > HEAD_BYTES_MAX + URL_BYTES_MAX:
             self._end(problem("head-too-large", f"headers may have {HEAD_BYTES_MAX} bytes together"))
         elif self._head_timer is None:
             self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
+
+    def _feed(self, data: bytes) -> None:
+        """See uvicorn. A request that asks for another protocol is read again without that wish, as RFC 9110 (section 7.8)
+        allows: the parser itself would take the body, and whatever follows, for the other protocol."""
+        self._unset_keepalive_if_required()
+        rest = memoryview(data)
+        while rest:
+            try:
+                self.parser.feed_data(rest)
+                return
+            except HttpParserUpgrade as upgrade:
+                rest = rest[upgrade.args[0] :]
+                if self.parser.get_method() == b"CONNECT":
+                    self.send_400_response("")
+                    return
+                head = self._head_without_upgrade()
+                self.parser = HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+                self.parser.feed_data(head)
+            except HttpParserError:
+                self.send_400_response("")
+                return
+
+    def _head_without_upgrade(self) -> bytes:
+        lines = [
+            b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        ]
+        for name, value in self.headers:
+            if name == b"connection":
+                kept = [token for token in value.split(b",") if token.strip().lower() != b"upgrade"]
+                lines.append(b"connection: " + b",".join(kept))
+            elif name != b"upgrade":
+                lines.append(name + b": " + value)
+        return b"\r\n".join([*lines, b"\r\n"])
 
     def pause_writing(self) -> None:
         """See asyncio.Protocol."""
@@ -97,12 +143,21 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """See httptools."""
         super().on_message_begin()
-        self._is_in_head = True
-        self._head_bytes = 0
+        self._is_in_head = self._has_begun = True
+        self._head_bytes = self._bodiless_bytes = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """See httptools. What comes behind a body never counts as a header (RFC 9110, section 6.5.1): who checked the head,
+        here or on the way, has not seen it."""
+        if not self._is_in_body:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """See httptools. A request whose head is too large is answered by an application that says so."""
-        self._is_in_head, self._is_in_body = False, True
+        self._is_in_head = False
+        if self.parser.should_upgrade():
+            return
+        self._is_in_body = True
         size = sum(len(name) + len(value) for name, value in self.headers)
         if len(self.url) <= URL_BYTES_MAX and size <= HEAD_BYTES_MAX:
             self.begin_request()
@@ -122,10 +177,16 @@ class BoundedProtocol(HttpToolsProtocol):
         """A request begins whose head is within the bounds."""
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        """See httptools."""
+        self._bodiless_bytes = 0
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
         """See httptools."""
-        self._is_in_body = False
-        super().on_message_complete()
+        if self._is_in_body:
+            self._is_in_body = False
+            super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """See uvicorn. A body that still comes after a refusal is not waited for, as the end of TLS would."""

@@ -141,7 +141,6 @@ class DirectProtocol(BoundedProtocol):
             self.url == _URL
             and self.parser.get_method() == b"POST"
             and self.parser.get_http_version() == "1.1"
-            and not self.parser.should_upgrade()
             and not self.expect_100_continue
             and not self.flow.write_paused
             and (self.cycle is None or self.cycle.response_complete)  # type: ignore[redundant-expr]
@@ -152,6 +151,7 @@ class DirectProtocol(BoundedProtocol):
         if self._pieces is None:
             super().on_body(body)
         else:
+            self._bodiless_bytes = 0
             self._pieces.append(body)
 
     def on_message_complete(self) -> None:

@@ -61,7 +61,10 @@ FIXED = {
         "Connections open to one replica (fewer where the system allows fewer files); further ones get 503.",
     ),
     "URL_BYTES_MAX": (limits.URL_BYTES_MAX, "Bytes of a request's path and query (414)."),
-    "HEAD_BYTES_MAX": (limits.HEAD_BYTES_MAX, "Bytes of a request's headers (431)."),
+    "HEAD_BYTES_MAX": (
+        limits.HEAD_BYTES_MAX,
+        "Bytes of a request's headers (431), and of what stands around its body: chunks' extensions, trailers (the connection is cut off).",
+    ),
     "HEAD_S_MAX": (
         limits.HEAD_S_MAX,
         "Seconds from the first byte of a request, or from a connection's beginning, to the end of its headers (408).",

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -61,7 +62,12 @@ def served(tmp_path: Path) -> Serve:
 
 
 async def exchange(port: int, *parts: bytes) -> tuple[int, Problem | None, bytes]:
-    """Say all parts on one connection; the status of the answer, its problem if it is one, and all that came."""
+    """Say all parts on one connection; the status of the answer, its problem if it is one, and its head."""
+    return understood(await all_said(port, *parts))
+
+
+async def all_said(port: int, *parts: bytes) -> bytes:
+    """Say all parts on one connection; all that came until its end."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         for part in parts:
@@ -71,7 +77,7 @@ async def exchange(port: int, *parts: bytes) -> tuple[int, Problem | None, bytes
             except ConnectionError:
                 break
         async with asyncio.timeout(WAIT_S):
-            return understood(await read_all(reader))
+            return await read_all(reader)
     finally:
         writer.transport.abort()
 
@@ -251,3 +257,84 @@ async def test_request_whose_end_could_be_read_in_two_ways_is_refused(served: Se
     async with served() as port:
         request = b"PUT /v1/registers/a HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n1\r\n\r\n0\r\n\r\n"
         assert 400 <= (await exchange(port, request))[0] < 500
+
+
+ENDINGS = {"trailers": b"0\r\n" + b"X: y\r\n" * 4000, "a chunk's extensions": b"5;x=" + b"y" * 20_000}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize(
+    "line", [GET, b"PUT /v1/registers/a HTTP/1.1\r\nHost: localhost\r\nAuthorization: bearer t\r\n"]
+)
+async def test_what_stands_around_a_body_is_bounded(served: Serve, line: bytes, ending: str) -> None:
+    """In any pieces: all of it would be held in memory, of a caller without a token, too."""
+    async with served(token="t") as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(line + b"Transfer-Encoding: chunked\r\n\r\n")
+        sent = 0
+        with contextlib.suppress(ConnectionError):
+            async with asyncio.timeout(WAIT_S):
+                for piece in itertools.chain([ENDINGS[ending]], itertools.repeat(ENDINGS[ending][-6000:])):
+                    writer.write(piece)
+                    await writer.drain()
+                    sent += len(piece)
+                    assert sent < 100 * HEAD_BYTES_MAX, "it would take more, and more"
+        assert await read_all(reader) == b""
+        assert (await exchange(port, GET + b"Connection: close\r\n\r\n"))[0] == 200
+        writer.transport.abort()
+
+
+@pytest.mark.parametrize("path", [b"/replica/v1/batch", b"/replica/v1/batch?x", b"/v1/registers/a"])
+@pytest.mark.parametrize("is_split", [False, True])
+async def test_trailers_are_no_headers(served: Serve, path: bytes, *, is_split: bool) -> None:
+    """Neither do they let in who gave no token, nor keep out who gave one."""
+    method = b"PUT " if path.startswith(b"/v1") else b"POST "
+    head = (
+        method
+        + path
+        + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    )
+    rest = (
+        b'Transfer-Encoding: chunked\r\n\r\nb\r\n{"value":1}\r\n0\r\n',
+        b"Host: evil\r\nAuthorization: bearer %b\r\n\r\n",
+    )
+    async with served(token="t") as port:
+        for given, trailed, name in ((b"", b"t", "unauthorized"), (b"Authorization: bearer t\r\n", b"x", "")):
+            said = [head + given, rest[0], rest[1] % trailed]
+            status, refused, _ = await exchange(port, *(said if is_split else [b"".join(said)]))
+            if name:
+                assert refused is not None
+                assert refused.name == name
+            else:
+                assert status == (204 if method == b"PUT " else 400), "what was no batch is malformed"
+
+
+async def test_no_other_protocol_is_changed_to_and_no_body_is_a_request(served: Serve) -> None:
+    wish = b"Host: localhost\r\nConnection: keep-alive, Upgrade\r\nUpgrade: h2c\r\n"
+    body = b'{"value":"GET /v1/cluster HTTP/1.1\r\n\r\n"}'.replace(b"\r\n", b"\\r\\n")
+    length = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    put = b"PUT /v1/registers/a HTTP/1.1\r\n" + wish + length + body
+    last = b"GET /v1/registers/a HTTP/1.1\r\nHost: localhost\r\nConnection: close, Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    async with served() as port:
+        for cut in (0, len(put) - len(body), len(put) - 5):
+            heard = await all_said(port, put[:cut], put[cut:] + put + last)
+            assert heard.count(b"HTTP/1.1 204 ") == 2
+            assert heard.count(b"HTTP/1.1 200 ") == 1
+            assert heard.endswith(body)
+            assert heard.count(b"HTTP/1.1 ") == 3
+        inner = GET + b"\r\n"
+        outer = b"POST /v1/queues/q/dequeue HTTP/1.1\r\n" + wish + b"Content-Length: %d\r\n\r\n" % len(inner)
+        for parts in ([outer + inner + last], [outer, inner + last]):
+            heard = await all_said(port, *parts)
+            assert [heard.count(b"HTTP/1.1 415 "), heard.count(b"HTTP/1.1 ")] == [1, 2]
+            assert b'"live"' not in heard, "what is in a body is no request"
+        connect = b"CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\nContent-Length: 9\r\n\r\n"
+        assert named(await exchange(port, connect, GET + b"\r\n")) == "malformed"
+
+
+async def test_many_requests_sent_ahead_are_all_answered(served: Serve) -> None:
+    """A piece that begins and ends within heads holds much besides."""
+    async with served() as port:
+        request = GET + b"X: %b\r\n\r\n" % (b"x" * 100)
+        heard = await all_said(port, request * 2000 + GET + b"Connection: close\r\n\r\n")
+    assert heard.count(b"HTTP/1.1 200 ") == 2001
