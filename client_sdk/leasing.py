@@ -194,11 +194,14 @@ class Ledger:
         finds none. Else where both rooms are full, of letters and of items that none but a dead letter's room will take, no
         requeue would ever end that (leased seed 5000157)."""
         room, dead_room = self._room.kept((letter,)), self._dead_room.left((letter,))
+        if room.is_enough:
+            return []
+        expired = [record for record in self._records.values() if self._is_expired(record)]
         chosen: list[Leased] = []
-        for record in self._records.values():
+        for record in sorted(expired, key=lambda record: payload_bytes((record.entry,)), reverse=True):
             if room.is_enough:
                 break
-            if self._is_expired(record) and dead_room.kept((record.entry,)).is_enough:
+            if dead_room.kept((record.entry,)).is_enough:
                 chosen.append(record)
                 room, dead_room = room.left((record.entry,)), dead_room.kept((record.entry,))
         return chosen if room.is_enough else None

@@ -291,6 +291,18 @@ def test_a_letter_that_no_exchange_makes_room_for_stays_and_discarding_it_does()
     assert [each.entry.t for each in discarded.results[1]] == [at(10)]
 
 
+def test_as_few_expired_items_as_can_be_change_places_with_a_letter() -> None:
+    """The small ones would take the room that a larger one needs."""
+    held = Leased(sized(3, 500), NOW, 1, is_held=True)
+    expired = [Leased(sized(n, size), expires_us=5) for n, size in ((1, 200), (2, 300))]
+    dead = (Dead(sized(5, 300), "rejected", 1), Dead(sized(6, 190), "rejected", 1))
+    summary = Summary(horizon=at(9), leases=(*expired, held), dead=dead)
+    plan = planned(summary, {}, Clear((dead[0].entry.id,), is_requeued=True))
+    assert plan.results[0] == 1
+    assert plan.summary.dead == (dead[1], Dead(expired[1].entry, "expired"))
+    assert plan.summary.leases == (expired[0], held, Leased(dead[0].entry, deliveries=1, excused=1))
+
+
 @given(
     leases=st.lists(st.tuples(st.integers(2, 500), st.booleans(), st.booleans()), max_size=6),
     dead=st.lists(st.integers(2, 300), max_size=6),
