@@ -18,6 +18,7 @@ from quorate.cli.output import AsJson, answer, console, reported
 from quorate.cli.probe import scan_all
 from quorate.cli.status import cluster_document
 from quorate.cli.token import read_token
+from quorate.cli.values import spelled_out
 from quorate.client_sdk.trace import Trace, traces_of, when
 
 
@@ -71,8 +72,13 @@ def checked_object(text: str) -> str:
     return f"{adt}/{rest}"
 
 
+def _plain(text: str) -> str:
+    """What a replica said, as text alone: neither markup nor anything that a terminal obeys."""
+    return escape(spelled_out(text))
+
+
 def _cell(event: str, standing: str) -> str:
-    return escape(event) + (f"\n[yellow]{escape(standing)}[/yellow]" if standing else "")
+    return _plain(event) + (f"\n[yellow]{_plain(standing)}[/yellow]" if standing else "")
 
 
 def show(trace: Trace, out: Console, *, full: bool = False) -> None:
@@ -80,7 +86,7 @@ def show(trace: Trace, out: Console, *, full: bool = False) -> None:
     labels = trace.labels
     table = Table(
         box=box.SIMPLE_HEAVY,
-        title=escape(trace.object),
+        title=_plain(trace.object),
         title_justify="left",
         title_style="bold",
         show_footer=False,
@@ -93,11 +99,11 @@ def show(trace: Trace, out: Console, *, full: bool = False) -> None:
     if trace.rows:
         table.add_section()
     for title, row in trace.footer(full):
-        table.add_row(title, *map(escape, row), style="cyan")
+        table.add_row(title, *map(_plain, row), style="cyan")
     out.print(table)
     for id, column in trace.columns.items():
         if column.trouble:
-            out.print(f"{id} did not answer: {escape(column.trouble)}")
+            out.print(f"{id} did not answer: {_plain(column.trouble)}")
         elif column.cut:
             out.print(f"{id} holds older entries too; only its newest page is shown.")
     if not trace.rows and not any(column.trouble for column in trace.columns.values()):

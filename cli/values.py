@@ -2,11 +2,16 @@
 
 import json
 import math
+import re
 import shlex
 from collections.abc import Iterable, Sequence
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 from quorate.cli.failure import Usage
+
+_UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters, ends of lines and marks of direction: nobody sees them, a terminal obeys them, and some turn around
+the text that follows."""
 
 
 def parse_value(word: str, place: str = "") -> Any:
@@ -32,8 +37,13 @@ def parse_one(word: str, stdin: TextIO) -> Any:
 
 
 def compact(value: Any) -> str:
-    """A value as one line of JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """A value as one line of JSON, with what nobody would see spelled out."""
+    return spelled_out(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def spelled_out(text: str) -> str:
+    """`text` on one line, with what nobody would see as an escape, like \\u202e: JSON text stays JSON of the same value."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def compact_lines(values: Iterable[Any]) -> str:
@@ -57,6 +67,6 @@ def _not_json(word: str, where: str, error: Exception) -> str:
         return f"The value{where} is empty: give JSON; the empty text is '\"\"'."
     plain = not any(mark in word for mark in '[]{}"\\')
     if plain:
-        quoted = shlex.quote(json.dumps(shown, ensure_ascii=False))
+        quoted = shlex.quote(compact(shown))
         return f"The value {shown!r}{where} is not JSON: write {quoted} for that text (the shell takes the outer quotes)."
     return f"The value {shown!r}{where} is not JSON ({error}): put single quotes around it, as '{{\"a\": [1, 2]}}'."

@@ -157,6 +157,31 @@ def test_help_names_no_type_beside_a_flag() -> None:
         assert "bool" not in shown
 
 
+def test_values_are_shown_with_what_nobody_would_see_spelled_out(run: Run) -> None:
+    """A mark of direction would turn around what a terminal shows after it; the value itself stays what it is."""
+    value, shown = "a\u202eb\u009bc", '"a\\u202eb\\u009bc"'
+    assert run("queue", "unseen", "enqueue", json.dumps(value, ensure_ascii=False)).returncode == 0
+    assert run("register", "unseen", "write", shown).returncode == 0
+    assert run("dict", "unseen", "put", "k", shown).returncode == 0
+    for name, event in (("queue/unseen", "Enq"), ("register/unseen", "Write")):
+        drawn = run("trace", name).stdout
+        assert f"[{event}({shown}); Ok()]" in drawn
+        assert not {"\u202e", "\u009b"} & set(drawn)
+    traced = json.loads(run("trace", "queue/unseen", "--json").stdout)["traces"][0]["rows"][0]["events"]["r1"]
+    assert traced == f'[Enq("{value}"); Ok()]', "a program reads what is stored"
+    assert run("queue", "unseen", "peek").stdout == f"{shown}\n"
+    assert run("register", "unseen", "read").stdout == f"{shown}\n"
+    assert run("dict", "unseen", "get", "k").stdout == f"{shown}\n"
+    assert run("dict", "unseen", "items").stdout == f"k\t{shown}\n"
+    assert run("register", "unseen", "read", "--json").stdout == f'{{"value":{shown}}}\n'
+    assert run("register", "unseen", "cas", shown, "null").returncode == 0
+    assert run("register", "unseen", "cas", "null", shown).returncode == 0
+    decided = [line for line in run("trace", "register/unseen").stdout.splitlines() if "decided" in line]
+    assert len(decided) == 1
+    assert shown in decided[0]
+    assert run("queue", "unseen", "dequeue").stdout == f"{shown}\n"
+
+
 def test_trace_shows_what_each_replica_holds(run: Run) -> None:
     run("queue", "traced", "enqueue", '"x"')
     shown = run("trace", "queue/traced")

@@ -1,6 +1,7 @@
 """Values on the command line: JSON, with help for words that are not."""
 
 import io
+import json
 
 import pytest
 
@@ -57,3 +58,25 @@ def test_single_value_takes_all_of_standard_input() -> None:
 
 def test_compact_form_keeps_letters_and_has_no_blanks() -> None:
     assert compact({"a": ["ä", 1]}) == '{"a":["ä",1]}'
+
+
+UNSEEN = "".join(map(chr, (*range(0x20), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F)))
+UNSEEN += "".join(map(chr, (*range(0x2028, 0x202F), *range(0x2066, 0x206A))))
+
+
+def test_compact_form_spells_out_what_nobody_would_see_and_stays_the_same_json() -> None:
+    value = {f"k{UNSEEN}": [UNSEEN, "\\u202e", "ä \u200d"]}
+    shown = compact(value)
+    assert [char for char in UNSEEN if char in shown] == []
+    assert json.loads(shown) == value
+    assert compact("a\u202eb\x7f") == '"a\\u202eb\\u007f"'
+    assert compact("\u200d\u2027\u202f\u2065\u206a\u00a0") == '"\u200d\u2027\u202f\u2065\u206a\u00a0"', (
+        "no others"
+    )
+
+
+def test_word_that_is_told_how_to_quote_is_spelled_out() -> None:
+    with pytest.raises(Usage) as caught:
+        parse_value("a\u202eb")
+    assert str(caught.value).count("\\u202e") == 2
+    assert "\u202e" not in str(caught.value)
