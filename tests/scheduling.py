@@ -49,6 +49,7 @@ SECONDS: Final[dict[str, int]] = {
     "tests/e2e/test_guarded.py": 60,
     "tests/e2e/test_live_page.py": 50,
     "tests/e2e/test_live_page_looks.py": 20,
+    "tests/e2e/test_live_page_text.py": 20,
     "tests/e2e/test_long_queue.py": 60,
     "tests/e2e/test_replacing.py": 20,
     "tests/e2e/test_rotating_kills.py": 25,

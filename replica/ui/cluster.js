@@ -1,6 +1,6 @@
 // The cluster at a glance: replicas, and the objects that they know.
 
-import { byId, element, keyed, say } from "./dom.js";
+import { byId, element, keyed, say, spelled } from "./dom.js";
 import { countsOf } from "./leases.js";
 import { isNone, timeOf } from "./times.js";
 
@@ -14,7 +14,7 @@ export function stateMark(state) {
 
 /** Draw what `GET /v1/overview` answered. `choose` is called with the name of an object that the reader picks. */
 export function drawOverview(overview, choose, chosen) {
-  document.title = `${overview.cluster} – Quorate`;
+  document.title = spelled(`${overview.cluster} – Quorate`);
   say(byId("cluster-name"), overview.cluster);
   say(byId("served-by"), `seen from ${overview.served_by}`);
   say(byId("replicas-sum"), summed(overview.replicas));

@@ -1,6 +1,14 @@
-// Elements and their text. Text goes in as text alone: nothing here can make markup of a value.
+// Elements and their text. Text goes in as text alone: nothing here can make markup of a value, nor show one for another.
 
 const SVG = "http://www.w3.org/2000/svg";
+
+// Control characters, ends of lines and marks of direction: nobody sees them, and some turn around the text that follows.
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** A text with what nobody would see spelled out, as \u202e: JSON text stays JSON of the same value. */
+export function spelled(text) {
+  return text.replace(UNSEEN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
 
 /** The element of the page with this id. */
 export function byId(id) {
@@ -19,9 +27,9 @@ export function drawn(name, attributes = {}, ...children) {
 
 function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
-    if (value !== null) node.setAttribute(name, value);
+    if (value !== null) node.setAttribute(name, spelled(String(value)));
   }
-  node.append(...children);
+  node.append(...children.map((child) => (typeof child === "string" ? spelled(child) : child)));
   return node;
 }
 
@@ -32,7 +40,8 @@ export function spoken(text) {
 
 /** Set the text of a node if it is another one: a live region speaks at every change. */
 export function say(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  const shown = spelled(text);
+  if (node.textContent !== shown) node.textContent = shown;
 }
 
 /**

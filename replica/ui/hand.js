@@ -1,7 +1,7 @@
 // Operations by hand: what they ask, and what happened, in words.
 
 import { ask, Failure } from "./ask.js";
-import { byId, element } from "./dom.js";
+import { byId, element, say } from "./dom.js";
 import { countsOf, drop, hasRoom, leaseSeconds, prolong, settleWith, take } from "./leases.js";
 import { itemsIn, leasesIn, troubleWith, valueIn } from "./raw.js";
 import { timeNow } from "./times.js";
@@ -68,14 +68,21 @@ const ACQUIRE = { name: "Acquire", changes: true, doubt: "What was handed out co
 
 const PATHS = { queue: "/v1/queues/", register: "/v1/registers/", dictionary: "/v1/dictionaries/" };
 
+let offered = null; // The type whose operations the page offers.
+
 /** The address of an object, as `queue/jobs` or `dictionary/users/ann`. */
 export function addressOf(object) {
   const [type, name, key] = object.split("/").map(encodeURIComponent);
   return PATHS[type] + name + (key === undefined ? "" : `/entries/${key}`);
 }
 
-/** Offer the operations of a type. `run` is called with the one that the reader picks. */
+/**
+ * Offer the operations of a type. `run` is called with the one that the reader picks. Those of the type that is offered
+ * already stay as they are: one of them may have the focus.
+ */
 export function offer(type, run) {
+  if (type === offered) return;
+  offered = type;
   const buttons = OPERATIONS[type].map((each, place) => {
     const isFirst = place === 0;
     // The first one is what Enter does in the field of the value.
@@ -159,7 +166,7 @@ function complain(trouble) {
   const help = byId("value-help");
   byId("value").setAttribute("aria-invalid", String(trouble !== ""));
   help.classList.toggle("trouble", trouble !== "");
-  if (trouble) help.textContent = `✕ ${trouble}`;
+  if (trouble) say(help, `✕ ${trouble}`);
   else help.replaceChildren("A text stands in quotes: ", element("code", {}, '"wash"'), ". Numbers, lists and objects as they are.");
 }
 

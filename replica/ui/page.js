@@ -10,6 +10,7 @@ import { timeNow } from "./times.js";
 import { drawTrace, showWhole } from "./trace.js";
 
 const TYPES = ["queue", "register", "dictionary"];
+const ASKED_SHOWN_MAX = 80;
 
 const state = { object: "queue/jobs", prefix: "", after: "", next: null, readyBefore: null, answered: "" };
 
@@ -83,6 +84,7 @@ function look() {
   byId("object-key").required = type === "dictionary";
   offer(type, run);
   if (!byId("object-form").checkValidity()) return false;
+  byId("no-name").hidden = true;
   state.object = [type, name, ...(type === "dictionary" ? [key] : [])].join("/");
   say(byId("trace-object"), state.object);
   history.replaceState(null, "", `${location.pathname}?${new URLSearchParams({ object: state.object })}${location.hash}`);
@@ -156,10 +158,25 @@ function begin() {
   tokensFrom(tokenFromReader);
   listenToForms();
   offerEndings(() => follower.now());
-  const asked = new URLSearchParams(location.search).get("object") ?? "";
+  const asked = new URLSearchParams(location.search).get("object");
+  if (asked !== null && isLikely(asked) && choose(asked)) return;
+  choose(state.object);
+  if (asked !== null) sayNoName(asked);
+}
+
+/** Whether a text has the parts of an object's name; what each part may be, the form knows. */
+function isLikely(asked) {
   const parts = asked.split("/");
-  const isLikely = TYPES.includes(parts[0]) && parts.length === (parts[0] === "dictionary" ? 3 : 2);
-  if (!isLikely || !choose(asked)) choose(state.object);
+  return TYPES.includes(parts[0]) && parts.length === (parts[0] === "dictionary" ? 3 : 2);
+}
+
+/** Say that the page's address asks for what is no object's name, and what is shown instead. */
+function sayNoName(asked) {
+  const shown = asked.length > ASKED_SHOWN_MAX ? `${asked.slice(0, ASKED_SHOWN_MAX)}…` : asked;
+  say(byId("asked-name"), shown);
+  say(byId("name-rule"), byId("object-name").title);
+  say(byId("shown-instead"), state.object);
+  byId("no-name").hidden = false;
 }
 
 begin();

@@ -5,9 +5,11 @@ from typing import Any
 from quorate.cli.local_cluster import LocalCluster
 from tests.browser import Tab
 
+MARKUP = '<img src=x onerror="window.struck = 1">'
 SUM = "document.querySelector('#replicas-sum').textContent"
 NOTICE = "document.querySelector('#notice').textContent"
 OUTCOMES = "[...document.querySelectorAll('#outcomes li')].map(item => item.innerText)"
+OFFERED = "[...document.querySelectorAll('#operations button')].map(each => each.textContent)"
 QUEUE_STATE = "document.querySelector('#choices details[data-type=queue] summary').innerText"
 DRAWN = "document.querySelectorAll('#choices details[open] svg').length > 0"
 

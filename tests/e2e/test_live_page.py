@@ -11,15 +11,16 @@ import time
 import httpx
 import pytest
 
-from quorate.cli.document import DEFAULT_NAME, new_document, write_new
-from quorate.cli.local_cluster import LocalCluster, free_ports
+from quorate.cli.local_cluster import LocalCluster
 from tests import browser
 from tests.browser import Tab
 from tests.e2e.harness import QUICK, WAIT_S, Clusters
 from tests.e2e.live_page import (
     DRAWN,
     IN_HAND,
+    MARKUP,
     NOTICE,
+    OFFERED,
     OUTCOMES,
     QUEUE_STATE,
     ROWS,
@@ -40,7 +41,6 @@ EVERY_S_MIN = 0.9
 
 RESTS_S = 2.5
 STOPS_MAX = 40
-MARKUP = '<img src=x onerror="window.struck = 1">'
 
 FOCUSED = """(() => { const it = document.activeElement, style = getComputedStyle(it);
   return [it.id || it.textContent.trim(), style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1]; })()"""
@@ -151,6 +151,28 @@ def test_it_works_by_keyboard_and_shows_where_one_is(tab: Tab, shared_cluster: L
     assert_quiet(tab, url)
 
 
+def test_the_focus_stays_on_the_operation_that_was_picked(tab: Tab, shared_cluster: LocalCluster) -> None:
+    url = open_page(tab, shared_cluster, "?object=queue/focus")
+    tab.evaluate("document.querySelector('#value').focus()")
+    tab.press("Tab")
+    assert tab.evaluate(FOCUSED)[0] == "Enqueue"
+    for number, name in enumerate(("Dequeue", "Peek", "Count"), 1):
+        tab.press("Tab")
+        assert tab.evaluate(FOCUSED)[0] == name
+        tab.press("Enter")
+        tab.wait_for(f"{OUTCOMES}.length === {number}")
+        assert tab.evaluate(FOCUSED) == [name, True]
+
+    httpx.put(f"{url}/v1/registers/focus", json={"value": 1}, timeout=WAIT_S, trust_env=False)
+    listed = "[...document.querySelectorAll('#object-rows button')].find(each => each.textContent === 'register/focus')"
+    tab.wait_for(f"!!{listed}")
+    tab.evaluate(f"{listed}.focus()")
+    tab.press("Enter")
+    assert tab.evaluate(FOCUSED)[0] == "register/focus"
+    assert tab.evaluate(OFFERED) == ["Write", "Read"], "another type has others"
+    assert_quiet(tab, url)
+
+
 def test_leases_by_hand_and_what_the_trace_says_of_them(tab: Tab, clusters: Clusters) -> None:
     """Somebody works on one item, and the page on others; each is seen for what it is, with a replica down too."""
     cluster = clusters.start()
@@ -219,61 +241,6 @@ def test_registers_and_dictionaries_by_hand(tab: Tab, shared_cluster: LocalClust
     tab.wait_for(f"{ROWS}.at(-1)?.[1] === '[Delete(); Ok()]'")
     assert_quiet(tab, url)
     assert "The key is absent" in act(tab, "Read")
-
-
-def test_several_values_are_told_apart_exactly(tab: Tab, shared_cluster: LocalCluster) -> None:
-    url = open_page(tab, shared_cluster)
-    items = ['"a,\\\\\\"]"', '[1,{"b":[2,3]}]', "18446744073709551615", "null"]
-    for some in ([], items[:1], items):
-        answer = json.dumps('{"items":[' + ",".join(some) + "]}")
-        found = tab.evaluate(f"import('{url}/ui/raw.js').then(raw => raw.itemsIn({answer}))")
-        assert found == some
-
-
-def test_no_text_becomes_markup(tab: Tab, clusters: Clusters) -> None:
-    root = clusters.folder / "named"
-    urls = {f"r{n}": f"http://127.0.0.1:{port}" for n, port in enumerate(free_ports(1), 1)}
-    write_new(root / DEFAULT_NAME, new_document(urls, name=MARKUP))
-    cluster = LocalCluster(root)
-    clusters.made.append(cluster)
-    cluster.format_missing()
-    cluster.start()
-    cluster.ready()
-    url = open_page(tab, cluster, f"?object=queue/{MARKUP}")
-    assert tab.evaluate("document.querySelector('#cluster-name').textContent") == MARKUP
-    assert tab.evaluate("document.querySelector('#trace-object').textContent") == "queue/jobs", (
-        "no name at all"
-    )
-    value = json.dumps(MARKUP)
-    assert f"Enqueued {value}" in act(tab, "Enqueue", value)
-    tab.wait_for(f"{ROWS}.length === 1")
-    assert value in tab.evaluate(ROWS)[0][1]
-    assert f"Dequeued {value}" in act(tab, "Dequeue")
-    httpx.put(
-        f"{url}/v1/registers/leader", json={"value": MARKUP}, timeout=WAIT_S, trust_env=False
-    ).raise_for_status()
-    swap = {"old": MARKUP, "new": [MARKUP]}
-    httpx.post(
-        f"{url}/v1/registers/leader/compare-and-set", json=swap, timeout=WAIT_S, trust_env=False
-    ).raise_for_status()
-    tab.show(f"{url}/ui?object=register/leader")
-    tab.wait_for("document.querySelector('#trace-foot')?.textContent.includes('onerror')")
-    tab.click("#object-name")
-    tab.write(MARKUP)
-    tab.press("Enter")
-    assert tab.evaluate("document.querySelector('#object-name').matches(':invalid')")
-    assert tab.evaluate("document.querySelector('#trace-object').textContent") == "register/leader"
-    assert tab.evaluate("[document.querySelectorAll('img').length, window.struck ?? 0]") == [1, 0], (
-        "its own sign"
-    )
-    assert_quiet(tab, url)
-
-
-def test_the_browser_itself_would_refuse_markup(tab: Tab, shared_cluster: LocalCluster) -> None:
-    open_page(tab, shared_cluster)
-    tried = "(() => { try { document.body.innerHTML = '<b>x</b>'; return 'made'; } catch (error) { return error.name; } })()"
-    assert tab.evaluate(tried) == "TypeError"
-    assert any("TrustedHTML" in message for message in tab.messages)
 
 
 def test_it_follows_with_a_bound_and_rests_while_nobody_looks(tab: Tab, shared_cluster: LocalCluster) -> None:

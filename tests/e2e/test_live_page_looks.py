@@ -12,6 +12,13 @@ pytestmark = pytest.mark.slow
 
 PHONE = 360
 
+# Of the table of objects: the width of its box, and how far the table and its column of entries reach to the right.
+COLUMNS = """(() => {
+  const box = document.querySelector('#objects-table'), row = document.querySelector('#object-rows tr');
+  const reach = it => it.getBoundingClientRect().right - box.getBoundingClientRect().left;
+  return row && {box: box.clientWidth, table: reach(box.querySelector('table')), entries: reach(row.cells[1])};
+})()"""
+
 
 @pytest.fixture
 def busy(shared_cluster: LocalCluster) -> LocalCluster:
@@ -54,6 +61,25 @@ def test_nothing_sticks_out(tab: Tab, busy: LocalCluster, object: str, width: in
       each.getBoundingClientRect().right > each.closest('svg').getBoundingClientRect().right + 1).map(each => each.textContent)"""
     assert tab.evaluate(cut) == []
     assert_quiet(tab, url)
+
+
+@pytest.mark.parametrize("width", [1400, PHONE])
+def test_a_long_name_leaves_the_other_columns_in_sight(tab: Tab, clusters: Clusters, width: int) -> None:
+    """No blank and no sign at which a browser would break it: such a name could claim all the room there is."""
+    cluster = clusters.start()
+    open_page(tab, cluster, width=width)
+    act(tab, "Enqueue", "1")
+    tab.wait_for(f"!!{COLUMNS}")
+    before = tab.evaluate(COLUMNS)
+    with httpx.Client(base_url=cluster.urls["r1"], timeout=WAIT_S, trust_env=False) as client:
+        client.post(f"/v1/queues/{'q' * 200}/items", json={"item": 1}).raise_for_status()
+        client.put(f"/v1/dictionaries/{'d' * 200}/entries/{'k' * 200}", json={"value": 1}).raise_for_status()
+    tab.wait_for("document.querySelectorAll('#object-rows tr').length === 3")
+    after = tab.evaluate(COLUMNS)
+    assert after["entries"] <= after["box"], "the second column is in sight"
+    assert after["table"] <= max(before["table"], after["box"]), "the name takes no more room than there is"
+    if width == 1400:
+        assert after["table"] <= after["box"], "all of them are"
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -110,7 +136,7 @@ def test_a_listener_finds_the_parts_and_everything_has_a_name(tab: Tab, busy: Lo
     (graph,) = [name for role, name in heard if role == "image"]
     assert graph.startswith("Constraint graph of a queue: Deq meets Enq/Ok; Deq meets Deq/Ok;")
     live = "[...document.querySelectorAll('[aria-live], [role=alert]')].map(each => each.id)"
-    assert tab.evaluate(live) == ["notice", "replicas-sum", "outcomes"]
+    assert tab.evaluate(live) == ["notice", "no-name", "replicas-sum", "outcomes"]
 
 
 def test_it_speaks_only_when_something_changes(tab: Tab, shared_cluster: LocalCluster) -> None:
