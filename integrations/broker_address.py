@@ -21,6 +21,8 @@ SCHEME: Final = "quorate"
 
 LEASE_S: Final = 30.0
 LEASE_S_MIN: Final = 2.0
+PUBLISH_S: Final = 20.0
+"""Longer than what else is asked: a worker that cannot add a retry or the rest of a chain can only report a failure."""
 POLLING_S: Final = 0.2
 POLLING_S_MIN: Final = 0.005
 
@@ -30,7 +32,7 @@ FORMS: Final = (
 )
 
 _OPTIONS: Final = frozenset(
-    {"token", "endpoints", "deadline_s", "lease_s", "max_deliveries", "polling_interval"}
+    {"token", "endpoints", "deadline_s", "lease_s", "max_deliveries", "polling_interval", "publish_s"}
 )
 _OPTIONS_OF_KOMBU: Final = frozenset(
     {
@@ -67,6 +69,7 @@ class Address(Struct, frozen=True):
     token: str | None
     tls: ClientTls | None
     deadline_s: float
+    publish_s: float
     lease_s: float
     polling_s: float
     max_deliveries: int | None
@@ -80,12 +83,14 @@ def address_of(connection: Connection) -> Address:
     options = connection.transport_options
     _check_names(options)
     cluster = _cluster_of(connection)
+    deadline_s = _number(options, "deadline_s", DEADLINE_S, least=0.1)
     return Address(
         cluster=cluster,
         endpoints=options.get("endpoints") or {},
         token=_text(options, "token"),
         tls=_tls_of(connection.ssl, cluster),
-        deadline_s=_number(options, "deadline_s", DEADLINE_S, least=0.1),
+        deadline_s=deadline_s,
+        publish_s=_number(options, "publish_s", max(deadline_s, PUBLISH_S), least=0.1),
         lease_s=_number(options, "lease_s", LEASE_S, least=LEASE_S_MIN),
         polling_s=_number(options, "polling_interval", POLLING_S, least=POLLING_S_MIN),
         max_deliveries=_count(options, "max_deliveries"),

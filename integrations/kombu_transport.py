@@ -12,7 +12,7 @@ Exchanges and bindings are those that each process declares: direct and topic on
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from queue import Empty, SimpleQueue
@@ -118,17 +118,21 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
         super().exchange_declare(exchange, type, **kwargs)
 
     def prepare_queue_arguments(self, arguments: Mapping[str, Any], **kwargs: Any) -> Mapping[str, Any]:
-        """Refuse what a queue on the replicas cannot do. `expires` is for queues that nobody needs any more; they stay, empty."""
-        asked = {name for name, value in kwargs.items() if value is not None and name != "expires"}
-        if asked := asked | {name for name in arguments if name.startswith("x-") and name != "x-expires"}:
-            raise NotImplementedError(
-                f"queue arguments {', '.join(sorted(asked))}: a Quorate queue has no length limit, no priorities and no time to "
-                f"live for all its messages; leave them out (a message of its own may have expiration=…). {NO_REMOTE}"
-            )
-        return arguments
+        """What is asked that a queue on the replicas cannot do: `queue_declare` refuses it, for it knows which queue it is.
+
+        `expires` is for queues that nobody needs any more; they stay, empty.
+        """
+        asked = {name: value for name, value in kwargs.items() if value is not None and name != "expires"}
+        return asked | {
+            name: arguments[name] for name in arguments if name[:2] == "x-" and name != "x-expires"
+        }
 
     def queue_declare(
-        self, queue: str | None = None, passive: bool = False, **kwargs: Any
+        self,
+        queue: str | None = None,
+        passive: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+        **kwargs: Any,
     ) -> virtual.base.queue_declare_ok_t:
         """Declare a queue, for this process, and count what waits; who only asks (`passive`) is told where that cannot be known.
 
@@ -136,6 +140,8 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
         and without a word to who called a task.
         """
         name = queue or f"amq.gen-{uuid()}"
+        if arguments:
+            raise NotImplementedError(_refusal(name, arguments))
         try:
             return super().queue_declare(name, passive, **kwargs)
         except Unavailable as error:
@@ -210,6 +216,14 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
         raw.setdefault("headers", {})["x-delivery-count"] = held.lease.deliveries
         if no_ack:
             self.qos.leases.end(held.tag, Ending.ACCEPT)
+        elif held.lease.redelivered and held.lease.deliveries == self.connection.address.max_deliveries:
+            _logger.warning(
+                "queue %s: %s is handed out for the last time (max_deliveries is %d): if it is not acknowledged it becomes a "
+                "dead letter, and its caller is not told",
+                held.queue,
+                _name_of(raw),
+                held.lease.deliveries,
+            )
         return raw
 
     def _read(self, value: Any) -> Message | None:
@@ -226,6 +240,10 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
         return message
 
     def _put(self, queue: str, message: Message, **kwargs: Any) -> None:
+        """Add a message, by one operation that is tried for `publish_s` seconds: it sends the same entry until a quorum stores
+        it, so that it is added once. (Operations with an idempotency key would cost a decision each, and an object
+        remembers `recent_decisions_max` of them only.)
+        """
         properties = message["properties"]
         if properties.get("priority"):
             raise NotImplementedError(
@@ -237,7 +255,9 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
         try:
             # Through Kombu's own JSON, which knows times and the like; so an item can be read in a trace.
             with _advice():
-                self.connection.queue(queue).enqueue(json.loads(dumps(message)), expires_s=expires_s)
+                self.connection.queue(queue).enqueue(
+                    json.loads(dumps(message)), expires_s=expires_s, deadline_s=self.connection.publish_s
+                )
         except Unavailable as error:
             if error.definite:
                 raise
@@ -322,6 +342,11 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # as above
             if channel.deliver_next():
                 return
 
+    @property
+    def publish_s(self) -> float:
+        """How long it is tried to add a message: as the option says, as far as the cluster allows."""
+        return min(self.address.publish_s, self._cluster.document.limits.deadline_s_max)
+
     def queue(self, name: str) -> Queue:
         """The object that keeps the queue of that name."""
         return self._cluster.queue(key_name(name))
@@ -344,6 +369,16 @@ def _advice() -> Iterator[None]:
         raise RefusedByReplicas(f"{error}; {advice}", definite=error.definite) from error
 
 
+def _refusal(queue: str, asked: Iterable[str]) -> str:
+    """Why a queue with these arguments is refused; those of remote control are nobody's choice."""
+    if queue.endswith(".pidbox") or queue.startswith("celeryev."):
+        return NO_REMOTE
+    return (
+        f"queue {queue}: arguments {', '.join(sorted(asked))}: a Quorate queue has no length limit, no priorities and no time to "
+        f"live for all its messages; leave them out (a message of its own may have expiration=…). {NO_REMOTE}"
+    )
+
+
 def _is_message(raw: Any) -> bool:
     """Whether it has the parts that Kombu and this transport reach into."""
     if not isinstance(raw, dict) or not isinstance(raw.get("body"), str | bytes):
@@ -352,6 +387,12 @@ def _is_message(raw: Any) -> bool:
     if not isinstance(properties, dict) or not isinstance(raw.get("headers", {}), dict):
         return False
     return isinstance(properties.get("delivery_info", {}), dict)
+
+
+def _name_of(message: Message) -> str:
+    """What a log calls a message: as Celery names tasks, as far as it says."""
+    headers, properties = message["headers"], message["properties"]
+    return f"{headers.get('task', 'a message')}[{headers.get('id') or properties.get('correlation_id', '')}]"
 
 
 for _scheme in (SCHEME, f"{SCHEME}+http", f"{SCHEME}+https"):

@@ -8,7 +8,7 @@ from kombu import Connection
 
 from quorate.client_sdk import BadInput, ClientTls
 from quorate.integrations import kombu_transport
-from quorate.integrations.broker_address import LEASE_S, POLLING_S, address_of, shown
+from quorate.integrations.broker_address import LEASE_S, POLLING_S, PUBLISH_S, address_of, shown
 
 TOKEN = "qt_abcdef_secret"
 
@@ -46,14 +46,23 @@ def test_of_several_urls_each_is_right_in_its_turn() -> None:
 def test_what_is_left_out_has_a_default() -> None:
     found = of("quorate+http://127.0.0.1:8001")
     assert (found.token, found.tls, found.endpoints, found.max_deliveries) == (None, None, {}, None)
-    assert (found.lease_s, found.polling_s) == (LEASE_S, POLLING_S)
+    assert (found.lease_s, found.polling_s, found.publish_s) == (LEASE_S, POLLING_S, PUBLISH_S)
+    patient = of("quorate+http://127.0.0.1:8001", transport_options={"deadline_s": PUBLISH_S + 1})
+    assert patient.publish_s == PUBLISH_S + 1, "adding a message is tried for as long as all else, or longer"
 
 
 def test_options_are_taken_over() -> None:
-    options = {"token": TOKEN, "lease_s": 7, "polling_interval": 0.5, "deadline_s": 2, "max_deliveries": 3}
+    options: dict[str, Any] = {
+        "token": TOKEN,
+        "lease_s": 7,
+        "polling_interval": 0.5,
+        "deadline_s": 2,
+        "max_deliveries": 3,
+    }
+    options["publish_s"] = 1
     found = of("quorate+http://127.0.0.1:8001", transport_options=options)
     assert (found.token, found.lease_s, found.polling_s) == (TOKEN, 7.0, 0.5)
-    assert (found.deadline_s, found.max_deliveries) == (2.0, 3)
+    assert (found.deadline_s, found.publish_s, found.max_deliveries) == (2.0, 1.0, 3)
     assert TOKEN not in repr(found)
 
 

@@ -1,20 +1,24 @@
 """What the transport refuses, and how connections are made and fail, under Kombu's own classes."""
 
+import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from kombu import Connection, Exchange, Queue
+from kombu import Connection, Exchange, Producer, Queue
+from kombu.pidbox import Mailbox
 
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.local_cluster import LocalCluster
-from quorate.client_sdk import BadCluster, Client, RefusedByReplicas, Unavailable, connect
+from quorate.client_sdk import BadCluster, Client, OutcomeUnknown, RefusedByReplicas, Unavailable, connect
 from quorate.integrations import leaseholder
-from quorate.integrations.kombu_transport import Transport
+from quorate.integrations.kombu_transport import NO_REMOTE, Transport
 from tests.certificates import Authority
 from tests.e2e.guarded import GuardedCluster, new_token
 from tests.e2e.harness import Clusters, until_now
@@ -45,6 +49,17 @@ def test_what_a_queue_cannot_do_is_refused(
 ) -> None:
     with pytest.raises(NotImplementedError, match=said):
         act(connected(), queue)
+
+
+def test_remote_control_is_refused_with_its_own_sentence(connected: Connect) -> None:
+    """Its queues have a time to live that no user asked for: not a word of it."""
+    channel = connected().channel()
+    mailbox = Mailbox("celery", type="direct", queue_ttl=300.0, reply_queue_ttl=300.0)
+    events = Queue("celeryev.5f", Exchange("celeryev", type="topic"), message_ttl=5.0)
+    for queue in (mailbox.get_reply_queue(), mailbox.get_queue("w1@here"), events):
+        with pytest.raises(NotImplementedError) as refusal:
+            queue(channel).declare()
+        assert str(refusal.value) == NO_REMOTE
 
 
 def test_without_kombu_the_extra_is_named() -> None:
@@ -85,6 +100,50 @@ def test_a_call_that_no_quorum_serves_ends(clusters: Clusters, caplog: pytest.Lo
             cluster.launch(id)
         cluster.ready()
         until_now(lambda: "messages are taken again" in caplog.text, "its end is told")
+
+
+LONG_LIMITS = """
+[clock]
+replica_error_s = 0.0
+
+[limits]
+deadline_s_max = 90.0
+retry_window_s = 120.0
+"""
+"""So that replicas of a busy machine come back in time."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_a_message_sent_while_too_few_replicas_answer_is_added_once_when_they_are_back(
+    clusters: Clusters, queue: Queue, is_killed: bool
+) -> None:
+    """Celery cannot repeat a retry, or the next call of a chain: it would report it failed, though it may be run."""
+    cluster = clusters.start(settings=LONG_LIMITS)
+    url = f"quorate://{cluster.document_path}"
+    options = {"deadline_s": 1.0, "publish_s": 80.0}
+    with (
+        Connection(url, transport_options=options) as connection,
+        Connection(url, transport_options=options | {"publish_s": 0.5}) as hasty,
+        connect(cluster.document, deadline_s=20.0) as client,
+        ThreadPoolExecutor(1) as others,
+    ):
+        producers = {each: Producer(each, exchange=queue.exchange) for each in (connection, hasty)}
+        other = Queue(f"{queue.name}-hasty", queue.exchange, routing_key="hasty")
+        for each, bound in ((connection, queue), (hasty, other)):
+            bound(each.channel()).declare()
+        for id in ("r2", "r3"):
+            cluster.kill(id) if is_killed else os.kill(cluster.pids[id], signal.SIGSTOP)
+        sent = others.submit(producers[connection].publish, "x", routing_key=queue.routing_key)
+        with pytest.raises(OutcomeUnknown):
+            producers[hasty].publish("y", routing_key="hasty")
+        with pytest.raises(TimeoutError):
+            sent.result(2 * options["deadline_s"])
+        cluster.restart("r2") if is_killed else os.kill(cluster.pids["r2"], signal.SIGCONT)
+        sent.result(options["publish_s"])
+        (item,) = client.queue(queue.name).items()
+        assert Reader(connection, queue).until(1)[0].payload == "x"
+        assert item["properties"]["delivery_info"]["routing_key"] == queue.routing_key
 
 
 def test_of_several_replicas_one_must_be_there(

@@ -69,12 +69,14 @@ def test_a_rejected_message_is_a_dead_letter(connected: Connect, client: Client,
 
 
 def test_a_message_that_is_delivered_too_often_is_a_dead_letter(
-    connected: Connect, client: Client, queue: Queue
+    connected: Connect, client: Client, queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
-    send(connected(), queue, "x")
+    send(connected(), queue, "x", headers={"task": "shop.total", "id": "4711"})
     reader = Reader(connected(max_deliveries=2), queue)
     reader.until(1)[0].requeue()
+    assert "last time" not in caplog.text
     reader.until(2)[1].requeue()
+    assert "shop.total[4711] is handed out for the last time (max_deliveries is 2)" in caplog.text
     found = client.queue(queue.name).dead_letters
     until_now(lambda: bool(found()), "a dead letter", deadline_s=WAIT_S)
     assert [letter.reason for letter in found()] == ["deliveries"]
