@@ -9,15 +9,20 @@ from collections.abc import ItemsView, Iterator, KeysView, MutableMapping, Value
 from contextlib import suppress
 from typing import Any, Final, Self
 
+from quorate.api_specs.values import from_value, to_value
 from quorate.client_sdk import calls
 from quorate.client_sdk.blocking import Client
 from quorate.client_sdk.errors import BadInput
+from quorate.client_sdk.standard_parts import checked_client, refuse_copy
 
 _NO_DEFAULT: Final = object()
 
 
 class Mapping(MutableMapping[str, Any]):
     """The dictionary `name` of a cluster as a mapping: text keys, values of anything JSON (a tuple comes back as a list).
+
+    A key is 1 to 200 of the characters A-Z a-z 0-9 . _ ~ @ = : + - with no dot in front. No other one is ever there: who
+    looks for it finds nothing, and who sets it is told by BadInput. Integers have 64 bits: larger ones are refused.
 
     Each of `m[key]`, `m[key] = value`, `key in m`, `len(m)`, `setdefault`, and a walk over all keys, values or items is
     linearizable; a walk and a comparison see one moment. `del`, `pop` and `popitem` take a value by compare-and-delete, so
@@ -30,7 +35,7 @@ class Mapping(MutableMapping[str, Any]):
     """
 
     def __init__(self, client: Client, name: str) -> None:
-        self._client: Final = client
+        self._client: Final = checked_client(client, Client, "connect")
         self._dictionary: Final = client.dictionary(name)
 
     @property
@@ -42,7 +47,11 @@ class Mapping(MutableMapping[str, Any]):
         return f"<Mapping {self.name!r} of {self._client!r}>"
 
     def __getitem__(self, key: str) -> Any:
-        found = self._client.perform(calls.lookup(self.name, _text(key)))
+        try:
+            call = calls.lookup(self.name, _text(key))
+        except BadInput as error:
+            raise KeyError(key) from error
+        found = self._client.perform(call)
         if not found:
             raise KeyError(key)
         return found[0]
@@ -52,9 +61,6 @@ class Mapping(MutableMapping[str, Any]):
 
     def __delitem__(self, key: str) -> None:
         self._take(key)
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and bool(self._client.perform(calls.lookup(self.name, key)))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.snapshot())
@@ -67,6 +73,7 @@ class Mapping(MutableMapping[str, Any]):
             return self.snapshot() == other.snapshot()
         return self.snapshot() == other
 
+    __reduce__ = refuse_copy
     __hash__ = None  # type: ignore[assignment]  # as of a dict: it compares by what it holds
 
     def keys(self) -> KeysView[str]:
@@ -99,11 +106,14 @@ class Mapping(MutableMapping[str, Any]):
         raise KeyError("popitem(): the mapping is empty")
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The value of the key, which is set to `default` if absent: one decision, so that only one caller sets it."""
+        """The value of the key, which is set to `default` if absent: one decision, so that only one caller sets it.
+
+        What it returns is a copy as the replicas have it, also of `default`: a list for a tuple.
+        """
         while not self._dictionary.put_if_absent(_text(key), default):
             if found := self._client.perform(calls.lookup(self.name, key)):
                 return found[0]
-        return default
+        return from_value(to_value(default, self._client.document.limits))
 
     def clear(self) -> None:
         """Delete all keys that are there now."""

@@ -7,7 +7,9 @@ name on the replicas; `test_setdefault` changes a list within the mapping, and w
 keys for the sake of a hash table's growth. Where the interpreter ships no `test` package, only the models here run.
 """
 
+import copy
 import itertools
+import pickle
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -196,8 +198,40 @@ def test_setdefault_is_won_by_one_of_two(client: Client) -> None:
 def test_wrong_keys_are_named(new: New) -> None:
     with pytest.raises(BadInput, match="the key 1 is of type int"):
         new()[1] = "x"  # type: ignore[index]
-    with pytest.raises(BadInput, match="key"):
-        new()["not allowed/"]
+    with pytest.raises(BadInput, match="key 'not allowed/'"):
+        new()["not allowed/"] = "x"
     with pytest.raises(TypeError):
         hash(new())
     assert "mapping-" in repr(new())
+
+
+@pytest.mark.parametrize("key", ["", "a b", "é", "k" * 201, ".a", "a/b", 3, None])
+def test_a_key_that_cannot_be_there_is_not_there(new: New, key: Any) -> None:
+    mapping = new()
+    assert key not in mapping
+    assert mapping.get(key, 5) == 5
+    assert mapping.pop(key, 5) == 5
+    for look in (mapping.__getitem__, mapping.__delitem__, mapping.pop):
+        with pytest.raises(KeyError):
+            look(key)
+    for store in (mapping.__setitem__, mapping.setdefault):
+        with pytest.raises(BadInput, match="key"):
+            store(key, 1)
+
+
+def test_setdefault_gives_what_is_stored_each_time(new: New) -> None:
+    mapping, mine = new(), (1, [2])
+    assert [mapping.setdefault("k", mine) for _ in range(2)] == [[1, [2]], [1, [2]]]
+    mapping.setdefault("k2", mine)[1].append(3)
+    assert mine == (1, [2])
+
+
+def test_what_is_no_client_is_named() -> None:
+    with pytest.raises(TypeError, match=r"'my-cluster/cluster.toml', of type str: give what connect\("):
+        Mapping("my-cluster/cluster.toml", "x")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("act", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_it_is_neither_pickled_nor_copied(new: New, act: Callable[[object], object]) -> None:
+    with pytest.raises(TypeError, match=r"a Mapping is neither pickled nor copied: .* another Mapping"):
+        act(new())

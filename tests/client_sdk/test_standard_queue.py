@@ -7,7 +7,9 @@ package, only our own run.
 """
 
 import asyncio
+import copy
 import itertools
+import pickle
 import queue as standard
 import threading
 import time
@@ -229,6 +231,69 @@ async def test_the_queue_of_asyncio_gives_up_in_time(cluster: LoopbackCluster) -
         assert await queue.get(timeout=0) == 2
 
 
+async def test_what_a_cancelled_get_took_is_given_to_the_next(
+    cluster: LoopbackCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with await connect_async(cluster.document) as client:
+        queue = AsyncQueue(client, "cancelled")
+        dequeue, taken, goes_on = queue._queue.dequeue, asyncio.Event(), asyncio.Event()
+
+        async def late(items_max: int, wait_s: float) -> Sequence[Any]:
+            items: Sequence[Any] = await dequeue(items_max, wait_s)
+            taken.set()
+            await goes_on.wait()
+            return items
+
+        monkeypatch.setattr(queue._queue, "dequeue", late)
+        for number in range(3):
+            await queue.put(number)
+        await cancelled(queue, taken)
+        for _ in range(2):
+            next_one = asyncio.create_task(queue.get())
+            await asyncio.sleep(0)
+            next_one.cancel()
+            await asyncio.wait([next_one])
+        joining = asyncio.create_task(queue.join())
+        assert await queue.size() == 2, "they took over what the first had asked for, and asked for no more"
+        goes_on.set()
+        assert [await queue.get(timeout=JOIN_S) for _ in range(3)] == [0, 1, 2]
+        assert not joining.done()
+        for _ in range(3):
+            queue.task_done()
+        await joining
+
+
+async def cancelled(queue: AsyncQueue, taken: asyncio.Event) -> None:
+    """Begin a `get`, and cancel it when the replicas have given out an item."""
+    getting = asyncio.create_task(queue.get())
+    await taken.wait()
+    getting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await getting
+
+
+async def test_no_item_is_lost_over_many_cancellations(cluster: LoopbackCluster) -> None:
+    async with await connect_async(cluster.document) as client:
+        queue, got = AsyncQueue(client, "often-cancelled"), list[Any]()
+        for number in range(60):
+            getters = [asyncio.create_task(queue.get()) for _ in range(1 + number % 2)]
+            putting = asyncio.create_task(queue.put(number))
+            for _ in range(5 * (number % 12)):
+                await asyncio.sleep(0)
+            if number % 3 == 0:
+                await putting
+            for getting in getters:
+                getting.cancel()
+            got += [
+                each for each in await asyncio.gather(*getters, return_exceptions=True) if each in range(60)
+            ]
+            await putting
+        while len(got) < 60:
+            got.append(await queue.get(timeout=JOIN_S))
+        assert sorted(got) == list(range(60))
+        assert await queue.size() == 0
+
+
 @settings(max_examples=10, deadline=None)
 @given(maxsize=st.integers(0, 2), steps=STEPS)
 def test_a_queue_of_asyncio_beside_it_gives_the_same(
@@ -275,3 +340,22 @@ async def test_what_cannot_be_answered_at_once_is_refused_with_advice(
         queue = AsyncQueue(client, "refusing")
         with pytest.raises(NotImplementedError, match="use await queue"):
             getattr(queue, name)(*(("item",) if name == "put_nowait" else ()))
+
+
+@pytest.mark.parametrize("maxsize", [None, "3", 2.5])
+@pytest.mark.parametrize("kind", [Queue, AsyncQueue])
+def test_a_maxsize_that_is_no_number_is_refused_at_once(client: Client, kind: Any, maxsize: Any) -> None:
+    with pytest.raises(TypeError, match=r"maxsize is .* use a whole number, or 0 for no bound"):
+        kind(client, "x", maxsize)
+
+
+@pytest.mark.parametrize(("kind", "maker"), [(Queue, "what connect"), (AsyncQueue, "await connect_async")])
+def test_what_is_no_client_is_named(kind: Any, maker: str) -> None:
+    with pytest.raises(TypeError, match=f"'cluster.toml', of type str: give .*{maker}"):
+        kind("cluster.toml", "x")
+
+
+@pytest.mark.parametrize("act", [pickle.dumps, copy.deepcopy])
+def test_it_is_neither_pickled_nor_copied(new: New, act: Callable[[object], object]) -> None:
+    with pytest.raises(TypeError, match="a Queue is neither pickled nor copied"):
+        act(new())
