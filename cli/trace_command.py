@@ -108,7 +108,9 @@ def show(trace: Trace, out: Console, *, full: bool = False) -> None:
             out.print(f"{id} holds older entries too; only its newest page is shown.")
     if not trace.rows and not any(column.trouble for column in trace.columns.values()):
         out.print(
-            "No replica holds an entry of it." if len(labels) == 2 else "All its entries have been collected."
+            "No replica holds an entry of it."
+            if len(labels) == 2
+            else "No log holds an entry of it any more: each is collected, or kept with a decision."
         )
     if not full and len(labels) > 2:
         named = [(label, t) for t, label in labels.items() if label.startswith("t")]

@@ -32,7 +32,8 @@ function summed(replicas) {
   const of = `${up} of ${replicas.length} replicas ${up === 1 ? "is" : "are"} up.`;
   const down = replicas.filter((each) => each.state !== "ready");
   const told = down.map((each) => `${each.id} is ${STATES[each.state][1]}: ${each.trouble}.`);
-  return [up === replicas.length ? `All ${up} replicas are up.` : of, ...told].join(" ");
+  const all = up === 1 ? "The only replica is up." : `All ${up} replicas are up.`;
+  return [up === replicas.length ? all : of, ...told].join(" ");
 }
 
 function newReplica(replica) {

@@ -138,5 +138,5 @@ function noteOn(trace, columns) {
   if (trace.is_cut) return "There are older entries; only the newest are shown.";
   if (trace.rows.length > 0) return "";
   const isTouched = columns.some((each) => each.fence !== null && !isNone(each.fence));
-  return isTouched ? "All its entries have been collected." : "No replica holds an entry of it.";
+  return isTouched ? "No log holds an entry of it any more: each is collected, or kept with a decision." : "No replica holds an entry of it.";
 }
