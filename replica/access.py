@@ -25,7 +25,7 @@ from quorate.replica.rate import Bucket
 
 FILE_BYTES_MAX: Final = 1024 * 1024
 _log = logging.getLogger(__name__)
-_Stamp = tuple[int, int, int]
+_Stamp = tuple[int, ...]
 
 
 class Access:
@@ -140,7 +140,8 @@ def _stamp(path: Path) -> _Stamp | None:
         found = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    # Mode and change time, too: a list that was refused for its mode is mended by chmod alone, which leaves the rest as it is.
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_mode, found.st_size, found.st_ino
 
 
 def _tell(before: TokenList | None, after: TokenList, source: str) -> None:

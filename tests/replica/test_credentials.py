@@ -153,6 +153,23 @@ def test_file_is_read_again_when_it_changes_and_kept_when_it_is_wrong(
     assert caplog.text.count("stay valid") == 3
 
 
+def test_chmod_alone_mends_a_list_that_was_refused_for_its_mode(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "tokens"
+    path.write_text(line(WRITER, "replica"))
+    path.chmod(0o600)
+    access = from_file(path, WRITER)
+    path.write_text(line(READER, "read"))
+    path.chmod(0o666)
+    access.look()
+    assert f"chmod 600 {path}" in caplog.text
+    assert access.find(f"Bearer {READER}".encode()) is None
+    path.chmod(0o600)
+    access.look()
+    assert access.find(f"Bearer {READER}".encode()) is not None
+
+
 def test_where_no_token_is_asked_for_anyone_may_do_everything() -> None:
     access = nobody_asked()
     assert access.is_open
