@@ -6,7 +6,6 @@ Must not know what is made of the answers. It reads alone: a scan promises nothi
 
 import asyncio
 import time
-from functools import partial
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -27,7 +26,7 @@ HEALTH_S_MAX: Final = 0.5
 KEPT_S: Final = 0.5
 """How long an answer serves others who ask the same: a hundred viewers cost the replicas what one does."""
 KEPT_MAX: Final = 16
-"""Different questions at a time: the answer to one may have a few megabytes of each replica."""
+"""Different questions under way, and answers kept, together: one answer may have a few megabytes of each replica."""
 _HEALTH_PATH: Final = "/v1/health/ready"
 _HEALTH_BYTES_MAX: Final = 64 * 1024
 
@@ -63,11 +62,11 @@ class Lookout:
         """What each replica answers to `scan`, in the order of the cluster document; at most KEPT_S old.
         Raises Overloaded."""
         if (asking := self._kept.get(scan)) is None:
-            if len(self._kept) >= KEPT_MAX:
-                raise Overloaded(f"{KEPT_MAX} different questions about the cluster are under way already")
+            self._make_room()
             asking = self._kept[scan] = asyncio.ensure_future(self._ask_all(scan))
-            forget = partial(self._kept.pop, scan, None)
-            asking.add_done_callback(lambda _: asyncio.get_running_loop().call_later(KEPT_S, forget))
+            asking.add_done_callback(
+                lambda asked: asyncio.get_running_loop().call_later(KEPT_S, self._forget, scan, asked)
+            )
         # One viewer who goes away must not take the answer from the others.
         return await asyncio.shield(asking)
 
@@ -79,6 +78,20 @@ class Lookout:
         await asyncio.gather(*asking, return_exceptions=True)
         await self._replicas.aclose()
         await self._health.aclose()
+
+    def _make_room(self) -> None:
+        """For one more question: the oldest answer that is only kept gives way. Raises Overloaded where all are under way."""
+        if len(self._kept) < KEPT_MAX:
+            return
+        answered = next((scan for scan, asking in self._kept.items() if asking.done()), None)
+        if answered is None:
+            raise Overloaded(f"{KEPT_MAX} different questions about the cluster are under way already")
+        del self._kept[answered]
+
+    def _forget(self, scan: Scan, asked: asyncio.Task[dict[str, Seen]]) -> None:
+        # An answer that gave way may have been asked for anew since, and that one is kept as long as any other.
+        if self._kept.get(scan) is asked:
+            del self._kept[scan]
 
     async def _ask_all(self, scan: Scan) -> dict[str, Seen]:
         urls = self._member.document.urls

@@ -3,7 +3,8 @@
 import asyncio
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -210,6 +211,40 @@ async def test_different_questions_at_a_time_are_bounded(member: Member) -> None
         *answered, refused, again = await asyncio.gather(*looks, return_exceptions=True)
         assert isinstance(refused, Overloaded)
         assert all(isinstance(each, dict) for each in (*answered, again))
+    finally:
+        await looking.aclose()
+
+
+async def test_questions_that_are_answered_do_not_count_and_kept_answers_give_way(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookout, "KEPT_S", WAIT_S)
+    looking = Lookout(member, None)
+    try:
+        scans = [Scan(f"queue/{number}") for number in range(lookout.KEPT_MAX + 4)]
+        answers = [await looking.look(scan) for scan in scans]
+        assert await looking.look(scans[-1]) is answers[-1], "the newest are kept"
+        assert await looking.look(scans[0]) is not answers[0], "the oldest gave way"
+    finally:
+        await looking.aclose()
+
+
+async def test_an_answer_that_gave_way_does_not_take_a_newer_one_along(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookout, "KEPT_MAX", 1)
+    due: list[Callable[[], None]] = []
+    monkeypatch.setattr(
+        asyncio.get_running_loop(), "call_later", lambda _, what, *args: due.append(partial(what, *args))
+    )
+    looking = Lookout(member, None)
+    try:
+        for name in ("queue/a", "queue/b", "queue/a"):
+            again = await looking.look(Scan(name))
+        due[0]()
+        assert await looking.look(Scan("queue/a")) is again
+        due[2]()
+        assert await looking.look(Scan("queue/a")) is not again
     finally:
         await looking.aclose()
 
