@@ -126,7 +126,10 @@ OPERATIONS: Final[Mapping[str, Told]] = {
     ),
     "getStatus": Told("Show the replica's state", "What the replica says about itself.", (*_GATE, *_STORE)),
     "getProblemType": Told(
-        "Explain a type of problem", "What the type means, and what to do.", (*_GATE, "not-found")
+        "Explain a type of problem",
+        "What the type means, and what to do.",
+        ("internal", "stopping", "overloaded", "not-found"),
+        is_open=True,
     ),
     "getOverview": Told(
         "Show the cluster at a glance", "Replicas and objects, as this replica sees them.", _LOOK

@@ -8,6 +8,7 @@ import re
 from typing import Final
 
 from quorate.api_specs.messages import Accept, Append, Ask, Batch, Collect, Commit, Request, Scan
+from quorate.api_specs.problems import TYPE_PREFIX
 from quorate.api_specs.tokens import ScopeName
 from quorate.replica.credentials import Credential, TokenList
 from quorate.timestamps.ballot import Ballot, turn_of
@@ -16,9 +17,11 @@ from quorate.timestamps.timestamp import ZERO, Timestamp, site
 OPEN_PREFIX: Final = "/v1/health/"
 """What needs no token."""
 DOCUMENT_PATH: Final = "/v1/openapi.json"
-PUBLIC_PATHS: Final = re.compile(re.escape(DOCUMENT_PATH) + "|/docs(/.*)?|/ui(/.*)?")
+PUBLIC_PATHS: Final = re.compile(
+    f"{re.escape(DOCUMENT_PATH)}|/docs(/.*)?|/ui(/.*)?|{re.escape(TYPE_PREFIX)}[^/]*"
+)
 """Open as well: the same for every cluster. A generator or a browser that first looks at the document has no token to send,
-and the live page asks for the one that its reader has."""
+the live page asks for the one that its reader has, and who is refused for want of a token is pointed to the type of the problem."""
 _BY_PATH: Final[dict[str, ScopeName]] = {
     "/replica/v1/batch": "read",  # what in it changes something is looked at when it has been decoded
     "/replica/v1/ask": "write",
@@ -29,7 +32,7 @@ _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def scope_needed(method: str, path: str) -> ScopeName:
-    """The scope that a request needs; none but those under OPEN_PREFIX need no token."""
+    """The scope that a request needs; none but those under OPEN_PREFIX and of PUBLIC_PATHS need no token."""
     if (by_path := _BY_PATH.get(path)) is not None:
         return by_path
     if path.startswith(ADMIN_PREFIX):

@@ -105,7 +105,7 @@ def test_entries_of_others_may_be_written_back_and_sent_again() -> None:
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_document_says_of_each_operation_which_scope_it_needs(path: str, method: str) -> None:
     security = DOCUMENT["paths"][path][method]["security"]
-    if path.startswith("/v1/health/"):
+    if path.startswith(("/v1/health/", "/problems/")):
         assert security == []
         return
     assert {"token": [scope_needed(method.upper(), path)]} in security
@@ -141,6 +141,28 @@ async def test_each_scope_is_let_in_where_it_belongs_and_nowhere_else(
                 else:
                     assert answer.json()["definite"] is True
             assert let_in == scopes, (method, path)
+
+
+async def test_without_a_token_nothing_of_the_cluster_is_told(
+    tmp_path: Any, document: ClusterDocument
+) -> None:
+    member = Member(document, "r1", open_folder(tmp_path, document, "r1"))
+    access = from_text(LINES, TOKENS["replica"])
+    app = create_app(member, lambda each: embedded_front_end(each, None), access=access)
+    opened = set()
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://r1") as client,
+    ):
+        for path in (*DOCUMENT["paths"], "/v1/openapi.json", "/docs", "/ui", "/ui/page.js", "/problems/a/b"):
+            if (await client.get(path)).status_code != 401:
+                opened.add(path)
+        refused = (await client.get("/v1/status")).json()
+        meaning = await client.get(refused["type"])
+        assert (meaning.status_code, meaning.json()["type"]) == (200, refused["type"])
+        assert (await client.post(refused["type"])).status_code == 401
+    pages = {"/v1/openapi.json", "/docs", "/ui", "/ui/page.js", "/problems/{name}"}
+    assert opened == {"/v1/health/live", "/v1/health/ready"} | pages
 
 
 async def test_who_asks_too_often_is_told_when_to_come_again(
