@@ -6,7 +6,7 @@ Owns the list of checks. A check that fails is *needed* or not; only the needed 
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -17,14 +17,16 @@ from msgspec import to_builtins
 from rich.markup import escape
 from rich.table import Table
 
+from quorate.api_specs.cluster import BadCluster
 from quorate.cli.doctor_check import Check
 from quorate.cli.doctor_folder import folder_checks
-from quorate.cli.doctor_secrets import certificate_checks, secret_checks
+from quorate.cli.doctor_secrets import SENT, certificate_checks, secret_checks
 from quorate.cli.document import is_loopback
-from quorate.cli.failure import EXIT_FAILED
+from quorate.cli.failure import EXIT_FAILED, Failure
 from quorate.cli.local_cluster import is_free
 from quorate.cli.output import AsJson, answer, console, reported
 from quorate.cli.status import Found, ask_all, cluster_document
+from quorate.client_sdk.errors import BadInput
 from quorate.spark_reports.errors import JavaMissing
 from quorate.spark_reports.session import java_home
 
@@ -59,8 +61,7 @@ def doctor(
 ) -> None:
     """Look for what is missing or wrong on this machine, and say how to mend it."""
     secrets = list(secret_checks())
-    may_ask = all(check.ok or not check.needed for check in secrets)
-    answers = ask_all(cluster_document(cluster)) if cluster and may_ask else []
+    answers, unasked = _asked(cluster, secrets) if cluster else ([], [])
     own = {urlsplit(found.url).port for found in answers if found.is_up}
     checks = [
         *machine_checks(own),
@@ -70,11 +71,8 @@ def doctor(
         *port_checks(answers),
         *certificate_checks({found.id: found.url for found in answers}),
         *tombstone_checks(answers),
+        *unasked,
     ]
-    if cluster and not may_ask:
-        checks.append(
-            Check("replicas", False, "not asked", "mend what stands above first: no question could be sent")
-        )
     is_sound = all(check.ok or not check.needed for check in checks)
     if as_json:
         answer(True, {"ok": is_sound, "checks": [to_builtins(check) for check in checks]})
@@ -82,6 +80,18 @@ def doctor(
         _show(checks)
     if not is_sound:
         raise typer.Exit(EXIT_FAILED)
+
+
+def _asked(cluster: str, secrets: Iterable[Check]) -> tuple[list[Found], list[Check]]:
+    """What the replicas answer; or none of it, and the finding that says why."""
+    if not all(check.ok for check in secrets if check.what in SENT):
+        fix = "mend what stands above first: no question could be sent"
+        return [], [Check("replicas", False, "not asked", fix)]
+    try:
+        return ask_all(cluster_document(cluster)), []
+    except (Failure, BadCluster, BadInput) as error:
+        fix = "mend it, or name another file or a replica's URL with --cluster; the replicas were not asked"
+        return [], [Check("cluster document", False, str(error), fix)]
 
 
 def machine_checks(own_ports: Collection[int | None] = ()) -> Iterator[Check]:
@@ -143,7 +153,7 @@ def port_checks(answers: list[Found]) -> Iterator[Check]:
     """Whether something else listens where a replica of this machine should, which does not answer as one."""
     for found in answers:
         parts = urlsplit(found.url)
-        if found.is_up or not is_loopback(found.url) or parts.port is None:
+        if found.is_up or found.tls_failed or not is_loopback(found.url) or parts.port is None:
             continue
         is_taken = not is_free(parts.port)
         fix = f"stop what listens there (`ss -ltnp 'sport = :{parts.port}'` shows it), or give {found.id} another port in the document"

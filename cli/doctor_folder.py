@@ -49,6 +49,8 @@ def folder_checks(folder: Path) -> Iterator[Check]:
     nearest = next(
         (each for each in (folder.absolute(), *folder.absolute().parents) if each.exists()), Path("/")
     )
+    if nearest != folder.absolute():
+        yield missing(folder.absolute(), nearest)
     is_writable = nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
     yield Check(
         "writable folder",
@@ -66,6 +68,17 @@ def folder_checks(folder: Path) -> Iterator[Check]:
         yield file_system(type_of(nearest.resolve(), _MOUNTS.read_text(errors="replace")))
     if is_writable:
         yield sqlite_there(nearest)
+
+
+def missing(folder: Path, nearest: Path) -> Check:
+    """Whether a folder that is not there could be meant: one whose parent is missing, too, is misspelt or not mounted."""
+    found = f"{folder} is not there yet"
+    if nearest == folder.parent:
+        return Check("data folder", True, found)
+    fix = f"correct --data, mount its disk, or make the folder: mkdir -m 700 -p {folder}"
+    return Check(
+        "data folder", False, f"{found}, nor is {folder.parent}; what follows is about {nearest}", fix
+    )
 
 
 def private(folder: Path) -> Check:

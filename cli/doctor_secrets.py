@@ -12,12 +12,15 @@ from urllib.parse import urlsplit
 
 from quorate.cli.doctor_check import Check
 from quorate.cli.failure import Usage
+from quorate.cli.probe import TlsFailed
 from quorate.cli.token import read_token
 from quorate.client_sdk.errors import BadInput
 from quorate.client_sdk.tls import from_environment
 
 EXPIRY_DAYS_MIN: Final = 14
 TIMEOUT_S: Final = 2.0
+SENT: Final = frozenset({"token", "files of TLS"})
+"""The checks of what goes with a question to a replica: none can be asked while one of these fails."""
 _DAY_S: Final = 86_400
 
 
@@ -101,6 +104,8 @@ def certificate(id: str, url: str) -> Check:
             shown = secured.getpeercert() or {}
     except ssl.SSLCertVerificationError as error:
         return Check(what, False, error.verify_message, f"{fix}; or name its authority in QUORATE_TLS_CA")
+    except ssl.SSLError as error:
+        return Check(what, False, f"not seen: {error.reason or error}", TlsFailed(error).fix, needed=False)
     except (OSError, BadInput) as error:
         words = (isinstance(error, OSError) and error.strerror) or str(error)
         return Check(

@@ -6,6 +6,7 @@ Owns the requests that only a command line asks. Operations on objects go throug
 import asyncio
 import http.client
 import json
+import ssl
 import time
 import urllib.error
 import urllib.request
@@ -48,6 +49,23 @@ class NoAnswer(Exception):
 
 class WrongToken(NoAnswer):
     """The replica answers, and refuses the token that was sent, or that none was."""
+
+
+class TlsFailed(NoAnswer):
+    """Something listens there, and TLS with it failed. `fix` is what to do: nothing need be started for it."""
+
+    def __init__(self, error: ssl.SSLError) -> None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            super().__init__(f"its certificate is not accepted: {error.verify_message}")
+            self.fix = (
+                "give it a certificate that is valid for this host, or name its authority in QUORATE_TLS_CA"
+            )
+        else:
+            super().__init__(f"TLS with it failed: {error.reason or error}")
+            self.fix = (
+                "see that it is served with TLS, and that QUORATE_TLS_CERT and QUORATE_TLS_KEY name a certificate that it "
+                "accepts, if it asks for one"
+            )
 
 
 class Sink(Protocol):
@@ -99,9 +117,9 @@ def _answered(request: urllib.request.Request, timeout_s: float) -> Iterator[Any
         with error:
             _refuse(error)
     except urllib.error.URLError as error:
-        raise NoAnswer(_words(error.reason)) from None
+        raise _no_answer(error.reason) from None
     except (OSError, http.client.HTTPException) as error:
-        raise NoAnswer(_words(error)) from None
+        raise _no_answer(error) from None
 
 
 def is_ready(url: str) -> bool:
@@ -174,9 +192,11 @@ def _refuse(error: urllib.error.HTTPError) -> NoReturn:
     raise kind(str(problem.get("detail") or problem.get("title") or f"it answers HTTP status {error.code}"))
 
 
-def _words(error: object) -> str:
+def _no_answer(error: object) -> NoAnswer:
+    if isinstance(error, ssl.SSLError) and not isinstance(error, TimeoutError):
+        return TlsFailed(error)
     if isinstance(error, ConnectionRefusedError):
-        return "connection refused"
+        return NoAnswer("connection refused")
     if isinstance(error, TimeoutError):
-        return "no answer in time"
-    return str(error) or type(error).__name__
+        return NoAnswer("no answer in time")
+    return NoAnswer(str(error) or type(error).__name__)

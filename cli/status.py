@@ -17,7 +17,7 @@ from quorate.cli.document import DEFAULT_NAME, read_document, url_of
 from quorate.cli.failure import EXIT_FAILED, Failure
 from quorate.cli.object_commands import ClusterOption
 from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.probe import NoAnswer, WrongToken, get
+from quorate.cli.probe import NoAnswer, TlsFailed, WrongToken, get
 from quorate.cli.token import read_token
 from quorate.client_sdk.http_transport import check_no_way_back
 
@@ -48,6 +48,7 @@ class Found(Struct, frozen=True):
     """What one replica answered. `trouble` and `fix` say what is wrong with it and what to do; empty when nothing is.
 
     `is_ready`: it can vote in the cluster of this document, not merely in the one that it believes to be in.
+    `tls_failed`: something listens there, which may be the replica; more is not known.
     `clock_offset_s`: how far its clock is ahead of this machine's, to within half the round trip.
     """
 
@@ -55,6 +56,7 @@ class Found(Struct, frozen=True):
     url: str
     is_up: bool = False
     is_ready: bool = False
+    tls_failed: bool = False
     incarnation: str = ""
     objects: int | None = None
     file_bytes: int | None = None
@@ -95,6 +97,8 @@ def cluster_document(cluster: str) -> ClusterDocument:
         return read_document(Path(cluster))
     try:
         document = from_json(get(url, "/v1/cluster", read_token())["document"])
+    except TlsFailed as error:
+        raise Failure(f"{url} does not tell its cluster document: {error}; {error.fix}.") from None
     except (NoAnswer, KeyError, TypeError) as error:
         raise Failure(
             f"{url} does not tell its cluster document: {error}. Is a replica running there?"
@@ -118,6 +122,8 @@ def _ask(document: ClusterDocument, id: str, token: str | None) -> Found:
         return understood(document, id, told, (began_us + time.time_ns() // 1000) // 2)
     except WrongToken as error:
         return Found(id, url, is_up=True, trouble=str(error), fix="set QUORATE_TOKEN to this cluster's token")
+    except TlsFailed as error:
+        return Found(id, url, tls_failed=True, trouble=str(error), fix=error.fix)
     except NoAnswer as error:
         return Found(
             id, url, trouble=str(error), fix=f"start it (quorate serve --id {id} …), or look at its log"

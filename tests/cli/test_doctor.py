@@ -137,7 +137,10 @@ def test_tokens_and_their_files_are_looked_at(tmp_path: Path) -> None:
     mine.write_text(new_token(tmp_path / "others", "replica"))
     assert "scope replica" in doctor(**well, code=1)["list of tokens"]["found"]
     tokens.write_text("tag=oops\n")
-    assert not doctor(**well, code=1)["list of tokens"]["ok"]
+    down = LocalCluster.create(tmp_path / "c", replicas=1)
+    found = doctor("--cluster", str(down.document_path), **well, code=1)
+    assert not found["list of tokens"]["ok"]
+    assert found["replica r1"]["found"] == "connection refused", "a list is no reason not to ask"
     mine.write_text("two words")
     found = doctor("--cluster", "http://127.0.0.1:9", **well, code=1)
     assert not found["token"]["ok"]
@@ -165,6 +168,30 @@ def test_tls_files_and_certificates_are_looked_at(tmp_path: Path) -> None:
         found = doctor("--cluster", str(cluster.path), **environment, code=1)
         assert not found["certificate of r1"]["ok"]
         assert "QUORATE_TLS_CA" in found["certificate of r1"]["fix"]
+        assert "certificate is not accepted" in found["replica r1"]["found"]
+        assert "quorate serve" not in found["replica r1"]["fix"], "it runs"
+        assert "port of r1" not in found
+        asked = quorate_here("status", "--cluster", str(cluster.path), **environment)
+        assert "QUORATE_TLS_CA" in asked.stdout
+        assert "quorate serve" not in asked.stdout
+
+
+def test_a_document_that_cannot_be_used_is_a_finding(tmp_path: Path) -> None:
+    document = tmp_path / "cluster.toml"
+    document.write_text("no document")
+    found = doctor("--cluster", str(document), code=1)
+    assert str(document) in found["cluster document"]["found"]
+    assert found["Python"]["ok"], "the other checks are made"
+    found = doctor("--cluster", str(tmp_path / "none.toml"), code=1)
+    assert "none.toml" in found["cluster document"]["found"]
+
+
+def test_data_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    new, lost = tmp_path / "new", tmp_path / "mispelt" / "r1"
+    assert doctor("--data", str(new), code=0)["data folder"]["found"] == f"{new} is not there yet"
+    found = doctor("--data", str(lost), code=1)["data folder"]
+    assert f"{lost} is not there yet, nor is {lost.parent}" in found["found"]
+    assert "data folder" not in doctor("--data", str(tmp_path), code=0)
 
 
 def test_file_systems_of_networks_and_memory_are_known() -> None:

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from quorate.cli.probe import NoAnswer, WrongToken, get
+from quorate.cli.probe import NoAnswer, TlsFailed, WrongToken, get
 
 WAIT_S = 60
 
@@ -68,3 +68,10 @@ def test_refused_token_is_told_apart(servers: tuple[Server, Server], status: int
     asked.status = status
     with pytest.raises(WrongToken):
         get(asked.url, "/v1/status", "s3cret", WAIT_S)
+
+
+def test_what_does_not_speak_tls_is_not_taken_for_what_does_not_run(servers: tuple[Server, Server]) -> None:
+    asked, _ = servers
+    with pytest.raises(TlsFailed) as failed:
+        get(asked.url.replace("http:", "https:"), "/v1/status", None, WAIT_S)
+    assert "served with TLS" in failed.value.fix
