@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from quorate.client_sdk.counts import SECONDS, Histogram
 from quorate.replica.store import StorageFailed, Store
+from quorate.replica.troubles import Troubles
 
 JOBS_MAX: Final = 2000
 """Jobs that wait; more are refused."""
@@ -91,6 +92,8 @@ class Committer:
         self._is_busy = False
         """Whether the writer uses the store, or is about to: small reads must not keep it from its turn."""
         self._thread: Final = threading.Thread(target=self._run, name="quorate-writer", daemon=True)
+        self._troubles: Final = Troubles(_log, logging.ERROR)
+        """Of whoever uses the store."""
         self.problem: str | None = None
         self.in_doubt = False
         self.counts: Final = TransactionCounts()
@@ -226,6 +229,7 @@ class Committer:
             ended_s = time.perf_counter()
             if self._store.commits > commits:
                 self.problem = None
+                self._troubles.end()
                 self.counts.requests.add(sum(job.weight for job in group))
                 self.counts.rows.add(self._store.arrival() - arrival)
                 self.counts.commit_s.add(ended_s - committing_s)
@@ -250,7 +254,7 @@ class Committer:
             if not error.passing:
                 self.in_doubt = True
                 self.problem += ": what is on disk is in doubt; check the disk, then restart the replica"
-        _log.error("%s", self.problem)
+        self._troubles.meet(str(self.problem))
 
 
 def _tell(group: list[_Job], begun_s: float, committing_s: float, ended_s: float) -> None:

@@ -16,6 +16,7 @@ from quorate.replica.committer import Overloaded
 from quorate.replica.member import Member, StoreLost
 from quorate.replica.pruning import Pruning
 from quorate.replica.store import StorageFailed, Store
+from quorate.replica.troubles import Troubles
 
 ROUND_S: Final = 1.0
 BURIED_MAX: Final = 50
@@ -39,6 +40,7 @@ class Janitor:
         self._member: Final = member
         self._front_end: Final = front_end
         self._pruning: Final = Pruning(member.document, member.tombstones)
+        self._troubles: Final = Troubles(_log, logging.WARNING)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -57,8 +59,9 @@ class Janitor:
                 await self._try_to_write()
                 await self._prune()
                 await self._bury()
+                self._troubles.end()
             except (Overloaded, StorageFailed) as error:
-                _log.warning("the janitor waits: %s", error)
+                self._troubles.meet(f"the janitor waits: {error}")
                 self._pruning.walk_again()
             except StoreLost:
                 return

@@ -16,6 +16,7 @@ from quorate.client_sdk.effects import Unanswered
 from quorate.replica.committer import Overloaded
 from quorate.replica.member import Member, Peer, StoreLost
 from quorate.replica.store import StorageFailed
+from quorate.replica.troubles import Troubles
 
 ASK_S: Final = 1.0
 """How long a starting replica waits for the others' word. All that run answer at once, even before they vote."""
@@ -51,6 +52,7 @@ class Watch:
         """What each was told last, of those that have answered since this process began."""
         self._asked_s: Final[dict[str, float]] = {}
         """When each was asked last."""
+        self._troubles: Final = Troubles(_log, logging.WARNING)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -91,14 +93,17 @@ class Watch:
     async def _heard(self, names: Iterable[str], timeout_s: float) -> set[str]:
         """As `_round`; a store that cannot be read just now is announced later."""
         try:
-            return await self._round(names, timeout_s)
+            heard = await self._round(names, timeout_s)
         except StoreLost:
             raise
         except (Overloaded, StorageFailed) as error:
-            _log.warning("the others were not told of the store: %s", error)
+            self._troubles.meet(f"the others were not told of the store: {error}")
         except Exception:  # noqa: BLE001
             # Any mistake of ours. Nobody waits for the watch, so nobody else would hear of it; the next round may go well.
             _log.exception("the watch met an error of its own")
+        else:
+            self._troubles.end()
+            return heard
         return set()
 
     async def _word_of(self, name: str, told: Announcement, timeout_s: float) -> Testimony | Unanswered:

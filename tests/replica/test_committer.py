@@ -159,7 +159,9 @@ async def test_more_than_the_queue_holds_is_refused(opened: tuple[Store, Committ
     await asyncio.gather(*running)
 
 
-async def test_full_disk_fails_the_work_and_the_store_recovers(opened: tuple[Store, Committer]) -> None:
+async def test_full_disk_fails_the_work_and_the_store_recovers(
+    opened: tuple[Store, Committer], caplog: pytest.LogCaptureFixture
+) -> None:
     store, committer = opened
     database = store._database
     await committer.submit(lambda _: database.all("PRAGMA max_page_count = 1"))  # As low as the file is now.
@@ -172,9 +174,11 @@ async def test_full_disk_fails_the_work_and_the_store_recovers(opened: tuple[Sto
     result, error = await told
     assert result is None, "work that was done, but is not durable, has no result"
     assert isinstance(error, StorageFailed)
+    assert len(caplog.records) == 1, "what lasts is told once"
     await committer.submit(lambda _: database.all("PRAGMA max_page_count = 1000000"))
     assert await committer.submit(lambda log: write(log, 2)) == 2
     assert committer.problem is None
+    assert "it is over" in caplog.records[-1].getMessage()
     assert await committer.submit(lambda log: log.stored("queue/q", [make(1, 0, "a")])) == set()
 
 

@@ -104,6 +104,34 @@ async def test_a_replica_whose_disk_has_room_again_finds_out_though_nobody_write
     await member.answer([request])
 
 
+async def test_what_lasts_is_logged_once_and_its_end(
+    member: Member, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(janitor_module, "ROUND_S", 0.0)
+    front_end = embedded_front_end(member, None)
+    janitor = Janitor(member, front_end)
+    rounds, well = 0, asyncio.Event()
+
+    async def prune() -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds <= 5:
+            raise StorageFailed("full", passing=True)
+        if rounds == 7:  # So the sixth has come to its end.
+            well.set()
+
+    monkeypatch.setattr(janitor, "_prune", prune)
+    janitor.start()
+    try:
+        async with asyncio.timeout(WAIT_S):
+            await well.wait()
+    finally:
+        await janitor.stop()
+        await front_end.aclose()
+    told = [record.getMessage() for record in caplog.records if record.name == janitor_module.__name__]
+    assert told == ["the janitor waits: full", "it is over (met again before: 4): the janitor waits: full"]
+
+
 async def test_front_end_without_an_answer_is_no_error(
     member: Member, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
