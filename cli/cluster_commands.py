@@ -22,6 +22,7 @@ from quorate.cli.data_folder import (
     audit_line,
     check_member,
     format_data_folder,
+    make_root,
     replace_data_folder,
     run_replica,
     what_is_lost,
@@ -306,7 +307,7 @@ def _local_cluster(root: Path, cluster: Path | None, replicas: int | None, ports
             f"{document_path} says already which replicas there are ({', '.join(found.urls.values())}): "
             "leave out --replicas and --ports, or name another folder with --data."
         )
-    root.mkdir(parents=True, exist_ok=True)
+    make_root(root)
     found.format_missing()
     return found
 

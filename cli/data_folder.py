@@ -40,6 +40,13 @@ def format_data_folder(folder: Path, document: ClusterDocument, replica_id: str)
         raise Failure(f"{error}.") from None
 
 
+def make_root(root: Path) -> None:
+    """Make the folder in which data folders and logs of replicas will lie, for its owner alone, unless it is there. Raises OSError."""
+    from quorate.replica.folders import make_private_folder  # noqa: PLC0415
+
+    make_private_folder(root)
+
+
 def replace_data_folder(
     old: ClusterDocument, new: ClusterDocument, replica_id: str, folder: Path, others: dict[str, Path]
 ) -> int:

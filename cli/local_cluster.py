@@ -21,7 +21,7 @@ from typing import Any, Final, Self
 
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.api_specs.limits import STOP_S_MAX
-from quorate.cli.data_folder import format_data_folder
+from quorate.cli.data_folder import format_data_folder, make_root
 from quorate.cli.document import DEFAULT_NAME, new_document, read_document, write_new
 from quorate.cli.failure import Failure
 from quorate.cli.probe import is_ready
@@ -54,6 +54,11 @@ def is_free(port: int, host: str = "127.0.0.1") -> bool:
         except OSError:
             return False
         return True
+
+
+def _private(path: str, flags: int) -> int:
+    """Opens a file, which is its owner's alone where it is made: a log has addresses and names of tokens."""
+    return os.open(path, flags, 0o600)
 
 
 class PortTaken(Failure, NotStarted):
@@ -90,6 +95,7 @@ class LocalCluster:
         """A new cluster in the folder `root`: its document and formatted data folders; nothing runs yet."""
         ports = free_ports(replicas) if ports is None else ports
         urls = {f"r{number}": f"http://127.0.0.1:{port}" for number, port in enumerate(ports, 1)}
+        make_root(root)
         write_new(root / DEFAULT_NAME, new_document(urls, rules=rules))
         cluster = cls(root, token=token)
         cluster.format_missing()
@@ -149,7 +155,7 @@ class LocalCluster:
             command += ["--endpoint", f"{other}={url}"]
         command += self.serve_options.get(id, [])
         # A session of its own keeps a terminal's Ctrl-C away from the child: stopping is the parent's work.
-        with self.log_file(id).open("ab") as log:
+        with open(self.log_file(id), "ab", opener=_private) as log:
             self._children[id] = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,

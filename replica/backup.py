@@ -23,9 +23,9 @@ from quorate.api_specs.limits import REPLICAS_MAX
 from quorate.api_specs.messages import NOT_DECODED
 from quorate.replica import statements
 from quorate.replica.database import Database, StorageFailed, copy_database, make_private
+from quorate.replica.folders import make_private_folder, remove_made
 from quorate.replica.identity import (
     DATABASE_FILE,
-    LOCK_FILE,
     FolderRefused,
     Identity,
     claim_restored,
@@ -82,7 +82,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
 def begin(folder: Path) -> Path:
     """Make the folder of a backup, for its owner alone; where to put the copy. Raises BackupRefused."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
         if any(folder.iterdir()):
             raise BackupRefused(f"{folder} is not empty, and nothing was changed: name a new folder")
         folder.chmod(0o700)
@@ -180,13 +180,8 @@ def restore(backup: Path, folder: Path) -> tuple[Manifest, Identity]:
         try:
             _copy_checked(backup, manifest, new)
             return manifest, claim_restored(folder, Database(new))
-        except BaseException as error:
-            for each in folder.iterdir():  # It was empty: all that is in it is ours.
-                if each.name != LOCK_FILE:
-                    each.unlink()
-            if isinstance(error, StorageFailed):
-                raise BackupRefused(f"{backup} could not be restored to {folder}: {error}") from None
-            raise
+        except StorageFailed as error:
+            raise BackupRefused(f"{backup} could not be restored to {folder}: {error}") from None
 
 
 def restore_cluster(
@@ -202,7 +197,7 @@ def restore_cluster(
     for replica in document.votes:
         new = with_store(new, replica, secrets.token_hex(8))
     try:
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made = make_private_folder(root)
         if any(root.iterdir()):
             raise BackupRefused(f"{root} is not empty, and nothing was changed: name a new folder")
     except OSError as error:
@@ -210,7 +205,9 @@ def restore_cluster(
     try:
         return new, _make_all(document, new, backups, root)
     except BaseException:
-        shutil.rmtree(root, ignore_errors=True)  # It was empty: all that is in it is ours.
+        for each in root.iterdir():  # It was empty: all that is in it is ours.
+            shutil.rmtree(each, ignore_errors=True)
+        remove_made(made)
         raise
 
 

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.replica import statements
 from quorate.replica.database import Database, StorageFailed, make_private
+from quorate.replica.folders import make_private_folder, remove_made
 from quorate.replica.records import with_sum
 from quorate.replica.soundness import damage_in
 from quorate.replica.statements import SCHEMA_VERSION
@@ -118,13 +119,22 @@ def format_store(path: Path, document: ClusterDocument, replica_id: str) -> str:
 
 @contextlib.contextmanager
 def empty_folder(path: Path) -> Iterator[None]:
-    """A data folder that holds nothing, locked meanwhile. Raises FolderRefused."""
+    """A data folder that holds nothing, locked meanwhile. Raises FolderRefused. Whatever goes wrong within, what was made in it
+    is removed, and the folder itself, too, if it was not there before."""
     _refuse_filled(path)  # before it is made private: it may be anybody's
-    _make_folder(path)
+    had_lock = LOCK_FILE in _names_in(path)
+    made = _make_folder(path)
     lock = _lock(path)
     try:
         _refuse_filled(path)
-        yield
+        try:
+            yield
+        except BaseException:
+            for each in path.iterdir():  # It was empty: all that is in it is ours.
+                if not (had_lock and each.name == LOCK_FILE):
+                    each.unlink()
+            remove_made(made)
+            raise
     finally:
         os.close(lock)
 
@@ -175,10 +185,12 @@ def _replica(document: ClusterDocument, replica_id: str) -> ReplicaInfo:
     raise FolderRefused(f"the cluster document has no replica {replica_id!r}: it has {known}")
 
 
-def _make_folder(path: Path) -> None:
+def _make_folder(path: Path) -> list[Path]:
+    """Those that were made."""
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made = make_private_folder(path)
         path.chmod(0o700)
+        return made
     except OSError as error:
         raise FolderRefused(f"the data folder {path} cannot be used: {error.strerror}") from None
 

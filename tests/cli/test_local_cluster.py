@@ -151,6 +151,8 @@ def test_replica_that_ends_at_once_is_told_with_its_last_words(tmp_path: Path) -
 def test_up_stops_everything_and_goes_on_with_the_same_folder(tmp_path: Path) -> None:
     first = up("--data", str(tmp_path / "data"))
     told = ready_line(first)
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+    assert {(tmp_path / "data" / f"r{n}.log").stat().st_mode & 0o777 for n in (1, 2, 3)} == {0o600}
     document = str(told["cluster"])
     assert quorate("queue", "q", "enqueue", "1", "--cluster", document).returncode == 0
     first.send_signal(signal.SIGTERM)

@@ -156,7 +156,7 @@ def test_restoring_that_fails_at_its_end_can_be_tried_again(
             patch.setattr("quorate.replica.backup.claim_restored", claim)
             with pytest.raises(told, match="disk full"):
                 restore(backup, tmp_path / "again")
-        assert [path.name for path in (tmp_path / "again").iterdir()] == ["lock"]
+        assert not (tmp_path / "again").exists()
     restore(backup, tmp_path / "again")
 
 
@@ -167,13 +167,36 @@ def test_damaged_backup_is_refused_and_leaves_nothing(data: Path, tmp_path: Path
     for damaged in (whole[:-4096], whole[:5000] + bytes([whole[5000] ^ 1]) + whole[5001:], b""):
         file.write_bytes(damaged)
         with pytest.raises(BackupRefused, match="is damaged"):
-            restore(backup, tmp_path / "again")
+            restore(backup, tmp_path / "new" / "again")
         with pytest.raises(BackupRefused, match="is damaged"):
-            restore_cluster(document(), {"r1": backup}, tmp_path / "all")
-        assert [path.name for path in (tmp_path / "again").iterdir()] == ["lock"]
-        assert not (tmp_path / "all").exists()
+            restore_cluster(document(), {"r1": backup}, tmp_path / "new" / "all")
+        assert not (tmp_path / "new").exists()
     file.write_bytes(whole)
     restore(backup, tmp_path / "again")
+
+
+def test_folder_that_was_there_stays_when_restoring_fails(data: Path, tmp_path: Path) -> None:
+    backup = back_up(data, "r1", tmp_path / "b")
+    (backup / DATABASE_FILE).write_bytes(b"")
+    for folder in (tmp_path / "one", tmp_path / "all"):
+        folder.mkdir()
+    (tmp_path / "one" / "lock").touch()
+    with pytest.raises(BackupRefused, match="is damaged"):
+        restore(backup, tmp_path / "one")
+    with pytest.raises(BackupRefused, match="is damaged"):
+        restore_cluster(document(), {"r1": backup}, tmp_path / "all")
+    assert [path.name for path in (tmp_path / "one").iterdir()] == ["lock"]
+    assert list((tmp_path / "all").iterdir()) == []
+
+
+def test_folders_above_are_private_where_we_make_them(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir(mode=0o755)
+    (tmp_path / "mine").chmod(0o755)
+    backup = back_up(data, "r1", tmp_path / "mine" / "all" / "b")
+    restore(backup, tmp_path / "mine" / "some" / "again")
+    restore_cluster(document(), {"r1": backup}, tmp_path / "mine" / "more" / "all")
+    assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o755, "it was there"
+    assert modes(tmp_path / "mine") == {"0o700"}
 
 
 def test_manifest_of_another_backup_or_none_is_refused(data: Path, tmp_path: Path) -> None:
