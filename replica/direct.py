@@ -8,7 +8,7 @@ the gate's, and those of `protocol_api.Batches`. Owns who goes which way, and wh
 what a batch means.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -18,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from quorate.api_specs.messages import BatchReply
 from quorate.api_specs.problems import MEDIA_TYPE
 from quorate.replica.connections import BoundedProtocol, Bounds
-from quorate.replica.gate import Gate
+from quorate.replica.gate import Gate, check_once
 from quorate.replica.protocol_api import PATH, Batches
 from quorate.replica.responses import Refusal, headers_of, problem_of
 from quorate.replica.traffic import Traffic
@@ -44,13 +44,17 @@ class Direct:
         self._traffic: Final = traffic
         self._batches: Final = batches
 
-    def answer(self, headers: Mapping[bytes, bytes], body: bytes, send: Callable[[Answer], None]) -> None:
-        """Answer a POST of `body`, maybe before this returns. Raises nothing."""
+    def answer(
+        self, sent: Collection[tuple[bytes, bytes]], body: bytes, send: Callable[[Answer], None]
+    ) -> None:
+        """Answer a POST of `body` with the headers `sent`, maybe before this returns. Raises nothing."""
         self._traffic.under_way += 1
         self._traffic.requests += 1
         has_passed = False
         try:
             self._gate.hold(len(body))
+            headers = dict(sent)
+            check_once(sent, headers)
             caller = self._gate.admit("POST", PATH, headers)
             assert caller is not None, "batches are for those who may send them"
             self._gate.check_size(len(body))
@@ -163,7 +167,7 @@ class DirectProtocol(BoundedProtocol):
         assert self._direct is not None, "it collects pieces for it alone"
         self._is_in_body = False
         cycle = self.cycle = _Cycle(keep_alive=self.parser.should_keep_alive())  # type: ignore[assignment]
-        self._direct.answer(dict(self.headers), b"".join(pieces), partial(self._send, cycle))
+        self._direct.answer(self.headers, b"".join(pieces), partial(self._send, cycle))
 
     def _send(self, cycle: _Cycle, answer: Answer) -> None:
         """In one write; what is written after the caller has gone is nobody's."""

@@ -6,7 +6,7 @@ Owns what holds for all endpoints. Must not know any of them, but those that are
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,6 +21,7 @@ from quorate.replica.traffic import Traffic
 
 CALLER: Final = "quorate.caller"
 """Where a scope of ASGI holds the Credential of who asks."""
+_ONCE: Final = (b"host", b"authorization")
 DRAIN_S: Final = 1.0
 DRAIN_BYTES_MAX: Final = 1024 * 1024
 """After a refusal so much of an unread body is thrown away, so that the answer is not lost with a reset connection."""
@@ -93,6 +94,7 @@ class Gate:
                 self._traffic.refuse(refused)
 
     async def _pass(self, scope: Scope, body: "_Body", send: Send) -> None:
+        check_once(scope["headers"], body.headers)
         caller = self.admit(scope["method"], scope["path"], body.headers)
         if caller is not None:
             scope[CALLER] = caller
@@ -166,6 +168,17 @@ class Gate:
             self.check_size(body.size)
             chunks.append(chunk)
         return b"".join(chunks)
+
+
+def check_once(sent: Collection[tuple[bytes, bytes]], headers: Mapping[bytes, bytes]) -> None:
+    """Raises Refusal where a header that says where or who was sent twice: whoever stands in front may have looked at the other
+    one. `headers` has each header of `sent` once."""
+    if len(sent) == len(headers):
+        return
+    names = [name for name, _ in sent]
+    for name in _ONCE:
+        if names.count(name) > 1:
+            raise Refusal("malformed", f"the header {name.decode().title()} was sent more than once")
 
 
 def lacks_scope(detail: str, needed: str = "") -> Refusal:

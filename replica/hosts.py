@@ -5,10 +5,14 @@ sends a request that needs no permission. The first names a foreign Host, the se
 """
 
 import ipaddress
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from quorate.replica.responses import Refusal
+
+_HOST: Final = re.compile(rb"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:@/?#\s]+))(?::[0-9]*)?")
+"""The whole of a Host header: an address of IPv6 in brackets, or another address or name; and a port, which may be empty."""
 
 
 class Hosts:
@@ -31,7 +35,9 @@ class Hosts:
             raise Refusal("foreign-origin", "the Origin header names another place than the Host header")
 
     def _is_own(self, host: bytes) -> bool:
-        name = host[1:].partition(b"]")[0] if host.startswith(b"[") else host.partition(b":")[0]
+        if (found := _HOST.fullmatch(host)) is None:
+            return False
+        name = found[1] or found[2]
         return name.lower() in self._names or is_loopback(name.decode("latin-1"))
 
 

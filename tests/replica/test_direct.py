@@ -97,7 +97,9 @@ def batch(here: Served, *requests: Request, cluster: str = "") -> bytes:
 
 
 def post(body: bytes, *headers: bytes, path: bytes = PATH) -> bytes:
-    lines = (b"POST " + path + b" HTTP/1.1", b"Host: localhost", b"Content-Length: %d" % len(body), *headers)
+    lines = [b"POST " + path + b" HTTP/1.1", b"Content-Length: %d" % len(body), *headers]
+    if not any(header.startswith(b"Host:") for header in headers):
+        lines.append(b"Host: localhost")
     return b"\r\n".join((*lines, b"", body))
 
 
@@ -145,6 +147,14 @@ CASES: dict[str, tuple[Callable[[Served], bytes], tuple[bytes, ...]]] = {
     "all refused": (lambda here: batch(here, append(1, 3_600_000_000)), HEADERS),
     "nothing": (lambda _: b"", HEADERS),
     "another host": (lambda here: batch(here, append(1)), (*HEADERS, b"Host: evil.example")),
+    "two hosts": (
+        lambda here: batch(here, append(1)),
+        (*HEADERS, b"Host: localhost", b"HOST: localhost"),
+    ),
+    "two tokens": (
+        lambda here: batch(here, append(1)),
+        (*HEADERS, b"Authorization: Bearer writes", b"authorization: Bearer writes"),
+    ),
     "another origin": (lambda here: batch(here, append(1)), (*HEADERS, b"Origin: http://evil.example")),
     "too large": (lambda _: b"x" * 20_001, HEADERS),
     "to be closed": (lambda here: batch(here, append(1)), (*HEADERS, b"Connection: close")),
@@ -183,6 +193,8 @@ async def test_both_ways_answer_alike_and_count_alike(tmp_path: Path, case: str)
             told = {name: heard[name] for name in heard.keys() - {b"date", b"content-length"}}
             found.append((status, told, body, is_closed, traffic.requests, traffic.refusals))
     assert found[0] == found[1]
+    if case.startswith("two"):
+        assert (found[0][0], found[0][2]) == (b"HTTP/1.1 400 Bad Request", b"/problems/malformed")
 
 
 async def test_a_batch_in_pieces_goes_by_asgi(tmp_path: Path) -> None:
