@@ -204,12 +204,13 @@ class Gathering:
         return True
 
     def explain(self, refusals: Mapping[str, str] = MappingProxyType({})) -> str:
-        """Who answered, and what is known of the others; those of `refusals` refused one of several requests."""
+        """Who gave an answer that counts, and what is known of the others, who may have refused or said nothing; those of
+        `refusals` refused one of several requests."""
         agreed, troubles = self.replies.keys() - refusals.keys(), {**self.troubles, **refusals}
-        answered = ", ".join(sorted(agreed)) or "no replica"
+        useful = ", ".join(sorted(agreed)) or "no replica"
         silent: dict[str, list[str]] = {}
         for replica in sorted((self._pending.keys() | troubles.keys()) - agreed):
             trouble = troubles.get(replica, "no answer").removeprefix(f"{replica}: ")
             silent.setdefault(trouble, []).append(replica)
         others = "; ".join(f"{', '.join(replicas)} ({trouble})" for trouble, replicas in silent.items())
-        return f"answered in time: {answered}; did not: {others or 'none'}"
+        return f"gave a useful answer in time: {useful}; did not: {others or 'none'}"

@@ -113,7 +113,7 @@ def test_no_wait_outlives_the_deadline() -> None:
         round_.sleep_until(DEADLINE_S)
     assert caught.value.answered == {"r2"}
     assert not caught.value.is_refused
-    assert "answered in time: r2; did not: r1, r3 (no answer)" in caught.value.detail
+    assert "gave a useful answer in time: r2; did not: r1, r3 (no answer)" in caught.value.detail
 
 
 def test_a_round_that_all_answered_without_enough_ends_at_once() -> None:
@@ -124,6 +124,16 @@ def test_a_round_that_all_answered_without_enough_ends_at_once() -> None:
         round_.answer("r3", Unanswered("other cluster", refused=True))
     assert caught.value.is_refused
     assert "set the clock" in caught.value.detail
+
+
+def test_replicas_that_refuse_are_not_said_to_be_silent() -> None:
+    round_ = Round(two)
+    for replica in ("r1", "r2"):
+        round_.answer(replica, Unanswered("this replica asks for a token", refused=True))
+    with pytest.raises(Expired) as caught:
+        round_.answer("r3", Unanswered("this replica asks for a token", refused=True))
+    words = "gave a useful answer in time: no replica; did not: r1, r2, r3 (this replica asks for a token)"
+    assert caught.value.detail == words
 
 
 def test_a_broken_connection_is_tried_again_later_and_a_refusal_is_not() -> None:
