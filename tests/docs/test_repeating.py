@@ -62,7 +62,7 @@ def enqueue_once(replicas: Replicas, monkeypatch: pytest.MonkeyPatch) -> Callabl
     """The function of the page; what its program does besides has been done."""
     page = (ROOT / NAME).read_text()
     [program] = [block.text for block in blocks_of(NAME, page) if "def enqueue_once" in block.text]
-    parts = {
+    parts: dict[str, dict[str, Any]] = {
         "quorate_client": {"AuthenticatedClient": Client},
         "quorate_client.api": {},
         "quorate_client.api.queues": {"enqueue": replicas},
