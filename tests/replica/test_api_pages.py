@@ -113,5 +113,5 @@ def test_browser_is_told_to_take_nothing_from_elsewhere(cluster: InProcessCluste
             assert "default-src 'none'" in answer.headers["content-security-policy"]
             assert answer.headers["x-content-type-options"] == "nosniff"
         for path in ("/docs/", "/docs/0/start.js", "/docs/5.35.0/../gate.py", "/docs/5.35.0/LICENSE"):
-            assert client.get(path).json()["type"] == "/problems/not-found"
+            assert client.get(path).json()["type"] == "/problems/no-such-path"
         assert client.post("/docs").json()["type"] == "/problems/unauthorized"

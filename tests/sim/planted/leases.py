@@ -8,7 +8,7 @@ from quorate.adts.log import Leased, Seen, Summary
 from quorate.api_specs.wishes import Lend, Tend
 from quorate.client_sdk import decider, payloads
 from quorate.client_sdk.draft import Draft
-from quorate.client_sdk.leasing import Ledger
+from quorate.client_sdk.leasing import Context, Ledger
 from tests.sim.planted.plant import Planting, patched
 
 
@@ -129,4 +129,9 @@ def keep_no_payload() -> Planting:
 
 def have_room_for_all() -> Planting:
     """A queue takes in as many leases and dead letters as anybody asks for."""
-    return patched(Ledger, _has_room_for=lambda *_: True, _has_room_for_dead=lambda *_: True)
+    init = Ledger.__init__
+
+    def without_bounds(ledger: Ledger, summary: Summary, context: Context) -> None:
+        init(ledger, summary, replace(context, leases_bytes_max=1 << 60))
+
+    return patched(Ledger, __init__=without_bounds)
