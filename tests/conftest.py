@@ -2,6 +2,7 @@
 no process compiles what another has compiled."""
 
 import os
+import signal
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -26,6 +27,13 @@ _WORKER: Final = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("
 _WORKERS: Final = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 # Nobody listens yet at ports that another worker has just chosen, nor at those of replicas that it has killed.
 setattr(local_cluster, "_PORTS", local_cluster._PORTS[_WORKER::_WORKERS])  # noqa: B010 - it is final for all others
+
+
+def pytest_runtest_setup() -> None:
+    """Ctrl-C works, as in a terminal: who runs tests in the background may have it ignored, and all children with it, which some
+    tests end that way."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
