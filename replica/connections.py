@@ -94,26 +94,29 @@ class BoundedProtocol(HttpToolsProtocol):
             self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
 
     def _feed(self, data: bytes) -> None:
-        """See uvicorn. A request that asks for another protocol is read again without that wish, as RFC 9110 (section 7.8)
-        allows: the parser itself would take the body, and whatever follows, for the other protocol."""
+        """See uvicorn. Another protocol is never changed to."""
         self._unset_keepalive_if_required()
         rest = memoryview(data)
-        while rest:
-            try:
-                self.parser.feed_data(rest)
-                return
-            except HttpParserUpgrade as upgrade:
-                rest = rest[upgrade.args[0] :]
-                if self.parser.get_method() == b"CONNECT":
-                    self.send_400_response("")
-                    return
-                head = self._head_without_upgrade()
-                self.parser = HttpRequestParser(self)
-                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
-                self.parser.feed_data(head)
-            except HttpParserError:
-                self.send_400_response("")
-                return
+        try:
+            while rest:
+                rest = self._parsed(rest)
+        except HttpParserError:
+            self.send_400_response("")
+
+    def _parsed(self, data: memoryview) -> memoryview:
+        """What of `data` the parser has left. A request that asks for another protocol is read again without that wish, as RFC
+        9110 (section 7.8) allows: the parser itself would take its body, and whatever follows, for the other protocol."""
+        try:
+            self.parser.feed_data(data)
+        except HttpParserUpgrade as upgrade:
+            if self.parser.get_method() == b"CONNECT":
+                raise HttpParserError("there is nobody to connect to") from None
+            head = self._head_without_upgrade()
+            self.parser = HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+            self.parser.feed_data(head)
+            return data[upgrade.args[0] :]
+        return data[len(data) :]
 
     def _head_without_upgrade(self) -> bytes:
         lines = [

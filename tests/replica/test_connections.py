@@ -328,6 +328,10 @@ async def test_no_other_protocol_is_changed_to_and_no_body_is_a_request(served: 
             heard = await all_said(port, *parts)
             assert [heard.count(b"HTTP/1.1 415 "), heard.count(b"HTTP/1.1 ")] == [1, 2]
             assert b'"live"' not in heard, "what is in a body is no request"
+        for path in (b"http://:x/", b"?"):
+            assert (
+                named(await exchange(port, b"GET " + path + b" HTTP/1.1\r\n" + wish + b"\r\n")) == "malformed"
+            )
         connect = b"CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\nContent-Length: 9\r\n\r\n"
         assert named(await exchange(port, connect, GET + b"\r\n")) == "malformed"
 
