@@ -14,19 +14,18 @@ def refuse_copy(self: object) -> NoReturn:
     )
 
 
-def checked_client(client: Kind, kind: type[Kind], maker: str) -> Kind:
+def checked(value: Any, kind: type[Kind], name: str, remedy: str) -> Kind:
+    """`value` itself; TypeError, which says what to do, where it is not of that kind."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}: {remedy}")
+    return value
+
+
+def checked_client(client: Any, kind: type[Kind], maker: str) -> Kind:
     """`client` itself; TypeError for what is none, a path for instance."""
-    if not isinstance(client, kind):
-        raise TypeError(
-            f"the client is {client!r}, of type {type(client).__name__}: give what {maker}(…) makes"
-        )
-    return client
+    return checked(client, kind, "the client", f"give what {maker}(…) makes")
 
 
 def checked_maxsize(maxsize: Any) -> int:
     """`maxsize` itself; TypeError for what is no whole number."""
-    if not isinstance(maxsize, int):
-        raise TypeError(
-            f"maxsize is {maxsize!r}, of type {type(maxsize).__name__}: use a whole number, or 0 for no bound"
-        )
-    return maxsize
+    return checked(maxsize, int, "maxsize", "use a whole number, or 0 for no bound")

@@ -1,5 +1,8 @@
 """Which scope opens what: every operation of the OpenAPI document, and every message of the protocol."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -111,12 +114,22 @@ def test_document_says_of_each_operation_which_scope_it_needs(path: str, method:
     assert {"token": [scope_needed(method.upper(), path)]} in security
 
 
+@asynccontextmanager
+async def guarded(folder: Path, document: ClusterDocument) -> AsyncIterator[httpx.AsyncClient]:
+    """Asks a replica that knows the tokens of LINES."""
+    member = Member(document, "r1", open_folder(folder, document, "r1"))
+    access = from_text(LINES, TOKENS["replica"])
+    app = create_app(member, lambda each: embedded_front_end(each, None), access=access)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://r1") as client,
+    ):
+        yield client
+
+
 async def test_each_scope_is_let_in_where_it_belongs_and_nowhere_else(
     tmp_path: Any, document: ClusterDocument
 ) -> None:
-    member = Member(document, "r1", open_folder(tmp_path, document, "r1"))
-    access = from_text(LINES, TOKENS["replica"])
-    app = create_app(member, lambda each: embedded_front_end(each, None), access=access)
     expected = {
         ("GET", "/v1/registers/a"): {"read", "write", "admin", "replica"},
         ("PUT", "/v1/registers/a"): {"write", "replica"},
@@ -127,10 +140,7 @@ async def test_each_scope_is_let_in_where_it_belongs_and_nowhere_else(
         ("POST", "/v1/admin/anything"): {"admin"},
         ("GET", "/v1/admin/anything"): {"admin"},
     }
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://r1") as client,
-    ):
+    async with guarded(tmp_path, document) as client:
         for (method, path), scopes in expected.items():
             let_in = set()
             for scope, token in TOKENS.items():
@@ -146,14 +156,8 @@ async def test_each_scope_is_let_in_where_it_belongs_and_nowhere_else(
 async def test_without_a_token_nothing_of_the_cluster_is_told(
     tmp_path: Any, document: ClusterDocument
 ) -> None:
-    member = Member(document, "r1", open_folder(tmp_path, document, "r1"))
-    access = from_text(LINES, TOKENS["replica"])
-    app = create_app(member, lambda each: embedded_front_end(each, None), access=access)
     opened = set()
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://r1") as client,
-    ):
+    async with guarded(tmp_path, document) as client:
         for path in (*DOCUMENT["paths"], "/v1/openapi.json", "/docs", "/ui", "/ui/page.js", "/problems/a/b"):
             if (await client.get(path)).status_code != 401:
                 opened.add(path)
