@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).parents[2]
 DRAWN: Final = "drawn: "
 NOT_RUN: Final = "not run: "
+RUN_BY: Final = "run by: "
 ACTION: Final = "do: "
 
 _COMMENT: Final = re.compile(r"\s*<!-- (.*) -->\s*")
@@ -38,6 +39,12 @@ class Block(NamedTuple):
 def run_pages() -> list[str]:
     """The pages whose blocks are run, by their paths in the repository."""
     return ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
+
+
+def blocks_run_by(test: str) -> list[Block]:
+    """The blocks which that file of tests runs, by its path in the repository."""
+    pages = {page: blocks_of(page, (ROOT / page).read_text()) for page in run_pages()}
+    return [block for blocks in pages.values() for block in blocks if block.mark == RUN_BY + test]
 
 
 def linked_pages() -> list[str]:

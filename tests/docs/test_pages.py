@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.docs.pages import NOT_RUN, ROOT, blocks_of, run_pages
+from tests.docs.pages import NOT_RUN, ROOT, RUN_BY, blocks_of, run_pages
 from tests.docs.reader import Reader, is_known
 
 ELSEWHERE = {
@@ -78,6 +78,16 @@ def test_pages_that_are_run_elsewhere_are_there() -> None:
     for page, test in ELSEWHERE.items():
         assert PAGES[page]
         assert (ROOT / test).exists()
+
+
+def test_blocks_that_are_run_elsewhere_are_asked_for_there() -> None:
+    named = {
+        block.mark.removeprefix(RUN_BY)
+        for page in PAGES.values()
+        for block in page
+        if block.mark.startswith(RUN_BY)
+    }
+    assert [path for path in named if f'blocks_run_by("{path}")' not in (ROOT / path).read_text()] == []
 
 
 @pytest.mark.slow
