@@ -28,6 +28,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
 APART: Final = frozenset(
     {
         "tests/adts/test_dependency.py",
+        "tests/docs/test_checkouts.py",
         "tests/docs/test_pages.py",
         "tests/integrations/test_celery_worker.py",
         "tests/test_structure.py",
@@ -40,6 +41,7 @@ SECONDS: Final[dict[str, int]] = {
     "tests/cli/test_local_cluster.py": 50,
     "tests/cli/test_object_commands.py": 60,
     "tests/cli/test_quorums_plan.py": 60,
+    "tests/docs/test_checkouts.py": 60,
     "tests/docs/test_pages.py": 15,
     "tests/e2e/test_backups.py": 30,
     "tests/e2e/test_dying_client.py": 30,

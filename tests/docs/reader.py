@@ -31,7 +31,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -45,7 +45,7 @@ from tests.docs.pages import ACTION, DRAWN, NOT_RUN, ROOT, RUN_BY, Block
 from tests.docs.ports import Ports
 from tests.docs.stated import differs
 
-STEP_TIMEOUT_S: Final = 120
+STEP_TIMEOUT_S: Final = 300
 PRINTED_TIMEOUT_S: Final = 60
 MACHINES: Final = range(1, 6)
 _POLL_S: Final = 0.05
@@ -140,9 +140,18 @@ class Service:
 
 
 class Reader:
-    """Follows pages in `folder`. `has_command`: the command `quorate` is on the path from the beginning."""
+    """Follows pages in `folder`. `has_command`: the command `quorate` is on the path from the beginning, and what the repository
+    holds lies there; without it the folder is empty but for what `given` put into `folder / "here"`, and installs are the page's.
+    `variables`: of the environment, beside those of this process."""
 
-    def __init__(self, folder: Path, *, has_command: bool = True, tools: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        has_command: bool = True,
+        tools: Sequence[Path] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder: Final = folder
         self.printed = ""
         """What the latest block printed, at its end or, where it goes on, up to now."""
@@ -152,23 +161,22 @@ class Reader:
         self._services: Final[list[Service]] = []
         self._here: Final = Terminal(folder / "here", "here")
         self._machines: Final = {f"r{n}": Terminal(folder / f"machine-{n}", f"machine-{n}") for n in MACHINES}
-        self._given: Final = self._environment(has_command, tools)
+        if has_command:
+            _link_what_is_installed(self._here.folder)
+        self._given: Final = self._environment(has_command, tools) | dict(variables or {})
 
     def _environment(self, has_command: bool, tools: Sequence[Path]) -> dict[str, str]:
-        """The variables of somebody who has set none of ours; and what lies in the folder from the beginning."""
-        here, commands, programs = self._here.folder, self.folder / "bin", Path(sys.executable).parent
+        """The variables of somebody who has set none of ours, nor entered a virtual environment without the command."""
+        commands, programs = self.folder / "bin", Path(sys.executable).parent
         commands.mkdir()
         (commands / "scp").write_text(SCP)
         (commands / "scp").chmod(0o755)
-        (here / ".venv").symlink_to(sys.prefix)
-        for name in (
-            "examples",
-            "tests",
-            "api_specs",
-        ):  # As in a checkout of the repository, where many begin.
-            (here / name).symlink_to(ROOT / name)
-        path = [*tools, commands, *([programs] if has_command else []), os.environ["PATH"]]
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("QUORATE_")}
+        inherited = os.environ["PATH"].split(os.pathsep)
+        if not has_command:
+            inherited = [each for each in inherited if Path(each) != programs]
+        path = [*tools, commands, *([programs] if has_command else []), *inherited]
+        left_out = ("QUORATE_", "VIRTUAL_ENV", "PYTHONPATH", "MAKE", "MFLAGS")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
         return kept | {
             "PATH": os.pathsep.join(map(str, path)),
             "MACHINES": str(self.folder),
@@ -332,6 +340,13 @@ class Reader:
                 service.stop()
         finally:
             self._ports.__exit__(kind, error, trace)
+
+
+def _link_what_is_installed(here: Path) -> None:
+    """As in a checkout of the repository after `make`, where many pages begin."""
+    (here / ".venv").symlink_to(sys.prefix)
+    for name in ("examples", "tests", "api_specs"):
+        (here / name).symlink_to(ROOT / name)
 
 
 def is_known(mark: str) -> bool:

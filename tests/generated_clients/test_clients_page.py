@@ -5,11 +5,14 @@ import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from tests.docs.checkout import constraints
 from tests.docs.pages import blocks_of
 from tests.docs.reader import Reader
 from tests.generated_clients import tools
@@ -33,9 +36,16 @@ def test_page_names_the_operations_of_an_application() -> None:
 
 def test_reader_generates_clients_and_uses_them(tmp_path: Path) -> None:
     """At last the first replica is killed: the program that repeats with its key asks another one."""
-    with Reader(tmp_path, tools=[tools.PYTHON.parent]) as reader:
-        shutil.copy(tools.HERE / "package.json", tmp_path / "here")
-        (tmp_path / "here" / "node_modules").symlink_to(tools.NODE_MODULES)
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    pins = constraints(tools.HERE / "requirements.lock", tmp_path)
+    with Reader(tmp_path, tools=[venv / "bin", tools.NODE.parent], variables=pins) as reader:
+        for name in (
+            "package.json",
+            "package-lock.json",
+            ".npmrc",
+        ):  # npm keeps to them, as to those of a project
+            shutil.copy(tools.HERE / name, tmp_path / "here")
         reader.follow(BLOCKS)
         [program] = [block for block in BLOCKS if "def enqueue_once" in block.text]
         os.kill(reader.pids["r1"], signal.SIGKILL)

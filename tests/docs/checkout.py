@@ -1,0 +1,55 @@
+"""What somebody has who begins with a checkout: a folder with the repository in it, and nothing installed."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from tests.docs.pages import ROOT
+
+_NOT_OF_THE_REPOSITORY: Final = (
+    ".venv",
+    ".clients",
+    ".*_cache",
+    "__pycache__",
+    "*.egg-info",
+    "build",
+    "dist",
+    "out",
+)
+
+
+def check_out(folder: Path) -> None:
+    """Make the folder: a clone, with what has changed here since. Where there is no git it is a copy, without a history."""
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        shutil.copytree(ROOT, folder, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_OF_THE_REPOSITORY))
+        return
+    _git("clone", "--quiet", str(ROOT), str(folder), at=folder.parent)
+    changed = _git("ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard", at=ROOT)
+    for name in filter(None, changed.split("\0")):
+        (folder / name).unlink(missing_ok=True)
+        if os.path.lexists(ROOT / name):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
+
+
+def has_commit(name: str) -> bool:
+    """Whether this checkout's history reaches back to it; a shallow one's does not."""
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        return False
+    words = ["git", "cat-file", "-e", f"{name}^{{commit}}"]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, check=False).returncode == 0
+
+
+def constraints(lock: Path, folder: Path) -> dict[str, str]:
+    """Has pip install the versions of a lock file where a page asks for a package by its name; the variable that says so."""
+    pinned = re.findall(r"^[\w.-]+(?:\[[\w,]+\])?==[^\\\n]+", lock.read_text(), re.MULTILINE)
+    path = folder / "constraints.txt"
+    path.write_text("".join(f"{each.strip()}\n" for each in pinned))
+    return {"PIP_CONSTRAINT": str(path)}
+
+
+def _git(*words: str, at: Path) -> str:
+    return subprocess.run(["git", *words], cwd=at, capture_output=True, text=True, check=True).stdout

@@ -1,0 +1,37 @@
+"""Pages that begin with a checkout are followed from there, by somebody who has nothing installed: what they install, is."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.checkout import check_out, constraints, has_commit
+from tests.docs.pages import ROOT, blocks_of, blocks_run_by
+from tests.docs.reader import Reader, Wrong
+
+# The suite is what runs this: of it, `make test` in a page runs one room, the same way.
+ONE_ROOM = {"PYTEST_ADDOPTS": "-p no:cacheprovider tests/timestamps", "WORKERS": "2"}
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/celery.md", "docs/huey.md", "docs/tutorial.md"])
+def test_newcomer_can_follow(page: str, tmp_path: Path) -> None:
+    check_out(tmp_path / "here")
+    pins = constraints(ROOT / "requirements.lock", tmp_path)
+    with Reader(tmp_path, has_command=False, variables=pins | ONE_ROOM) as newcomer:
+        newcomer.follow(blocks_of(page, (ROOT / page).read_text()))
+
+
+def test_mended_mistake_shows_at_the_commit_before(tmp_path: Path) -> None:
+    [block] = blocks_run_by("tests/docs/test_checkouts.py")
+    before = re.findall(r"\b[0-9a-f]{7}\^", block.text)
+    if not all(map(has_commit, before)):
+        pytest.skip(f"the history of this checkout does not reach back to {before}")
+    check_out(tmp_path / "here")
+    with (
+        Reader(tmp_path, has_command=False) as reader,
+        pytest.raises(Wrong, match="it ended with 1") as shown,
+    ):
+        reader.do(block._replace(mark="run: sh"))
+    assert "register/r is not linearizable" in str(shown.value)
