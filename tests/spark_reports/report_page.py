@@ -24,7 +24,7 @@ It writes `report.html`, `figures.json`, the same figures as Parquet (`tables/`)
 
 Save the answer of a range query of `up`, for the targets that keep the object:
 
-<!-- not run: it needs a Prometheus -->
+<!-- run by: tests/test_prometheus.py -->
 ```sh
 curl -G http://prometheus:9090/api/v1/query_range --data-urlencode 'query=up{job="quorate"}' \\
     -d start=2026-11-01T00:00:00Z -d end=2026-11-08T00:00:00Z -d step=60 > up.json
