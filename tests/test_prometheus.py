@@ -214,6 +214,24 @@ def kill_for_a_while(prometheus: Prometheus, cluster: LocalCluster) -> tuple[flo
     return least_s, most_s
 
 
+def lose_a_quorum(prometheus: Prometheus, cluster: LocalCluster, folder: Path) -> None:
+    """The first operation of a replica's life that finds no quorum is met by the expression of the page."""
+    (missing,) = (expression for expression in watched() if "unavailable" in expression)
+    assert prometheus.ask(missing) == []
+    cluster.kill("r2")
+    cluster.kill("r3")
+    failed = httpx.post(
+        f"{cluster.urls['r1']}/v1/queues/jobs/items",
+        params={"deadline_s": 1},
+        json={"item": "fold"},
+        headers={"Authorization": f"Bearer {(folder / 'shop').read_text().strip()}"},
+        trust_env=False,
+        timeout=WAIT_S,
+    )
+    assert failed.status_code == 504, failed.text
+    wait_for(lambda: prometheus.labels(missing, "instance") == [host(cluster, "r1")], missing)
+
+
 def reported(prometheus: Prometheus, folder: Path, start_s: float) -> dict[str, dict[str, Any]]:
     """The figures of each replica, from the page's own commands, for the time from then to now."""
     start, end = (datetime.fromtimestamp(int(at_s), UTC) for at_s in (start_s, time.time()))
@@ -241,6 +259,7 @@ def test_prometheus_asks_as_the_pages_say(tmp_path: Path, monkeypatch: pytest.Mo
         start_s = time.time()
         least_s, most_s = kill_for_a_while(prometheus, cluster)
         found = reported(prometheus, tmp_path, start_s)
+        lose_a_quorum(prometheus, cluster, tmp_path)
         away = {host(cluster, "r1"): (0.0, 0.0), host(cluster, "r2"): (0.0, 0.0)}
         away[host(cluster, "r3")] = (least_s, most_s)
     assert found.keys() == away.keys()
