@@ -42,3 +42,10 @@ def stuck() -> None:
     """Notes that it began, and does not end before the test."""
     _note("stuck")
     time.sleep(STUCK_S)
+
+
+@huey.task()  # type: ignore[untyped-decorator]
+def long_text(chars: int) -> str:
+    """Notes that it ran; so many characters are the result."""
+    _note("long")
+    return "x" * chars

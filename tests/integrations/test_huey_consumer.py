@@ -3,7 +3,7 @@
 What is shown: every task whose enqueue was acknowledged runs, once, while one replica after another is ended with SIGKILL;
 tasks scheduled for later, and such as are tried again, among them; results come back. Two consumers, so two schedulers, one
 with threads and one with processes. And what huey does not promise: a task that a killed worker had taken is not run again,
-while all others are.
+while all others are. What a caller sees of a result that is too large, and of a cluster that is wholly down.
 """
 
 import importlib
@@ -11,14 +11,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from huey.exceptions import ResultTimeout
 
-from quorate.client_sdk import QuorateError
+from quorate.client_sdk import QuorateError, Unavailable
 from quorate.integrations.huey_storage import QuorateStorage
 from tests.e2e.harness import Clusters, until_now
 
@@ -27,6 +29,7 @@ TASKS: Final = 150
 PART: Final = 25
 """Tasks between one event and the next."""
 SLOW_S: Final = 180.0
+HASTY_S: Final = 2.0
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -154,3 +157,43 @@ def test_a_killed_worker_loses_what_it_had_taken_and_nothing_else(app: Any, star
     producer.until_ran(ran, PART)
     assert lines(ran) == Counter([*producer.results, "stuck"])
     assert app.huey.pending_count() == 0
+
+
+@pytest.mark.slow
+def test_who_waits_for_a_result_that_is_too_large_gets_a_timeout(
+    app: Any, start: Start, ran: Path, tmp_path: Path
+) -> None:
+    start("thread", workers=1)
+    large = app.long_text(1 << 20)
+    log = tmp_path / "consumer-0.log"
+    until_now(
+        lambda: log.exists() and "BadInput" in log.read_text(), "the consumer says why", deadline_s=SLOW_S
+    )
+    assert lines(ran)["long"] == 1
+    with pytest.raises(ResultTimeout):
+        large.get(blocking=True, timeout=1)
+    assert app.double(21).get(blocking=True, timeout=SLOW_S) == 42, "the worker goes on"
+
+
+@pytest.mark.slow
+def test_a_call_with_all_replicas_down_raises_after_the_deadline_and_adds_nothing(
+    clusters: Clusters, app: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (cluster,) = clusters.made
+    hasty = QuorateStorage("consumed", cluster=str(cluster.document_path), deadline_s=HASTY_S)
+    patient = app.huey.storage
+    app.double(1)
+    for replica in ("r1", "r2", "r3"):
+        cluster.kill(replica)
+    with monkeypatch.context() as patched:
+        patched.setattr(app.huey, "storage", hasty)
+        begun = time.monotonic()
+        with pytest.raises(Unavailable) as failure:
+            app.double(2)
+        assert time.monotonic() - begun >= HASTY_S, "a cluster that restarts has that long"
+        assert failure.value.definite, "so it may be called again"
+    hasty.close()
+    for replica in ("r1", "r2", "r3"):
+        cluster.restart(replica)
+    assert app.huey.storage is patient
+    assert app.huey.pending_count() == 1
