@@ -1,0 +1,277 @@
+"""The block of docs/operating.md that sets up the unit, under a real systemd, and what the page says of the unit.
+
+The systemd is the first process of a container with a root of its own: empty, but for this machine's /usr, which is mounted
+there read-only, and a network of its own. Nothing of it is left on the machine.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.docs.pages import ROOT, blocks_run_by
+
+PYTHON: Final = "/usr/bin/python3"
+"""Of the machine's own /usr: the container has no other, and the unit's ProtectHome hides one below a home."""
+BOOT_S: Final = 20.0
+WAIT_S: Final = 20.0
+URL: Final = "http://127.0.0.1:8000"
+NOT_COPIED: Final = shutil.ignore_patterns(".*", "__pycache__", "tests", "build", "dist", "out", "*.egg-info")
+
+
+def wait_for(is_so: Callable[[], bool], what: str, seconds: float = WAIT_S) -> None:
+    """Look until it is so; fails when that takes too long."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, f"not within {seconds} s: {what}"
+        time.sleep(0.1)
+
+
+def children(pid: int) -> list[int]:
+    """The processes that this one has started; none when it has ended."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def name_of(pid: int) -> str:
+    """What the process runs; nothing when it has ended."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+class Machine:
+    """A container that has booted, by the process on this machine that is its first."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+
+    def run(self, script: str, *, is_checked: bool = True) -> str:
+        """Run a script of the shell in it, as root; what it printed."""
+        enter = ["nsenter", "--target", str(self.first), "--all", "sh", "-ec", f"cd /srv\n{script}"]
+        environment = {"PATH": "/usr/sbin:/usr/bin", "HOME": "/root", "LC_ALL": "C.UTF-8"}
+        done = subprocess.run(enter, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        assert not is_checked or done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
+        return done.stdout.strip()
+
+    def shows(self, name: str) -> str:
+        """A property of the replica's unit."""
+        return self.run(f"systemctl show --value --property {name} quorate@r1")
+
+    def status(self, path: str, token: str = "") -> str:
+        """The status of the replica's answer; 000 when there is none."""
+        header = f"-H 'Authorization: Bearer {token}'" if token else ""
+        return self.run(
+            f"curl -s -m 5 -o /dev/null -w '%{{http_code}}' {header} {URL}{path}", is_checked=False
+        )
+
+    def is_ready(self) -> bool:
+        """Whether the replica serves."""
+        return self.status("/v1/health/ready") == "200"
+
+
+def make_root(root: Path) -> None:
+    """What a container needs beside /usr, with Quorate in /opt/quorate and the unit's file where the block looks for it."""
+    for folder in (
+        "usr",
+        "etc/systemd/system",
+        "etc/quorate",
+        "var",
+        "opt",
+        "srv",
+        "tmp",
+        "root",
+        "run",
+        "proc",
+        "sys",
+        "dev",
+    ):
+        (root / folder).mkdir(parents=True)
+    root.chmod(0o755)
+    for name in ("bin", "sbin", "lib", "lib64"):
+        (root / name).symlink_to(f"usr/{name}")
+    etc = root / "etc"
+    # With an identity it is no first boot, which would enable every service that the machine has installed.
+    (etc / "machine-id").write_text(f"{os.urandom(16).hex()}\n")
+    # A copy, for /usr is not mounted yet when it is looked for.
+    shutil.copy("/usr/lib/os-release", etc / "os-release")
+    (etc / "passwd").write_text("root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/usr/sbin/nologin\n")
+    (etc / "group").write_text("root:x:0:\nnogroup:x:65534:\n")
+    (etc / "systemd/system/default.target").symlink_to("/usr/lib/systemd/system/multi-user.target")
+    shutil.copytree(ROOT / "packaging", root / "srv/packaging")
+    install(root)
+
+
+def install(root: Path) -> None:
+    """Quorate with the packages of its lock file, as if it had been installed from within."""
+    source = root.parent / "source"
+    shutil.copytree(ROOT, source, ignore=NOT_COPIED)
+    venv = root / "opt/quorate"
+    pip = [str(venv / "bin/python"), "-m", "pip", "install", "--quiet", "--no-deps"]
+    lock = str(ROOT / "requirements-server.lock")
+    for command in (
+        [PYTHON, "-m", "venv", str(venv)],
+        [*pip, "--require-hashes", "-r", lock],
+        [*pip, str(source)],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    script = venv / "bin/quorate"
+    script.write_text(script.read_text().replace(str(root), "", 1))
+
+
+def boot(root: Path, log: Path) -> subprocess.Popen[bytes]:
+    """Start the container; its name is that of no other."""
+    with log.open("wb") as out:
+        return subprocess.Popen(
+            [
+                *(
+                    "systemd-nspawn",
+                    f"--directory={root}",
+                    f"--machine=quorate-{os.getpid()}",
+                    "--bind-ro=/usr",
+                ),
+                *("--private-network", "--register=no", "--keep-unit", "--console=pipe", "--boot"),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+        )
+
+
+def first_process(container: subprocess.Popen[bytes], log: Path) -> int:
+    """The first process of the container, as soon as its systemd has a target; skips where the machine allows no container."""
+    end = time.monotonic() + BOOT_S
+    began = False
+    while container.poll() is None and time.monotonic() < end:
+        for first in children(container.pid):
+            began = began or name_of(first) == "systemd"
+            asked = [
+                "nsenter",
+                "--target",
+                str(first),
+                "--all",
+                "systemctl",
+                "is-active",
+                "multi-user.target",
+            ]
+            answer = subprocess.run(asked, capture_output=True, text=True, timeout=BOOT_S, check=False)
+            if answer.stdout.strip() == "active":
+                return first
+        time.sleep(0.1)
+    said = log.read_text(errors="replace")[-500:]
+    assert not began, f"systemd began, but did not reach its target: {said}"
+    pytest.skip(f"no container can be started here: {said}")
+
+
+def end(container: subprocess.Popen[bytes]) -> None:
+    """Shut the container down, or kill all of it."""
+    firsts = children(container.pid)
+    container.terminate()
+    try:
+        container.wait(15)
+    except subprocess.TimeoutExpired:
+        for first in firsts:
+            os.kill(first, signal.SIGKILL)
+        container.kill()
+        container.wait(5)
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """A machine on which the page has been followed."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("only root on Linux can boot a container")
+    if missing := [
+        each for each in ("systemd-nspawn", "nsenter", "curl", PYTHON) if shutil.which(each) is None
+    ]:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    if subprocess.run(
+        [PYTHON, "-c", "import ensurepip, sys; sys.exit(sys.version_info < (3, 11))"], check=False
+    ).returncode:
+        pytest.skip(f"{PYTHON} is older than 3.11, or makes no virtual environments")
+    folder = tmp_path_factory.mktemp("systemd")
+    root, log = folder / "root", folder / "boot.log"
+    make_root(root)
+    container = boot(root, log)
+    try:
+        machine = Machine(first_process(container, log))
+        machine.run(SET_UP)
+        for block in blocks_run_by("tests/test_systemd.py"):
+            machine.run(block.text)
+        yield machine
+    finally:
+        end(container)
+        assert not any((root / "usr").iterdir())
+        shutil.rmtree(folder)
+
+
+SET_UP: Final = """
+PATH=/opt/quorate/bin:$PATH
+cd /etc/quorate
+quorate init --out cluster.toml --replicas 1 --ports 8000
+quorate token new --scope replica --name replicas --add tokens --out r1.token
+quorate token new --scope read --name reader --add tokens --out /root/reader.token
+chmod 644 tokens cluster.toml
+chmod 600 r1.token
+"""
+
+
+def test_replica_is_ready_and_enabled(machine: Machine) -> None:
+    wait_for(machine.is_ready, "ready")
+    assert machine.run("systemctl is-enabled quorate@r1") == "enabled"
+
+
+def test_user_is_one_of_its_own_and_so_is_its_folder(machine: Machine) -> None:
+    wait_for(machine.is_ready, "ready")
+    user = machine.run(f"stat -c %u /proc/{machine.shows('MainPID')}")
+    assert 61184 <= int(user) <= 65519  # what systemd sets aside for such users
+    assert machine.run("stat -L -c '%a %u' /var/lib/quorate/r1") == f"700 {user}"
+    assert machine.run(f"find -L /var/lib/quorate/r1 ! -user {user}") == ""
+
+
+def test_tokens_are_asked_for_and_read_again(machine: Machine) -> None:
+    wait_for(machine.is_ready, "ready")
+    before = machine.shows("MainPID")
+    assert machine.status("/v1/status") == "401"
+    assert machine.status("/v1/status", machine.run("cat /root/reader.token")) == "200"
+    machine.run(
+        "cd /etc/quorate; /opt/quorate/bin/quorate token new --scope read --name other --add tokens --out /root/other.token"
+        "; chmod 644 tokens; systemctl reload quorate@r1"
+    )
+    other = machine.run("cat /root/other.token")
+    wait_for(lambda: machine.status("/v1/status", other) == "200", "the new token is taken")
+    assert machine.shows("MainPID") == before
+
+
+def test_killed_replica_is_restarted(machine: Machine) -> None:
+    wait_for(machine.is_ready, "ready")
+    before = machine.shows("MainPID")
+    machine.run(f"kill -9 {before}")
+    wait_for(lambda: machine.shows("MainPID") not in {"0", before} and machine.is_ready(), "ready again")
+    assert machine.shows("NRestarts") == "1"
+
+
+def test_stops_in_time_and_is_not_restarted_for_a_wrong_document(machine: Machine) -> None:
+    wait_for(machine.is_ready, "ready")
+    began = time.monotonic()
+    machine.run("systemctl stop quorate@r1")
+    assert time.monotonic() - began < 25
+    assert machine.shows("Result") == "success"
+    machine.run(
+        "cp /etc/quorate/cluster.toml /root; echo wrong > /etc/quorate/cluster.toml; systemctl start quorate@r1"
+    )
+    wait_for(lambda: machine.shows("ActiveState") == "failed", "failed")
+    assert (machine.shows("ExecMainStatus"), machine.shows("NRestarts")) == ("2", "0")
+    machine.run("cp /root/cluster.toml /etc/quorate/; systemctl start quorate@r1")
+    wait_for(machine.is_ready, "ready with the right document")
