@@ -71,6 +71,7 @@ SECONDS: Final[dict[str, int]] = {
     "tests/spark_reports/test_probe_jobs.py": 60,
     "tests/test_prometheus.py": 35,
     "tests/test_structure.py": 30,
+    "tests/test_systemd.py": 35,
 }
 """What files take, or each single test of those in APART, on a machine of two cores. Only the order counts."""
 

