@@ -221,7 +221,7 @@ PATH=/opt/quorate/bin:$PATH
 cd /etc/quorate
 quorate init --out cluster.toml --replicas 1 --ports 8000
 quorate token new --scope replica --name replicas --add tokens --out r1.token
-quorate token new --scope read --name reader --add tokens --out /root/reader.token
+quorate token new --scope read --name reader --add tokens --out /srv/reader.token
 chmod 644 tokens cluster.toml
 chmod 600 r1.token
 """
@@ -244,12 +244,12 @@ def test_tokens_are_asked_for_and_read_again(machine: Machine) -> None:
     wait_for(machine.is_ready, "ready")
     before = machine.shows("MainPID")
     assert machine.status("/v1/status") == "401"
-    assert machine.status("/v1/status", machine.run("cat /root/reader.token")) == "200"
+    assert machine.status("/v1/status", machine.run("cat /srv/reader.token")) == "200"
     machine.run(
-        "cd /etc/quorate; /opt/quorate/bin/quorate token new --scope read --name other --add tokens --out /root/other.token"
+        "cd /etc/quorate; /opt/quorate/bin/quorate token new --scope read --name other --add tokens --out /srv/other.token"
         "; chmod 644 tokens; systemctl reload quorate@r1"
     )
-    other = machine.run("cat /root/other.token")
+    other = machine.run("cat /srv/other.token")
     wait_for(lambda: machine.status("/v1/status", other) == "200", "the new token is taken")
     assert machine.shows("MainPID") == before
 
@@ -267,9 +267,9 @@ def test_stops_in_time_and_is_not_restarted_for_a_wrong_document(machine: Machin
     machine.run("systemctl stop quorate@r1")
     assert machine.shows("Result") == "success"  # and not "timeout", as when it had to be killed
     machine.run(
-        "cp /etc/quorate/cluster.toml /root; echo wrong > /etc/quorate/cluster.toml; systemctl start quorate@r1"
+        "cp /etc/quorate/cluster.toml /srv; echo wrong > /etc/quorate/cluster.toml; systemctl start quorate@r1"
     )
     wait_for(lambda: machine.shows("ActiveState") == "failed", "failed")
     assert (machine.shows("ExecMainStatus"), machine.shows("NRestarts")) == ("2", "0")
-    machine.run("cp /root/cluster.toml /etc/quorate/; systemctl start quorate@r1")
+    machine.run("cp /srv/cluster.toml /etc/quorate/; systemctl start quorate@r1")
     wait_for(machine.is_ready, "ready with the right document")
