@@ -1,10 +1,13 @@
 """All figures of docs/performance.md with one command, on a machine that does nothing else: about three quarters of an hour.
 
     python benchmarks/everything.py --out FOLDER [--runs 5] [--only works,sweep,...] [--peers FOLDER] [--peers-python PYTHON]
+    python benchmarks/everything.py --out FOLDER --trial      whether it all works here, in a minute or two
 
 Runs the other benchmarks one after another; each writes FOLDER/NAME.jsonl and what it says to FOLDER/NAME.log. At the end the
 plots and the model are made of them. A part that fails or takes too long does not keep the others from running; the exit code
 is then 1. What each took is told on standard error, and the load of the machine before the first.
+
+A trial runs every part as short as it can. What it measured says nothing, and goes to FOLDER/trial.
 """
 
 import argparse
@@ -39,6 +42,18 @@ def parts(runs: int) -> dict[str, Part]:
         "processor_time": Part(["processor_time.py"], False, 600.0),
         "growth": Part(["growth.py"], False, 1800.0),
     }
+
+
+def trial_parts() -> dict[str, Part]:
+    """The same parts, each as short as it can."""
+    short = {
+        "works": ["works.py", "--works", "REST", "--runs", "1"],
+        "sweep": ["sweep.py", "--widths", "1", "8", "--seconds", "0.2"],
+        "consumers": ["consumers.py", "--consumers", "2", "--batches", "1", "--pairs", "1", "--items", "50"],
+        "processor_time": ["processor_time.py", "--seconds", "0.5"],
+        "growth": ["growth.py", "--only", "waiting,replicas,size", "--scale", "0.002"],
+    }
+    return {name: part._replace(words=short[name]) for name, part in parts(1).items()}
 
 
 def run(name: str, part: Part, out: Path, peers: list[str]) -> bool:
@@ -89,19 +104,21 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", default=",".join(parts(1)))
+    parser.add_argument("--trial", action="store_true", help="as short as it can; its figures say nothing")
     add_options(parser)
     options = parser.parse_args()
-    known = parts(options.runs)
+    known = trial_parts() if options.trial else parts(options.runs)
     names = options.only.split(",")
     if unknown := set(names) - set(known):
         parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-    options.out.mkdir(parents=True, exist_ok=True)
+    out = options.out / "trial" if options.trial else options.out
+    out.mkdir(parents=True, exist_ok=True)
     peers = []
     if options.peers:
         peers = ["--peers", str(options.peers), "--peers-python", options.peers_python]
     print(f"load of the last minute: {os.getloadavg()[0]:.2f}", file=sys.stderr, flush=True)
-    good = [run(name, known[name], options.out, peers) for name in names]
-    return 0 if all([*good, finish(options.out)]) else 1
+    good = [run(name, known[name], out, peers) for name in names]
+    return 0 if all([*good, finish(out)]) else 1
 
 
 if __name__ == "__main__":

@@ -345,7 +345,7 @@ class Reader:
 def _link_what_is_installed(here: Path) -> None:
     """As in a checkout of the repository after `make`, where many pages begin."""
     (here / ".venv").symlink_to(sys.prefix)
-    for name in ("examples", "tests", "api_specs"):
+    for name in ("examples", "tests", "api_specs", "benchmarks"):
         (here / name).symlink_to(ROOT / name)
 
 

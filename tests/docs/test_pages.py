@@ -22,7 +22,7 @@ ELSEWHERE = {
 }
 """Pages that need more than what is installed with the package, and where they are run."""
 
-NOT_RUN_MAX = 2
+NOT_RUN_MAX = 1
 """Blocks that cannot be run, of all pages together: `python -m tests.docs.test_pages` lists them with their reasons."""
 
 
