@@ -20,8 +20,8 @@ from tests.docs.pages import ROOT, blocks_run_by
 
 PYTHON: Final = "/usr/bin/python3"
 """Of the machine's own /usr: the container has no other, and the unit's ProtectHome hides one below a home."""
-BOOT_S: Final = 20.0
-WAIT_S: Final = 20.0
+BOOT_S: Final = 60.0
+WAIT_S: Final = 60.0
 URL: Final = "http://127.0.0.1:8000"
 NOT_COPIED: Final = shutil.ignore_patterns(".*", "__pycache__", "tests", "build", "dist", "out", "*.egg-info")
 

@@ -10,6 +10,7 @@ from typing import Final
 from tests.docs.pages import ROOT
 
 _NOT_OF_THE_REPOSITORY: Final = (
+    ".git",
     ".venv",
     ".clients",
     ".*_cache",
@@ -22,8 +23,8 @@ _NOT_OF_THE_REPOSITORY: Final = (
 
 
 def check_out(folder: Path) -> None:
-    """Make the folder: a clone, with what has changed here since. Where there is no git it is a copy, without a history."""
-    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+    """Make the folder: a clone, with what has changed here since. Where git has no history of this folder it is a copy."""
+    if not has_commit("HEAD"):
         shutil.copytree(ROOT, folder, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_OF_THE_REPOSITORY))
         return
     _git("clone", "--quiet", str(ROOT), str(folder), at=folder.parent)
