@@ -152,7 +152,7 @@ async def shares(
         main: Counter[str] = Counter()
         for stack, times in told["stacks"].items():
             main[class_of(stack)] += times
-            others_s = spent[who].others_s
+        others_s = spent[who].others_s
         # In a very short run it may be that none of them ran.
         others = {name: ns / 1e9 / others_s for name, ns in told["spent_ns"].items() if others_s}
         found[who] = main, others | {WRITER: max(0.0, 1 - sum(others.values()))}
