@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ import pytest
 
 from quorate.cli.local_cluster import LocalCluster, free_ports
 from tests.docs.pages import ROOT, blocks_of, blocks_run_by
+from tests.e2e.harness import until_now
 
 TOOLS: Final = ("prometheus", "promtool", "curl")
 WAIT_S: Final = 60
@@ -58,14 +59,6 @@ class Prometheus:
     def labels(self, query: str, label: str) -> list[str]:
         """The values of a label of these series, in order."""
         return sorted(series["metric"][label] for series in self.ask(query))
-
-
-def wait_for(is_so: Callable[[], bool], what: str) -> None:
-    """Return once it is so; fail when the time is over."""
-    late_s = time.monotonic() + WAIT_S
-    while not is_so():
-        assert time.monotonic() < late_s, what
-        time.sleep(0.1)
 
 
 def done(command: list[str], folder: Path, given: str = "") -> str:
@@ -135,9 +128,9 @@ def prometheus_of(cluster: LocalCluster, folder: Path) -> Iterator[Prometheus]:
         process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=output)
     try:
         url = f"http://127.0.0.1:{port}"
-        wait_for(lambda: is_ready(process, url, log), "Prometheus is not ready")
+        until_now(lambda: is_ready(process, url, log), "Prometheus is not ready")
         found = Prometheus(url)
-        wait_for(lambda: len(found.ask('up{job="quorate"} == 1')) == 3, "Prometheus scrapes all replicas")
+        until_now(lambda: len(found.ask('up{job="quorate"} == 1')) == 3, "Prometheus scrapes all replicas")
         yield found
     finally:
         process.terminate()
@@ -184,7 +177,7 @@ def check_scraped(prometheus: Prometheus, cluster: LocalCluster, folder: Path) -
         shown = client.get("/metrics").raise_for_status().text
     done(["promtool", "check", "metrics"], folder, shown)
     added = f'{{type="queue",operation="Enq",instance="{host(cluster, "r1")}"}}'
-    wait_for(
+    until_now(
         lambda: bool(prometheus.ask(f"quorate_operations_total{added} == 3")), "the counter counts to three"
     )
     assert prometheus.ask(f"quorate_operation_duration_seconds_count{added} == 3")
@@ -200,17 +193,17 @@ def kill_for_a_while(prometheus: Prometheus, cluster: LocalCluster) -> tuple[flo
     """Kill r3 and bring it back: the least and the most seconds that it was away, for it answers before it is ready."""
     killed_s = time.monotonic()
     cluster.kill("r3")
-    wait_for(lambda: prometheus.labels("up == 0", "instance") == [host(cluster, "r3")], "r3 is seen down")
-    wait_for(
+    until_now(lambda: prometheus.labels("up == 0", "instance") == [host(cluster, "r3")], "r3 is seen down")
+    until_now(
         lambda: prometheus.labels("quorate_peer_up == 0", "replica") == ["r3", "r3"],
         "both others say that r3 is down",
     )
-    wait_for(lambda: time.monotonic() > killed_s + DOWN_S, "time passes")
+    until_now(lambda: time.monotonic() > killed_s + DOWN_S, "time passes")
     least_s = time.monotonic() - killed_s
     cluster.restart("r3")
     most_s = time.monotonic() - killed_s
-    wait_for(lambda: not prometheus.ask("up == 0"), "r3 is seen up again")
-    wait_for(lambda: not prometheus.ask("quorate_peer_up == 0"), "both others say that r3 is up")
+    until_now(lambda: not prometheus.ask("up == 0"), "r3 is seen up again")
+    until_now(lambda: not prometheus.ask("quorate_peer_up == 0"), "both others say that r3 is up")
     return least_s, most_s
 
 
@@ -229,7 +222,7 @@ def lose_a_quorum(prometheus: Prometheus, cluster: LocalCluster, folder: Path) -
         timeout=WAIT_S,
     )
     assert failed.status_code == 504, failed.text
-    wait_for(lambda: host(cluster, "r1") in prometheus.labels(missing, "instance"), missing)
+    until_now(lambda: host(cluster, "r1") in prometheus.labels(missing, "instance"), missing)
 
 
 def reported(prometheus: Prometheus, folder: Path, start_s: float) -> dict[str, dict[str, Any]]:

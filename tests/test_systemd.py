@@ -10,28 +10,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.docs.pages import ROOT, blocks_run_by
+from tests.docs.checkout import check_out
+from tests.docs.pages import blocks_run_by
+from tests.e2e.harness import until_now
 
 PYTHON: Final = "/usr/bin/python3"
 """Of the machine's own /usr: the container has no other, and the unit's ProtectHome hides one below a home."""
 BOOT_S: Final = 60.0
-WAIT_S: Final = 60.0
 URL: Final = "http://127.0.0.1:8000"
-NOT_COPIED: Final = shutil.ignore_patterns(".*", "__pycache__", "tests", "build", "dist", "out", "*.egg-info")
-
-
-def wait_for(is_so: Callable[[], bool], what: str, seconds: float = WAIT_S) -> None:
-    """Look until it is so; fails when that takes too long."""
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, f"not within {seconds} s: {what}"
-        time.sleep(0.1)
 
 
 def children(pid: int) -> list[int]:
@@ -82,20 +74,9 @@ class Machine:
 
 def make_root(root: Path) -> None:
     """What a container needs beside /usr, with Quorate in /opt/quorate and the unit's file where the block looks for it."""
-    for folder in (
-        "usr",
-        "etc/systemd/system",
-        "etc/quorate",
-        "var",
-        "opt",
-        "srv",
-        "tmp",
-        "root",
-        "run",
-        "proc",
-        "sys",
-        "dev",
-    ):
+    for folder in ("usr", "var", "opt", "srv", "tmp", "root", "run", "proc", "sys", "dev"):
+        (root / folder).mkdir(parents=True)
+    for folder in ("etc/systemd/system", "etc/quorate"):
         (root / folder).mkdir(parents=True)
     root.chmod(0o755)
     for name in ("bin", "sbin", "lib", "lib64"):
@@ -108,17 +89,17 @@ def make_root(root: Path) -> None:
     (etc / "passwd").write_text("root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/usr/sbin/nologin\n")
     (etc / "group").write_text("root:x:0:\nnogroup:x:65534:\n")
     (etc / "systemd/system/default.target").symlink_to("/usr/lib/systemd/system/multi-user.target")
-    shutil.copytree(ROOT / "packaging", root / "srv/packaging")
-    install(root)
-
-
-def install(root: Path) -> None:
-    """Quorate with the packages of its lock file, as if it had been installed from within."""
     source = root.parent / "source"
-    shutil.copytree(ROOT, source, ignore=NOT_COPIED)
+    check_out(source)
+    shutil.copytree(source / "packaging", root / "srv/packaging")
+    install(source, root)
+
+
+def install(source: Path, root: Path) -> None:
+    """Quorate with the packages of its lock file, as if it had been installed from within."""
     venv = root / "opt/quorate"
     pip = [str(venv / "bin/python"), "-m", "pip", "install", "--quiet", "--no-deps"]
-    lock = str(ROOT / "requirements-server.lock")
+    lock = str(source / "requirements-server.lock")
     for command in (
         [PYTHON, "-m", "venv", str(venv)],
         [*pip, "--require-hashes", "-r", lock],
@@ -132,45 +113,25 @@ def install(root: Path) -> None:
 
 def boot(root: Path, log: Path) -> subprocess.Popen[bytes]:
     """Start the container; its name is that of no other."""
+    command = ["systemd-nspawn", f"--directory={root}", f"--machine=quorate-{os.getpid()}", "--bind-ro=/usr"]
+    command += ["--private-network", "--register=no", "--keep-unit", "--console=pipe", "--boot"]
     with log.open("wb") as out:
-        return subprocess.Popen(
-            [
-                *(
-                    "systemd-nspawn",
-                    f"--directory={root}",
-                    f"--machine=quorate-{os.getpid()}",
-                    "--bind-ro=/usr",
-                ),
-                *("--private-network", "--register=no", "--keep-unit", "--console=pipe", "--boot"),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-        )
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
 
 
-def first_process(container: subprocess.Popen[bytes], log: Path) -> int:
-    """The first process of the container, as soon as its systemd has a target; skips where the machine allows no container."""
-    end = time.monotonic() + BOOT_S
-    began = False
-    while container.poll() is None and time.monotonic() < end:
+def booted(container: subprocess.Popen[bytes], log: Path) -> Machine:
+    """The container, as soon as its systemd has a target; skips where the machine allows no container."""
+    late_s = time.monotonic() + BOOT_S
+    has_begun = False
+    while container.poll() is None and time.monotonic() < late_s:
         for first in children(container.pid):
-            began = began or name_of(first) == "systemd"
-            asked = [
-                "nsenter",
-                "--target",
-                str(first),
-                "--all",
-                "systemctl",
-                "is-active",
-                "multi-user.target",
-            ]
-            answer = subprocess.run(asked, capture_output=True, text=True, timeout=BOOT_S, check=False)
-            if answer.stdout.strip() == "active":
-                return first
+            has_begun = has_begun or name_of(first) == "systemd"
+            machine = Machine(first)
+            if machine.run("systemctl is-active multi-user.target", is_checked=False) == "active":
+                return machine
         time.sleep(0.1)
     said = log.read_text(errors="replace")[-500:]
-    assert not began, f"systemd began, but did not reach its target: {said}"
+    assert not has_begun, f"systemd began, but did not reach its target: {said}"
     pytest.skip(f"no container can be started here: {said}")
 
 
@@ -205,7 +166,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     make_root(root)
     container = boot(root, log)
     try:
-        machine = Machine(first_process(container, log))
+        machine = booted(container, log)
         machine.run(SET_UP)
         for block in blocks_run_by("tests/test_systemd.py"):
             machine.run(block.text)
@@ -228,12 +189,12 @@ chmod 600 r1.token
 
 
 def test_replica_is_ready_and_enabled(machine: Machine) -> None:
-    wait_for(machine.is_ready, "ready")
+    until_now(machine.is_ready, "ready")
     assert machine.run("systemctl is-enabled quorate@r1") == "enabled"
 
 
 def test_user_is_one_of_its_own_and_so_is_its_folder(machine: Machine) -> None:
-    wait_for(machine.is_ready, "ready")
+    until_now(machine.is_ready, "ready")
     user = machine.run(f"stat -c %u /proc/{machine.shows('MainPID')}")
     assert 61184 <= int(user) <= 65519  # what systemd sets aside for such users
     assert machine.run("stat -L -c '%a %u' /var/lib/quorate/r1") == f"700 {user}"
@@ -241,7 +202,7 @@ def test_user_is_one_of_its_own_and_so_is_its_folder(machine: Machine) -> None:
 
 
 def test_tokens_are_asked_for_and_read_again(machine: Machine) -> None:
-    wait_for(machine.is_ready, "ready")
+    until_now(machine.is_ready, "ready")
     before = machine.shows("MainPID")
     assert machine.status("/v1/status") == "401"
     assert machine.status("/v1/status", machine.run("cat /srv/reader.token")) == "200"
@@ -250,26 +211,26 @@ def test_tokens_are_asked_for_and_read_again(machine: Machine) -> None:
         "; chmod 644 tokens; systemctl reload quorate@r1"
     )
     other = machine.run("cat /srv/other.token")
-    wait_for(lambda: machine.status("/v1/status", other) == "200", "the new token is taken")
+    until_now(lambda: machine.status("/v1/status", other) == "200", "the new token is taken")
     assert machine.shows("MainPID") == before
 
 
 def test_killed_replica_is_restarted(machine: Machine) -> None:
-    wait_for(machine.is_ready, "ready")
+    until_now(machine.is_ready, "ready")
     before, restarts = machine.shows("MainPID"), int(machine.shows("NRestarts"))
     machine.run(f"kill -9 {before}")
-    wait_for(lambda: machine.shows("MainPID") not in {"0", before} and machine.is_ready(), "ready again")
+    until_now(lambda: machine.shows("MainPID") not in {"0", before} and machine.is_ready(), "ready again")
     assert int(machine.shows("NRestarts")) == restarts + 1
 
 
 def test_stops_in_time_and_is_not_restarted_for_a_wrong_document(machine: Machine) -> None:
-    wait_for(machine.is_ready, "ready")
+    until_now(machine.is_ready, "ready")
     machine.run("systemctl stop quorate@r1")
     assert machine.shows("Result") == "success"  # and not "timeout", as when it had to be killed
     machine.run(
         "cp /etc/quorate/cluster.toml /srv; echo wrong > /etc/quorate/cluster.toml; systemctl start quorate@r1"
     )
-    wait_for(lambda: machine.shows("ActiveState") == "failed", "failed")
+    until_now(lambda: machine.shows("ActiveState") == "failed", "failed")
     assert (machine.shows("ExecMainStatus"), machine.shows("NRestarts")) == ("2", "0")
     machine.run("cp /srv/cluster.toml /etc/quorate/; systemctl start quorate@r1")
-    wait_for(machine.is_ready, "ready with the right document")
+    until_now(machine.is_ready, "ready with the right document")

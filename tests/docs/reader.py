@@ -140,8 +140,8 @@ class Service:
 
 
 class Reader:
-    """Follows pages in `folder`. `has_command`: the command `quorate` is on the path from the beginning, and what the repository
-    holds lies there; without it the folder is empty but for what `given` put into `folder / "here"`, and installs are the page's.
+    """Follows pages in `folder`. `has_command`: the command `quorate` is on the path from the beginning, and parts of the
+    repository lie there; without it there is what the caller put into `folder / "here"`, and pages install what they need.
     `variables`: of the environment, beside those of this process."""
 
     def __init__(
@@ -171,10 +171,9 @@ class Reader:
         commands.mkdir()
         (commands / "scp").write_text(SCP)
         (commands / "scp").chmod(0o755)
-        inherited = os.environ["PATH"].split(os.pathsep)
-        if not has_command:
-            inherited = [each for each in inherited if Path(each) != programs]
-        path = [*tools, commands, *([programs] if has_command else []), *inherited]
+        inherited = [each for each in os.environ["PATH"].split(os.pathsep) if Path(each) != programs]
+        # Without the command there is a Python at least, as new as this one: what pages install with.
+        path = [*tools, commands, programs if has_command else Path(sys.base_prefix) / "bin", *inherited]
         left_out = ("QUORATE_", "VIRTUAL_ENV", "PYTHONPATH", "MAKE", "MFLAGS")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
         return kept | {

@@ -40,11 +40,8 @@ def test_reader_generates_clients_and_uses_them(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
     pins = constraints(tools.HERE / "requirements.lock", tmp_path)
     with Reader(tmp_path, tools=[venv / "bin", tools.NODE.parent], variables=pins) as reader:
-        for name in (
-            "package.json",
-            "package-lock.json",
-            ".npmrc",
-        ):  # npm keeps to them, as to those of a project
+        # npm keeps to them, as to those of a project.
+        for name in ("package.json", "package-lock.json", ".npmrc"):
             shutil.copy(tools.HERE / name, tmp_path / "here")
         reader.follow(BLOCKS)
         [program] = [block for block in BLOCKS if "def enqueue_once" in block.text]
