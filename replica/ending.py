@@ -1,5 +1,5 @@
 """How a replica that was told to stop ends: no new request, then what is under way, then all that is left; and the server
-that does so at a signal.
+that does so at a signal, and says when it has begun.
 
 Owns the order and the times. Nothing need be handed back: a turn of this replica's front end is passed by whoever takes a
 higher one, and what it has promised is on its disk. What this saves callers is a doubt: whoever asks hears that certainly
@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from quorate.api_specs.limits import DRAIN_S_MAX
 from quorate.replica.adt_api import Operations
 from quorate.replica.copying import Copies
 from quorate.replica.member import Member
+from quorate.replica.service_manager import tell_ready
 from quorate.replica.traffic import Traffic
 
 LINGER_S: Final = 0.5
@@ -94,6 +96,12 @@ class Server(uvicorn.Server):
             os._exit(EXIT_AT_ONCE)  # As a crash: what was answered for is on disk.
         self.should_exit = True
         self._ending.begin()
+
+    async def startup(self, sockets: "list[socket.socket] | None" = None) -> None:
+        """Start as uvicorn does; then a service manager that waits for it is told."""
+        await super().startup(sockets)
+        if not self.should_exit:
+            tell_ready()
 
     async def shutdown(self, sockets: "list[object] | None" = None) -> None:  # type: ignore[override]
         """Stop accepting, drain, then stop as uvicorn does."""

@@ -188,6 +188,12 @@ chmod 600 r1.token
 """
 
 
+def test_replica_outlives_the_reload_just_after_its_start(machine: Machine) -> None:
+    """The page's block ends with it."""
+    until_now(machine.is_ready, "ready")
+    assert (machine.shows("ActiveState"), machine.shows("NRestarts")) == ("active", "0")
+
+
 def test_replica_is_ready_and_enabled(machine: Machine) -> None:
     until_now(machine.is_ready, "ready")
     assert machine.run("systemctl is-enabled quorate@r1") == "enabled"
@@ -228,7 +234,7 @@ def test_stops_in_time_and_is_not_restarted_for_a_wrong_document(machine: Machin
     machine.run("systemctl stop quorate@r1")
     assert machine.shows("Result") == "success"  # and not "timeout", as when it had to be killed
     machine.run(
-        "cp /etc/quorate/cluster.toml /srv; echo wrong > /etc/quorate/cluster.toml; systemctl start quorate@r1"
+        "cp /etc/quorate/cluster.toml /srv; echo wrong > /etc/quorate/cluster.toml; ! systemctl start quorate@r1"
     )
     until_now(lambda: machine.shows("ActiveState") == "failed", "failed")
     assert (machine.shows("ExecMainStatus"), machine.shows("NRestarts")) == ("2", "0")
