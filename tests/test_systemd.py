@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,22 +15,13 @@ from typing import Final
 
 import pytest
 
+from tests.containers import children, make_environment, make_root, run_inside, skip_unless_root_has
 from tests.docs.checkout import check_out
 from tests.docs.pages import blocks_run_by
 from tests.e2e.harness import until_now
 
-PYTHON: Final = "/usr/bin/python3"
-"""Of the machine's own /usr: the container has no other, and the unit's ProtectHome hides one below a home."""
 BOOT_S: Final = 60.0
 URL: Final = "http://127.0.0.1:8000"
-
-
-def children(pid: int) -> list[int]:
-    """The processes that this one has started; none when it has ended."""
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
 
 
 def name_of(pid: int) -> str:
@@ -50,11 +40,8 @@ class Machine:
 
     def run(self, script: str, *, is_checked: bool = True) -> str:
         """Run a script of the shell in it, as root; what it printed."""
-        enter = ["nsenter", "--target", str(self.first), "--all", "sh", "-ec", f"cd /srv\n{script}"]
         environment = {"PATH": "/usr/sbin:/usr/bin", "HOME": "/root", "LC_ALL": "C.UTF-8"}
-        done = subprocess.run(enter, env=environment, capture_output=True, text=True, timeout=60, check=False)
-        assert not is_checked or done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
-        return done.stdout.strip()
+        return run_inside(self.first, f"cd /srv\n{script}", environment, is_checked=is_checked)
 
     def shows(self, name: str) -> str:
         """A property of the replica's unit."""
@@ -72,43 +59,25 @@ class Machine:
         return self.status("/v1/health/ready") == "200"
 
 
-def make_root(root: Path) -> None:
-    """What a container needs beside /usr, with Quorate in /opt/quorate and the unit's file where the block looks for it."""
-    for folder in ("usr", "var", "opt", "srv", "tmp", "root", "run", "proc", "sys", "dev"):
-        (root / folder).mkdir(parents=True)
-    for folder in ("etc/systemd/system", "etc/quorate"):
-        (root / folder).mkdir(parents=True)
-    root.chmod(0o755)
-    for name in ("bin", "sbin", "lib", "lib64"):
-        (root / name).symlink_to(f"usr/{name}")
+def furnish(root: Path) -> None:
+    """Make the container's root, with Quorate in /opt/quorate and the unit's file where the block looks for it."""
+    make_root(root, "srv", "etc/systemd/system", "etc/quorate")
     etc = root / "etc"
     # With an identity it is no first boot, which would enable every service that the machine has installed.
     (etc / "machine-id").write_text(f"{os.urandom(16).hex()}\n")
     # A copy, for /usr is not mounted yet when it is looked for.
     shutil.copy("/usr/lib/os-release", etc / "os-release")
-    (etc / "passwd").write_text("root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/usr/sbin/nologin\n")
-    (etc / "group").write_text("root:x:0:\nnogroup:x:65534:\n")
     (etc / "systemd/system/default.target").symlink_to("/usr/lib/systemd/system/multi-user.target")
     source = root.parent / "source"
     check_out(source)
     shutil.copytree(source / "packaging", root / "srv/packaging")
-    install(source, root)
-
-
-def install(source: Path, root: Path) -> None:
-    """Quorate with the packages of its lock file, as if it had been installed from within."""
-    venv = root / "opt/quorate"
-    pip = [str(venv / "bin/python"), "-m", "pip", "install", "--quiet", "--no-deps"]
     lock = str(source / "requirements-server.lock")
-    for command in (
-        [PYTHON, "-m", "venv", str(venv)],
-        [*pip, "--require-hashes", "-r", lock],
-        [*pip, str(source)],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    script = venv / "bin/quorate"
-    script.write_text(script.read_text().replace(str(root), "", 1))
+    make_environment(
+        root,
+        "opt/quorate",
+        ["install", "--no-deps", "--require-hashes", "-r", lock],
+        ["install", "--no-deps", str(source)],
+    )
 
 
 def boot(root: Path, log: Path) -> subprocess.Popen[bytes]:
@@ -151,19 +120,10 @@ def end(container: subprocess.Popen[bytes]) -> None:
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """A machine on which the page has been followed."""
-    if sys.platform != "linux" or os.geteuid() != 0:
-        pytest.skip("only root on Linux can boot a container")
-    if missing := [
-        each for each in ("systemd-nspawn", "nsenter", "curl", PYTHON) if shutil.which(each) is None
-    ]:
-        pytest.skip(f"not installed: {', '.join(missing)}")
-    if subprocess.run(
-        [PYTHON, "-c", "import ensurepip, sys; sys.exit(sys.version_info < (3, 11))"], check=False
-    ).returncode:
-        pytest.skip(f"{PYTHON} is older than 3.11, or makes no virtual environments")
+    skip_unless_root_has("systemd-nspawn")
     folder = tmp_path_factory.mktemp("systemd")
     root, log = folder / "root", folder / "boot.log"
-    make_root(root)
+    furnish(root)
     container = boot(root, log)
     try:
         machine = booted(container, log)
