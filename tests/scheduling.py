@@ -69,6 +69,7 @@ SECONDS: Final[dict[str, int]] = {
     "tests/spark_reports/test_cluster.py": 60,
     "tests/spark_reports/test_engine.py": 60,
     "tests/spark_reports/test_probe_jobs.py": 60,
+    "tests/test_image.py": 55,
     "tests/test_prometheus.py": 35,
     "tests/test_structure.py": 30,
     "tests/test_systemd.py": 35,

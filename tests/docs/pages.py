@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).parents[2]
 DRAWN: Final = "drawn: "
-NOT_RUN: Final = "not run: "
 RUN_BY: Final = "run by: "
 ACTION: Final = "do: "
 

@@ -13,8 +13,9 @@ Above each block stands a comment with its mark:
 * `output`: all that the block before printed; `output: part`: lines of it (see `tests.docs.stated`);
 * `output: of TEXT`: lines that a command with that text, which goes on, prints sooner or later;
 * `drawn: WHAT`: a picture of letters, or a form with names for what a reader fills in;
-* `run by: FILE`: that file of tests does it, since it takes more than a shell in an empty folder;
-* `not run: REASON`.
+* `run by: FILE`: that file of tests does it, since it takes more than a shell in an empty folder.
+
+There is no mark for a block that nobody runs.
 
 A comment alone is an action: `do: ctrl-c TEXT` presses Ctrl-C where a command with that text goes on.
 
@@ -41,7 +42,7 @@ from quorate.api_specs.cluster import parse
 from quorate.cli.document import new_document
 from quorate.measurement.plan_check import parse_plan
 from quorate.quorums.expressions import parse_system
-from tests.docs.pages import ACTION, DRAWN, NOT_RUN, ROOT, RUN_BY, Block
+from tests.docs.pages import ACTION, DRAWN, ROOT, RUN_BY, Block
 from tests.docs.ports import Ports
 from tests.docs.stated import differs
 
@@ -53,7 +54,7 @@ _TSC: Final = "--strict --skipLibCheck --target es2022 --module nodenext"
 
 _KNOWN: Final = re.compile(
     r"(?:run: (?:sh|python|typescript|console|background|service(?: until .+)?|file \S+|toml(?: into \S+)?|plan|systems)"
-    rf"|output(?:: part|: of .+)?|{ACTION}ctrl-c .+)(?: with the pid of \S+)?(?: on .+)?|(?:{DRAWN}|{NOT_RUN}|{RUN_BY})\S.*"
+    rf"|output(?:: part|: of .+)?|{ACTION}ctrl-c .+)(?: with the pid of \S+)?(?: on .+)?|(?:{DRAWN}|{RUN_BY})\S.*"
 )
 
 SCP: Final = """#!/bin/sh
@@ -191,7 +192,7 @@ class Reader:
         """Do what the block's mark says."""
         if not is_known(block.mark):
             raise Wrong(block, f"nobody knows how to do {block.mark!r}")
-        if block.mark.startswith((DRAWN, NOT_RUN, RUN_BY)):
+        if block.mark.startswith((DRAWN, RUN_BY)):
             return
         mark, _, place = block.mark.partition(" on ")
         mark, _, replica = mark.partition(" with the pid of ")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.docs.pages import NOT_RUN, ROOT, RUN_BY, blocks_of, run_pages
+from tests.docs.pages import ROOT, RUN_BY, blocks_of, run_pages
 from tests.docs.reader import Reader, is_known
 
 ELSEWHERE = {
@@ -21,9 +21,6 @@ ELSEWHERE = {
     "docs/tutorial.md": "tests/docs/test_checkouts.py",
 }
 """Pages that need more than what is installed with the package, and where they are run."""
-
-NOT_RUN_MAX = 1
-"""Blocks that cannot be run, of all pages together: `python -m tests.docs.test_pages` lists them with their reasons."""
 
 
 def _lines_of_json(text: str) -> None:
@@ -49,16 +46,6 @@ RUN = [
 ]
 
 
-def not_run() -> list[str]:
-    """The blocks that are not run: where each is, and why."""
-    blocks = (block for page in PAGES.values() for block in page)
-    return [
-        f"{block.place}: {block.mark.removeprefix(NOT_RUN)}"
-        for block in blocks
-        if block.mark.startswith(NOT_RUN)
-    ]
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_says_what_becomes_of_it(page: str) -> None:
     assert [f"{block.place}: {block.mark!r}" for block in PAGES[page] if not is_known(block.mark)] == []
@@ -72,10 +59,6 @@ def test_data_is_in_form(page: str) -> None:
                 PARSERS[block.language](block.text)
             except (ValueError, yaml.YAMLError) as error:
                 pytest.fail(f"{block.place}: {error}")
-
-
-def test_few_blocks_are_not_run() -> None:
-    assert 0 < len(not_run()) <= NOT_RUN_MAX, "\n".join(not_run())
 
 
 def test_pages_that_are_run_elsewhere_are_there() -> None:
@@ -101,7 +84,3 @@ def test_reader_can_follow(page: str, tmp_path: Path) -> None:
         pytest.skip("only Linux answers at all addresses 127.0.0.x")
     with Reader(tmp_path) as reader:
         reader.follow(PAGES[page])
-
-
-if __name__ == "__main__":
-    print("\n".join(not_run()))

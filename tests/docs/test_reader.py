@@ -79,7 +79,7 @@ def test_a_right_page_is_followed_and_its_shell_remembers(reader: Reader, tmp_pa
             ),
             ("run: python", "python", "from greet import GREETING\nprint(GREETING, 8001)"),
             ("output", "text", "hello 8001"),
-            ("not run: it needs five machines", "sh", "false"),
+            ("run by: tests/test_of_others.py", "sh", "false"),
             ("run: sh", "sh", "echo QUORATE_${QUORATE_TOKEN-none}"),
             ("output", "text", "QUORATE_none"),
         )
@@ -150,7 +150,16 @@ def test_two_readers_have_different_ports() -> None:
 
 
 def test_marks_that_say_nothing_are_not_known() -> None:
-    for mark in ("", "run", "run: perl", "run: file", "not run: ", "not run:", "drawn: ", "outputs"):
+    for mark in (
+        "",
+        "run",
+        "run: perl",
+        "run: file",
+        "not run: it needs a moon",
+        "run by: ",
+        "drawn: ",
+        "outputs",
+    ):
         assert not is_known(mark)
 
 
