@@ -3,6 +3,8 @@
 Owns the numbers; gate and connections count in it, and the gate goes by two of them. Used on the event loop only.
 """
 
+from quorate.api_specs.problems import KINDS
+
 
 class Traffic:
     """What one application, and the server in front of it, have met so far and have under way."""
@@ -16,9 +18,10 @@ class Traffic:
         self.body_bytes = 0
         """Of the bodies of requests under way."""
         self.requests = 0
-        self.refusals: dict[str, int] = {}
-        """By the name of the problem (a key of `quorate.api_specs.problems.KINDS`)."""
+        self.refusals = dict.fromkeys(sorted(KINDS), 0)
+        """By the name of the problem. All are there from the start: who watches the rate of a series does not see the step with
+        which it begins."""
 
     def refuse(self, name: str) -> None:
         """One more answer that was a problem."""
-        self.refusals[name] = self.refusals.get(name, 0) + 1
+        self.refusals[name] += 1

@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import quorate.client_sdk
 from quorate.api_specs.messages import Append, BatchReply, Collect, Request
+from quorate.api_specs.problems import KINDS
 from quorate.client_sdk import blind
 from quorate.client_sdk.effects import Dequeue, Done
 from quorate.replica import survey as surveying
@@ -173,6 +174,16 @@ def test_stranger_is_refused_and_counted(cluster: InProcessCluster) -> None:
     assert grown(before, after, "quorate_http_requests_total") == 3
     assert grown(before, after, "quorate_connections_made_total") == 3
     assert after["quorate_http_requests_under_way", frozenset()] == 1
+
+
+def test_refusals_begin_at_zero_where_their_first_is_seen_by_a_rate(tmp_path: Path) -> None:
+    with in_process(tmp_path, token=TOKEN) as fresh:
+        refusals = {
+            dict(labels)["reason"]: value
+            for (name, labels), value in values(fresh).items()
+            if name == "quorate_refusals_total"
+        }
+    assert refusals == dict.fromkeys(KINDS, 0.0)
 
 
 def test_operations_are_counted_where_they_run(cluster: InProcessCluster) -> None:
