@@ -153,6 +153,18 @@ async def test_each_scope_is_let_in_where_it_belongs_and_nowhere_else(
             assert let_in == scopes, (method, path)
 
 
+@pytest.mark.parametrize("path", ["/replica/v1/announcement", "/v1/cluster", "/v1/health/live"])
+async def test_path_with_a_line_feed_behind_it_is_no_path(
+    tmp_path: Any, document: ClusterDocument, path: str
+) -> None:
+    """The framework would serve it as the one without, whose scope the whole of it does not name."""
+    header = {"Authorization": f"Bearer {TOKENS['write']}"}
+    async with guarded(tmp_path, document) as client:
+        for method in ("GET", "POST"):
+            answer = await client.request(method, path + "%0A", headers=header, json={})
+            assert (answer.status_code, answer.json()["type"]) == (404, "/problems/no-such-path")
+
+
 async def test_without_a_token_nothing_of_the_cluster_is_told(
     tmp_path: Any, document: ClusterDocument
 ) -> None:
