@@ -49,6 +49,8 @@ BODIES_BYTES_MAX: Final = 256 * 1024 * 1024
 """Request bodies that a replica holds together."""
 CONNECTIONS_MAX: Final = 2000
 """Connections open to one replica, less where the system allows fewer files."""
+AHEAD_MAX: Final = 100
+"""Requests that wait on one connection for the one ahead of them to be answered."""
 URL_BYTES_MAX: Final = 8192
 HEAD_BYTES_MAX: Final = 65_536
 HEAD_S_MAX: Final = 10.0

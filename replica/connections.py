@@ -1,8 +1,9 @@
 """What one connection may do before a request is whole, and how long it may take: uvicorn's protocol, with bounds.
 
 Owns the bounds that no application can set: number of connections, bytes and time of a request's head, bytes of what stands
-around a body, and how long a client may leave an answer unread; and that a request ends where its head says: another protocol
-is never changed to, and trailers are no headers. The Gate owns the rest. A request that passes in one piece costs few comparisons.
+around a body, requests that wait for the one ahead, and how long a client may leave an answer unread; and that a request ends
+where its head says: another protocol is never changed to, and trailers are no headers. The Gate owns the rest. A request that
+passes in one piece costs few comparisons.
 """
 
 import asyncio
@@ -13,14 +14,24 @@ import msgspec
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from quorate.api_specs.limits import CONNECTIONS_MAX, HEAD_BYTES_MAX, HEAD_S_MAX, STALL_S_MAX, URL_BYTES_MAX
+from quorate.api_specs.limits import (
+    AHEAD_MAX,
+    CONNECTIONS_MAX,
+    HEAD_BYTES_MAX,
+    HEAD_S_MAX,
+    STALL_S_MAX,
+    URL_BYTES_MAX,
+)
 from quorate.api_specs.problems import MEDIA_TYPE, Problem, problem
 from quorate.replica.responses import RETRY_AFTER_S
 from quorate.replica.traffic import Traffic
 
 STALL_BYTES: Final = 65_536
+PIECE_BYTES: Final = 4096
+"""So much is parsed at once, so that few requests pass AHEAD_MAX: each weighs a hundred times as much as its bytes."""
 HANG_UP_S: Final = 0.02
 HANG_UPS_MAX: Final = 50
 
@@ -31,6 +42,18 @@ class Bounds(Struct, frozen=True):
     connections_max: int = CONNECTIONS_MAX
     head_s: float = HEAD_S_MAX
     stall_s: float = STALL_S_MAX
+
+
+class _Flow(FlowControl):
+    """uvicorn's, with a hold on reading that nobody's wish for more lifts: each request asks for what it may still have to come,
+    though others wait."""
+
+    is_held = False
+
+    def resume_reading(self) -> None:
+        """See uvicorn."""
+        if not self.is_held:
+            super().resume_reading()
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -47,6 +70,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """Whether a request has begun in the piece that is being read."""
         self._bodiless_bytes = 0
         """In a row of pieces that came within a body, and held nothing of it: a chunk's extensions, trailers."""
+        self._rest = b""
+        """What has come and is not parsed yet, since too many requests wait."""
         self._head_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
         self._unsent_bytes = 0
@@ -56,6 +81,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio.Protocol."""
         super().connection_made(transport)
+        self.flow: _Flow = _Flow(transport)
         self._traffic.connections += 1
         self._traffic.connections_made += 1
         if len(self.connections) > self._bounds.connections_max:
@@ -72,6 +98,29 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
+        if self._rest:  # This piece was on its way before reading was held.
+            self._rest += data
+        elif len(data) <= PIECE_BYTES and len(self.pipeline) < AHEAD_MAX:
+            self._take(data)
+        else:
+            self._take_pieces(data)
+
+    def _take_pieces(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest and len(self.pipeline) < AHEAD_MAX and not self.transport.is_closing():
+            self._take(rest[:PIECE_BYTES])
+            rest = rest[PIECE_BYTES:]
+        if rest and not self.transport.is_closing():
+            self._hold(bytes(rest))
+
+    def _hold(self, rest: bytes) -> None:
+        """Keep what has come for when fewer requests wait, and read no more until then. No client is late meanwhile."""
+        self._rest = rest
+        self.flow.pause_reading()
+        self.flow.is_held = True
+        self._stop_head_timer()
+
+    def _take(self, data: bytes | memoryview) -> None:
         if self.transport.is_closing():
             return
         was_in_head = self._is_in_head
@@ -93,7 +142,7 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self._head_timer is None:
             self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
 
-    def _feed(self, data: bytes) -> None:
+    def _feed(self, data: bytes | memoryview) -> None:
         """See uvicorn. Another protocol is never changed to."""
         self._unset_keepalive_if_required()
         rest = memoryview(data)
@@ -194,6 +243,11 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """See uvicorn. A body that still comes after a refusal is not waited for, as the end of TLS would."""
         super().on_response_complete()
+        if self._rest:
+            rest, self._rest = self._rest, b""
+            self.flow.is_held = False
+            self._take_pieces(rest)
+            self.flow.resume_reading()
         if self._is_in_body and self.transport.is_closing():
             self._hang_up(HANG_UPS_MAX)
 

@@ -60,6 +60,10 @@ FIXED = {
         limits.CONNECTIONS_MAX,
         "Connections open to one replica (fewer where the system allows fewer files); further ones get 503.",
     ),
+    "AHEAD_MAX": (
+        limits.AHEAD_MAX,
+        "Requests that wait on one connection for the one ahead of them; when they are more, nothing is read until they are fewer.",
+    ),
     "URL_BYTES_MAX": (limits.URL_BYTES_MAX, "Bytes of a request's path and query (414)."),
     "HEAD_BYTES_MAX": (
         limits.HEAD_BYTES_MAX,

@@ -12,11 +12,11 @@ import pytest
 import uvicorn
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.api_specs.limits import HEAD_BYTES_MAX, URL_BYTES_MAX, Limits
+from quorate.api_specs.limits import AHEAD_MAX, HEAD_BYTES_MAX, URL_BYTES_MAX, Limits
 from quorate.api_specs.problems import Problem
 from quorate.replica.access import one_token
 from quorate.replica.app import create_app
-from quorate.replica.connections import Bounds
+from quorate.replica.connections import PIECE_BYTES, BoundedProtocol, Bounds
 from quorate.replica.direct import bounded
 from quorate.replica.embedded import embedded_front_end
 from quorate.replica.hosts import Hosts
@@ -342,3 +342,30 @@ async def test_many_requests_sent_ahead_are_all_answered(served: Serve) -> None:
         request = GET + b"X: %b\r\n\r\n" % (b"x" * 100)
         heard = await all_said(port, request * 2000 + GET + b"Connection: close\r\n\r\n")
     assert heard.count(b"HTTP/1.1 200 ") == 2001
+
+
+@pytest.mark.parametrize("request_line", [b"GET /v1/health/live", b"POST /v1/health/live"])
+async def test_requests_sent_ahead_are_held_back_while_many_wait(
+    served: Serve, monkeypatch: pytest.MonkeyPatch, request_line: bytes
+) -> None:
+    """Whoever sends faster than is answered, and reads the answers, needs no token. With a body, each request asks for more."""
+    waiting, held = [0], [0]
+    begin = BoundedProtocol.begin_request
+
+    def noting(self: BoundedProtocol) -> None:
+        begin(self)
+        waiting.append(len(self.pipeline))
+        held.append(len(self._rest))
+
+    monkeypatch.setattr(BoundedProtocol, "begin_request", noting)
+    body = b"{}" if request_line.startswith(b"POST") else b""
+    head = b"%b HTTP/1.1\r\nHost: localhost\r\nX: %b\r\n" % (request_line, b"x" * 300)
+    request = head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    async with served() as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        heard = asyncio.create_task(read_all(reader))
+        writer.write(request * 8000 + GET + b"Connection: close\r\n\r\n")
+        assert (await heard).count(b"HTTP/1.1 ") == 8001
+        writer.close()
+    assert max(waiting) <= AHEAD_MAX + PIECE_BYTES // len(request) + 1
+    assert max(held) < 1024 * 1024
