@@ -47,6 +47,8 @@ CONCURRENT_MAX: Final = 4000
 """Requests under way at one replica."""
 BODIES_BYTES_MAX: Final = 256 * 1024 * 1024
 """Request bodies that a replica holds together."""
+OPEN_BODY_BYTES_MAX: Final = 1024
+"""A body of a request that needs no token: nothing that is open to everyone has any."""
 CONNECTIONS_MAX: Final = 2000
 """Connections open to one replica, less where the system allows fewer files."""
 AHEAD_MAX: Final = 100

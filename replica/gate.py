@@ -11,7 +11,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from quorate.api_specs.limits import BODIES_BYTES_MAX, BODY_S_MAX, CONCURRENT_MAX, Limits
+from quorate.api_specs.limits import BODIES_BYTES_MAX, BODY_S_MAX, CONCURRENT_MAX, OPEN_BODY_BYTES_MAX, Limits
 from quorate.replica.access import Access
 from quorate.replica.credentials import Credential
 from quorate.replica.hosts import Hosts
@@ -101,10 +101,12 @@ class Gate:
         if not body.is_unread:
             await self._app(scope, body.receive, send)
             return
-        self._check_length(body.headers.get(b"content-length"))
+        # What is open to everyone must leave room for the bodies of those who have a token.
+        most = self._body_bytes_max if caller is not None else OPEN_BODY_BYTES_MAX
+        self._check_length(body.headers.get(b"content-length"), most)
         try:
             async with asyncio.timeout(BODY_S_MAX):
-                whole = await self._read(body)
+                whole = await self._read(body, most)
         except TimeoutError:
             raise Refusal("timeout", f"the body took longer than {BODY_S_MAX:g} s") from None
         await self._app(scope, Replay(whole, body.receive), send)
@@ -135,8 +137,10 @@ class Gate:
         if self._traffic.body_bytes > BODIES_BYTES_MAX:
             raise Refusal("overloaded", f"{BODIES_BYTES_MAX} bytes of requests are being received already")
 
-    def check_size(self, size: int) -> None:
-        """Raises Refusal for a body of more than it may have."""
+    def check_size(self, size: int, most: int | None = None) -> None:
+        """Raises Refusal for a body of more than it may have: `most`, where that is less than any body may have."""
+        if most is not None and most < self._body_bytes_max and size > most:
+            raise Refusal("too-large", f"here a body may have {most} bytes, for none is needed")
         if size > self._body_bytes_max:
             raise Refusal("too-large", f"a body may have {self._body_bytes_max} bytes (body_bytes_max)")
 
@@ -160,16 +164,16 @@ class Gate:
             raise _too_many(f"this token may ask {caller.rate_max:g} times a second", caller.bucket.wait_s)
         return caller
 
-    def _check_length(self, length: bytes | None) -> None:
+    def _check_length(self, length: bytes | None, most: int) -> None:
         if length is not None and length.isdigit():
-            self.check_size(int(length[:19]))
+            self.check_size(int(length[:19]), most)
 
-    async def _read(self, body: "_Body") -> bytes:
+    async def _read(self, body: "_Body", most: int) -> bytes:
         chunks: list[bytes] = []
         while body.is_unread:
             chunk = await body.chunk()
             self.hold(len(chunk))
-            self.check_size(body.size)
+            self.check_size(body.size, most)
             chunks.append(chunk)
         return b"".join(chunks)
 

@@ -56,6 +56,10 @@ FIXED = {
         limits.BODIES_BYTES_MAX,
         "Bytes of request bodies that a replica holds together; further ones get 503.",
     ),
+    "OPEN_BODY_BYTES_MAX": (
+        limits.OPEN_BODY_BYTES_MAX,
+        "Bytes of the body of a request that needs no token; a larger one is refused with 413 before it is read.",
+    ),
     "CONNECTIONS_MAX": (
         limits.CONNECTIONS_MAX,
         "Connections open to one replica (fewer where the system allows fewer files); further ones get 503.",

@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.api_specs.limits import AHEAD_MAX, HEAD_BYTES_MAX, URL_BYTES_MAX, Limits
+from quorate.api_specs.limits import AHEAD_MAX, HEAD_BYTES_MAX, OPEN_BODY_BYTES_MAX, URL_BYTES_MAX, Limits
 from quorate.api_specs.problems import Problem
 from quorate.replica.access import one_token
 from quorate.replica.app import create_app
@@ -369,3 +369,16 @@ async def test_requests_sent_ahead_are_held_back_while_many_wait(
         writer.close()
     assert max(waiting) <= AHEAD_MAX + PIECE_BYTES // len(request) + 1
     assert max(held) < 1024 * 1024
+
+
+async def test_body_of_a_request_that_needs_no_token_takes_no_room(served: Serve) -> None:
+    """Else strangers would fill the room for the bodies of all."""
+    async with served(token="t") as port:
+        for line in (b"POST /v1/health/live", b"GET /docs"):
+            head = line + b" HTTP/1.1\r\nHost: localhost\r\n"
+            long = b"Content-Length: %d\r\n\r\n" % (OPEN_BODY_BYTES_MAX + 1)
+            chunk = b"Transfer-Encoding: chunked\r\n\r\n1000\r\n" + b"x" * 0x1000
+            for much in (long, chunk):
+                assert named(await exchange(port, head + much)) == "too-large"
+        short = b"Content-Length: 2\r\nConnection: close\r\n\r\n{}"
+        assert (await exchange(port, GET + short))[0] == 200
