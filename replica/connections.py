@@ -15,7 +15,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from quorate.api_specs.limits import (
     AHEAD_MAX,
@@ -70,6 +70,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """Whether a request has begun in the piece that is being read."""
         self._bodiless_bytes = 0
         """In a row of pieces that came within a body, and held nothing of it: a chunk's extensions, trailers."""
+        self._answered: RequestResponseCycle | None = None
+        """The request that is being answered, or was last: `cycle` is the last one that came."""
         self._rest = b""
         """What has come and is not parsed yet, since too many requests wait."""
         self._head_timer: asyncio.TimerHandle | None = None
@@ -94,6 +96,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_head_timer()
         self._stop_stall_timer()
         self._traffic.connections -= 1
+        if self._answered is not None and self._answered is not self.cycle:
+            self._answered.disconnected = True  # uvicorn tells the last one alone
+            self._answered.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -228,6 +233,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def begin_request(self) -> None:
         """A request begins whose head is within the bounds."""
         super().on_headers_complete()
+        if not self.pipeline:
+            self._answered = self.cycle
 
     def on_body(self, body: bytes) -> None:
         """See httptools."""
@@ -242,6 +249,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """See uvicorn. A body that still comes after a refusal is not waited for, as the end of TLS would."""
+        if self.pipeline:
+            self._answered = self.pipeline[-1][0]
         super().on_response_complete()
         if self._rest:
             rest, self._rest = self._rest, b""

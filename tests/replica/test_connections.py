@@ -382,3 +382,19 @@ async def test_body_of_a_request_that_needs_no_token_takes_no_room(served: Serve
                 assert named(await exchange(port, head + much)) == "too-large"
         short = b"Content-Length: 2\r\nConnection: close\r\n\r\n{}"
         assert (await exchange(port, GET + short))[0] == 200
+
+
+async def test_who_leaves_a_long_poll_with_a_request_behind_it_takes_nothing(served: Serve) -> None:
+    """The server tells only the last request that the client has gone: an item would be taken for nobody."""
+    post = b"POST /v1/queues/q/%b HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+    closing = b"Connection: close\r\n\r\n"
+    async with served() as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(post % (b"dequeue", 13) + b'\r\n{"wait_s":10}' + GET + b"\r\n")
+        await asyncio.sleep(0.3)
+        writer.close()
+        await asyncio.sleep(0.3)
+        await all_said(port, post % (b"items", 10) + closing + b'{"item":7}')
+        await asyncio.sleep(2)
+        heard = await all_said(port, post % (b"dequeue", 12) + closing + b'{"wait_s":1}')
+    assert heard.endswith(b'{"items":[7]}')
