@@ -111,8 +111,9 @@ def from_text(text: str, own_token: str | None) -> Access:
 
 def from_file(path: Path, own_token: str | None) -> Access:
     """The list in a file, which is read again when it changes. Raises BadTokens."""
+    stamp = _stamp(path)  # before it is read: what changes meanwhile is read again
     access = Access(parse_tokens(_read(path), str(path)), own_token, path)
-    access._stamp = _stamp(path)
+    access._stamp = stamp
     return access
 
 

@@ -170,6 +170,25 @@ def test_chmod_alone_mends_a_list_that_was_refused_for_its_mode(
     assert access.find(f"Bearer {READER}".encode()) is not None
 
 
+def test_change_while_the_file_is_first_read_is_not_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "tokens"
+    path.write_text(line(WRITER, "replica"))
+    path.chmod(0o600)
+
+    def parsed_late(text: str, source: str) -> TokenList:
+        path.write_text(line(READER, "read"))
+        return parse_tokens(text, source)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("quorate.replica.access.parse_tokens", parsed_late)
+        access = from_file(path, WRITER)
+    access.look()
+    assert access.find(f"Bearer {WRITER}".encode()) is None
+    assert access.find(f"Bearer {READER}".encode()) is not None
+
+
 def test_where_no_token_is_asked_for_anyone_may_do_everything() -> None:
     access = nobody_asked()
     assert access.is_open
