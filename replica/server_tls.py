@@ -72,4 +72,9 @@ def _stamp(tls: ServerTls) -> tuple[int, ...]:
         found = [os.stat(each) for each in (tls.certificate, tls.key)]
     except OSError:
         return ()
-    return tuple(number for each in found for number in (each.st_mtime_ns, each.st_size, each.st_ino))
+    # Mode and change time, too: a key that could not be read is mended by chmod alone, which leaves the rest as it is.
+    return tuple(
+        number
+        for each in found
+        for number in (each.st_mtime_ns, each.st_ctime_ns, each.st_mode, each.st_size, each.st_ino)
+    )
