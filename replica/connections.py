@@ -281,11 +281,20 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._traffic.refuse(refused.name)
-        if self.cycle is None or self.cycle.response_complete:  # type: ignore[redundant-expr]
+        if self.cycle is None or self.cycle.response_complete or self._waits_for_body():  # type: ignore[redundant-expr]
             self.transport.write(_whole(refused))
             self.transport.close()
         else:  # An earlier request on this connection is still being answered: nothing may come in between.
             self.transport.abort()
+
+    def _waits_for_body(self) -> bool:
+        """Whether what is refused is the body of the one request under way, of which nothing was done or answered. Then its
+        application is told that the client has gone."""
+        if not self._is_in_body or self.cycle is not self._answered or self.cycle.response_started:
+            return False
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
+        return True
 
     def _head_is_late(self) -> None:
         self._head_timer = None

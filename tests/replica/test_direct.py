@@ -222,6 +222,24 @@ async def test_a_batch_in_pieces_goes_by_asgi(tmp_path: Path) -> None:
         writer.close()
 
 
+@pytest.mark.parametrize("is_direct", [True, False])
+@pytest.mark.parametrize("is_split", [True, False])
+async def test_a_body_that_is_no_http_is_told_so(tmp_path: Path, *, is_direct: bool, is_split: bool) -> None:
+    async with served(tmp_path, is_direct=is_direct) as here:
+        here.app.batches = here.by_asgi
+        reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+        writer.write(b"POST %b HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" % PATH)
+        if is_split:
+            writer.write(b"1\r\n[")
+            await until(lambda: here.app.traffic.body_bytes == 1)
+        writer.write(b"\r\nno length\r\n")
+        status, _, body = await one_answer(reader)
+        assert (status, b"/problems/malformed" in body) == (b"HTTP/1.1 400 Bad Request", True)
+        assert await reader.read() == b""
+        await until(lambda: here.app.traffic.under_way == 0)
+        writer.close()
+
+
 async def test_requests_sent_ahead_are_answered_in_order(tmp_path: Path) -> None:
     async with served(tmp_path, is_direct=True) as here:
         here.app.batches = here.by_asgi  # For those that come before the one ahead of them is answered.
