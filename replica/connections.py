@@ -149,7 +149,6 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _feed(self, data: bytes | memoryview) -> None:
         """See uvicorn. Another protocol is never changed to."""
-        self._unset_keepalive_if_required()
         rest = memoryview(data)
         try:
             while rest:
@@ -198,7 +197,9 @@ class BoundedProtocol(HttpToolsProtocol):
     # From the parser.
 
     def on_message_begin(self) -> None:
-        """See httptools."""
+        """See httptools. Only a request ends the time that a connection may be idle, and not an empty line or what is left of
+        a body."""
+        self._unset_keepalive_if_required()
         super().on_message_begin()
         self._is_in_head = self._has_begun = True
         self._head_bytes = self._bodiless_bytes = 0

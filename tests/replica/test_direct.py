@@ -240,6 +240,18 @@ async def test_a_body_that_is_no_http_is_told_so(tmp_path: Path, *, is_direct: b
         writer.close()
 
 
+async def test_an_empty_line_does_not_keep_an_idle_connection_open(tmp_path: Path) -> None:
+    async with served(tmp_path, is_direct=True) as here:
+        here.server.config.timeout_keep_alive = 1
+        reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+        writer.write(post(batch(here, Collect("register/r")), *HEADERS))
+        assert (await one_answer(reader))[0] == b"HTTP/1.1 200 OK"
+        writer.write(b"\r\n")
+        async with asyncio.timeout(WAIT_S):
+            assert await reader.read() == b""
+        writer.close()
+
+
 async def test_requests_sent_ahead_are_answered_in_order(tmp_path: Path) -> None:
     async with served(tmp_path, is_direct=True) as here:
         here.app.batches = here.by_asgi  # For those that come before the one ahead of them is answered.
