@@ -39,6 +39,7 @@ from quorate.client_sdk import (
 from quorate.integrations.broker_address import SCHEME, Address, address_of, shown
 from quorate.integrations.custody import Ending, Held
 from quorate.integrations.leaseholder import AT_ONCE_MAX, Leaseholder
+from quorate.integrations.message_parts import Message, expires_s_of, is_message, name_of
 from quorate.integrations.result_keys import key_name
 
 DRAIN_S: Final = 1.0
@@ -52,9 +53,6 @@ _UNREADABLE: Final = (ValueError, TypeError, AttributeError, LookupError, Arithm
 """What Kombu's JSON and codecs raise for what they do not know."""
 
 _logger: Final = logging.getLogger("quorate.kombu")
-
-Message = dict[str, Any]
-"""A message as Kombu makes it."""
 
 
 class QoS(virtual.QoS):  # type: ignore[misc]  # Kombu has no types for it
@@ -221,7 +219,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
                 "queue %s: %s is handed out for the last time (max_deliveries is %d): if it is not acknowledged it becomes a "
                 "dead letter, and its caller is not told",
                 held.queue,
-                _name_of(raw),
+                name_of(raw),
                 held.lease.deliveries,
             )
         return raw
@@ -231,7 +229,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
         worker that it comes to."""
         try:
             raw = loads(json.dumps(value))
-            if not _is_message(raw):
+            if not is_message(raw):
                 return None
             self.decode_body(raw["body"], raw["properties"].get("body_encoding"))
         except _UNREADABLE:
@@ -250,8 +248,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
                 f"priority {properties['priority']}: a Quorate queue is first in, first out, so leave priorities out, or use "
                 "one queue for each priority"
             )
-        expiration = properties.get("expiration")
-        expires_s = None if expiration is None else int(expiration) / 1000
+        expires_s = expires_s_of(message)
         try:
             # Through Kombu's own JSON, which knows times and the like; so an item can be read in a trace.
             with _advice():
@@ -377,22 +374,6 @@ def _refusal(queue: str, asked: Iterable[str]) -> str:
         f"queue {queue}: arguments {', '.join(sorted(asked))}: a Quorate queue has no length limit, no priorities and no time to "
         f"live for all its messages; leave them out (a message of its own may have expiration=…). {NO_REMOTE}"
     )
-
-
-def _is_message(raw: Any) -> bool:
-    """Whether it has the parts that Kombu and this transport reach into."""
-    if not isinstance(raw, dict) or not isinstance(raw.get("body"), str | bytes):
-        return False
-    properties = raw.get("properties")
-    if not isinstance(properties, dict) or not isinstance(raw.get("headers", {}), dict):
-        return False
-    return isinstance(properties.get("delivery_info", {}), dict)
-
-
-def _name_of(message: Message) -> str:
-    """What a log calls a message: as Celery names tasks, as far as it says."""
-    headers, properties = message["headers"], message["properties"]
-    return f"{headers.get('task', 'a message')}[{headers.get('id') or properties.get('correlation_id', '')}]"
 
 
 for _scheme in (SCHEME, f"{SCHEME}+http", f"{SCHEME}+https"):

@@ -18,6 +18,7 @@ import pytest
 from celery import Celery
 
 import quorate.integrations.kombu_transport  # noqa: F401  # makes the broker URL known
+from quorate.api_specs.limits import DEAD_MAX
 from quorate.client_sdk import Queue, connect
 from tests.e2e.harness import Clusters, until_now
 
@@ -58,9 +59,11 @@ class Caller:
             "caller", broker=broker, broker_transport_options=options, set_as_current=False
         )
 
-    def call(self, task: str, *arguments: float, countdown: float | None = None) -> None:
+    def call(
+        self, task: str, *arguments: float, countdown: float | None = None, expires: float | None = None
+    ) -> None:
         """Call one; it is on the replicas when this returns."""
-        self._app.send_task(f"{APP}.{task}", arguments, countdown=countdown)
+        self._app.send_task(f"{APP}.{task}", arguments, countdown=countdown, expires=expires)
 
     def close(self) -> None:
         """Disconnect."""
@@ -266,6 +269,23 @@ def test_a_task_for_later_is_run_then_and_survives_its_worker(
     until_settled(queue)
     stop(second)
     assert lines(ran) == Counter(["1"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lease_s", [LONG_LEASE_S])
+def test_tasks_that_expired_while_no_worker_ran_leave_room_for_others(
+    app: Caller, start: Start, queue: Queue, ran: Path, lease_s: float
+) -> None:
+    """More of them than a queue keeps dead letters; as such they would take room for ever, and at last stop the queue."""
+    for number in range(DEAD_MAX + 1):
+        app.call("one", number, expires=0.01)
+    app.call("one", -1)
+    worker = start("-c", "1")
+    until_noted(ran, "-1")
+    until_settled(queue)
+    stop(worker)
+    assert lines(ran) == Counter(["-1"])
+    assert queue.dead_letters() == []
 
 
 @pytest.mark.slow

@@ -245,6 +245,28 @@ def test_a_message_that_expired_is_a_dead_letter(connected: Connect, client: Cli
     assert [letter.reason for letter in client.queue(queue.name).dead_letters()] == ["expired"]
 
 
+def test_a_task_of_celery_that_expired_is_left_to_its_worker(
+    connected: Connect, client: Client, queue: Queue
+) -> None:
+    """Celery names its expiry twice: to the broker, and to the worker, which tells who waits for the result."""
+    when = "2020-01-01T00:00:00+00:00"
+    send(connected(), queue, "x", expiration=0, headers={"task": "one", "expires": when})
+    reader = Reader(connected(), queue)
+    (message,) = reader.until(1)
+    assert message.headers["expires"] == when
+    message.ack()
+    until_settled(client, queue)
+    assert client.queue(queue.name).dead_letters() == []
+
+
+def test_a_message_that_is_over_at_once_is_sent_all_the_same(
+    connected: Connect, client: Client, queue: Queue
+) -> None:
+    send(connected(), queue, "x", expiration=0)
+    Reader(connected(), queue)
+    until_now(lambda: client.queue(queue.name).leases().dead == 1, "it is a dead letter", deadline_s=WAIT_S)
+
+
 def test_messages_go_to_all_queues_that_are_bound_to_their_topic(connected: Connect, queue: Queue) -> None:
     topic = Exchange(f"topic-{queue.name}", type="topic")
     all_, some = (Queue(f"{queue.name}-{key[0]}", topic, routing_key=key) for key in ("#", "a.*"))
