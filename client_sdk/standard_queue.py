@@ -12,6 +12,7 @@ What differs from the standard library's, since several processes share the item
   work on, nobody here can know;
 * `shutdown` (of Python 3.13 and later) is refused: the queue belongs to all who use it, and nobody can end it for them;
 * `task_done` counts what this object gave out, not what was put;
+* in a forked child a `Queue` begins anew: what it gave out before is its parent's to call done;
 * values are anything JSON, so that a tuple comes back as a list;
 * a `get` of `AsyncQueue` that is cancelled may have asked the replicas for an item already: what it takes is given to the
   next `get` of the same object. Until then `size` does not count it, `join` waits for it, and nobody else gets it; when the
@@ -21,8 +22,10 @@ What differs from the standard library's, since several processes share the item
 """
 
 import asyncio
+import os
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from queue import Empty, Full
@@ -103,9 +106,15 @@ class Queue:
         self.maxsize = checked_maxsize(maxsize)
         self._queue: Final = checked_client(client, Client, "connect").queue(name)
         self._look_s: Final = min(LOOK_S, client.document.limits.wait_s_max)
-        self._putting: Final = threading.Lock()
-        self._open: Final = _Open()
-        self._changed: Final = threading.Condition()
+        self._begin()
+        _queues.add(self)
+
+    def _begin(self) -> None:
+        """With nothing given out and nobody waiting; in a forked child, too, where threads that hold a lock or look for an item
+        do not exist."""
+        self._putting = threading.Lock()
+        self._open = _Open()
+        self._changed = threading.Condition()
 
     def __repr__(self) -> str:
         return f"<Queue {self._queue.name!r} maxsize={self.maxsize}>"
@@ -199,6 +208,17 @@ class Queue:
                 return False
             self._queue.enqueue(item)
             return True
+
+
+_queues: Final[weakref.WeakSet[Queue]] = weakref.WeakSet()
+
+
+def _all_after_fork() -> None:
+    for queue in list(_queues):
+        queue._begin()
+
+
+os.register_at_fork(after_in_child=_all_after_fork)
 
 
 class AsyncQueue:

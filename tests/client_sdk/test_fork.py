@@ -12,10 +12,12 @@ from msgspec import msgpack
 
 from quorate.api_specs.messages import Append, Batch
 from quorate.client_sdk import Client, connect
+from quorate.client_sdk.standard_queue import Queue
 from quorate.timestamps.timestamp import site
 from tests.client_sdk.loopback import LoopbackCluster, cluster_of
 from tests.client_sdk.scripted import document_of
 from tests.client_sdk.test_history import lines_of
+from tests.e2e.harness import until_now
 
 
 @pytest.fixture
@@ -57,6 +59,39 @@ def test_a_forked_child_gets_a_front_end_of_its_own(cluster: LoopbackCluster, tm
     assert sites_of(cluster) == 2
     here.close()
     there.close()
+
+
+def put_and_join_in_child(client: Client, shared: Queue) -> None:
+    """What a forked child does with its parent's standard queue."""
+    shared.put("of the child")
+    shared.join()
+    client.close()
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_waits_for_nobody_who_uses_its_parents_standard_queue(
+    cluster: LoopbackCluster,
+) -> None:
+    """At the fork the parent puts an item, gets another one, and works on a third."""
+    client = connect(cluster.document)
+    shared = Queue(client, "shared", maxsize=5)
+    shared.put("at work")
+    assert shared.get() == "at work"
+    getting = threading.Thread(target=shared.get)
+    getting.start()
+    until_now(lambda: bool(shared._open.looks), "it looks for an item", deadline_s=60)
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=put_and_join_in_child, args=(client, shared))
+    with shared._putting:
+        child.start()
+    child.join(20)
+    if child.is_alive():
+        child.kill()
+        child.join(20)
+        shared.put("instead")
+    getting.join(60)
+    client.close()
+    assert child.exitcode == 0
 
 
 def sites_of(cluster: LoopbackCluster) -> int:
