@@ -71,6 +71,11 @@ def _disposing(
     if not 1 <= len(tokens) <= TEND_TOKENS_MAX:
         raise BadInput(f"{len(tokens)} leases: use 1 to {TEND_TOKENS_MAX} at once")
     for token in tokens:
+        if not isinstance(token, str):
+            kind = type(token).__name__
+            raise BadInput(
+                f"a {kind} is no lease: pass what acquire gave each by itself (*leases), or its token"
+            )
         if not (1 <= len(token) <= ID_CHARS_MAX and token.isascii() and token.isprintable()):
             raise BadInput(f"{token!r} is no lease: pass what acquire gave, or its token")
 

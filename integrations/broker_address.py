@@ -48,6 +48,8 @@ _OPTIONS_OF_KOMBU: Final = frozenset(
     }
 )
 _TLS_FILES: Final = {"ca_certs": "ca", "certfile": "certificate", "keyfile": "key"}
+_HOST_AND_PORT: Final = re.compile(r"[A-Za-z0-9.-]+:[0-9]+/*")
+"""What other brokers' URLs have behind the scheme: it is taken for no path, though a file might have such a name."""
 _SECRET: Final = re.compile(r"//[^/@]*@")
 
 
@@ -114,6 +116,11 @@ def _cluster_of(connection: Connection) -> str:
     """What `connect` is given: the path of a document, or the URL of a replica."""
     text = _broker_url(connection)
     scheme, _, rest = text.partition("://")
+    if scheme == SCHEME and _HOST_AND_PORT.fullmatch(rest):
+        raise BadInput(
+            f"broker URL {text}: quorate:// is for the path of the cluster document; for a replica write {SCHEME}+http://{rest}, "
+            f"or {SCHEME}+https://{rest}"
+        )
     if scheme == SCHEME and rest:
         return os.path.expanduser(rest)
     url = f"{scheme.removeprefix(f'{SCHEME}+')}://{rest}".rstrip("/")

@@ -252,6 +252,7 @@ def test_leases_are_there_after_all_replicas_started_again(
         ("accept", (), {}, "0 leases: use 1 to"),
         pytest.param("accept", ("t",) * (TEND_TOKENS_MAX + 1), {}, "1025 leases: use 1 to", id="too-many"),
         ("accept", ("é",), {}, "is no lease: pass what acquire gave"),
+        ("accept", (["t"],), {}, r"a list is no lease: pass what acquire gave each by itself \(\*leases\)"),
         ("release", ("t",), {"delay_s": -1}, "delay_s is -1"),
         ("release", ("t",), {"delay_s": DELAY_S_MAX + 1}, "delay_s is"),
         ("renew", ("t",), {"lease_s": 0}, "lease_s is 0"),

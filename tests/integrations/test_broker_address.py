@@ -82,6 +82,8 @@ def test_celerys_files_for_tls_are_taken_over() -> None:
     [
         ("quorate+ftp://127.0.0.1", {}, "quorate+ftp://127.0.0.1: use quorate+http://HOST:PORT"),
         ("quorate://", {}, "use quorate+http://HOST:PORT"),
+        ("quorate://127.0.0.1:8001", {}, "for a replica write quorate+http://127.0.0.1:8001"),
+        ("quorate://r1.example:8001//", {}, "for a replica write quorate+http://r1.example:8001"),
         (
             f"quorate+http://me:{TOKEN}@127.0.0.1:8001",
             {},
