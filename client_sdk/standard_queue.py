@@ -18,7 +18,8 @@ What differs from the standard library's, since several processes share the item
   next `get` of the same object. Until then `size` does not count it, `join` waits for it, and nobody else gets it; when the
   process ends it is gone, as all that was dequeued;
 * the errors of `quorate.client_sdk.errors` come through when no quorum answers: an `OutcomeUnknown` from `get` says that an
-  item may have been taken. Use the queue's own `dequeue` with an idempotency key where that must not be.
+  item may have been taken, and so does whatever a signal's handler raises in a `get` of `Queue` (KeyboardInterrupt). Use the
+  queue's own `dequeue` with an idempotency key, or `acquire`, where that must not be.
 """
 
 import asyncio
