@@ -122,6 +122,8 @@ def lease_counts(name: str) -> Call[LeaseCounts]:
 
 def clear_dead(name: str, ids: Sequence[DeadLetter | str] | None, *, is_requeued: bool) -> Call[int]:
     """Clear dead letters away, all where `ids` is None: how many."""
+    if isinstance(ids, str | DeadLetter):
+        raise BadInput("one dead letter in place of several: pass a list of it")
     named = tuple(each.id if isinstance(each, DeadLetter) else each for each in ids or ())
     if ids is not None and not named:
         raise BadInput("no dead letter is named: pass some, or leave them out for all")

@@ -257,6 +257,7 @@ def test_leases_are_there_after_all_replicas_started_again(
         ("release", ("t",), {"delay_s": DELAY_S_MAX + 1}, "delay_s is"),
         ("renew", ("t",), {"lease_s": 0}, "lease_s is 0"),
         ("requeue_dead_letters", ([],), {}, "no dead letter is named"),
+        ("discard_dead_letters", ("id",), {}, "one dead letter in place of several: pass a list of it"),
         ("enqueue", (1,), {"delay_s": float("nan")}, "delay_s is nan"),
         ("enqueue", (1,), {"expires_s": 0}, "it must be above 0 and above delay_s"),
         ("enqueue_many", ([1],), {"delay_s": 5, "expires_s": 5}, "it must be above 0 and above delay_s"),
