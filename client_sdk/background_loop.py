@@ -1,10 +1,11 @@
 """The event loop of a blocking client's thread: uvloop's where that is installed, else asyncio's own.
 
-Owns the choice. With uvloop a blocking call costs a fifth less of the caller's processor time (`docs/performance.md`). An
+Owns the choice, and what its thread is to know of it. With uvloop a blocking call costs a fifth less of the caller's processor time (`docs/performance.md`). An
 asyncio client runs on the loop that its application has chosen.
 """
 
 import asyncio
+import signal
 from collections.abc import Callable
 
 _Make = Callable[[], asyncio.AbstractEventLoop]
@@ -20,3 +21,13 @@ def _maker() -> _Make:
 
 new_loop: _Make = _maker()
 """Makes one."""
+
+
+def enter(loop: asyncio.AbstractEventLoop) -> None:
+    """Have this thread run the loop, and leave signals to the application's own threads.
+
+    Else one that the main thread blocks for a moment would end the process all the same: so Celery's pool was locked for good,
+    whose processes keep SIGTERM off while they say that they end.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    asyncio.set_event_loop(loop)

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, Self, TypeVar
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.client_sdk import calls, lease_calls
-from quorate.client_sdk.background_loop import new_loop
+from quorate.client_sdk.background_loop import enter, new_loop
 from quorate.client_sdk.calls import Call
 from quorate.client_sdk.client import AsyncClient, Observer, checked_name
 from quorate.client_sdk.counts import FrontEndCounts
@@ -74,7 +74,7 @@ class _Engine:
         self._thread.join(GRACE_S)
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
+        enter(self._loop)
         self._loop.run_forever()
         self._loop.run_until_complete(_cancel_rest())
         self._loop.close()

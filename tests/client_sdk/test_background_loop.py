@@ -1,6 +1,7 @@
 """A blocking client works on either loop, with uvloop and without."""
 
 import asyncio
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -37,3 +38,13 @@ def test_the_client_works_on_the_loop_that_there_is(
         assert client.queue("q").dequeue() == "an item"
     assert [isinstance(loop, uvloop.Loop) for loop in made] == [is_there]
     assert made[0].is_closed()
+
+
+def test_signals_are_left_to_the_threads_of_the_application(cluster: LoopbackCluster) -> None:
+    """What ends the process must not come by the client's thread while the main one keeps it off."""
+    seen: list[set[int]] = []
+    with connect(cluster.document) as client:
+        client.on_finished(lambda *_: seen.append(set(signal.pthread_sigmask(signal.SIG_BLOCK, ()))))
+        client.queue("q").size()
+    assert {signal.SIGTERM, signal.SIGINT, signal.SIGALRM} <= seen[0]
+    assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, ()), "the main thread hears it"
