@@ -231,15 +231,16 @@ def test_stopped_replica_ends_well_and_keeps_what_it_has(alone: Engine) -> None:
     assert '"iron"' in alone.dequeue(8000, TOKEN)
 
 
-def test_replica_whose_data_is_not_its_own_ends_at_once(alone: Engine) -> None:
-    alone.run("docker stop r1; chown -R 0:0 alone/stores; docker start r1")
-    until_now(lambda: alone.shows("r1", ".State.Status") == "exited", "ended")
-    assert alone.shows("r1", ".State.ExitCode") == "2"
-    last = alone.run("docker logs r1 2>&1").rpartition("replica r1 has stopped")[2]
-    assert "/data" in last
-    assert "Traceback" not in last
-    alone.run("chown -R 10001:10001 alone/stores; docker start r1")
-    until_now(lambda: alone.is_healthy("r1"), "healthy with its own data")
+def test_replica_whose_data_is_not_its_own_ends_at_once(engine: Engine) -> None:
+    """As the page says of its block without `chown`."""
+    (engine.folder / "foreign").mkdir()
+    (engine.folder / "foreign/token").write_text(f"{TOKEN}\n")
+    kept = [line for line in ALONE.text.splitlines() if not line.startswith("chown ")]
+    script = "\n".join(kept).replace("-d --name r1", "--rm")
+    said = engine.run(f'{script} 2>&1 || echo "ended with $?"', at="foreign")
+    assert "/data" in said
+    assert "Traceback" not in said
+    assert said.splitlines()[-1] == "ended with 2"
 
 
 def test_composed_replicas_are_one_cluster(composed: Engine) -> None:
