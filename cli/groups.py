@@ -3,15 +3,19 @@
 Must not know any command.
 """
 
+import re
 from collections.abc import Iterator
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 import typer
 from typer.core import TyperGroup
 
 UsageError: Any = typer.BadParameter.__mro__[1]
 """What the parser raises for any wrong command line; typer names only this kind of it."""
+
+_NEGATIVE: Final = re.compile(r"-\d")
+"""What the parser makes of a negative number: an option of one digit."""
 
 
 class Group(TyperGroup):
@@ -29,6 +33,20 @@ class Group(TyperGroup):
             option = getattr(error, "option_name", "")
             if option in set(_options_below(self)):
                 error.message = f"{option} goes behind the command: {ctx.command_path} COMMAND … {option}"
+                error.possibilities = None
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        """See the parser: a value that looks like an option is told its place."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            takes_words = any(
+                each.param_type_name == "argument"
+                for each in getattr(error.ctx, "command", ctx.command).params
+            )
+            if takes_words and _NEGATIVE.fullmatch(getattr(error, "option_name", "")):
+                error.message = f"A value that begins with - goes behind --, options in front: {error.ctx.command_path} [OPTIONS] -- VALUE"
                 error.possibilities = None
             raise
 

@@ -106,6 +106,15 @@ def test_words_that_are_wrong_are_told_in_one_sentence(run: Run) -> None:
         assert json.loads(told.stdout)["definite"] is True
 
 
+def test_a_negative_number_is_told_its_place(run: Run) -> None:
+    refused = run("register", "balance", "write", "-5", "--json")
+    assert refused.returncode == 2
+    assert "behind --, options in front: quorate register {NAME} write" in json.loads(refused.stdout)["error"]
+    assert run("register", "balance", "write", "--", "-5").returncode == 0
+    assert run("register", "balance", "read").stdout == "-5\n"
+    assert "No such option: -5" in run("register", "balance", "read", "-5").stderr
+
+
 def test_missing_document_says_what_to_do(tmp_path_factory: pytest.TempPathFactory) -> None:
     done = quorate("queue", "q", "size", cwd=tmp_path_factory.mktemp("nowhere"))
     assert done.returncode == 2
