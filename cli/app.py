@@ -24,7 +24,7 @@ from quorate.cli import (
 )
 from quorate.cli.failure import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from quorate.cli.groups import Group, UsageError
-from quorate.cli.output import answer
+from quorate.cli.output import tell_error
 
 EXIT_CODES = (
     "Exit codes: 0 it happened; 1 it certainly did not (also: a compare-and-set that did not match); "
@@ -99,7 +99,7 @@ def run() -> None:
     try:
         code = tree(prog_name="quorate", standalone_mode=False)
     except UsageError as error:
-        answer(True, {"error": error.format_message(), "kind": "Usage", "definite": True})
+        tell_error(True, error.format_message(), "Usage", EXIT_USAGE)
         code = EXIT_USAGE
     except typer.Abort:
         code = EXIT_FAILED

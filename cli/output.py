@@ -7,7 +7,7 @@ JSON line of standard output). Must not decide what is an error: other rooms rai
 import functools
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, Any, Final, ParamSpec
 
 import typer
@@ -45,11 +45,32 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+class AnswerLost(Failure):
+    """The result of a command could not be written; what was asked is done by then."""
+
+    exit_code = EXIT_UNKNOWN
+
+
 def answer(as_json: bool, data: Any, text: str = "") -> None:
-    """The result of a command: `data` as one JSON line, or `text`; nothing for an empty text."""
+    """The result of a command: `data` as one JSON line, or `text`; nothing for an empty text. Raises AnswerLost."""
     line = compact(data) if as_json else text
-    if line:
-        print(line, flush=True)
+    try:
+        if line:
+            print(line, flush=True)
+    except OSError as error:
+        raise AnswerLost(
+            f"The answer could not be written to standard output ({error.strerror}). "
+            "What was asked may have happened all the same: look before you repeat it."
+        ) from None
+
+
+def tell_error(as_json: bool, sentence: str, kind: str, code: int) -> None:
+    """An error as the one JSON line of standard output; as a sentence without --json, or where that line cannot be written."""
+    if as_json and kind != AnswerLost.__name__:
+        with suppress(AnswerLost):
+            answer(True, {"error": sentence, "kind": kind, "definite": code != EXIT_UNKNOWN})
+            return
+    say(f"quorate: {sentence}")
 
 
 def reported(command: Callable[P, None]) -> Callable[P, None]:
@@ -70,11 +91,7 @@ def errors_shown(as_json: bool) -> Iterator[None]:
         yield
     except (Failure, QuorateError, *_BAD_INPUT, MissingSolver, OSError) as error:
         code = exit_code(error)
-        sentence = _sentence(error)
-        if as_json:
-            answer(True, {"error": sentence, "kind": type(error).__name__, "definite": code != EXIT_UNKNOWN})
-        else:
-            say(f"quorate: {sentence}")
+        tell_error(as_json, _sentence(error), type(error).__name__, code)
         raise typer.Exit(code) from None
 
 

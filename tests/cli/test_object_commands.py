@@ -1,12 +1,16 @@
 """The operations on objects, from the words of a command line to a live cluster and back."""
 
 import json
+import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from quorate.cli.local_cluster import LocalCluster
-from tests.cli.conftest import Run, quorate
+from tests.cli.conftest import TIMEOUT_S, Run, quorate
 
 pytestmark = pytest.mark.slow
 
@@ -113,6 +117,31 @@ def test_a_negative_number_is_told_its_place(run: Run) -> None:
     assert run("register", "balance", "write", "--", "-5").returncode == 0
     assert run("register", "balance", "read").stdout == "-5\n"
     assert "No such option: -5" in run("register", "balance", "read", "-5").stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@pytest.mark.parametrize("options", ["", "--json"])
+def test_what_was_taken_and_could_not_be_shown_is_no_certain_failure(
+    run: Run, cluster: LocalCluster, options: str
+) -> None:
+    """Exit code 1 would say that the item certainly still waits."""
+    assert run("queue", "unshown", "enqueue", "1").returncode == 0
+    taken = quorate_redirected(cluster, f"queue unshown dequeue {options} > /dev/full")
+    assert taken.returncode == 3
+    assert taken.stderr.startswith(
+        "quorate: The answer could not be written to standard output (No space left"
+    )
+    assert len(taken.stderr.splitlines()) == 1
+    assert run("queue", "unshown", "size").stdout == "0\n"
+
+
+def quorate_redirected(cluster: LocalCluster, words: str) -> subprocess.CompletedProcess[str]:
+    """The command as a shell runs it, with what the words say of its standard streams."""
+    command = f"{shlex.quote(sys.executable)} -m quorate.cli.main {words}"
+    environment = os.environ | {"QUORATE_CLUSTER": str(cluster.document_path)}
+    return subprocess.run(
+        command, shell=True, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, env=environment
+    )
 
 
 def test_missing_document_says_what_to_do(tmp_path_factory: pytest.TempPathFactory) -> None:
