@@ -1,5 +1,6 @@
 """The entry of the `quorate` command. Imports nothing that an install without the cli extra lacks."""
 
+import os
 import sys
 
 _EXTRAS = {
@@ -14,6 +15,7 @@ _EXTRAS = {
 
 def main() -> None:
     """Run the command line; exit code 2 and a sentence where a part of the install is missing."""
+    _open_missing_streams()
     try:
         from quorate.cli.app import run  # noqa: PLC0415
 
@@ -30,6 +32,18 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:  # while the imports ran; later the command line sees to it
         sys.exit(130)
+
+
+def _open_missing_streams() -> None:
+    """Lets standard streams that the caller closed lead nowhere: the next file opened would take their numbers, which
+    uvloop takes for a mistake of ours and aborts."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, open(number, "r" if number == 0 else "w"))  # noqa: SIM115
 
 
 if __name__ == "__main__":

@@ -135,6 +135,14 @@ def test_what_was_taken_and_could_not_be_shown_is_no_certain_failure(
     assert run("queue", "unshown", "size").stdout == "0\n"
 
 
+def test_standard_streams_may_be_closed(run: Run, cluster: LocalCluster) -> None:
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        assert quorate_redirected(cluster, f"queue closed enqueue 1 {closed}").returncode == 0
+    assert run("queue", "closed", "size").stdout == "4\n"
+    refused = quorate_redirected(cluster, "queue closed enqueue wash 2>&-")
+    assert (refused.returncode, refused.stdout) == (2, "")
+
+
 def quorate_redirected(cluster: LocalCluster, words: str) -> subprocess.CompletedProcess[str]:
     """The command as a shell runs it, with what the words say of its standard streams."""
     command = f"{shlex.quote(sys.executable)} -m quorate.cli.main {words}"
