@@ -19,8 +19,9 @@ export function drawOverview(overview, choose, chosen) {
   say(byId("served-by"), `seen from ${overview.served_by}`);
   say(byId("replicas-sum"), summed(overview.replicas));
   keyed(byId("replica-rows"), overview.replicas, (each) => each.id, newReplica, fillReplica);
+  const ids = overview.replicas.map((each) => each.id);
   keyed(byId("object-rows"), overview.objects, (each) => each.object, (each) => newObject(each, choose),
-    (row, each) => fillObject(row, each, chosen));
+    (row, each) => fillObject(row, each, chosen, ids));
   byId("objects-table").hidden = overview.objects.length === 0;
   byId("no-objects").hidden = overview.objects.length > 0;
   const names = overview.objects.map((each) => each.object.split("/")[1]);
@@ -66,7 +67,7 @@ function newObject(object, choose) {
   return element("tr", {}, element("th", { scope: "row" }, button), ...cells.map((name) => element("td", { class: name })));
 }
 
-function fillObject(row, object, chosen) {
+function fillObject(row, object, chosen, ids) {
   const [name, entries, leases, horizon, fence, lag] = row.children;
   if (object.object === chosen) name.firstChild.setAttribute("aria-current", "true");
   else name.firstChild.removeAttribute("aria-current");
@@ -74,13 +75,18 @@ function fillObject(row, object, chosen) {
   say(leases, countsOf(object) || "–");
   say(horizon, timeOf(object.horizon));
   say(fence, timeOf(object.fence));
-  say(lag, lagOf(object));
+  say(lag, lagOf(object, ids));
 }
 
-/** In words, which replicas lack entries or have not heard of the latest decision. */
-function lagOf(object) {
+/** In words, which replicas lack entries or have not heard of the latest decision, and of which nobody can tell. */
+function lagOf(object, ids) {
   const told = [];
-  for (const [id, log] of Object.entries(object.replicas)) {
+  for (const id of ids) {
+    const log = object.replicas[id];
+    if (log === undefined) {
+      told.push(`${id}: not known`);
+      continue;
+    }
     const parts = [];
     if (log.missing > 0) parts.push(`misses ${log.missing}`);
     if (log.horizon < object.horizon) parts.push(isNone(log.horizon) ? "no horizon yet" : "horizon behind");

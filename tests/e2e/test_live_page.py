@@ -60,6 +60,8 @@ def test_a_person_enqueues_sees_a_replica_killed_and_dequeues(tab: Tab, clusters
     tab.wait_for(f"{SUM}.startsWith('2 of 3 replicas are up. r3 is down')")
     assert tab.evaluate("document.querySelector('#replica-rows tr:nth-child(3) td').textContent") == "✕ down"
     tab.wait_for(f"{ROWS}[0][3] === '?not known'")
+    lag = "document.querySelector('#object-rows .lag').textContent"
+    tab.wait_for(f"{lag} === 'r3: not known'")
 
     assert "✓ Done" in act(tab, "Enqueue", '"dry"')
     assert re.search(r'✓ Done .* queue/jobs: Dequeued "wash"', act(tab, "Dequeue"))
@@ -69,7 +71,6 @@ def test_a_person_enqueues_sees_a_replica_killed_and_dequeues(tab: Tab, clusters
     tab.wait_for(f"{SUM} === 'All 3 replicas are up.'")
     dry = '[Enq("dry"); Ok()]'
     tab.wait_for(f"JSON.stringify({ROWS}.at(-1).slice(1)) === JSON.stringify([{dry!r}, {dry!r}, 'blank'])")
-    lag = "document.querySelector('#object-rows .lag').textContent"
     tab.wait_for(f"{lag}.startsWith('r3: misses 1')")
     assert '"dry"' in act(tab, "Dequeue")
     assert "The queue is empty" in act(tab, "Dequeue")
