@@ -1,6 +1,7 @@
 // Requests to the replica that serves this page, and to nobody else. The token lives in a variable here, nowhere else.
 
 const SECONDS_MAX = 12; // Above the deadline that the replica gives an operation.
+const SENDABLE = /^[\x21-\x7e]+$/; // Of such signs alone are tokens made.
 
 let token = "";
 let asking = null;
@@ -57,6 +58,8 @@ async function newToken(refused) {
 }
 
 async function send(method, path, body, signal, used) {
+  // The browser would send nothing, and its error look as if the replica were down.
+  if (used && !SENDABLE.test(used)) return { status: 401, text: "" };
   const headers = {};
   if (used) headers.Authorization = `Bearer ${used}`;
   if (body !== null) headers["Content-Type"] = "application/json";

@@ -293,9 +293,13 @@ def test_with_a_token_it_asks_and_forgets(tab: Tab, clusters: Clusters) -> None:
         tab.show(f"{url}/ui")
         tab.wait_for(is_asked)
         assert tab.evaluate("document.activeElement.id") == "token"
-        tab.write("wrong")
-        tab.press("Enter")
-        tab.wait_for(f"{is_asked} && document.querySelector('#token-why').textContent.includes('refused')")
+        for wrong in ("wrong", "öffne-dich-🌱"):  # The second one no request can carry.
+            tab.evaluate("document.querySelector('#token-why').textContent = ''")
+            tab.write(wrong)
+            tab.press("Enter")
+            tab.wait_for(
+                f"{is_asked} && document.querySelector('#token-why').textContent.includes('refused')"
+            )
         tab.write("open-sesame")
         tab.press("Enter")
         tab.wait_for(DRAWN)
