@@ -37,6 +37,8 @@ from quorate.cli.token import read_token
 from quorate.client_sdk.connecting import is_url
 
 _WATCH_S: Final = 0.2
+_CLOCK_OFFSET_S_MAX: Final = 366 * 86400
+"""More than any test needs; beyond what timestamps hold, janitor and front end would fail at every step."""
 
 ReplicasOption = Annotated[
     int, typer.Option("--replicas", "-n", min=1, max=REPLICAS_MAX, help="How many replicas: r1, r2 …")
@@ -166,7 +168,8 @@ def serve(
         str | None, typer.Option("--host", help="Listen there instead of at the document's host.")
     ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", help="Listen there instead of at the document's port.")
+        int | None,
+        typer.Option("--port", min=1, max=65535, help="Listen there instead of at the document's port."),
     ] = None,
     tls_cert: Annotated[
         str, typer.Option("--tls-cert", metavar="FILE", help="Its certificate (PEM), for an https:// URL.")
@@ -187,6 +190,8 @@ def serve(
         typer.Option(
             "--clock-offset",
             metavar="SECONDS",
+            min=-_CLOCK_OFFSET_S_MAX,
+            max=_CLOCK_OFFSET_S_MAX,
             help="Make the replica's clock wrong, to test what that does.",
         ),
     ] = 0.0,

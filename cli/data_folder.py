@@ -41,10 +41,14 @@ def format_data_folder(folder: Path, document: ClusterDocument, replica_id: str)
 
 
 def make_root(root: Path) -> None:
-    """Make the folder in which data folders and logs of replicas will lie, for its owner alone, unless it is there. Raises OSError."""
+    """Make the folder in which data folders and logs of replicas will lie, for its owner alone, unless it is there."""
     from quorate.replica.folders import make_private_folder  # noqa: PLC0415
 
-    make_private_folder(root)
+    try:
+        make_private_folder(root)
+    except OSError as error:
+        reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
+        raise Usage(f"{root} cannot be used as a folder: {reason}. Name another with --data.") from None
 
 
 def replace_data_folder(

@@ -107,7 +107,8 @@ def write_new(path: Path, text: str) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise Usage(f"{path} exists already; nothing was changed. Name another file with --out.") from None
+        found = f"{path} exists already" if path.parent.is_dir() else f"{path.parent} is no folder"
+        raise Usage(f"{found}; nothing was changed. Name another file with --out.") from None
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error.strerror or error}.") from None
 

@@ -45,6 +45,8 @@ def new(
     tag = "".join(secrets.choice(alphabet) for _ in range(TAG_CHARS))
     token = make_token(tag, secrets.token_urlsafe(SECRET_BYTES))
     line = f"tag={tag} scopes={','.join(dict.fromkeys(scope))} sha256={digest_of(token.encode()).hex()}"
+    if any(sign.isspace() for sign in name):
+        raise Usage(f"--name {name!r}: write it as one word, without blanks, as --name night-shift.")
     if name:
         line += f" name={name}"
     check_list(line, "--name")

@@ -91,6 +91,35 @@ def test_serve_refuses_a_wrong_folder_a_wrong_id_and_an_open_door(tmp_path: Path
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("--port", "99999"), ("--port", "-1"), ("--clock-offset", "nan"), ("--clock-offset", "1e300")],
+)
+def test_serve_takes_no_number_that_it_cannot_use(tmp_path: Path, words: tuple[str, str]) -> None:
+    """The system would listen on another port than 99999, and timestamps do not hold such a clock."""
+    document, data = tmp_path / "cluster.toml", tmp_path / "r1"
+    quorate("init", "--out", str(document), "--data-root", str(tmp_path))
+    refused = quorate(
+        "serve", "--cluster", str(document), "--id", "r1", "--data", str(data), *words, timeout_s=20
+    )
+    assert refused.returncode == 2
+    assert f"Invalid value for '{words[0]}'" in refused.stderr
+
+
+def test_a_file_in_the_way_of_a_folder_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    up = quorate("up", "--data", str(file))
+    assert (up.returncode, up.stderr) == (
+        2,
+        f"quorate: {file} cannot be used as a folder: it is a file. Name another with --data.\n",
+    )
+    below = quorate("up", "--data", str(file / "below"))
+    assert (below.returncode, "Name another with --data" in below.stderr) == (2, True)
+    init = quorate("init", "--out", str(file / "cluster.toml"))
+    assert (init.returncode, f"{file} is no folder" in init.stderr) == (2, True)
+
+
 def test_token_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n")
     for name, expected in [("empty", "is empty"), ("missing", "cannot be read")]:

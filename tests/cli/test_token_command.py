@@ -30,3 +30,10 @@ def test_a_file_that_is_there_is_kept_and_the_list_too(tmp_path: Path) -> None:
 def test_without_a_file_it_is_shown_once(tmp_path: Path) -> None:
     told = json.loads(quorate("token", "new", "--scope", "read", "--json", cwd=tmp_path).stdout)
     assert told["token"].startswith(f"qt_{told['tag']}_")
+
+
+def test_a_name_of_two_words_is_refused(tmp_path: Path) -> None:
+    """The second one would be read as a part of the line, such as its rate."""
+    refused = quorate("token", "new", "--scope", "read", "--name", "shop rate=9", "--json")
+    assert refused.returncode == 2
+    assert "--name 'shop rate=9': write it as one word" in json.loads(refused.stdout)["error"]
