@@ -261,7 +261,7 @@ def up(
         Path | None, typer.Option("--cluster", "-c", metavar="FILE", help="Run this document.")
     ] = None,
     deadline_s: Annotated[
-        float, typer.Option("--deadline", metavar="SECONDS", help="To be ready within.")
+        float, typer.Option("--deadline", metavar="SECONDS", min=0.01, help="To be ready within.")
     ] = READY_DEADLINE_S,
     as_json: AsJson = False,
 ) -> None:
@@ -279,8 +279,11 @@ def up(
         running.start()
         running.ready(deadline_s)
         answer(True, running.as_json())
+        are_ready = (
+            "1 replica is ready" if len(running.urls) == 1 else f"{len(running.urls)} replicas are ready"
+        )
         say(
-            f"{len(running.urls)} replicas are ready, and shown at {next(iter(running.urls.values()))}/ui. "
+            f"{are_ready}, and shown at {next(iter(running.urls.values()))}/ui. "
             f"In another terminal: export QUORATE_CLUSTER={running.document_path}"
         )
         _watch(running)

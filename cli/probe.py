@@ -6,6 +6,7 @@ Owns the requests that only a command line asks. Operations on objects go throug
 import asyncio
 import http.client
 import json
+import socket
 import ssl
 import time
 import urllib.error
@@ -49,6 +50,12 @@ class NoAnswer(Exception):
 
 class WrongToken(NoAnswer):
     """The replica answers, and refuses the token that was sent, or that none was."""
+
+
+class HostUnknown(NoAnswer):
+    """No machine is known here by the name in the replica's URL."""
+
+    fix = "correct its url in the cluster document, or have this machine's name service know the host"
 
 
 class TlsFailed(NoAnswer):
@@ -199,4 +206,6 @@ def _no_answer(error: object) -> NoAnswer:
         return NoAnswer("connection refused")
     if isinstance(error, TimeoutError):
         return NoAnswer("no answer in time")
+    if isinstance(error, socket.gaierror):
+        return HostUnknown(f"the name of its host is not known here ({error.strerror})")
     return NoAnswer(str(error) or type(error).__name__)

@@ -17,7 +17,7 @@ from quorate.cli.document import DEFAULT_NAME, read_document, url_of
 from quorate.cli.failure import EXIT_FAILED, Failure
 from quorate.cli.object_commands import ClusterOption
 from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.probe import NoAnswer, TlsFailed, WrongToken, get
+from quorate.cli.probe import HostUnknown, NoAnswer, TlsFailed, WrongToken, get
 from quorate.cli.token import read_token
 from quorate.client_sdk.http_transport import check_no_way_back
 
@@ -124,6 +124,8 @@ def _ask(document: ClusterDocument, id: str, token: str | None) -> Found:
         return Found(id, url, is_up=True, trouble=str(error), fix="set QUORATE_TOKEN to this cluster's token")
     except TlsFailed as error:
         return Found(id, url, tls_failed=True, trouble=str(error), fix=error.fix)
+    except HostUnknown as error:
+        return Found(id, url, trouble=str(error), fix=error.fix)
     except NoAnswer as error:
         return Found(
             id, url, trouble=str(error), fix=f"start it (quorate serve --id {id} …), or look at its log"

@@ -106,6 +106,12 @@ def test_serve_takes_no_number_that_it_cannot_use(tmp_path: Path, words: tuple[s
     assert f"Invalid value for '{words[0]}'" in refused.stderr
 
 
+def test_up_waits_for_no_end_that_never_comes(tmp_path: Path) -> None:
+    refused = quorate("up", "--data", str(tmp_path / "up"), "--deadline", "nan", timeout_s=20)
+    assert refused.returncode == 2
+    assert "Invalid value for '--deadline'" in refused.stderr
+
+
 def test_a_file_in_the_way_of_a_folder_is_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")

@@ -1,12 +1,16 @@
 """Questions to single replicas: where the token goes, and where it does not."""
 
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
-from quorate.cli.probe import NoAnswer, TlsFailed, WrongToken, get
+from quorate.cli.document import new_document, read_document
+from quorate.cli.probe import HostUnknown, NoAnswer, TlsFailed, WrongToken, get
+from quorate.cli.status import ask_all
 
 WAIT_S = 60
 
@@ -75,3 +79,19 @@ def test_what_does_not_speak_tls_is_not_taken_for_what_does_not_run(servers: tup
     with pytest.raises(TlsFailed) as failed:
         get(asked.url.replace("http:", "https:"), "/v1/status", None, WAIT_S)
     assert "served with TLS" in failed.value.fix
+
+
+def test_host_that_nobody_knows_is_no_replica_to_be_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(HostUnknown, match="name of its host is not known"):
+        get("http://nowhere:8001", "/v1/status")
+    document = tmp_path / "cluster.toml"
+    document.write_text(new_document({"r1": "http://nowhere:8001"}))
+    (found,) = ask_all(read_document(document))
+    assert "start it" not in found.fix
+    assert "cluster document" in found.fix
