@@ -2,7 +2,8 @@
 # Nothing is installed outside .venv; uv is used where it is found, else venv and pip.
 
 PYTHON ?= python3
-WORKERS ?= auto
+# Half again as many as there are processors: tests wait for the processes that they start.
+WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2 )))
 MINUTES ?= 10
 FIRST ?= 1
 
