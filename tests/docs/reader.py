@@ -196,21 +196,23 @@ class Reader:
             return
         mark, _, place = block.mark.partition(" on ")
         mark, _, replica = mark.partition(" with the pid of ")
-        text = re.sub(r"\b\d{3,}\b", str(self.pids[replica]), block.text) if replica else block.text
-        block = block._replace(mark=mark, text=text)
+        pid = str(self.pids[replica]) if replica else ""
+        block = block._replace(mark=mark)
         terminals = (
             self._machines
             if place == "every machine"
             else {name: self._machines[name] for name in place.split()}
         )
         if not terminals:
-            self._do(block, self._here)
+            self._do(block, self._here, pid)
         for name, terminal in terminals.items():
             on_it = re.sub(r"\br1\b", name, block.text).replace("10.0.0.1", f"10.0.0.{name[1:]}")
-            self._do(block._replace(text=on_it), terminal)
+            self._do(block._replace(text=on_it), terminal, pid)
 
-    def _do(self, block: Block, terminal: Terminal) -> None:
+    def _do(self, block: Block, terminal: Terminal, pid: str) -> None:
         text = self._replaced(block.text)
+        if pid:  # Last, for a process may have the number of a port that pages name.
+            text = re.sub(r"\b\d{3,}\b", pid, text)
         match block.mark.split(" ", 2):
             case ["run:", "sh"]:
                 self._run(block, terminal.command(text), terminal)

@@ -142,6 +142,12 @@ def test_the_pid_in_a_block_is_that_of_the_replica(reader: Reader) -> None:
     os.kill(reader.pids["r1"], signal.SIGTERM)
 
 
+def test_a_pid_is_not_taken_for_a_port(reader: Reader) -> None:
+    reader.pids["r2"] = 9001
+    reader.follow(page_of(("run: sh with the pid of r2", "sh", "echo 4711")))
+    assert reader.printed == "9001\n"
+
+
 def test_two_readers_have_different_ports() -> None:
     with Ports() as one, Ports() as other:
         tens = [int(ports.replaced(text)) for ports in (one, other) for text in ("8000", "9000")]
