@@ -166,11 +166,9 @@ def make_base(engine: Engine, source: Path) -> None:
         pytest.skip(f"no container can be started here: {tried[-500:]}")
 
 
-def remove_groups(there: set[Path]) -> None:
-    """Remove the engine's control groups, but those that were there before."""
-    for parent in set(CGROUPS.glob("**/libpod_parent")) - there:
-        for path, _, _ in os.walk(parent, topdown=False):
-            Path(path).rmdir()
+def groups() -> set[Path]:
+    """The control groups of engines."""
+    return {group for parent in CGROUPS.glob("**/libpod_parent") for group in parent.glob("**")}
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +176,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """An engine that has built the image from a checkout, as the page says."""
     skip_unless_root_has("podman", "podman-compose", "runc", "iptables", "unshare", *HELPERS)
     folder = tmp_path_factory.mktemp("image")
-    groups = set(CGROUPS.glob("**/libpod_parent"))
+    there = groups()
     holder = hold(folder)
     try:
         engine = Engine(folder, first_of(holder))
@@ -188,7 +186,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield engine
     finally:
         holder.communicate(timeout=30)
-        remove_groups(groups)
+        for group in sorted(groups() - there, reverse=True):  # those within others first
+            group.rmdir()
         shutil.rmtree(folder)
 
 
