@@ -5,9 +5,7 @@ and new connections, on first use. Must not know how operations run. One client 
 """
 
 import asyncio
-import os
 import threading
-import weakref
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import CancelledError, Future
 from types import TracebackType
@@ -20,6 +18,7 @@ from quorate.client_sdk.calls import Call
 from quorate.client_sdk.client import AsyncClient, Observer, checked_name
 from quorate.client_sdk.counts import FrontEndCounts
 from quorate.client_sdk.errors import Closed, OutcomeUnknown
+from quorate.client_sdk.forking import in_child
 from quorate.client_sdk.history import History
 from quorate.client_sdk.leases import DeadLetter, Lease, LeaseCounts
 
@@ -105,7 +104,7 @@ class Client:
         self._is_closed = False
         self._engine: _Engine | None = _Engine(make, history, None)
         self.document: Final[ClusterDocument] = self._engine.client.document
-        _clients.add(self)
+        in_child(self, Client._after_fork)
 
     def __repr__(self) -> str:
         return f"<Client of {self.document.name!r}: {', '.join(self.document.votes)}>"
@@ -387,14 +386,3 @@ class Dictionary:
     def size(self, *, deadline_s: float | None = None) -> int:
         """How many keys there were at one moment."""
         return self._client.perform(calls.dictionary_size(self.name), deadline_s)
-
-
-_clients: Final[weakref.WeakSet[Client]] = weakref.WeakSet()
-
-
-def _all_after_fork() -> None:
-    for client in list(_clients):
-        client._after_fork()
-
-
-os.register_at_fork(after_in_child=_all_after_fork)

@@ -23,10 +23,8 @@ What differs from the standard library's, since several processes share the item
 """
 
 import asyncio
-import os
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from queue import Empty, Full
@@ -34,6 +32,7 @@ from typing import Any, Final, TypeAlias
 
 from quorate.client_sdk.blocking import Client
 from quorate.client_sdk.client import AsyncClient
+from quorate.client_sdk.forking import in_child
 from quorate.client_sdk.standard_parts import checked_client, checked_maxsize, refuse_copy
 
 POLL_FIRST_S: Final = 0.01
@@ -108,7 +107,7 @@ class Queue:
         self._queue: Final = checked_client(client, Client, "connect").queue(name)
         self._look_s: Final = min(LOOK_S, client.document.limits.wait_s_max)
         self._begin()
-        _queues.add(self)
+        in_child(self, Queue._begin)
 
     def _begin(self) -> None:
         """With nothing given out and nobody waiting; in a forked child, too, where threads that hold a lock or look for an item
@@ -209,17 +208,6 @@ class Queue:
                 return False
             self._queue.enqueue(item)
             return True
-
-
-_queues: Final[weakref.WeakSet[Queue]] = weakref.WeakSet()
-
-
-def _all_after_fork() -> None:
-    for queue in list(_queues):
-        queue._begin()
-
-
-os.register_at_fork(after_in_child=_all_after_fork)
 
 
 class AsyncQueue:
