@@ -32,13 +32,11 @@ from quorate.cli.document import DEFAULT_NAME, change_stores, new_document, read
 from quorate.cli.failure import EXIT_FAILED, Failure, Usage
 from quorate.cli.local_cluster import READY_DEADLINE_S, LocalCluster, is_free
 from quorate.cli.output import AsJson, answer, reported, say
-from quorate.cli.serve_options import LogFormat, LogFormatOption, TracesOption
+from quorate.cli.serve_options import ClockOffsetOption, LogFormat, LogFormatOption, PortOption, TracesOption
 from quorate.cli.token import read_token
 from quorate.client_sdk.connecting import is_url
 
 _WATCH_S: Final = 0.2
-_CLOCK_OFFSET_S_MAX: Final = 366 * 86400
-"""More than any test needs; beyond what timestamps hold, janitor and front end would fail at every step."""
 
 ReplicasOption = Annotated[
     int, typer.Option("--replicas", "-n", min=1, max=REPLICAS_MAX, help="How many replicas: r1, r2 …")
@@ -167,10 +165,7 @@ def serve(
     host: Annotated[
         str | None, typer.Option("--host", help="Listen there instead of at the document's host.")
     ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option("--port", min=1, max=65535, help="Listen there instead of at the document's port."),
-    ] = None,
+    port: PortOption = None,
     tls_cert: Annotated[
         str, typer.Option("--tls-cert", metavar="FILE", help="Its certificate (PEM), for an https:// URL.")
     ] = "",
@@ -185,16 +180,7 @@ def serve(
     allow_anyone: Annotated[
         bool, typer.Option("--allow-anyone", help="Listen beyond this machine without tokens.")
     ] = False,
-    clock_offset_s: Annotated[
-        float,
-        typer.Option(
-            "--clock-offset",
-            metavar="SECONDS",
-            min=-_CLOCK_OFFSET_S_MAX,
-            max=_CLOCK_OFFSET_S_MAX,
-            help="Make the replica's clock wrong, to test what that does.",
-        ),
-    ] = 0.0,
+    clock_offset_s: ClockOffsetOption = 0.0,
     endpoint: Annotated[
         list[str] | None,
         typer.Option(
