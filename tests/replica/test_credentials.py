@@ -153,12 +153,18 @@ def test_file_is_read_again_when_it_changes_and_kept_when_it_is_wrong(
     assert caplog.text.count("stay valid") == 3
 
 
+def list_in(folder: Path) -> Path:
+    """A list of tokens with the writer's."""
+    path = folder / "tokens"
+    path.write_text(line(WRITER, "replica"))
+    path.chmod(0o600)
+    return path
+
+
 def test_chmod_alone_mends_a_list_that_was_refused_for_its_mode(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = tmp_path / "tokens"
-    path.write_text(line(WRITER, "replica"))
-    path.chmod(0o600)
+    path = list_in(tmp_path)
     access = from_file(path, WRITER)
     path.write_text(line(READER, "read"))
     path.chmod(0o666)
@@ -173,9 +179,7 @@ def test_chmod_alone_mends_a_list_that_was_refused_for_its_mode(
 def test_change_while_the_file_is_first_read_is_not_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "tokens"
-    path.write_text(line(WRITER, "replica"))
-    path.chmod(0o600)
+    path = list_in(tmp_path)
 
     def parsed_late(text: str, source: str) -> TokenList:
         path.write_text(line(READER, "read"))
