@@ -115,7 +115,7 @@ def create_app(
         operations.front_end = front_end = connect(member)
         watch = Watch(member, to_others(member, access.own_token, tls))
         watch.start()
-        janitor = Janitor(member, front_end)
+        app.ending.janitor = janitor = Janitor(member, front_end)
         janitor.start()
         running = None if beside is None else asyncio.create_task(beside(), name="quorate-beside")
         try:

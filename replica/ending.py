@@ -22,6 +22,7 @@ import uvicorn
 from quorate.api_specs.limits import DRAIN_S_MAX
 from quorate.replica.adt_api import Operations
 from quorate.replica.copying import Copies
+from quorate.replica.janitor import Janitor
 from quorate.replica.member import Member
 from quorate.replica.service_manager import tell_ready
 from quorate.replica.traffic import Traffic
@@ -46,6 +47,8 @@ class Ending:
         self._traffic: Final = traffic
         self._operations: Final = operations
         self._copies: Final = copies
+        self.janitor: Janitor | None = None
+        """The one that uses the front end, once both run."""
 
     def begin(self) -> None:
         """From now on the replica says that it is not ready, refuses requests, and hurries those that wait for items."""
@@ -65,6 +68,8 @@ class Ending:
                 )
                 break
             await asyncio.sleep(_LOOK_S)
+        if self.janitor is not None:  # It would take a closed front end for an error.
+            await self.janitor.stop()
         if self._operations.front_end is not None:
             await self._operations.front_end.aclose()
 
