@@ -11,7 +11,7 @@ from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.timestamp import ZERO, Timestamp
 
 Value = NewType("Value", str)
-"""Canonical JSON text of a value (no blanks, object keys sorted), so that equal values are equal text."""
+"""Canonical JSON text of a value (no blanks, object keys sorted)."""
 
 
 class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

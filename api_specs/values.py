@@ -1,10 +1,11 @@
 """Item values: from Python to canonical JSON text and back.
 
-Owns what a value may be and its one text form (no blanks, object keys sorted), so that equal values are equal text and
-compare-and-set can compare text. `1` and `1.0` are different values. Must not know what values are for.
+Owns what a value may be, its one text form (no blanks, object keys sorted), and when two are equal: JSON has one kind of
+number, so `1` and `1.0` are equal, though each comes back as it went in. Must not know what values are for.
 """
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -16,6 +17,9 @@ from quorate.api_specs.limits import DEFAULTS, Limits
 INT_MIN: Final = -(1 << 63)
 INT_MAX: Final = (1 << 64) - 1
 PLACE_CHARS_MAX: Final = 80
+_WORD: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?')
+"""A string or a number in JSON text."""
+_MAY_HAVE_A_FLOAT: Final = re.compile(r"\d[.eE]")
 
 
 class BadValue(ValueError):
@@ -40,6 +44,26 @@ def to_value(obj: Any, limits: Limits = DEFAULTS) -> Value:
 def from_value(value: Value) -> Any:
     """The Python value of canonical JSON text."""
     return msgspec.json.decode(value)
+
+
+def comparable(value: Value | None) -> str | None:
+    """Text that is the same for values that are equal in JSON's data model, where a number is its amount: 1, 1.0 and 1e0 are
+    equal, and so are 0 and -0.0. Numbers with a fraction or an exponent are doubles, integers are exact."""
+    return _WORD.sub(_amount, value) if value and _MAY_HAVE_A_FLOAT.search(value) else value
+
+
+def is_equal(value: Value, other: Value) -> bool:
+    """Whether two values are equal in JSON's data model."""
+    return value == other or comparable(value) == comparable(other)
+
+
+def _amount(word: re.Match[str]) -> str:
+    """A number as the integer that it equals, if a value may have that; else, and for a string, what is there."""
+    text = word[0]
+    if text.startswith('"') or text.lstrip("-").isdigit():
+        return text
+    amount = float(text)
+    return str(int(amount)) if amount.is_integer() and INT_MIN <= amount <= INT_MAX else repr(amount)
 
 
 def check_value(text: str, limits: Limits = DEFAULTS) -> str | None:

@@ -13,6 +13,7 @@ from quorate.adts.log import Entry, Value
 from quorate.adts.specification import Kind
 from quorate.adts.times import Times, digest_in, entry_id
 from quorate.api_specs.messages import Append, Appended, Reply
+from quorate.api_specs.values import comparable
 from quorate.client_sdk.asking import (
     Machine,
     OperationFailed,
@@ -153,8 +154,8 @@ class Blind:
         return Entry(entry_id(stamp, shown, times), stamp, value)
 
     def _digest(self, value: Value | None) -> str:
-        spans = self._spans
-        return digest(value) if spans == AT_ONCE else digest(value, str(spans.delay_s), str(spans.expires_s))
+        spans, shown = self._spans, comparable(value)
+        return digest(shown) if spans == AT_ONCE else digest(shown, str(spans.delay_s), str(spans.expires_s))
 
     def _reserve(self, entries: list[Entry]) -> Generator[float, Event, list[Entry]]:
         """With a key, the ids and timestamps are agreed by a decision first: a repeat elsewhere gets the same."""

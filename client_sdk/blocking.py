@@ -327,7 +327,7 @@ class Register:
     def compare_and_set(
         self, old: Any, new: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
     ) -> bool:
-        """Set `new` if the value is `old` (None before the first write); whether it was."""
+        """Set `new` if the value is `old` (None before the first write; 1 is 1.0); whether it was."""
         call = calls.compare_and_set_register(self.name, old, new, idempotency_key, self._limits)
         return self._client.perform(call, deadline_s)
 
@@ -368,7 +368,7 @@ class Dictionary:
         deadline_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> bool:
-        """Set `new` if the key's value is `old` (None: absent, or null); whether it was. `new` None sets null."""
+        """Set `new` if the key's value is `old` (None: absent, or null; 1 is 1.0); whether it was. `new` None sets null."""
         call = calls.compare_and_set_key(self.name, key, old, new, idempotency_key, self._limits)
         return self._client.perform(call, deadline_s)
 

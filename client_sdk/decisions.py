@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from quorate.adts import cell, queue
 from quorate.adts.log import Entry, Seen, Summary, Value
-from quorate.api_specs.values import payload_bytes
+from quorate.api_specs.values import comparable, is_equal, payload_bytes
 from quorate.api_specs.wishes import Front, Lend, Swap, Take, Tend
 from quorate.client_sdk.draft import Context, Draft
 from quorate.client_sdk.effects import Failed
@@ -276,15 +276,19 @@ def _swap(
 ) -> tuple[bool | Failed, Value | None, bool]:
     """Result, the value afterwards, and whether this very decision changed it."""
     if (earlier := draft.keyed(wish.key)) is not None:
-        return (True if earlier.digest == digest(wish.old, wish.new) else KEY_REUSED), value, False
-    matches = value is None if wish.only_absent else (value or NULL) == (wish.old or NULL)
+        return (True if earlier.digest == _digest(wish) else KEY_REUSED), value, False
+    matches = value is None if wish.only_absent else is_equal(value or NULL, wish.old or NULL)
     if matches and not draft.has_room_for(wish.key, ()):
         return TOO_MANY_KEYS, value, False
     events.append(f"Cas({wish.old},{wish.new});{'Ok' if matches else 'Fail'}()")
     if not matches:
         return False, value, False
-    draft.note_changed(wish.key, digest=digest(wish.old, wish.new) if wish.key else "")
+    draft.note_changed(wish.key, digest=_digest(wish) if wish.key else "")
     return True, wish.new, True
+
+
+def _digest(wish: Swap) -> str:
+    return digest(comparable(wish.old), comparable(wish.new))
 
 
 def is_short(plan: Plan, wishes: list[Wish]) -> bool:

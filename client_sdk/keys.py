@@ -30,6 +30,6 @@ def decision_id(operation: str, key: str) -> str:
 
 
 def digest(*values: str | None) -> str:
-    """Arguments in short. They are canonical text, so that equal ones have equal digests; None is none of them."""
+    """Arguments in short: values as `comparable` text, so that equal ones have equal digests; None is none of them."""
     text = "\n".join("" if value is None else value for value in values)
     return sha256(text.encode()).hexdigest()[:DIGEST_CHARS]

@@ -95,7 +95,7 @@ class ValueBody(Body):
 
 
 class CompareAndSetBody(Body):
-    """What the value must be, and what it becomes. null stands for absent."""
+    """What the value must be, and what it becomes. null stands for absent; numbers are compared by amount (1 is 1.0)."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"old": "leader-1", "new": "leader-2"}]})
     old: Anything

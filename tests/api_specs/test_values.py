@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorate.adts.log import Value
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.values import BadValue, from_value, to_value
+from quorate.api_specs.values import BadValue, comparable, from_value, is_equal, to_value
 
 SCALARS = (
     st.none()
@@ -100,3 +101,77 @@ def test_a_value_that_holds_itself_twice_ends_at_the_size_limit() -> None:
     doubling += [doubling, doubling]
     with pytest.raises(BadValue, match="over 1000 bytes"):
         to_value(doubling, Limits(value_bytes_max=1000))
+
+
+def _are_equal(left: Any, right: Any) -> bool:
+    """Equality of JSON's data model, from Python's: there True is no number."""
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_are_equal, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_are_equal(left[key], right[key]) for key in left)
+    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+
+
+_NUMBERS = st.sampled_from(
+    [
+        0,
+        -0.0,
+        1,
+        1.0,
+        True,
+        False,
+        1.5,
+        2**53,
+        2.0**53,
+        2**53 + 1,
+        2**53 + 2,
+        2.0**63,
+        2**63,
+        2**64 - 1,
+        2.0**64,
+        -(2**63),
+        -(2.0**63),
+        1e16,
+        10**16,
+        1e300,
+        "1.0",
+        "1",
+        '"1.0',
+        "\\",
+        "1e0",
+    ]
+)
+_NUMBERED = st.recursive(
+    _NUMBERS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NUMBERS.map(str), inner, max_size=3),
+)
+
+
+@given(_NUMBERED, _NUMBERED)
+def test_values_are_equal_that_are_equal_in_json(left: Any, right: Any) -> None:
+    assert is_equal(to_value(left), to_value(right)) == _are_equal(left, right)
+
+
+@given(VALUES)
+def test_comparable_text_is_json_of_an_equal_value(value: Any) -> None:
+    assert _are_equal(json.loads(comparable(to_value(value)) or ""), value)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "equal"),
+    [
+        ("1", "1.0", True),
+        ("1e0", "1", True),
+        ("-0.0", "0", True),
+        ("1", "true", False),
+        ("1", '"1"', False),
+        ('{"a":[1.0,"1.0"]}', '{"a":[1,"1.0"]}', True),
+        ('{"a":[1.0,"1.0"]}', '{"a":[1,"1"]}', False),
+        ('{"1.0":0}', '{"1":0}', False),
+        ("9007199254740993", "9007199254740992.0", False),
+        ("9007199254740992", "9007199254740992.0", True),
+        ("18446744073709551615", "18446744073709551616.0", False),
+    ],
+)
+def test_equality_of_values(left: str, right: str, equal: bool) -> None:
+    assert is_equal(Value(left), Value(right)) is equal

@@ -136,6 +136,10 @@ def test_a_register_has_compare_and_set(client: Client) -> None:
     register.write({"b": 1, "a": [None]})
     assert register.compare_and_set({"a": [None], "b": 1}, "d")
     assert register.read() == "d"
+    register.write([1.0, 2**53])
+    assert not register.compare_and_set([True, 2**53], "e")
+    assert not register.compare_and_set([1, 2**53 + 1], "e")
+    assert register.compare_and_set([1, 2.0**53], "e")
 
 
 def test_a_dictionary_has_every_method(client: Client) -> None:

@@ -79,6 +79,24 @@ async def test_register_is_null_until_written(client: httpx.AsyncClient) -> None
     assert swap.json() == {"swapped": True}
 
 
+async def test_numbers_are_compared_by_amount_and_come_back_as_written(client: httpx.AsyncClient) -> None:
+    path = "/v1/registers/ratio"
+    typed = {"Content-Type": "application/json"}
+    await client.put(path, content='{"value": {"x": [1.0, 2e0]}}', headers=typed)
+    assert (await client.get(path)).text == '{"value":{"x":[1.0,2.0]}}'
+    swap = await client.post(path + "/compare-and-set", json={"old": {"x": [1, 2]}, "new": 3})
+    assert swap.json() == {"swapped": True}
+    swap = await client.post(path + "/compare-and-set", json={"old": True, "new": 3})
+    assert swap.json() == {"swapped": False}
+    keyed = {**typed, "Idempotency-Key": "k"}
+    for body in ('{"old": 3.0, "new": 4.0}', '{"old": 3, "new": 4}'):
+        swap = await client.post(path + "/compare-and-set", content=body, headers=keyed)
+        assert swap.json() == {"swapped": True}, "the second is a repeat of the first"
+    for body in ('{"item": 5.0}', '{"item": 5}'):
+        assert (await client.post("/v1/queues/q/items", content=body, headers=keyed)).status_code == 200
+    assert (await client.get("/v1/queues/q")).json()["size"] == 1
+
+
 async def test_dictionary_keeps_keys_apart_and_forgets_deleted_ones(client: httpx.AsyncClient) -> None:
     entry = "/v1/dictionaries/d/entries/"
     assert (await client.get(entry + "a")).status_code == 404
