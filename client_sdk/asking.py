@@ -77,7 +77,7 @@ def decide(
     if not machine.is_time_known():  # A turn stamped by a wall clock that is far ahead would be refused.
         yield from read_clocks(name, task, machine, VoteCount(machine.choice_of(name).votes, 1))
     asked = machine.ask(name, wish, task, is_here=is_here)
-    while not task.is_late:
+    while not task.is_late and (asked.is_in_doubt or not task.is_left):
         event = yield task.deadline_s
         if isinstance(event, Resolved):
             verdict: Verdict = event.result
@@ -85,6 +85,10 @@ def decide(
                 raise OperationFailed(verdict.failed)
             return verdict
     detail = machine.give_up(name, asked)
+    if task.is_left and not asked.is_in_doubt:
+        raise OperationFailed(
+            Failed("unavailable", "its caller went away before anything was done", definite=True)
+        )
     raise OperationFailed(Expired(f"no decision before the deadline ({detail})").outcome(asked.is_in_doubt))
 
 
@@ -104,7 +108,7 @@ def read_clocks(name: str, task: Task, machine: Machine, needed: Quorum) -> Gene
 
 
 def pause(task: Task, until_s: float) -> Generator[float, Event, None]:
-    while task.now.mono_s < until_s:
+    while task.now.mono_s < until_s and not task.is_left:
         yield until_s
 
 

@@ -15,12 +15,13 @@ from quorate.api_specs.cluster import ClusterDocument
 from quorate.client_sdk import calls, lease_calls
 from quorate.client_sdk.background_loop import enter, new_loop
 from quorate.client_sdk.calls import Call
-from quorate.client_sdk.client import AsyncClient, Observer, checked_name
+from quorate.client_sdk.client import AsyncClient, checked_name
 from quorate.client_sdk.counts import FrontEndCounts
 from quorate.client_sdk.errors import Closed, OutcomeUnknown
 from quorate.client_sdk.forking import in_child
 from quorate.client_sdk.history import History
 from quorate.client_sdk.leases import DeadLetter, Lease, LeaseCounts
+from quorate.client_sdk.telling import Observer
 
 Result = TypeVar("Result")
 
@@ -122,7 +123,8 @@ class Client:
         return Dictionary(self, checked_name(name))
 
     def on_finished(self, observer: Observer) -> None:
-        """Call `observer` after each operation that came to an outcome, in the background thread; it must be quick."""
+        """Call `observer` after each operation that came to an outcome, in the background thread; it must be quick. What it
+        raises is logged, and changes nothing."""
         with self._lock:
             self._observers.append(observer)
             if self._engine is not None:
@@ -231,7 +233,9 @@ class Queue:
     ) -> Any:
         """Take the value at the front, None when there is none; with `max_items`, a list of up to so many.
 
-        Waits up to `wait_s` seconds for a first value. A repeat with the same key gets what the first took.
+        Waits up to `wait_s` seconds for a first value. A repeat with the same key gets what the first took. Where a signal's
+        handler raises meanwhile, what is taken nevertheless is given to this client's next dequeue of the queue, unless the answer
+        was there already: use `acquire` where that must not be.
         """
         call = calls.dequeue(self.name, max_items, wait_s, idempotency_key, self._limits)
         return self._client.perform(call, deadline_s)

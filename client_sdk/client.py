@@ -6,12 +6,12 @@ client serves any number of tasks of one event loop.
 
 import asyncio
 import os
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar
 
 from quorate.adts.catalogue import BadName, check_name
+from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import Limits
 from quorate.client_sdk import calls, lease_calls
@@ -19,14 +19,13 @@ from quorate.client_sdk.calls import Call
 from quorate.client_sdk.counts import FrontEndCounts
 from quorate.client_sdk.driver import Driver
 from quorate.client_sdk.effects import Failed, Operation, Outcome
-from quorate.client_sdk.errors import BadInput, Closed, error_of
-from quorate.client_sdk.history import History, Recording
+from quorate.client_sdk.errors import BadInput, Unavailable, error_of
+from quorate.client_sdk.history import History
 from quorate.client_sdk.leases import DeadLetter, Lease, LeaseCounts
+from quorate.client_sdk.telling import Observer, Telling
+from quorate.client_sdk.undelivered import Undelivered, is_kept
 
 Result = TypeVar("Result")
-
-Observer = Callable[[Operation, float, float, Outcome], None]
-"""Hears of each operation: what it was, when it began (seconds since 1970), how long it took in seconds, how it ended."""
 
 
 def deadline_of(call: Call[Any], deadline_s: float | None, default_s: float, limits: Limits) -> float:
@@ -57,6 +56,8 @@ class AsyncClient:
         self._deadline_s: Final = deadline_s
         self._history: Final = history
         self._observers: Final[list[Observer]] = []
+        self.undelivered: Final = Undelivered()
+        """What cancelled dequeues took: the next one of the same queue gets it."""
         self._home: Final = (os.getpid(), asyncio.get_running_loop())
 
     def __repr__(self) -> str:
@@ -75,7 +76,8 @@ class AsyncClient:
         return AsyncDictionary(self, checked_name(name))
 
     def on_finished(self, observer: Observer) -> None:
-        """Call `observer` after each operation that came to an outcome, on the event loop; it must be quick."""
+        """Call `observer` after each operation that came to an outcome, on the event loop; it must be quick. What it raises is
+        logged, and changes nothing."""
         self._observers.append(observer)
 
     def counters(self) -> FrontEndCounts:
@@ -87,19 +89,24 @@ class AsyncClient:
         limit_s = deadline_of(call, deadline_s, self._deadline_s, self.document.limits)
         if self._home != (os.getpid(), asyncio.get_running_loop()):
             raise BadInput("this client belongs to another event loop or process: connect again in this one")
-        recording = self._history.begin(call.told) if self._history is not None else None
-        outcome = await self._outcome(call, limit_s, recording)
+        if kept := await self._kept(call.operation, limit_s):
+            return call.result(kept)
+        recording = None if self._history is None else self._history.begin(call.told)
+        telling = Telling(call, recording, self._observers)
+        outcome = await self._outcome(call.operation, limit_s, telling)
+        try:
+            telling.ended(outcome)
+        except BaseException:  # The history's disk is full, say: what was taken must not go with it.
+            self.undelivered.keep(call.operation, outcome)
+            raise
         if isinstance(outcome, Failed):
-            if recording is not None:
-                recording.failed(definite=outcome.definite)
             raise error_of(outcome)
-        if recording is not None:
-            recording.ended(call.results(outcome.result))
         return call.result(outcome.result)
 
     async def aclose(self) -> None:
         """Close connections and history; operations that still run raise Closed. Again is harmless."""
         await self._driver.aclose()
+        self.undelivered.close()
         if self._history is not None:
             self._history.close()
 
@@ -114,19 +121,26 @@ class AsyncClient:
     ) -> None:
         await self.aclose()
 
-    async def _outcome(self, call: Call[Any], limit_s: float, recording: Recording | None) -> Outcome:
-        wall_s, started_s = time.time(), time.monotonic()
+    async def _kept(self, operation: Operation, limit_s: float) -> Sequence[Value]:
+        """What cancelled dequeues of the same queue took, if this is another one."""
+        if not is_kept(operation) or self.undelivered.is_empty(operation.object):
+            return ()
         try:
-            outcome = await self._driver.run(call.operation, limit_s)
-        except (
-            BaseException
-        ) as error:  # cancelled, closed, or a broken invariant: the history must not stay silent
-            if recording is not None:
-                recording.failed(definite=isinstance(error, Closed) and error.definite)
+            return await self.undelivered.take(operation, limit_s)
+        except TimeoutError:
+            detail = "a cancelled dequeue of this queue has no outcome yet, and nothing else was asked for: try again"
+            raise Unavailable(detail, definite=True) from None
+
+    async def _outcome(self, operation: Operation, limit_s: float, telling: Telling) -> Outcome:
+        left: list[asyncio.Future[Outcome]] = []
+        try:
+            return await self._driver.run(operation, limit_s, left.append if is_kept(operation) else None)
+        except BaseException as error:
+            if left:
+                self.undelivered.expect(operation, left[0], telling.ended)
+            else:
+                telling.ended(error)
             raise
-        for observer in self._observers:
-            observer(call.operation, wall_s, time.monotonic() - started_s, outcome)
-        return outcome
 
 
 class AsyncQueue:
@@ -179,7 +193,9 @@ class AsyncQueue:
     ) -> Any:
         """Take the value at the front, None when there is none; with `max_items`, a list of up to so many.
 
-        Waits up to `wait_s` seconds for a first value. A repeat with the same key gets what the first took.
+        Waits up to `wait_s` seconds for a first value. A repeat with the same key gets what the first took. Where the caller is
+        cancelled (without a key), what is taken nevertheless is given to this client's next dequeue of the queue, and is gone
+        when the client is closed before: use `acquire` where that must not be.
         """
         call = calls.dequeue(self.name, max_items, wait_s, idempotency_key, self._limits)
         return await self._client.perform(call, deadline_s)
@@ -210,7 +226,8 @@ class AsyncQueue:
         """Be handed out up to `max_items` items, each under a lease of `lease_s` seconds; waits up to `wait_s` for a first one.
 
         Items whose lease is over, and those given back, come before those at the front. What was handed out
-        `max_deliveries` times becomes a dead letter. Where the outcome is unknown, what was taken comes back by itself.
+        `max_deliveries` times becomes a dead letter. Where the outcome is unknown, or the caller is cancelled, what was taken
+        comes back by itself, once its lease is over.
         """
         call = lease_calls.acquire(self.name, max_items, lease_s, wait_s, max_deliveries, self._limits)
         return await self._client.perform(call, deadline_s)

@@ -53,6 +53,9 @@ TAGGED_SITE_CHARS: Final = 10
 _log = logging.getLogger(__name__)
 
 
+Left = Callable[[asyncio.Future[Outcome]], None]
+
+
 class Machine(Protocol):
     """The part of `quorate.client_sdk.machine.FrontEnd` that is driven."""
 
@@ -76,6 +79,9 @@ class Machine(Protocol):
 
     def cancel(self, number: int, now: Now) -> Effects:
         """Stop driving an operation whose caller went away."""
+
+    def leave(self, number: int, now: Now) -> Effects:
+        """The caller of a dequeue went away: end it as soon as it is certain what it took."""
 
     def last_sends(self) -> tuple[Send, ...]:
         """What should still be said when the front end ends."""
@@ -138,10 +144,11 @@ class Driver:
         for link in self._links.values():
             link.is_traced = True
 
-    async def run(self, operation: Operation, deadline_s: float) -> Outcome:
+    async def run(self, operation: Operation, deadline_s: float, left: Left | None = None) -> Outcome:
         """The outcome of `operation`, within `deadline_s` seconds. Raises Closed when the driver is closed.
 
-        A cancelled `run` cancels the operation, which may nevertheless take effect.
+        A cancelled `run` cancels the operation, which may nevertheless take effect; of a dequeue, `left` then gets what will
+        become of it.
         """
         begun_s, outcome = time.monotonic(), None
         traced = () if self._traces is None else (self._traces.begin(operation),)
@@ -149,14 +156,16 @@ class Driver:
             if isinstance(operation, Enqueue) and not operation.key:
                 outcome = await self._together.enqueue(operation, deadline_s, traced)
             else:
-                outcome = await self._run(operation, deadline_s, traced)
+                outcome = await self._run(operation, deadline_s, traced, left)
             return outcome
         finally:
             self.counts.operation(operation, outcome, time.monotonic() - begun_s)
             if self._traces is not None and traced:
                 self._traces.end(traced[0], outcome)
 
-    async def _run(self, operation: Operation, deadline_s: float, traced: Sequence[Any]) -> Outcome:
+    async def _run(
+        self, operation: Operation, deadline_s: float, traced: Sequence[Any], left: Left | None = None
+    ) -> Outcome:
         if self._is_closed:
             raise _closed()
         if isinstance(operation, Read | Write):
@@ -165,12 +174,22 @@ class Driver:
             start = Start(operation, traced)
             self._begin((start,), deadline_s)
         try:
-            return await start.caller
+            return await (start.caller if left is None else asyncio.shield(start.caller))
+        except asyncio.CancelledError:
+            if left is not None and not start.caller.cancelled():
+                self._leave(start, left)
+            raise
         finally:
             if self._traces is not None:
                 self._traces.drop(start.number)
-            if self._waiting.pop(start.number, None) is not None and not self._is_closed:
+            if start.caller.cancelled() and self._waiting.pop(start.number, None) is not None:
                 self._step(lambda: self._machine.cancel(start.number, self._clock.now()))
+
+    def _leave(self, start: Start, left: Left) -> None:
+        """The caller was cancelled, and its operation goes on, if it is not over already."""
+        left(start.caller)
+        if start.number in self._waiting:
+            self._step(lambda: self._machine.leave(start.number, self._clock.now()))
 
     def _begin_together(self, starts: Sequence[Start], deadline_s: float) -> None:
         """Begin operations of the turn before. Their messages go in this one, or a single read would take a turn longer."""

@@ -169,6 +169,14 @@ class FrontEnd(TimeNow):
                 decider.asked[:] = [asked for asked in decider.asked if asked.task is not task]
         return self._effects()
 
+    def leave(self, number: int, now: Now) -> Effects:
+        """The caller of a dequeue has gone away: it takes nothing more, and ends as soon as it is certain what it took."""
+        self._now = now
+        if (task := self._tasks.get(number)) is not None:
+            task.is_left = True
+            self._post(task, None)
+        return self._effects()
+
     def last_sends(self) -> tuple[Send, ...]:
         """What should still be said when the front end ends."""
         return tuple(self._marks.take(float("inf")))
@@ -179,11 +187,8 @@ class FrontEnd(TimeNow):
         return task.served()
 
     def start_over(self) -> None:
-        """Forget all operations under way and all that was learnt, as a crash would; timestamps and numbers go on.
-
-        For when a call has raised: what was then half changed must not be trusted, and a decider that was stopped must
-        never use its turn again (two accepts of one ballot).
-        """
+        """After a call that raised: forget all operations and all that was learnt, as a crash would; timestamps and numbers go on.
+        What is half changed is not trusted, and no decider that was stopped uses its turn again (two accepts of one ballot)."""
         learnt = (self._deciders, self._mirrors, self._marks)
         for forgotten in (self._tasks, self._rounds, self._tokens, *learnt):
             forgotten.clear()

@@ -109,7 +109,7 @@ def _decide_some(
     pause_s = POLL_S_FIRST
     while True:
         verdict = yield from decide(operation.object, wish, task, machine)
-        if verdict.result or task.now.mono_s >= until_s or machine.is_hurried:
+        if verdict.result or task.now.mono_s >= until_s or machine.is_hurried or task.is_left:
             return verdict
         yield from pause(task, min(task.now.mono_s + pause_s, until_s))
         pause_s = min(2 * pause_s, POLL_S_MAX)

@@ -15,22 +15,22 @@ What differs from the standard library's, since several processes share the item
 * in a forked child a `Queue` begins anew: what it gave out before is its parent's to call done;
 * values are anything JSON, so that a tuple comes back as a list;
 * a `get` of `AsyncQueue` that is cancelled may have asked the replicas for an item already: what it takes is given to the
-  next `get` of the same object. Until then `size` does not count it, `join` waits for it, and nobody else gets it; when the
-  process ends it is gone, as all that was dequeued;
+  next `get` or `dequeue` of the same queue by the same client. Until then `size` does not count it, `join` waits for it, and
+  nobody else gets it; when the client is closed it is gone, as all that was dequeued;
 * the errors of `quorate.client_sdk.errors` come through when no quorum answers: an `OutcomeUnknown` from `get` says that an
-  item may have been taken, and so does whatever a signal's handler raises in a `get` of `Queue` (KeyboardInterrupt). Use the
+  item may have been taken, and so may whatever a signal's handler raises in a `get` of `Queue` (KeyboardInterrupt). Use the
   queue's own `dequeue` with an idempotency key, or `acquire`, where that must not be.
 """
 
 import asyncio
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from queue import Empty, Full
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from quorate.client_sdk.blocking import Client
+from quorate.client_sdk.calls import full_name
 from quorate.client_sdk.client import AsyncClient
 from quorate.client_sdk.forking import in_child
 from quorate.client_sdk.standard_parts import checked_client, checked_maxsize, refuse_copy
@@ -40,8 +40,6 @@ POLL_MAX_S: Final = 0.5
 """How often one who waits for room, or for the end, looks again: nothing tells it, and each look is a read of a quorum."""
 LOOK_S: Final = 0.5
 """How long one look for an item lasts: `join` waits for those under way, and one that finds nothing is begun again."""
-
-_Dequeue: TypeAlias = "asyncio.Task[Sequence[Any]]"
 
 
 class _Patience:
@@ -220,12 +218,12 @@ class AsyncQueue:
     def __init__(self, client: AsyncClient, name: str, maxsize: int = 0) -> None:
         self.maxsize = checked_maxsize(maxsize)
         self._queue: Final = checked_client(client, AsyncClient, "await connect_async").queue(name)
+        self._full_name: Final = full_name("queue", name)
+        self._undelivered: Final = client.undelivered
         self._look_s: Final = min(LOOK_S, client.document.limits.wait_s_max)
         self._putting: Final = asyncio.Lock()
         self._open: Final = _Open()
         self._changed = asyncio.Event()
-        self._left: Final[deque[_Dequeue]] = deque()
-        """Dequeues that a cancelled `get` began: at most as many as there were `get`s at the same time."""
 
     def __repr__(self) -> str:
         return f"<AsyncQueue {self._queue.name!r} maxsize={self.maxsize}>"
@@ -248,8 +246,8 @@ class AsyncQueue:
     async def get(self, *, timeout: float | None = None) -> Any:
         """Take the item at the front; `asyncio.QueueEmpty` when none comes in time. None waits for ever.
 
-        It may be cancelled. An item that is on its way then is given to the next `get` of this object, not to others; so prefer
-        `timeout` to `asyncio.wait_for` where nothing here gets again. An error that it meets is given to the next `get`, too.
+        It may be cancelled, as `dequeue` may: an item that is on its way then is given to the next `get` by this client, not to
+        others; so prefer `timeout` to `asyncio.wait_for` where nothing here gets again.
         """
         patience = _Patience(True, timeout)
         while True:
@@ -276,36 +274,17 @@ class AsyncQueue:
         looks = self._open.looks
         while looks & self._open.looks:
             await self._change(LOOK_S)
-        return self._open.tasks == 0
+        return self._undelivered.is_empty(self._full_name) and self._open.tasks == 0
 
-    async def _look(self, wait_s: float) -> Sequence[Any]:
-        """What a dequeue gives: one that a cancelled `get` left, and if that gives nothing one of its own."""
-        while self._left:
-            if taken := await self._outcome(self._left.popleft(), self._left.appendleft):
-                return taken
-        return await self._outcome(self._begun(wait_s), self._left.append)
-
-    def _begun(self, wait_s: float) -> _Dequeue:
-        """A dequeue in a task of its own, so that who waits for it may be cancelled and it is not."""
+    async def _look(self, wait_s: float) -> list[Any]:
         look = self._open.look()
-
-        def ended(dequeue: _Dequeue) -> None:
-            is_answered = not dequeue.cancelled() and dequeue.exception() is None
-            self._open.looked(look, taken=is_answered and bool(dequeue.result()))
-            self._tell()
-
-        dequeue = asyncio.create_task(self._queue.dequeue(1, wait_s))
-        dequeue.add_done_callback(ended)
-        return dequeue
-
-    async def _outcome(self, dequeue: _Dequeue, leave: Callable[[_Dequeue], None]) -> Sequence[Any]:
-        """What the dequeue gives; who is cancelled meanwhile leaves it to the next."""
+        taken: list[Any] = []
         try:
-            return await asyncio.shield(dequeue)
-        except asyncio.CancelledError:
-            if not dequeue.cancelled():
-                leave(dequeue)
-            raise
+            taken += await self._queue.dequeue(1, wait_s)
+        finally:
+            self._open.looked(look, taken=bool(taken))
+            self._tell()
+        return taken
 
     def qsize(self) -> int:
         """Refused."""

@@ -83,6 +83,8 @@ class Task:
         self.inbox: list[Event] = []
         self.steps: Steps | None = None
         self.is_begun = False
+        self.is_left = False
+        """Whether its caller has gone away: it ends once it is certain what it did."""
         self.on_end: Callable[[], None] | None = None
         self.served: Callable[[], list[int]] = lambda: [number]
         """The numbers of the operations that it runs for."""

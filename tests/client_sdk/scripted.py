@@ -72,6 +72,7 @@ class ScriptedMachine:
         """How many operations each call began."""
         self.answers: list[tuple[str, tuple[int, ...], Answer]] = []
         self.cancelled: list[int] = []
+        self.left: list[int] = []
         self.ticks: list[float] = []
         self.wake_at_s: float | None = None
         self.lazies: list[Send] = []
@@ -132,6 +133,11 @@ class ScriptedMachine:
         """See Machine."""
         self.cancelled.append(number)
         self._open[number] = {-1}
+        return Effects((), (), None)
+
+    def leave(self, number: int, now: Now) -> Effects:
+        """See Machine."""
+        self.left.append(number)
         return Effects((), (), None)
 
     def last_sends(self) -> tuple[Send, ...]:

@@ -21,7 +21,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quorate.adts.log import Value
 from quorate.client_sdk import Client, connect, connect_async
+from quorate.client_sdk.effects import Dequeue, Done
 from quorate.client_sdk.standard_queue import AsyncQueue, Queue
 from tests.client_sdk.loopback import LoopbackCluster, cluster_of
 from tests.client_sdk.scripted import document_of
@@ -231,45 +233,26 @@ async def test_the_queue_of_asyncio_gives_up_in_time(cluster: LoopbackCluster) -
         assert await queue.get(timeout=0) == 2
 
 
-async def test_what_a_cancelled_get_took_is_given_to_the_next(
-    cluster: LoopbackCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_join_waits_for_what_a_cancelled_get_took(cluster: LoopbackCluster) -> None:
     async with await connect_async(cluster.document) as client:
-        queue = AsyncQueue(client, "cancelled")
-        dequeue, taken, goes_on = queue._queue.dequeue, asyncio.Event(), asyncio.Event()
-
-        async def late(items_max: int, wait_s: float) -> Sequence[Any]:
-            items: Sequence[Any] = await dequeue(items_max, wait_s)
-            taken.set()
-            await goes_on.wait()
-            return items
-
-        monkeypatch.setattr(queue._queue, "dequeue", late)
-        for number in range(3):
+        queue, other = AsyncQueue(client, "cancelled"), client.queue("cancelled")
+        for number in range(2):
             await queue.put(number)
-        await cancelled(queue, taken)
-        for _ in range(2):
-            next_one = asyncio.create_task(queue.get())
-            await asyncio.sleep(0)
-            next_one.cancel()
-            await asyncio.wait([next_one])
+        client.undelivered.keep(Dequeue("queue/cancelled"), Done((Value("-1"),), "Deq/Ok", frozenset()))
+        assert await queue.get() == -1
+        queue.task_done()
+        client.undelivered.keep(Dequeue("queue/cancelled"), Done((Value("-2"),), "Deq/Ok", frozenset()))
+        assert await other.dequeue(2) == [-2]
+        assert await other.dequeue(2) == [0, 1]
+        client.undelivered.keep(Dequeue("queue/cancelled"), Done((Value("-3"),), "Deq/Ok", frozenset()))
         joining = asyncio.create_task(queue.join())
-        assert await queue.size() == 2, "they took over what the first had asked for, and asked for no more"
-        goes_on.set()
-        assert [await queue.get(timeout=JOIN_S) for _ in range(3)] == [0, 1, 2]
+        await asyncio.wait([joining], timeout=0.1)
         assert not joining.done()
-        for _ in range(3):
-            queue.task_done()
+        assert await queue.get() == -3
+        await asyncio.wait([joining], timeout=0.1)
+        assert not joining.done()
+        queue.task_done()
         await joining
-
-
-async def cancelled(queue: AsyncQueue, taken: asyncio.Event) -> None:
-    """Begin a `get`, and cancel it when the replicas have given out an item."""
-    getting = asyncio.create_task(queue.get())
-    await taken.wait()
-    getting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await getting
 
 
 async def test_no_item_is_lost_over_many_cancellations(cluster: LoopbackCluster) -> None:
