@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from quorate.client_sdk.effects import Now
 
 DRIFT: Final = 200e-6
-"""How fast two quartz clocks may part, as a share of the time since they were compared."""
+"""How far true time may run ahead of our clock, or behind it, as a share of what our clock has counted since."""
 SETTLE_S: Final = 0.5
 """So long after the first reply, what was measured must do, though no majority of the replicas agrees on it."""
 
@@ -91,6 +91,11 @@ class ClockBound:
             return now.wall_us - int(self._declared_us)
         drift_us = (now.mono_s - self._at_s) * DRIFT * 1e6
         return floor(now.mono_s * 1e6 + self._least_us - drift_us - self._replica_error_us)
+
+    def reached_s(self, true_us: int, now: Now) -> float:
+        """The monotonic time from which true time is certainly not before this. Our clock may run fast meanwhile, so the
+        lower bound gains less than our clock counts."""
+        return now.mono_s + max(0, true_us - self.lower_us(now)) / (1e6 * (1 - DRIFT))
 
 
 def _agreed(spans: Sequence[tuple[float, float]], slack_us: float) -> tuple[float, float, int]:

@@ -66,7 +66,7 @@ class Timekeeping:
     def passed_s(self, stamp: Timestamp, now: Now) -> float:
         """The monotonic time from which true time is certainly after the stamp (commit wait): a microsecond later, for
         another front end may stamp lower in the very microsecond (its counter begins anew)."""
-        return now.mono_s + max(0, wall_us(stamp) + 1 - self._bound.lower_us(now)) / 1e6
+        return self._bound.reached_s(wall_us(stamp) + 1, now)
 
     def before(self, seconds: float, now: Now) -> Timestamp:
         """So long ago, or longer. By measured time where there is any: the wall clock may be wrong by hours, and stamps do

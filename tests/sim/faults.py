@@ -51,6 +51,9 @@ class Faults(Struct, frozen=True):
     client_skew_us: int = 0
     clock_steps: int = 0
     """Times at which some client's wall clock jumps, by up to twice the skew."""
+    drift_ppm: int = 0
+    """How far a front end's monotonic clock runs fast or slow, at most. A replica's wall clock drifts by as much, until it
+    meets the skew."""
     replica_clock_steps: int = 0
     """Times at which some replica's wall clock jumps, to another error within the skew."""
 

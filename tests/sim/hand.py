@@ -60,6 +60,9 @@ class Hand:
         self._wakes: dict[str, float | None] = {}
         self._names: dict[tuple[str, int], str] = {}
         self.wall_errors_us: dict[str, int] = {}
+        """Of front ends and replicas, by name."""
+        self.drifts: dict[str, float] = {}
+        """How far true time runs ahead of a front end's monotonic clock, as a share of what that has counted."""
         self._now_us = 0
         self.step_us = 1
         """How long an action takes."""
@@ -131,7 +134,7 @@ class Hand:
                 return
             wake_s = self._wakes[front]
             assert wake_s is not None, f"{front} waits for nothing"
-            self._now_us = max(self._now_us, int(wake_s * 1e6))
+            self._pass_until(front, wake_s)
             self._obey(front, self._fronts[front].tick(self._now(front)))
         raise AssertionError(f"{front} sends nothing")
 
@@ -167,10 +170,14 @@ class Hand:
         """Told of every operation that ends."""
 
     def _now(self, front: str = "") -> Now:
-        """One of the front end's clocks, or a right one."""
+        """The clocks of a front end, or of a replica, at a moment of its own."""
         self._now_us += self.step_us
         wall_us = WALL_US_START + self._now_us + self.wall_errors_us.get(front, 0)
-        return Now(self._now_us / 1e6, wall_us)
+        return Now(self._now_us / (1e6 * (1 + self.drifts.get(front, 0.0))), wall_us)
+
+    def _pass_until(self, front: str, mono_s: float) -> None:
+        """Time passes until the front end's monotonic clock shows this."""
+        self._now_us = max(self._now_us, int(mono_s * 1e6 * (1 + self.drifts.get(front, 0.0))))
 
     def sleep(self, us: int = 0) -> None:
         """Time passes: so long, or until a front end wants to be woken."""
@@ -181,13 +188,13 @@ class Hand:
             ((front, wake) for front, wake in self._wakes.items() if wake is not None),
             key=lambda each: each[1],
         )
-        self._now_us = max(self._now_us, int(wake_s * 1e6))
+        self._pass_until(front, wake_s)
         self._obey(front, self._fronts[front].tick(self._now(front)))
 
     def _exchange(self, packet: Packet) -> None:
         batch = Batch(self.document.hash, packet.send.requests)
         check_batch(batch, self.document.limits)
-        reply = self.replicas[packet.send.replica].exchange(batch, self._now().wall_us)
+        reply = self.replicas[packet.send.replica].exchange(batch, self._now(packet.send.replica).wall_us)
         machine = self._fronts[packet.front]
         tokens = [packet.send.token for _ in packet.send.requests]
         self._obey(

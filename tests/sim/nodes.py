@@ -42,7 +42,9 @@ class ReplicaNode(Stoppable):
         self.front: FrontNode | None = None
         self.slow_us = 0
         """How long it takes for a batch at most, besides gathering."""
-        self.skew_us = skew_us
+        self._skew_us = skew_us
+        self._skewed_at_us = 0
+        self._drift = world.drift(replica_id)
         self._watch = watch
         self._open: list[tuple[Exchange, BatchReply]] = []
         self._janitor = Janitor(self)
@@ -50,6 +52,13 @@ class ReplicaNode(Stoppable):
 
     def _no_asks(self) -> Asks:
         return Asks(self.replica.incarnation, self.world.document.clock.offset_max_s)
+
+    @property
+    def skew_us(self) -> int:
+        """How far its clock is off: it drifts, but no further than the world's clocks may be off."""
+        drifted_us = int((self.world.now_us - self._skewed_at_us) * self._drift)
+        most_us = max(abs(self._skew_us), self.world.network.faults.replica_skew_us)
+        return max(-most_us, min(most_us, self._skew_us + drifted_us))
 
     @property
     def wall_us(self) -> int:
@@ -104,7 +113,7 @@ class ReplicaNode(Stoppable):
 
     def reset_clock(self, skew_us: int) -> None:
         """The wall clock jumps to another error."""
-        self.skew_us = skew_us
+        self._skew_us, self._skewed_at_us = skew_us, self.world.now_us
         self.world.trace(self.id, lambda: f"clock steps to an error of {skew_us} us")
 
     def prune(self) -> None:
@@ -174,6 +183,8 @@ class FrontNode(Stoppable):
         self.janitor_outcomes: dict[str, int] = {}
         self._skew_us = skew_us
         self._mono_us = 1_000_000 * seed
+        self._rate = 1 + world.drift(name)
+        """At which true time passes, by this front end's monotonic clock."""
         self._replicas = replicas
         self._sent = 0
         self._on_finish: dict[int, Callable[[Outcome], None]] = {}
@@ -188,7 +199,7 @@ class FrontNode(Stoppable):
         """One reading of the front end's clocks."""
         now_us = self.world.now_us
         skew_us = self._skew_us if self.home is None else self.home.skew_us
-        return Now((now_us + self._mono_us) / 1e6, WALL_US_START + now_us + skew_us)
+        return Now((now_us / self._rate + self._mono_us) / 1e6, WALL_US_START + now_us + skew_us)
 
     def step_clock(self, by_us: int) -> None:
         """The wall clock jumps."""
@@ -363,7 +374,10 @@ class FrontNode(Stoppable):
         if wake_at_s is None:
             self._wake_us = None
             return
-        self._wake_us = max(self.world.now_us, int(wake_at_s * 1e6) - self._mono_us + 1)
+        wake_us = (
+            int((wake_at_s * 1e6 - self._mono_us) * self._rate + 0.01) + 1
+        )  # Not a rounding error too soon.
+        self._wake_us = max(self.world.now_us, wake_us)
         if self._alarm_us is None or self._wake_us < self._alarm_us:
             self._set_alarm()
 

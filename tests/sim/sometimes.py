@@ -101,6 +101,7 @@ FAULTS: Final = (
     "client freezes",
     "clock steps",
     "replica clock steps",
+    "drifting clocks",
     "cancels",
     "lazy messages lost",
 )

@@ -35,6 +35,9 @@ class Surroundings(Protocol):
     def crash_front(self, front: Any) -> None:
         """The front end (`tests.sim.nodes.FrontNode`) vanishes."""
 
+    def drift(self, node: str) -> float:
+        """How far the node's clock runs fast or slow, as a share."""
+
     def chance(self) -> float:
         """A random number in 0..1."""
 

@@ -39,6 +39,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "client freezes": {"client_freezes": 2},
     "clock steps": {"clock_steps": 2, "client_skew_us": 1_000},
     "replica clock steps": {"replica_clock_steps": 2, "replica_skew_us": 1_000},
+    "drifting clocks": {"drift_ppm": 200},
     "cancels": {"cancels": 0.5},
     "lazy messages lost": {"lazy_loss": 0.5},
 }

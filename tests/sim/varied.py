@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import Limits
+from quorate.client_sdk.clock_bound import DRIFT
 from tests.sim.faults import NO_FAULTS, Faults
 from tests.sim.scenario import BLIND, Scenario, keeps_order, rule, scenario
 
@@ -37,6 +38,8 @@ def varied(seed: int) -> Scenario:
         what = _routed(what, rng)
     if rng.random() < 0.3:
         what = _gathered(what, rng)
+    if what.faults != NO_FAULTS and rng.random() < 0.6:
+        what = with_faults(what, replace(what.faults, drift_ppm=round(DRIFT * 1e6)))
     return what
 
 

@@ -139,6 +139,13 @@ class World:
         """A clock error."""
         return int(self._rng.uniform(-most_us, most_us))
 
+    def drift(self, node: str) -> float:
+        """How far the node's clock runs fast or slow, as a share: mostly as far as it may."""
+        share = random.Random(f"drift {self.scenario.seed} {node}").choice([-1.0, 1.0, 1.0, -1.0, 0.3])
+        if self.scenario.faults.drift_ppm:
+            self.injected["drifting clocks"] += 1
+        return share * self.scenario.faults.drift_ppm / 1e6
+
     def _add_front(self, processes: int, operations: int, home: ReplicaNode | None = None) -> None:
         number = len(self.fronts) + 1
         skew_us = self.skew_us(self.scenario.faults.client_skew_us) if home is None else 0

@@ -295,6 +295,11 @@ PLANTS: Final = (
         regressions.two_writes_in_one_microsecond,
     ),
     by_hand(
+        "wait-short-by-the-drift",
+        fronts.wait_short_by_the_drift,
+        regressions.write_by_a_clock_that_runs_fast,
+    ),
+    by_hand(
         "known-taken-for-settled",
         fronts.show_what_is_known,
         regressions.swap_at_one_replica_during_a_whole_read,

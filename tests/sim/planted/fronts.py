@@ -232,7 +232,16 @@ def return_within_the_microsecond() -> Planting:
     """A blind operation returns in the very microsecond of its timestamp."""
 
     def passed_s(self: Timekeeping, stamp: Timestamp, now: Now) -> float:
-        return now.mono_s + max(0, wall_us(stamp) - self._bound.lower_us(now)) / 1e6
+        return self._bound.reached_s(wall_us(stamp), now)
+
+    return patched(Timekeeping, passed_s=passed_s)
+
+
+def wait_short_by_the_drift() -> Planting:
+    """A blind operation waits as if its front end's clock could not run fast while it waits."""
+
+    def passed_s(self: Timekeeping, stamp: Timestamp, now: Now) -> float:
+        return now.mono_s + max(0, wall_us(stamp) + 1 - self._bound.lower_us(now)) / 1e6
 
     return patched(Timekeeping, passed_s=passed_s)
 

@@ -56,7 +56,7 @@ class Played(Hand):
         self.packets = [packet for packet in self.packets if packet not in ready]
         for packet in ready:
             batch = Batch(self.document.hash, packet.send.requests)
-            self.replicas[packet.send.replica].exchange(batch, self._now().wall_us)
+            self.replicas[packet.send.replica].exchange(batch, self._now(packet.send.replica).wall_us)
 
     def go_until(self, kind: type, front: str, *replicas: str) -> None:
         """Packets between these travel, and time passes, until the front end has a request of this kind on its way."""
@@ -74,8 +74,8 @@ class Played(Hand):
             return
         wake_s = self._wakes[front]
         assert wake_s is not None, f"{front} waits for nothing"
-        self._now_us = max(self._now_us, int(wake_s * 1e6))
-        self._obey(front, self._fronts[front].tick(self._now()))
+        self._pass_until(front, wake_s)
+        self._obey(front, self._fronts[front].tick(self._now(front)))
 
     def everywhere(self, front: str, operation: Operation) -> None:
         """An operation whose first messages reach all replicas, and end it."""

@@ -4,7 +4,9 @@ Each is told first and then played, as in `tests.sim.planted.schedules`.
 """
 
 from quorate.adts.log import Value
+from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.messages import Accept, Append, Collect
+from quorate.client_sdk.clock_bound import DRIFT
 from quorate.client_sdk.effects import (
     Bury,
     CompareAndSet,
@@ -35,6 +37,22 @@ def two_writes_in_one_microsecond() -> None:
     hand.step_us = 1
     hand.settle()
     hand.ask("f3", Read(REGISTER))
+    hand.judge()
+
+
+def write_by_a_clock_that_runs_fast() -> None:
+    """(No seed.) Replicas' clocks may be a second off. They are ahead when f1, whose clock runs as fast as a clock may, enqueues x,
+    stored at r1, and waits two seconds; then they are behind, and f2 enqueues y at r2. Had f1 returned 0.4 ms early, y
+    would get the lower timestamp."""
+    hand = Played({"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}, clock=ClockSettings(replica_error_s=1.0))
+    hand.drifts["f1"] = -DRIFT
+    hand.wall_errors_us = dict.fromkeys(hand.replicas, 1_000_000)
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    hand.go_until(Append, "f1", *hand.replicas)
+    hand.finish("x", "f1", "r1")
+    hand.drop("f1")
+    hand.wall_errors_us = dict.fromkeys(hand.replicas, -1_000_000)
+    hand.at("f2", Enqueue(QUEUE, (Y,)), "r2", "r3")
     hand.judge()
 
 
