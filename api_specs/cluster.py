@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from quorate.adts.catalogue import SPECIFICATIONS, adt_of
 from quorate.api_specs.limits import REPLICAS_MAX, VOTES_MAX, Limits
+from quorate.api_specs.patterns import covers
 from quorate.quorums.choice import BadChoice, Ordering, QuorumChoice
 from quorate.quorums.system_choice import choice_of_events, choice_of_pair
 
@@ -219,7 +220,19 @@ def checked(document: ClusterDocument) -> ClusterDocument:
         raise BadCluster(f"[[choices]]: at most {CHOICES_MAX} of them")
     for number, rule in enumerate(document.choices, 1):
         _check_rule(document, number, rule)
+    _check_shadowed(document.choices)
     return document
+
+
+def _check_shadowed(rules: tuple[ChoiceRule, ...]) -> None:
+    """The first rule that matches decides: one whose objects all match an earlier one would never be asked."""
+    for later, rule in enumerate(rules):
+        for earlier, other in enumerate(rules[:later]):
+            if covers(other.objects, rule.objects):
+                raise BadCluster(
+                    f"[[choices]] {later + 1} ({rule.objects}): rule {earlier + 1} ({other.objects}) matches all of its objects, "
+                    f"and the first that matches decides: put rule {later + 1} before rule {earlier + 1}, or remove one"
+                )
 
 
 def _check_replicas(document: ClusterDocument) -> None:

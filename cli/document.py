@@ -36,7 +36,8 @@ store = {store} # the data folder formatted with this id; an empty one may not v
 
 _CHOICES_HEAD = """
 # Quorum choices: for each event class [votes read before, votes that must store it after].
-# The first rule whose `objects` matches an object's name applies; without one, the least that majorities allow.
+# The first rule whose `objects` matches an object's name applies; without one, the least that majorities allow. A rule to
+# which an earlier one leaves no objects is refused.
 # An event class is an operation and how it ended: Deq/Ok took an item, Deq/Empty found none.
 # Whoever depends on an event must meet it: Deq reads Enq and Deq, so with {total} votes
 #     Deq's first number + Enq's second number > {total},   Deq's first number + Deq's second number > {total}.

@@ -175,10 +175,11 @@ def test_what_choices_print_is_the_choice_of_an_object() -> None:
 
 
 def pasted(rule: str, adt: str, replicas: int) -> QuorumChoice:
-    """The choice of an object where the printed rule stands in a document."""
+    """The choice of an object where the printed rule stands in a document, for that object."""
     urls = {f"r{n}": f"http://127.0.0.1:{8000 + n}" for n in range(1, replicas + 1)}
     head, place, rest = new_document(urls).partition("\n[[choices]]\n")
-    return parse(head + "\n" + rule + place + rest).choice_of(f"{adt}/one")
+    narrowed = rule.replace(f'"{adt}/*"', f'"{adt}/one"')
+    return parse(head + "\n" + narrowed + place + rest).choice_of(f"{adt}/one")
 
 
 def quorums_of(quorum: Quorum, replicas: int = 4) -> set[frozenset[str]]:
