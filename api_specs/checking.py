@@ -18,6 +18,7 @@ from quorate.api_specs.limits import (
     ASK_WISHES_MAX,
     DEAD_MAX,
     DELAY_S_MAX,
+    DELIVERIES_MAX,
     LEASE_S_MAX,
     LEASES_MAX,
     NAME_CHARS_MAX,
@@ -127,7 +128,7 @@ def _check_wish(wish: WishOver, *, is_queue: bool, limits: Limits) -> None:
     if isinstance(wish, Lend) and not 0 < wish.lease_us <= LEASE_S_MAX * 1e6:
         raise ValueError(f"lease_us: must be above 0, and at most {LEASE_S_MAX:.0f} seconds")
     if isinstance(wish, Lend):
-        _check_count(wish.deliveries_max, "deliveries_max")
+        _check_count(wish.deliveries_max, "deliveries_max", DELIVERIES_MAX)
     if isinstance(wish, Tend):
         _check_tend(wish)
     if isinstance(wish, Take | Lend) and not 1 <= wish.items_max <= limits.batch_items_max:
@@ -166,7 +167,7 @@ def _check_request(request: Request, limits: Limits) -> None:
             _check_collect(request, limits)
         case Accept():
             _check_ballot(request.ballot)
-            _check_summary(request.summary, limits)
+            _check_carried(request.object, request.summary, limits)
             if request.then is not None:
                 if request.then.object != request.object:
                     raise ValueError("then: must be about the same object")
@@ -184,7 +185,7 @@ def _check_commit(request: Commit, limits: Limits) -> None:
             _check_timestamps((timestamp,))
     _check_timestamps(request.complete)
     if request.summary is not None:
-        _check_summary(request.summary, limits)
+        _check_carried(request.object, request.summary, limits)
 
 
 def _check_collect(request: Collect, limits: Limits) -> None:
@@ -206,13 +207,35 @@ def _check_window(window: Window) -> None:
     _check_count(window.limit, "limit")
 
 
-def _check_summary(summary: Summary, limits: Limits) -> None:
+def _check_carried(name: str, summary: Summary, limits: Limits) -> None:
+    """The summary that a request has with it. An honest front end sends a wrong one only when it went on from one that was
+    stored before, from which nobody can go on."""
+    try:
+        check_summary(summary, limits)
+    except ValueError as error:
+        raise ValueError(f"{error} (if the replicas hold it like that: quorate repair {name})") from None
+
+
+def listed_max(limits: Limits) -> dict[str, int]:
+    """How many of each a summary lists at most."""
+    return {
+        "adopted": ADOPTED_MAX,
+        "ambiguous": AMBIGUOUS_MAX,
+        "recent": limits.recent_decisions_max,
+        "turns": TURNS_MAX,
+        "leases": LEASES_MAX,
+        "dead": DEAD_MAX,
+        "settled": SETTLED_MAX,
+    }
+
+
+def check_summary(summary: Summary, limits: Limits) -> None:
+    """Raises ValueError unless every part of the summary is in form and in bounds."""
+    for what, most in listed_max(limits).items():
+        _check_listed(getattr(summary, what), what, most)
     _check_timestamps([summary.horizon, *(at for _, at in summary.ambiguous)])
     for ballot in (*summary.turns, summary.turns_floor):
         _check_ballot(ballot)
-    _check_listed(summary.recent, "recent", limits.recent_decisions_max)
-    _check_listed(summary.turns, "turns", TURNS_MAX)
-    _check_listed(summary.ambiguous, "ambiguous", AMBIGUOUS_MAX)
     if summary.value is not None:
         _check_text(summary.value, limits)
     _check_entries(summary.adopted, ADOPTED_MAX, limits)
@@ -234,16 +257,13 @@ def _check_time(at_us: int, where: str) -> None:
 
 def _check_leases(summary: Summary, limits: Limits) -> None:
     kept: tuple[Leased | Dead, ...] = (*summary.leases, *summary.dead)
-    _check_listed(summary.leases, "leases", LEASES_MAX)
-    _check_listed(summary.dead, "dead", DEAD_MAX)
     _check_entries(tuple(each.entry for each in kept), LEASES_MAX + DEAD_MAX, limits)
     for each in kept:
-        _check_count(each.deliveries, "deliveries")
+        _check_count(each.deliveries, "deliveries", DELIVERIES_MAX)
     for record in summary.leases:
-        _check_count(record.excused, "excused")
+        _check_count(record.excused, "excused", record.deliveries)
         _check_time(record.until_us, "leases")
         _check_time(record.expires_us, "leases")
-    _check_listed(summary.settled, "settled", SETTLED_MAX)
     for settled in summary.settled:
         _check_time(settled.at_us, "settled")
         _check_listed(settled.tokens, "settled", TEND_TOKENS_MAX)
@@ -288,9 +308,9 @@ def _check_digest(text: str) -> None:
         raise ValueError(f"digest: must be at most {DIGEST_CHARS_MAX} printable ASCII characters")
 
 
-def _check_count(count: int, what: str) -> None:
-    if not 0 <= count <= COUNT_MAX:
-        raise ValueError(f"{what}: must be 0 to {COUNT_MAX}")
+def _check_count(count: int, what: str, most: int = COUNT_MAX) -> None:
+    if not 0 <= count <= most:
+        raise ValueError(f"{what}: must be 0 to {most}")
 
 
 def _check_listed(listed: tuple[object, ...], what: str, most: int) -> None:

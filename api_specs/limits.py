@@ -25,7 +25,7 @@ SETTLED_MAX: Final = 1024
 """Leases that ended lately, of which a summary knows how."""
 TEND_TOKENS_MAX: Final = LEASES_MAX
 DELIVERIES_MAX: Final = 1_000_000_000
-"""The highest maximum of deliveries that an acquire may name."""
+"""So often is an item handed out at most, and so high a maximum may an acquire name."""
 LEASE_S_MAX: Final = 7 * 86400.0
 """The longest lease, from when it is given or renewed."""
 DELAY_S_MAX: Final = 366 * 86400.0

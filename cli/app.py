@@ -17,6 +17,7 @@ from quorate.cli import (
     quorums_choices,
     quorums_command,
     quorums_plan,
+    repair_command,
     report_command,
     status,
     token_command,
@@ -65,6 +66,7 @@ app.command("format", rich_help_panel="Replicas")(cluster_commands.format_folder
 app.command("replace", rich_help_panel="Replicas")(cluster_commands.replace_store)
 app.command(rich_help_panel="Replicas")(cluster_commands.serve)
 app.command("backup", rich_help_panel="Replicas")(backup_commands.backup)
+app.command("repair", rich_help_panel="Objects")(repair_command.repair)
 app.command("restore", rich_help_panel="Replicas")(backup_commands.restore)
 app.command("restore-cluster", rich_help_panel="Replicas")(backup_commands.restore_cluster)
 

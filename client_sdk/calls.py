@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
-from quorate.adts.catalogue import BadName, check_name, object_name
+from quorate.adts.catalogue import BadName, check_name, is_object_name, object_name
 from quorate.adts.log import Value
 from quorate.api_specs.limits import DELAY_S_MAX, Limits
 from quorate.api_specs.values import BadValue, from_value, text_bytes, to_value
@@ -26,6 +26,7 @@ from quorate.client_sdk.effects import (
     QueueInfo,
     QueueSize,
     Read,
+    Repair,
     Spans,
     Write,
 )
@@ -228,6 +229,13 @@ def _comparing(
     told = Told("cas", full, key, Value(f"[{before},{after}]"))
     operation = CompareAndSet(_with_key(full, key), before, after, _key(idempotency_key))
     return Call(operation, (told,), bool, _boolean)
+
+
+def repair(full: str) -> Call[tuple[str, ...]]:
+    """Make an object (TYPE/NAME, dictionary/NAME/KEY) go on that no decision can go on from: what was changed."""
+    if not is_object_name(full):
+        raise BadInput(f"{full!r} is no object: use queue/NAME, register/NAME or dictionary/NAME/KEY")
+    return Call(Repair(full), (Told("repair", full),), tuple, lambda told: [Value(str(len(told)))])
 
 
 def put_if_absent(name: str, key: str, value: Any, idempotency_key: str | None, limits: Limits) -> Call[bool]:

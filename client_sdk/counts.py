@@ -27,6 +27,7 @@ from quorate.client_sdk.effects import (
     QueueSize,
     Read,
     ReadLeases,
+    Repair,
     Serve,
     Write,
 )
@@ -46,6 +47,7 @@ _NAMES: Final[Mapping[type[Operation], str]] = {
     PutIfAbsent: "PutIfAbsent",
     Items: "Items",
     Bury: "Bury",
+    Repair: "Repair",
     Serve: "Serve",
 }
 

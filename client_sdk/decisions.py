@@ -14,6 +14,8 @@ from msgspec.structs import replace
 
 from quorate.adts import cell, queue
 from quorate.adts.log import Entry, Seen, Summary, Value
+from quorate.api_specs.limits import Limits
+from quorate.api_specs.mending import mended
 from quorate.api_specs.values import comparable, is_equal, payload_bytes
 from quorate.api_specs.wishes import Front, Lend, Swap, Take, Tend
 from quorate.client_sdk.draft import Context, Draft
@@ -56,7 +58,13 @@ class Settle(Struct, frozen=True):
     """Make what the view shows decided, without changing what it means. Result: the current value of a cell."""
 
 
-Wish = Take | Front | Lend | Tend | Clear | Recover | Reserve | Swap | Settle
+class Mend(Struct, frozen=True):
+    """Take out of the summary whatever keeps replicas from accepting it. Result: a sentence for each change."""
+
+    limits: Limits
+
+
+Wish = Take | Front | Lend | Tend | Clear | Recover | Reserve | Swap | Settle | Mend
 
 
 class Plan(Struct):
@@ -74,8 +82,8 @@ def plan_queue(
     summary: Summary, seen: dict[str, Seen], bound: Timestamp, wishes: Sequence[Wish], context: Context
 ) -> Plan:
     """The plan for a queue. Entries above `bound` are not touched (but the settled front, which is decided already)."""
-    draft = Draft(summary, context)
     results: dict[int, Any] = {}
+    summary, draft = _mend(summary, wishes, results, context)
     events: list[str | Entry] = []
     for place, wish in enumerate(wishes):
         if isinstance(wish, Recover):
@@ -105,6 +113,21 @@ def plan_queue(
             case Settle():
                 results[place] = None
     return Plan(draft.finish(set(seen)), results, events)
+
+
+def _mend(
+    summary: Summary, wishes: Sequence[Wish], results: dict[int, Any], context: Context
+) -> tuple[Summary, Draft]:
+    """What the plan starts from."""
+    told: tuple[str, ...] = ()
+    for place, wish in enumerate(wishes):
+        if isinstance(wish, Mend):
+            summary, results[place] = mended(summary, wish.limits)
+            told += results[place]
+    draft = Draft(summary, context)
+    if told:
+        draft.note_changed()
+    return summary, draft
 
 
 def _take(
@@ -238,8 +261,8 @@ def plan_cell(
     summary: Summary, seen: dict[str, Seen], stamp: Timestamp, wishes: Sequence[Wish], context: Context
 ) -> Plan:
     """The plan for a cell. `stamp` is the timestamp of a new value: all that can ever be complete below it is seen."""
-    draft = Draft(summary, context)
     results: dict[int, Any] = {}
+    summary, draft = _mend(summary, wishes, results, context)
     events: list[str | Entry] = []
     everything = dict(seen)
     for place, wish in enumerate(wishes):

@@ -167,6 +167,12 @@ class Bury(Struct, frozen=True):
     object: str
 
 
+class Repair(Struct, frozen=True):
+    """Make an object go on that no decision can go on from. Result: a sentence for each change of its decided state."""
+
+    object: str
+
+
 class Serve(Struct, frozen=True):
     """Decide a wish that another front end handed over. Result: that of the wish."""
 
@@ -189,6 +195,7 @@ Operation = (
     | PutIfAbsent
     | Items
     | Bury
+    | Repair
     | Serve
 )
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Dead, DeadReason, Ending, Entry, Leased, Seen, Settled, Summary
 from quorate.adts.times import Times
-from quorate.api_specs.limits import DEAD_MAX, LEASES_MAX, SETTLED_MAX
+from quorate.api_specs.limits import DEAD_MAX, DELIVERIES_MAX, LEASES_MAX, SETTLED_MAX
 from quorate.api_specs.values import payload_bytes
 from quorate.api_specs.wishes import Lend, Tend, Tended
 from quorate.client_sdk.effects import Failed
@@ -111,11 +111,16 @@ class Ledger:
                 continue
             if self._is_expired(record):
                 self._bury(record, "expired")
-            elif is_due and 0 < wish.deliveries_max <= record.deliveries - record.excused:
+            elif is_due and self._is_spent(record, wish):
                 self._bury(record, "deliveries")
             elif is_due:
                 given.append(self._hand_out(record, wish))
         return given
+
+    def _is_spent(self, record: Leased, wish: Lend) -> bool:
+        """Whether it was handed out as often as it may. The count itself has an end, for its messages have bounds."""
+        counted = record.deliveries - record.excused
+        return record.deliveries >= DELIVERIES_MAX or 0 < wish.deliveries_max <= counted
 
     def _meet(self, entry: Entry, wish: Lend) -> Leased | None:
         """Take in the entry at the front, if there is room: handed out, or until it is due. None where there is none."""

@@ -13,6 +13,7 @@ from quorate.client_sdk import observe
 from quorate.client_sdk.asked import Verdict
 from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps, decide, pause
 from quorate.client_sdk.blind import Blind, done_as
+from quorate.client_sdk.decisions import Mend
 from quorate.client_sdk.effects import (
     Acquire,
     Bury,
@@ -29,6 +30,7 @@ from quorate.client_sdk.effects import (
     QueueSize,
     Read,
     ReadLeases,
+    Repair,
     Serve,
     Write,
 )
@@ -132,6 +134,11 @@ def _us(seconds: float) -> int:
     return int(seconds * 1e6)
 
 
+def _repair(operation: Repair, task: Task, machine: Machine) -> OutcomeSteps:
+    verdict = yield from decide(operation.object, Mend(machine.limits), task, machine)
+    return Done(verdict.result, "Repair/Ok", verdict.answered)
+
+
 def _serve(operation: Serve, task: Task, machine: Machine) -> OutcomeSteps:
     verdict = yield from decide(operation.object, operation.wish, task, machine, is_here=True)
     machine.count("wishes served for others")
@@ -155,5 +162,6 @@ _RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeStep
     PutIfAbsent: _put_if_absent,
     Items: observe.items,
     Bury: observe.bury,
+    Repair: _repair,
     Serve: _serve,
 }

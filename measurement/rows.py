@@ -25,6 +25,7 @@ from quorate.client_sdk.effects import (
     QueueSize,
     Read,
     ReadLeases,
+    Repair,
     Write,
 )
 
@@ -42,6 +43,7 @@ _OPERATIONS: Final[Mapping[type[Operation], str]] = {
     PutIfAbsent: "PutIfAbsent",
     Items: "Items",
     Bury: "Delete",
+    Repair: "Repair",
 }
 
 

@@ -8,6 +8,7 @@ import secrets
 import time
 from typing import Final
 
+from quorate.api_specs.checking import BadBatch, check_batch
 from quorate.api_specs.messages import Batch, BatchReply
 from quorate.client_sdk.driver import Driver, new_site
 from quorate.client_sdk.effects import Now, Unanswered
@@ -20,7 +21,8 @@ from quorate.replica.store import StorageFailed
 
 
 class EmbeddedTransport:
-    """Carries batches to `member` in this process, and to all other replicas through `others`."""
+    """Carries batches to `member` in this process, checked as those that come over HTTP, and to all other replicas through
+    `others`."""
 
     def __init__(self, member: Member, others: Transport) -> None:
         self._member: Final = member
@@ -31,8 +33,11 @@ class EmbeddedTransport:
         if replica != self._member.id:
             return await self._others.exchange(replica, batch, timeout_s)
         try:
+            check_batch(batch, self._member.document.limits)
             async with asyncio.timeout(timeout_s):
                 return await self._member.answer(batch.requests, batch.trace)
+        except BadBatch as error:
+            return Unanswered(f"{replica}: {error}", refused=True, definite=True)
         except TimeoutError:
             return Unanswered(f"{replica}: no answer in time")
         except (StoreLost, Starting, Overloaded) as error:

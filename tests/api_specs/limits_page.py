@@ -32,7 +32,10 @@ FIXED = {
         limits.TEND_TOKENS_MAX,
         "Leases that are accepted, released, rejected or renewed at once.",
     ),
-    "DELIVERIES_MAX": (limits.DELIVERIES_MAX, "The highest maximum of deliveries that an acquire may name."),
+    "DELIVERIES_MAX": (
+        limits.DELIVERIES_MAX,
+        "So often is an item handed out at most, and so high a maximum may an acquire name.",
+    ),
     "LEASE_S_MAX": (limits.LEASE_S_MAX, "Seconds that a lease lasts, from when it is given or renewed."),
     "DELAY_S_MAX": (limits.DELAY_S_MAX, "Seconds until an item is due, or expires."),
     "SYSTEM_CHARS_MAX": (limits.SYSTEM_CHARS_MAX, "Characters of a quorum system, as text."),

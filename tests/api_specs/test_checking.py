@@ -7,7 +7,15 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Dead, Decision, Entry, Leased, Settled, Summary, Value
 from quorate.api_specs.checking import AMBIGUOUS_MAX, COUNT_MAX, ID_CHARS_MAX, BadBatch, check_batch
-from quorate.api_specs.limits import ADOPTED_MAX, DEAD_MAX, DEFAULTS, LEASES_MAX, SETTLED_MAX, Limits
+from quorate.api_specs.limits import (
+    ADOPTED_MAX,
+    DEAD_MAX,
+    DEFAULTS,
+    DELIVERIES_MAX,
+    LEASES_MAX,
+    SETTLED_MAX,
+    Limits,
+)
 from quorate.api_specs.messages import Accept, Append, Batch, Collect, Commit, Request, Scan, Window
 from quorate.timestamps.ballot import NO_BALLOT, make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, make
@@ -74,13 +82,16 @@ def test_what_a_front_end_sends_passes() -> None:
         (of_summary(horizon="x"), "is not a timestamp"),
         (of_summary(value="{"), "not JSON"),
         (of_summary(adopted=(with_(ENTRY, t="x"),)), "is not a timestamp"),
-        (of_summary(adopted=(ENTRY,) * (ADOPTED_MAX + 1)), f"entries: {ADOPTED_MAX + 1} of them"),
+        (of_summary(adopted=(ENTRY,) * (ADOPTED_MAX + 1)), f"adopted: {ADOPTED_MAX + 1} of them"),
         (of_summary(recent=(Decision("k", BALLOT, (ENTRY,) * 9),)), "entries: 9 of them, at most 8"),
         (of_summary(leases=(Leased(ENTRY),) * (LEASES_MAX + 1)), f"leases: {LEASES_MAX + 1} of them"),
         (of_summary(leases=(Leased(with_(ENTRY, value="{")),)), "the value is not JSON text"),
         (of_summary(leases=(Leased(ENTRY, until_us=-1),)), "leases: times"),
         (of_summary(leases=(Leased(ENTRY, expires_us=1 << 57),)), "leases: times"),
         (of_summary(leases=(Leased(ENTRY, deliveries=-1),)), "deliveries: must be 0"),
+        (of_summary(leases=(Leased(ENTRY, deliveries=DELIVERIES_MAX + 1),)), "quorate repair queue/q"),
+        (of_summary(leases=(Leased(ENTRY, deliveries=2, excused=3),)), "excused: must be 0 to 2"),
+        (of_summary(dead=(Dead(ENTRY, "expired", DELIVERIES_MAX + 1),)), "deliveries: must be 0"),
         (of_summary(leases=(Leased(ENTRY, excused=-1),)), "excused: must be 0"),
         (of_summary(dead=(Dead(ENTRY, "expired"),) * (DEAD_MAX + 1)), f"dead: {DEAD_MAX + 1} of them"),
         (of_summary(settled=(Settled(5, "drop", ()),) * (SETTLED_MAX + 1)), "settled: 1025 of them"),

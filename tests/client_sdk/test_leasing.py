@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from quorate.adts.log import NOTHING, Dead, Entry, Leased, Seen, Settled, Summary, Value
 from quorate.adts.times import NO_TIMES, Times, digest_in, entry_id
-from quorate.api_specs.limits import DEAD_MAX, LEASES_MAX, SETTLED_MAX
+from quorate.api_specs.limits import DEAD_MAX, DEFAULTS, DELIVERIES_MAX, LEASES_MAX, SETTLED_MAX
 from quorate.api_specs.wishes import Lend, Take, Tend, Tended
-from quorate.client_sdk.decisions import Plan, Wish, plan_queue
+from quorate.client_sdk.decisions import Mend, Plan, Wish, plan_queue
 from quorate.client_sdk.draft import Context
 from quorate.client_sdk.leasing import TOO_MANY_DEAD, TOO_MANY_LEASES, Clear, is_too_heavy
 from quorate.timestamps.ballot import make_ballot
@@ -274,6 +274,25 @@ def test_where_both_rooms_are_full_a_requeued_letter_changes_places_with_an_expi
     held = tuple(replace(each, until_us=NOW, is_held=True) for each in expired)
     running = planned(replace(summary, leases=held), {}, Clear((), is_requeued=True), leases_bytes_max=9999)
     assert running.results[0] is TOO_MANY_LEASES, "whose lease runs is left to its holder, expired or not"
+
+
+def test_an_item_that_was_handed_out_as_often_as_can_be_counted_is_a_dead_letter() -> None:
+    spent = Leased(entry(1), deliveries=DELIVERIES_MAX, excused=DELIVERIES_MAX)
+    last = replace(spent, entry=entry(2), deliveries=DELIVERIES_MAX - 1, excused=0)
+    plan = planned(Summary(horizon=at(9), leases=(spent, last)), {}, Lend(5, LEASE))
+    assert lent(plan) == [("2", DELIVERIES_MAX)]
+    assert plan.summary.dead == (Dead(entry(1), "deliveries", DELIVERIES_MAX),)
+
+
+def test_a_repair_is_a_decision_that_others_of_its_batch_go_on_from() -> None:
+    wrong = Leased(entry(1), deliveries=DELIVERIES_MAX + 5)
+    plan = planned(Summary(horizon=at(9), leases=(wrong,)), {}, Mend(DEFAULTS), Lend(5, LEASE))
+    assert len(plan.results[0]) == 1
+    assert plan.summary.dead == (Dead(entry(1), "deliveries", DELIVERIES_MAX),)
+    assert plan.summary.turns == (CONTEXT.ballot,)
+    sound = planned(Summary(horizon=at(9)), {}, Mend(DEFAULTS))
+    assert sound.results == {0: ()}
+    assert sound.summary == Summary(horizon=at(9))
 
 
 def sized(number: int, size: int) -> Entry:

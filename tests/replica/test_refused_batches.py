@@ -1,13 +1,20 @@
 """A batch of which nothing was done is answered as a problem; one bad request among others has a reply of its own."""
 
+import asyncio
 import time
+from pathlib import Path
 from typing import Literal, get_args, get_type_hints
 
 import msgspec
 
-from quorate.adts.log import Entry, Value
+from quorate.adts.log import Entry, Leased, Summary, Value
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.messages import Append, Appended, Batch, BatchReply, Collect, Refused
+from quorate.api_specs.limits import DELIVERIES_MAX
+from quorate.api_specs.messages import Accept, Append, Appended, Batch, BatchReply, Collect, Refused
+from quorate.client_sdk.effects import Unanswered
+from quorate.replica.embedded import EmbeddedTransport, to_others
+from quorate.replica.identity import open_folder
+from quorate.replica.member import Member
 from quorate.replica.protocol_api import PATH
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import Timestamp, make
@@ -47,6 +54,25 @@ async def test_a_timestamp_far_ahead_or_behind_is_a_problem_and_leaves_nothing(
         assert answer.json()["type"] == "/problems/clock-ahead"
         status = (await client.get("/v1/status")).json()
         assert status["objects"] == 0
+
+
+async def test_the_front_end_in_a_replica_is_checked_as_others_are(
+    document: ClusterDocument, tmp_path: Path
+) -> None:
+    member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+    t = at(0)
+    spent = Summary(t, leases=(Leased(Entry(t, t, Value("1")), deliveries=DELIVERIES_MAX + 1),))
+    transport = EmbeddedTransport(member, to_others(member, None))
+    try:
+        batch = Batch(member.document.hash, (Accept("queue/q", make_ballot(t, 1), spent),))
+        answer = await transport.exchange(member.id, batch, 60)
+    finally:
+        await transport.aclose()
+        await asyncio.to_thread(member.close)
+    assert isinstance(answer, Unanswered)
+    assert answer.refused
+    assert answer.definite
+    assert "deliveries: must be 0 to" in answer.detail
 
 
 async def test_one_bad_request_does_not_keep_the_others_out(

@@ -1,0 +1,96 @@
+"""A decided state from which no decision can go on: it is refused where it is sent, and where it is there, an operator repairs it.
+
+A count of deliveries at the end of what messages carry had every later decision refused by every replica (but not by the front
+end inside one, whose own replica did not look). It is written into the stores of stopped replicas here, for no message brings
+it there any more.
+"""
+
+import httpx
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from quorate.adts.log import Entry, Leased, Summary, Value
+from quorate.api_specs.checking import COUNT_MAX
+from quorate.api_specs.limits import DELIVERIES_MAX, STOP_S_MAX
+from quorate.api_specs.messages import Batch, Commit
+from quorate.cli.local_cluster import LocalCluster
+from quorate.client_sdk import QuorateError, connect
+from quorate.replica.identity import open_folder
+from quorate.replica.ports import PutState
+from quorate.replica.store import Store
+from quorate.timestamps.ballot import make_ballot
+from quorate.timestamps.timestamp import make
+from tests.cli.conftest import quorate
+from tests.e2e.harness import Clusters
+
+QUEUE = "queue/jobs"
+
+
+def poison(cluster: LocalCluster) -> None:
+    """Raise the count of deliveries of the leased item in all stores."""
+    for id in cluster.urls:
+        folder = open_folder(cluster.data_folder(id), cluster.document, id)
+        assert folder.database is not None
+        store = Store(folder.database)
+        state = store.state(QUEUE)
+        assert state is not None
+        assert state.summary.leases
+        leases = tuple(replace(each, deliveries=COUNT_MAX) for each in state.summary.leases)
+        store.apply([PutState(replace(state, summary=replace(state.summary, leases=leases)))])
+        store.commit()
+        folder.abandon()
+
+
+@pytest.mark.slow
+def test_a_queue_that_no_decision_goes_on_from_is_repaired_and_loses_nothing(clusters: Clusters) -> None:
+    cluster = clusters.start()
+    with connect(cluster.document) as client:
+        client.queue("jobs").enqueue_many(["a", "b", "c"])
+        assert [lease.value for lease in client.queue("jobs").acquire(lease_s=0.001)] == ["a"]
+    cluster.stop()
+    poison(cluster)
+    cluster.start()
+    cluster.ready()
+    with connect(cluster.document) as client:
+        with pytest.raises(QuorateError, match=f"quorate repair {QUEUE}"):
+            client.queue("jobs").acquire(3, deadline_s=1.0)
+        asked = httpx.post(
+            cluster.urls["r1"] + "/v1/queues/jobs/dequeue?deadline_s=1", json={}, timeout=STOP_S_MAX
+        )
+        assert not asked.is_success, "the front end in a replica does not go on alone"
+        told = quorate("repair", QUEUE, "--cluster", str(cluster.document_path))
+        assert told.returncode == 0, told.stderr
+        assert f"were {COUNT_MAX}, and are {DELIVERIES_MAX}" in told.stdout
+        again = quorate("repair", QUEUE, "--cluster", str(cluster.document_path))
+        assert again.stdout.strip() == "nothing was wrong"
+        assert [lease.value for lease in client.queue("jobs").acquire(3)] == ["b", "c"]
+        letters = client.queue("jobs").dead_letters()
+    assert [(each.value, each.reason, each.deliveries) for each in letters] == [
+        ("a", "deliveries", DELIVERIES_MAX)
+    ]
+
+
+def test_what_nobody_could_go_on_from_is_refused_by_every_replica(clusters: Clusters) -> None:
+    cluster = clusters.start()
+    with connect(cluster.document) as client:
+        client.queue("jobs").enqueue("a")
+        (lease,) = client.queue("jobs").acquire(lease_s=0.001)
+        stamp = make(now_us_of(cluster), 0, "f")
+        record = Leased(Entry(lease.id, stamp, Value('"a"')), deliveries=COUNT_MAX, is_held=True)
+        ballot = make_ballot(stamp, 1)
+        commit = Commit(QUEUE, ballot, stamp, Summary(stamp, leases=(record,)))
+        for url in cluster.urls.values():
+            body = msgspec.json.encode(Batch(cluster.document.hash, (commit,)))
+            answer = httpx.post(
+                url + "/replica/v1/batch", content=body, headers={"Content-Type": "application/json"}
+            )
+            assert answer.status_code == 400, answer.text
+            assert "deliveries: must be 0 to" in answer.json()["detail"]
+        assert [lease.value for lease in client.queue("jobs").acquire()] == ["a"]
+
+
+def now_us_of(cluster: LocalCluster) -> int:
+    """The clock of a replica."""
+    now_us: int = httpx.get(cluster.urls["r1"] + "/v1/status").json()["now_us"]
+    return now_us
