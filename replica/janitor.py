@@ -19,8 +19,11 @@ from quorate.replica.store import StorageFailed, Store
 from quorate.replica.troubles import Troubles
 
 ROUND_S: Final = 1.0
-BURIED_MAX: Final = 50
-"""Deletions buried in one round."""
+BURYING_S: Final = 1.0
+"""How long a round begins to bury further ones."""
+BATCH_FIRST: Final = 8
+BATCH_MAX: Final = 128
+"""Deletions of a batch: other work of the store waits while it looks at them."""
 BURY_DEADLINE_S: Final = 2.0
 
 _log = logging.getLogger(__name__)
@@ -86,29 +89,43 @@ class Janitor:
         await self._member.run(Store.give_back_space)
 
     async def _bury(self) -> None:
-        due = await self._member.run(lambda store: self._pruning.deleted(store, time.monotonic(), BURIED_MAX))
+        """Bury what is due, for as long as a round may take, in batches that grow while all replicas answer: as many go as
+        come, and one that is silent keeps only few waiting, and once a round."""
+        until_s, size = time.monotonic() + BURYING_S, BATCH_FIRST
         silent: frozenset[str] | None = None
-        for name in due:
-            if self._is_mine(name) and not silent:  # Who kept one waiting would keep the others waiting too.
-                silent = await self._silent_about(name)
-            # Whether it was buried shows when it is looked at again.
-            await self._member.run(partial(self._again, name, silent))
+        while not silent and time.monotonic() < until_s:
+            due = await self._member.run(partial(self._due, size))
+            mine = [name for name in due if self._is_mine(name)]
+            if mine:
+                silent = await self._silent_about(mine)
+            # Whether they were buried shows when they are looked at again.
+            await self._member.run(partial(self._again, due, silent if mine else None))
+            if len(due) < size:
+                return
+            size = min(2 * size, BATCH_MAX)
 
-    async def _silent_about(self, name: str) -> frozenset[str]:
-        """The replicas that did not answer when the deletion was to be buried."""
-        outcome = await self._front_end.run(Bury(name), BURY_DEADLINE_S)
+    def _due(self, limit: int, store: Store) -> list[str]:
+        return self._pruning.deleted(store, time.monotonic(), limit)
+
+    async def _silent_about(self, names: list[str]) -> frozenset[str]:
+        """The replicas that did not answer when these deletions were to be buried. Their messages go together."""
+        outcomes = await asyncio.gather(*(self._front_end.run(Bury(name), BURY_DEADLINE_S) for name in names))
         everyone = frozenset(self._member.document.votes)
-        return everyone - outcome.answered if isinstance(outcome, Failed) else frozenset()
+        return frozenset[str]().union(
+            *(everyone - each.answered for each in outcomes if isinstance(each, Failed))
+        )
 
-    def _again(self, name: str, silent: frozenset[str] | None, store: Store) -> None:
-        self._pruning.again(store, name, time.monotonic())
+    def _again(self, names: list[str], silent: frozenset[str] | None, store: Store) -> None:
+        for name in names:
+            self._pruning.again(store, name, time.monotonic())
         if silent is not None:
             self._member.tombstones.tried(silent)
 
     def _is_mine(self, name: str) -> bool:
         """One replica buries an object, else they would all try at the same time (highest random weight). The turn
-        goes round, for it may fall to one that never got the deletion."""
-        turn = int(time.monotonic() / self._member.document.memory_s)
+        goes round, for it may fall to one that never got the deletion. It goes by the wall clock, which replicas share as far
+        as they accept each other's timestamps; where two think it theirs, both bury, which does no harm."""
+        turn = int(self._member.wall_us() / 1e6 / self._member.document.memory_s)
         votes = self._member.document.votes
         ranked = max(votes, key=lambda replica: zlib.crc32(f"{replica} {name} {turn}".encode()))
         return ranked == self._member.id

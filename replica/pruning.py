@@ -22,8 +22,8 @@ WAITING_MAX: Final = 200_000
 """Objects in the lists."""
 END: Final = Timestamp("g")
 """Above every timestamp."""
-LOOKS_MAX: Final = 50
-"""Tombstones in one round that are looked at again, whether they still are some."""
+LOOKS_MAX: Final = 100
+"""Tombstones at a time that are looked at again, whether they still are some."""
 
 
 class Pruning:

@@ -1,10 +1,13 @@
 """The janitor outlives every error, known or not, and comes back to what it had in hand."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo
@@ -159,3 +162,72 @@ async def test_front_end_without_an_answer_is_no_error(
         await janitor.stop()
     assert vitals.tombstones.held_up_by == ("r1",)
     assert "error" not in caplog.text
+
+
+async def test_one_replica_buries_a_deletion_whenever_its_machine_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Monotonic clocks count from the start of a machine, so they say nothing that replicas could share."""
+    replicas = tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}") for n in (1, 2, 3))
+    document = replace(DOCUMENT, replicas=replicas)
+    members = [
+        Member(
+            document, each.id, open_folder(tmp_path / each.id, document, each.id), wall_us=lambda: 5_000_000
+        )
+        for each in replicas
+    ]
+    names = [f"dictionary/d/{number}" for number in range(100)]
+    chosen: list[str] = []
+    for started_s, member in zip((1.0, 7000.0, 90_000.0), members, strict=True):
+        monkeypatch.setattr(janitor_module, "time", SimpleNamespace(monotonic=lambda up_s=started_s: up_s))
+        janitor = Janitor(member, Slow())
+        chosen += filter(janitor._is_mine, names)
+    for member in members:
+        await asyncio.to_thread(member.close)
+    assert sorted(chosen) == sorted(names), "each by one"
+
+
+class Slow:
+    """A front end that buries nothing, and takes its time; `silent` do not answer it."""
+
+    def __init__(self, silent: frozenset[str] = frozenset()) -> None:
+        self.silent = silent
+        self.together: list[int] = []
+        self._waiting = 0
+
+    async def run(self, operation: Bury, deadline_s: float) -> Outcome:
+        """See FrontEnd."""
+        self._waiting += 1
+        await asyncio.sleep(0.001)
+        if self._waiting:
+            self.together.append(self._waiting)
+            self._waiting = 0
+        if self.silent:
+            return Failed("unavailable", "too few", definite=True, answered=frozenset({"r1"}) - self.silent)
+        return Done(False, "Bury/Kept", frozenset({"r1"}))
+
+
+async def with_deletions(member: Member, number: int) -> None:
+    entry = Entry("e", make(member.wall_us(), 0, "a"), None)
+    await member.answer([Append(f"dictionary/d/{n}", (entry,), "repair") for n in range(number)])
+
+
+@pytest.mark.parametrize(("silent", "most"), [(set(), 500), ({"r1"}, janitor_module.BATCH_FIRST)])
+async def test_a_round_offers_all_that_is_due_but_few_while_a_replica_is_silent(
+    member: Member, silent: set[str], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(janitor_module, "BURYING_S", WAIT_S)
+    front_end = Slow(frozenset(silent))
+    janitor = Janitor(member, front_end)
+    await janitor._prune()  # Else the first walk over the store meets them, too.
+    await with_deletions(member, 500)
+    await janitor._prune()
+    began_s = time.monotonic()
+    while time.monotonic() < began_s + DOCUMENT.memory_s:
+        await asyncio.sleep(0.01)
+    await janitor._prune()
+    # What is offered again a window later would be due again while a slow machine is at it.
+    monkeypatch.setattr(janitor._pruning, "_window_s", 10 * WAIT_S)
+    await janitor._bury()
+    assert sum(front_end.together) == most
+    assert max(front_end.together) <= janitor_module.BATCH_MAX
