@@ -31,7 +31,7 @@ from quorate.quorums.choice import Ordering
 from quorate.quorums.choices import Choice, Constraints, Replication, Rule, constraints_of, minimal_choices
 from quorate.quorums.expressions import parse_system
 from quorate.quorums.failures import Independent, Model, availability
-from quorate.quorums.minimal import blocking_sets, count_of_votes, shown
+from quorate.quorums.minimal import blocking_sets, count_of_sets, shown
 from quorate.quorums.systems import BadQuorums, System, dual
 from quorate.quorums.systems import replicas_of as named_in
 from quorate.quorums.traces import UpTrace
@@ -220,7 +220,7 @@ def _figures(assignment: Assignment, model: Model[Fraction], trace: UpTrace | No
 def _of_system(system: System, model: Model[Fraction], trace: UpTrace | None) -> dict[str, Any]:
     share = availability(system, model)
     blocking: list[list[str]] | None = None
-    if count_of_votes(dual(system)) <= BLOCKING_MAX:
+    if count_of_sets(dual(system)) <= BLOCKING_MAX:
         try:
             blocking = [sorted(each) for each in blocking_sets(system)]
         except BadQuorums:

@@ -20,8 +20,8 @@ from operator import add, mul
 from typing import Final, Generic
 
 from quorate.quorums.availability import Probability, live_votes_independent
+from quorate.quorums.diagrams import diagram_probability
 from quorate.quorums.systems import BadQuorums, Replica, System, is_plain, is_quorum, replicas_of
-from quorate.quorums.tables import table_probability
 
 GROUPS_MAX: Final = 12
 """Groups are conditioned on, so each one doubles the work."""
@@ -155,7 +155,7 @@ def _given(system: System, up: Mapping[str, Probability], one: Probability) -> P
     if all(p in (0, 1) for p in up.values()):
         held = is_quorum(system, {name for name, p in up.items() if p})
         return one * int(held)
-    return _plain(system, up) if is_plain(system) else table_probability(system, up)
+    return _plain(system, up) if is_plain(system) else diagram_probability(system, up)
 
 
 def _plain(system: System, up: Mapping[str, Probability]) -> Probability:

@@ -1,7 +1,7 @@
 """Minimal quorums of a system: listing them, the cheapest one, what blocks them, and whether two systems meet. Pure.
 
-Owns the walks over thresholds that need no table of all sets, so that votes are answered up to 25 replicas and more. A
-system in which a replica stands twice is handed to `tables`.
+Owns the walks over thresholds, for which votes need no diagram. A system in which a replica stands twice is handed to
+`diagrams`.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Final
 
-from quorate.quorums import tables
+from quorate.quorums.diagrams import MinimalSets, cheapest_path, diagram, disjoint_sets
 from quorate.quorums.systems import (
     BadQuorums,
     Replica,
@@ -61,29 +61,28 @@ def cheapest(system: System, prices: Mapping[str, float]) -> frozenset[str] | No
     are looked at, so {b, c}.
     """
     if not is_plain(system):
-        quorums = _listed(system)
-        return min(quorums, key=lambda each: (_price(each, prices), len(each)), default=None)
+        return cheapest_path(diagram(system), prices)
     found = _cheapest(system, prices)
     return None if found is None else found[1]
 
 
 def least_size(system: System) -> int:
     """How many replicas the smallest quorum has; all where there is no quorum."""
-    if not is_plain(system):
-        return tables.least_size(system)
-    found = _cheapest(system, {})
-    return len(replicas_of(system)) if found is None else len(found[1])
+    found = cheapest(system, {})
+    return len(replicas_of(system)) if found is None else len(found)
 
 
 def disjoint_quorums(one: System, other: System) -> tuple[frozenset[str], frozenset[str]] | None:
     """A minimal quorum of each such that they share no replica; None when every two meet.
 
     Votes of the same replicas: some set has enough votes and its complement has, too. Which sums a set can have is the
-    subset-sum question, answered over the votes. All else goes by truth tables.
+    subset-sum question, answered over the votes. All else goes by decision diagrams.
     """
     if isinstance(one, Threshold) and isinstance(other, Threshold) and _are_votes_of_the_same(one, other):
         return _disjoint_votes(one, other)
-    return tables.disjoint_quorums(one, other)
+    if (found := disjoint_sets(one, other)) is None:
+        return None
+    return _shrunk(one, found[0]), _shrunk(other, found[1])
 
 
 def check_meets(one: System, other: System, what: str = "the quorums do not intersect") -> None:
@@ -100,9 +99,9 @@ def shown(replicas: Collection[str]) -> str:
 
 @lru_cache(maxsize=256)
 def _listed(system: System) -> tuple[frozenset[str], ...]:
-    if count_of_votes(system) > SETS_MAX:
+    if count_of_sets(system) > SETS_MAX:
         raise _too_many(system)
-    found = _minimal(system) if is_plain(system) else tables.minimal_sets(system)
+    found = _minimal(system) if is_plain(system) else MinimalSets(system)
     listed: list[frozenset[str]] = []
     for quorum in found:
         if len(listed) == SETS_MAX:
@@ -117,13 +116,16 @@ def _too_many(system: System) -> BadQuorums:
     )
 
 
-def count_of_votes(system: System) -> int:
-    """How many minimal quorums votes have, counted without listing them; 0 for other systems.
+def count_of_sets(system: System) -> int:
+    """How many minimal quorums there are, counted without listing them; 0 where each replica stands once in nested parts, which are
+    counted as they are listed.
 
-    A replica, taken in order of falling votes, either completes a quorum or lessens what is short (`_minimal_parts`): the
-    number of ways to be short of so many votes is carried from one to the next.
+    Votes: a replica, taken in order of falling votes, either completes a quorum or lessens what is short
+    (`_minimal_parts`): the number of ways to be short of so many votes is carried from one to the next.
     """
-    if not (isinstance(system, Threshold) and system.needed > 0 and is_plain(system)):
+    if not is_plain(system):
+        return MinimalSets(system).count()
+    if not (isinstance(system, Threshold) and system.needed > 0):
         return 0
     if not all(isinstance(part, Replica) for _, part in system.parts):
         return 0
@@ -190,10 +192,6 @@ def _cheapest(system: System, prices: Mapping[str, float]) -> tuple[Cost, frozen
             if reached > before and (reached not in best or cost < best[reached][0]):
                 best[reached] = (cost, chosen | quorum)
     return best.get(system.needed)
-
-
-def _price(quorum: frozenset[str], prices: Mapping[str, float]) -> float:
-    return sum(prices.get(name, 0.0) for name in quorum)
 
 
 def _are_votes_of_the_same(one: Threshold, other: Threshold) -> bool:

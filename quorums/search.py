@@ -19,18 +19,18 @@ from quorate.adts.specification import operation_of
 from quorate.quorums.assignment import Assignment, Mix, availability_of, of_choice, of_pair
 from quorate.quorums.choices import Constraints, Rule, beats, minimal_choices
 from quorate.quorums.cost import Workload, one_mix, rounds_of
+from quorate.quorums.diagrams import diagram
 from quorate.quorums.failures import Groups, Independent, Joint, Model, availability
 from quorate.quorums.latency import of_event, quantile_ms
 from quorate.quorums.minimal import resilience
 from quorate.quorums.strategy import Limits, Objective, best_strategy
 from quorate.quorums.systems import BadQuorums, System, dual, grid, majority, replicas_of
-from quorate.quorums.tables import truth_table
 from quorate.quorums.targets import Target
 
 CANDIDATES_MAX: Final = 20_000
 VECTORS_MAX: Final = 5_000
 _ALIKE_UP_TO: Final = 8
-"""Up to so many replicas, candidates with the same quorums are found by their truth tables and tried once."""
+"""Up to so many replicas, candidates with the same quorums are found by their decision diagrams and tried once."""
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ def _key(candidate: Assignment, replicas: tuple[str, ...]) -> object:
         *replicas,
         *(n for n in dict.fromkeys(n for s in systems for n in replicas_of(s)) if n not in replicas),
     )
-    return tuple(truth_table(system, order) for system in systems)
+    return tuple(diagram(system, order) for system in systems)
 
 
 def _known(time_ms: float | None) -> float:

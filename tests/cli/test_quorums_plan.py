@@ -135,6 +135,26 @@ def test_a_plan_as_json_has_the_documented_keys_and_keeps_its_targets() -> None:
         assert sum(row["share"] for row in offer["strategy"] if row["of"] == "Enq/Ok") == pytest.approx(1)
 
 
+@pytest.mark.parametrize("count", [21, 22, 23, 24, 25])
+def test_as_many_replicas_as_the_calculus_takes_are_planned_with_their_grids(count: int) -> None:
+    words = ("-n", str(count), "--votes-max", "1", "--mix", "Enq=50,Deq=50", "--p", "0.99", "--rows", "100")
+    found = as_json("plan", "queue", *QUEUE, *words)
+    assert found["found"] == len(found["offers"]) > 0
+    has_grid = any(count % rows == 0 for rows in range(2, count // 2 + 1))
+    assert has_grid == any("grid" in offer["label"] for offer in found["offers"])
+
+
+@pytest.mark.parametrize(("rows", "width"), [(5, 5), (3, 7)])
+def test_availability_takes_grids_of_over_twenty_replicas(rows: int, width: int) -> None:
+    names = [f"r{at}" for at in range(rows * width)]
+    text = ";".join(",".join(names[at : at + width]) for at in range(0, len(names), width))
+    found = as_json("availability", "queue", *QUEUE, "--system", f"grid({text})", "--p", "0.9")
+    shares = found["assignments"][0]["operations"]
+    hit, whole = 1 - 0.1**width, 0.9**width
+    assert shares["Enq"]["availability"] == pytest.approx(hit**rows, abs=1e-12)
+    assert shares["Deq"]["availability"] == pytest.approx(hit**rows - (hit - whole) ** rows, abs=1e-12)
+
+
 def test_a_plan_shows_choices_and_whom_to_ask() -> None:
     text = printed("plan", "queue", "-n", "3", *QUEUE, "--mix", "Enq=1,Deq=1", "--votes-max", "1")
     assert "equal votes; Enq/Ok (0, 2)  Deq/Ok (2, 2)  Deq/Empty (2, 0)" in text

@@ -1,17 +1,20 @@
 """Quorum systems against listing every set of up to six replicas."""
 
+import random
 from collections.abc import Callable
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.quorums import tables
+from quorate.quorums.diagrams import Diagram, MinimalSets, diagram
+from quorate.quorums.failures import Independent, availability
 from quorate.quorums.minimal import (
     blocking_sets,
     cheapest,
     check_meets,
-    count_of_votes,
+    count_of_sets,
     disjoint_quorums,
     least_size,
     minimal_quorums,
@@ -37,7 +40,6 @@ from quorate.quorums.systems import (
     votes,
     without,
 )
-from quorate.quorums.tables import minimal_sets, truth_table
 from tests.quorums import listing
 from tests.quorums.listing import NAMES, SYSTEMS, UNTIMED, all_sets, quorums_of
 
@@ -53,19 +55,28 @@ def test_a_set_is_a_quorum_when_it_holds_a_union_that_the_definition_gives(syste
 def test_the_least_size_is_that_of_the_smallest_quorum(system: System) -> None:
     least = min(map(len, quorums_of(system)), default=len(replicas_of(system)))
     assert least_size(system) == least
-    assert tables.least_size(system) == least
 
 
 @UNTIMED
 @given(SYSTEMS)
-def test_the_truth_table_has_a_bit_for_each_quorum(system: System) -> None:
-    table = truth_table(system, NAMES)
-    by_bits = {
-        frozenset(name for index, name in enumerate(NAMES) if mask >> index & 1)
-        for mask in range(1 << len(NAMES))
-        if table >> mask & 1
-    }
-    assert by_bits == quorums_of(system)
+def test_the_diagram_leads_to_yes_for_each_quorum(system: System) -> None:
+    found = diagram(system, NAMES)
+    assert {each for each in all_sets(NAMES) if leads_to_yes(found, each)} == quorums_of(system)
+
+
+def leads_to_yes(found: Diagram, replicas: frozenset[str]) -> bool:
+    place = found.root
+    while place > 1:
+        node = found.nodes[place]
+        place = node.high if found.order[node.level] in replicas else node.low
+    return place == 1
+
+
+@UNTIMED
+@given(SYSTEMS, SYSTEMS)
+def test_diagrams_are_equal_exactly_when_the_quorums_are(one: System, other: System) -> None:
+    are_equal = diagram(one, NAMES) == diagram(other, NAMES)
+    assert are_equal == (quorums_of(one) == quorums_of(other))
 
 
 @UNTIMED
@@ -75,7 +86,9 @@ def test_minimal_quorums_hold_no_other_and_are_all_there(system: System) -> None
     found = minimal_quorums(system)
     assert set(found) == expected
     assert len(found) == len(expected)
-    assert set(minimal_sets(system)) == expected
+    assert set(MinimalSets(system)) == expected
+    assert MinimalSets(system).count() == len(expected)
+    assert count_of_sets(system) in (0, len(expected))
 
 
 @UNTIMED
@@ -198,7 +211,6 @@ def test_the_examples_of_the_docstrings_hold() -> None:
     assert str(dual(rows)) == "((a + b)*(c + d))"
     assert without(choose(2, "abc"), {"c"}) == Threshold(2, ((1, Replica("a")), (1, Replica("b"))))
     assert cheapest(votes({"a": 2, "b": 1, "c": 1}, 2), {"a": 5, "b": 1, "c": 1}) == frozenset("bc")
-    assert truth_table(any_of("ab"), ("a", "b")) == 0b1110
 
 
 def test_explicit_sets_are_the_quorums() -> None:
@@ -226,7 +238,7 @@ def test_nobody_is_needed_for_an_empty_quorum_and_nothing_blocks_it() -> None:
 
 
 def test_twenty_five_replicas_of_votes_need_no_listing() -> None:
-    """2**25 sets would take minutes; and 25 are more than a truth table may have."""
+    """2**25 sets would take minutes."""
     weights = {f"r{index}": 1 + index % 3 for index in range(25)}
     total = sum(weights.values())
     read, write = votes(weights, 20), votes(weights, total - 19)
@@ -237,6 +249,40 @@ def test_twenty_five_replicas_of_votes_need_no_listing() -> None:
     assert resilience(read) == 10  # the eight of 3 votes and three of 2 leave 19
     with pytest.raises(BadQuorums, match="more than 100000 minimal quorums"):
         minimal_quorums(majority([f"r{index}" for index in range(25)]))
+
+
+@pytest.mark.parametrize(("rows", "width"), [(2, 2), (3, 4), (3, 7), (7, 3), (5, 5), (2, 12), (10, 10)])
+def test_a_grid_read_and_written_is_computed_exactly_whatever_its_size(rows: int, width: int) -> None:
+    """A row and one of each row. All rows are hit, less those hits without a whole row: a closed form (Cheung 1990)."""
+    names = [f"r{at}" for at in range(rows * width)]
+    reads = grid([names[at : at + width] for at in range(0, len(names), width)])
+    needed = both(reads, dual(reads))
+    up = Fraction(9, 10)
+    hit, whole = 1 - (1 - up) ** width, up**width
+    share = availability(needed, Independent(dict.fromkeys(names, up)))
+    assert share == hit**rows - (hit - whole) ** rows
+    assert least_size(needed) == width + rows - 1
+    assert resilience(needed) == min(width, rows) - 1
+    assert disjoint_quorums(reads, dual(reads)) is None
+    assert count_of_sets(needed) == rows * width ** (rows - 1)
+
+
+def test_a_grid_of_twenty_five_agrees_with_drawn_failures() -> None:
+    names = [f"r{at}" for at in range(25)]
+    reads = grid([names[at : at + 5] for at in range(0, 25, 5)])
+    needed = both(reads, dual(reads))
+    exact = availability(needed, Independent(dict.fromkeys(names, 0.7)))
+    draw = random.Random(5)
+    held = sum(is_quorum(needed, {name for name in names if draw.random() < 0.7}) for _ in range(20_000))
+    assert abs(held / 20_000 - exact) < 4 * (exact * (1 - exact) / 20_000) ** 0.5
+
+
+def test_a_system_without_structure_is_refused_before_it_fills_the_memory() -> None:
+    """Pairs whose partners stand far apart in the order: each of 25 replicas has to be remembered."""
+    pairs = [all_of([f"a{at}", f"b{at}"]) for at in range(25)]
+    apart = all_of([any_of([f"a{at}" for at in range(25)]), any_of([f"b{at}" for at in range(25)])])
+    with pytest.raises(BadQuorums, match="more than 500000 nodes of a decision diagram"):
+        least_size(all_of([apart, any_of(pairs)]))
 
 
 def test_a_pair_that_misses_is_refused_with_a_quorum_of_each() -> None:
@@ -254,8 +300,8 @@ def test_a_pair_that_misses_is_refused_with_a_quorum_of_each() -> None:
         (lambda: choose(0, []), "without parts; name at least one"),
         (lambda: grid(["ab", "c"]), "rows of the grid have different lengths"),
         (
-            lambda: minimal_quorums(any_of([all_of([f"r{i}" for i in range(21)]), "r0"])),
-            "up to 20 replicas, and this one has 21",
+            lambda: minimal_quorums(any_of([all_of([f"r{i}" for i in range(101)]), "r0"])),
+            "up to 100 replicas, and this one has 101",
         ),
     ],
 )
@@ -277,7 +323,7 @@ def test_minimal_quorums_of_votes_are_counted_as_they_are_listed(
 ) -> None:
     votes_of = {f"r{at}": weight for at, weight in enumerate(weights)}
     system = votes(votes_of, data.draw(st.integers(1, sum(weights))))
-    assert count_of_votes(system) == len(minimal_quorums(system))
+    assert count_of_sets(system) == len(minimal_quorums(system))
 
 
 def test_votes_in_which_a_replica_stands_twice_do_not_miss_themselves() -> None:
