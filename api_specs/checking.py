@@ -192,9 +192,9 @@ def _check_collect(request: Collect, limits: Limits) -> None:
     for ballot in (request.ballot, request.known):
         if ballot is not None:
             _check_ballot(ballot)
+    _check_listed(request.wanted, "wanted", limits.page_entries_max)
     _check_timestamps((request.fence, *request.wanted))
     _check_count(request.fence_next, "fence_next")
-    _check_listed(request.wanted, "wanted", limits.page_entries_max)
     if request.window is not None:
         _check_window(request.window)
 

@@ -17,6 +17,7 @@ from quorate.api_specs.limits import DEFAULTS, Limits
 INT_MIN: Final = -(1 << 63)
 INT_MAX: Final = (1 << 64) - 1
 PLACE_CHARS_MAX: Final = 80
+_NESTED: Final = (list, tuple, dict)
 _WORD: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?')
 """A string or a number in JSON text."""
 _MAY_HAVE_A_FLOAT: Final = re.compile(r"\d[.eE]")
@@ -96,63 +97,113 @@ def _plain(part: Any) -> Any:
     return next(kind(part) for kind in (str, int, float) if isinstance(part, kind))
 
 
-def _check(obj: Any, limits: Limits) -> None:
-    """Look at every part, level by level, so that a value that contains itself ends at the limits."""
-    if not isinstance(obj, list | tuple | dict):
-        _check_scalar("", obj)
-        return
-    level: list[tuple[str, Any]] = [("", obj)]
-    for _ in range(limits.value_depth_max + 1):
-        inner: list[tuple[str, Any]] = []
-        for place, part in level:
-            if len(inner) > limits.value_bytes_max:  # each part is at least one byte
-                raise BadValue(f"the value is over {limits.value_bytes_max} bytes of JSON (value_bytes_max)")
-            if isinstance(part, list | tuple):
-                inner += ((f"{place}[{index}]", each) for index, each in enumerate(part))
-            elif isinstance(part, dict):
-                inner += _parts_of_dict(place, part)
-            else:
-                _check_scalar(place, part)
-        if not inner:
-            return
-        level = inner
-    raise BadValue(f"{_named(level[0][0])} is nested deeper than {limits.value_depth_max} (value_depth_max)")
+class _Walk:
+    """Looks at every part of a value, level by level, so that one that contains itself ends at the limits.
 
+    Where a part stands is put into words only for an error: that costs more than to look. So each level keeps, besides its
+    arrays and objects, only which one of the level above holds each.
+    """
 
-def _parts_of_dict(place: str, part: dict[Any, Any]) -> Iterable[tuple[str, Any]]:
-    for key, each in part.items():
+    def __init__(self, obj: Any, limits: Limits) -> None:
+        self._limits: Final = limits
+        self._levels: Final[list[tuple[list[Any], list[int]]]] = [([obj], [0])]
+        self._room = (limits.value_bytes_max + 1) // 2 - 1
+
+    def check(self) -> None:
+        """Raises BadValue where any part is none of a value, or is too deep, or where there are too many parts."""
+        for _ in range(self._limits.value_depth_max):
+            parts, _ = self._levels[-1]
+            inner: tuple[list[Any], list[int]] = [], []
+            for index, part in enumerate(parts):
+                self._look_into(part, index, inner)
+            if not inner[0]:
+                return
+            self._levels.append(inner)
+        raise BadValue(
+            f"{_named(self._place(0))} is nested deeper than {self._limits.value_depth_max} (value_depth_max)"
+        )
+
+    def _look_into(self, part: Any, index: int, inner: tuple[list[Any], list[int]]) -> None:
+        """Check the scalars of an array or object, and add to `inner` what it holds of these, unless that is empty. What is too
+        large for its number of parts is refused before they are looked at: each but one takes two bytes at least."""
+        self._room -= len(part)
+        if self._room < 0:
+            most = self._limits.value_bytes_max
+            raise BadValue(f"the value is over {most} bytes of JSON (value_bytes_max)")
+        if isinstance(part, dict):
+            for key in part:
+                self._check_key(key, index)
+            part = part.values()
+        for each in part:
+            kind = type(each)
+            if kind is int and INT_MIN <= each <= INT_MAX:
+                continue
+            if isinstance(each, _NESTED):
+                if each:
+                    inner[0].append(each)
+                    inner[1].append(index)
+            elif (kind is not str or not each.isascii()) and (wrong := _wrong(each)):
+                raise BadValue(f"{_named(self._place(index) + self._step(index, each))} {wrong}")
+
+    def _check_key(self, key: Any, index: int) -> None:
         if not isinstance(key, str):
-            raise BadValue(f"{_named(place)} has the key {_shown(key)}: keys of JSON objects are strings")
-        _check_text(place, key)
-        yield f"{place}.{key}", each
+            place = _named(self._place(index))
+            raise BadValue(f"{place} has the key {_shown(key)}: keys of JSON objects are strings")
+        if not key.isascii() and (wrong := _wrong(key)):
+            raise BadValue(f"{_named(self._place(index))} {wrong}")
+
+    def _place(self, index: int) -> str:
+        """Where a part of the lowest level stands, as `.orders[3]`."""
+        steps: list[str] = []
+        for (parts, holders), (held_by, _) in zip(self._levels[:0:-1], self._levels[-2::-1], strict=True):
+            holder = holders[index]
+            steps.append(_step(held_by[holder], parts[index]))
+            index = holder
+        return "".join(reversed(steps))
+
+    def _step(self, index: int, each: Any) -> str:
+        return _step(self._levels[-1][0][index], each)
 
 
-def _check_scalar(place: str, part: Any) -> None:
-    match part:
+def _step(holder: Any, held: Any) -> str:
+    """The place of `held` within the array or object that holds it."""
+    if isinstance(holder, dict):
+        return next(f".{key}" for key, each in holder.items() if each is held)
+    return next(f"[{index}]" for index, each in enumerate(holder) if each is held)
+
+
+def _check(obj: Any, limits: Limits) -> None:
+    if isinstance(obj, _NESTED):
+        _Walk(obj, limits).check()
+    elif wrong := _wrong(obj):
+        raise BadValue(f"the value {wrong}")
+
+
+def _wrong(scalar: Any) -> str | None:
+    """What keeps a scalar from being a value; None when nothing does."""
+    match scalar:
         case None | bool():
-            return
+            return None
         case str():
-            _check_text(place, part)
+            return _wrong_text(scalar)
+        case int() if INT_MIN <= scalar <= INT_MAX:
+            return None
         case int():
-            if not INT_MIN <= part <= INT_MAX:
-                raise BadValue(f"{_named(place)} is an integer beyond 64 bits: send it as a string")
+            return "is an integer beyond 64 bits: send it as a string"
+        case float() if math.isfinite(scalar):
+            return None
         case float():
-            if not math.isfinite(part):
-                raise BadValue(f"{_named(place)} is {part}, which JSON does not have: send null or a string")
-        case _:
-            kind = type(part).__name__
-            raise BadValue(
-                f"{_named(place)} is of type {kind}, which is not JSON: use None, bool, int, float, str, list, dict"
-            )
+            return f"is {scalar}, which JSON does not have: send null or a string"
+    kind = type(scalar).__name__
+    return f"is of type {kind}, which is not JSON: use None, bool, int, float, str, list, dict"
 
 
-def _check_text(place: str, text: str) -> None:
+def _wrong_text(text: str) -> str | None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise BadValue(
-            f"{_named(place)} has text with a lone surrogate, which is not valid Unicode: decode it properly first"
-        ) from None
+        return "has text with a lone surrogate, which is not valid Unicode: decode it properly first"
+    return None
 
 
 def _named(place: str) -> str:

@@ -2,6 +2,8 @@
 
 import json
 import math
+import tracemalloc
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.adts.log import Value
-from quorate.api_specs.limits import Limits
-from quorate.api_specs.values import BadValue, comparable, from_value, is_equal, to_value
+from quorate.api_specs.limits import DEFAULTS, Limits
+from quorate.api_specs.values import BadValue, check_value, comparable, from_value, is_equal, to_value
 
 SCALARS = (
     st.none()
@@ -175,3 +177,46 @@ def test_comparable_text_is_json_of_an_equal_value(value: Any) -> None:
 )
 def test_equality_of_values(left: str, right: str, equal: bool) -> None:
     assert is_equal(Value(left), Value(right)) is equal
+
+
+class _Unseen(list[Any]):
+    """A list at whose items nobody may look."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise AssertionError("somebody looks at the items")
+
+
+def test_what_has_too_many_parts_is_refused_before_anybody_looks_at_them() -> None:
+    with pytest.raises(BadValue, match="over 1000 bytes"):
+        to_value([_Unseen([1] * 500)], Limits(value_bytes_max=1000))
+
+
+@pytest.mark.parametrize("value", [[1] * 499, [[]] * 333, ["", *[0] * 497], {"": [1] * 497}, [[[[]]]] * 142])
+def test_a_value_of_many_small_parts_may_fill_the_limit(value: Any) -> None:
+    text = to_value(value, Limits(value_bytes_max=1000))
+    assert 995 <= len(text) <= 1000
+    assert to_value(value, Limits(value_bytes_max=len(text))) == text
+    with pytest.raises(BadValue, match="bytes of JSON"):
+        to_value(value, Limits(value_bytes_max=len(text) - 1))
+
+
+@pytest.mark.parametrize("value", [[1] * 500_000, [[1]] * 260_000])
+def test_no_place_is_put_into_words_unless_it_is_told(value: list[Any]) -> None:
+    text = to_value(value)
+    assert len(text) > DEFAULTS.value_bytes_max * 0.95
+    tracemalloc.start()
+    try:
+        assert check_value(text) is None
+        decoded = from_value(text)
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        assert to_value(decoded) == text
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak - before < 16 * len(text)
+
+
+def test_a_place_is_told_through_arrays_and_objects() -> None:
+    with pytest.raises(BadValue, match=r"the value at \.a\[1\]\.b\[2\] is nan"):
+        to_value({"z": [[1]], "a": [[], {"b": [0, 1, math.nan]}]})
