@@ -18,6 +18,11 @@ from quorate.spark_reports.rows import Reject
 REJECTED_COLUMNS: Final = ("kind", "source", "reason", "line")
 
 
+def table_names() -> tuple[str, ...]:
+    """The names of all files that `write_tables` may write."""
+    return tuple(f"{field.name}.parquet" for field in fields(Figures))
+
+
 def can_write() -> bool:
     """Whether pyarrow is installed."""
     return find_spec("pyarrow") is not None

@@ -27,6 +27,7 @@ from quorate.spark_reports.errors import ReportError, SparkMissing
 from quorate.spark_reports.figures import Figures
 from quorate.spark_reports.foreign import LABEL
 from quorate.spark_reports.keys import KEYS
+from quorate.spark_reports.output_folders import SPARK_TABLES, OutputFolder
 from quorate.spark_reports.questions import Questions
 from quorate.spark_reports.reference import Input
 from quorate.spark_reports.rows import Reject
@@ -91,7 +92,8 @@ def make_report(input_path: Path, output_dir: Path, options: Options | None = No
 
     Writes `report.html` (self-contained), `figures.json` (each key is explained in it under `keys`), the folder `tables`
     with the same figures as Parquet, and the folder `parquet` with the rows kept aside; on Spark also with the tables
-    `operations`, `intervals` and `up_sets`. What is there already is replaced.
+    `operations`, `intervals` and `up_sets`. What is there already is replaced,
+    tables that only an older report wrote too; a folder `tables` or `parquet` with other people's files is refused.
 
     Raises:
         ReportError: a file is missing or unusable, an option does not fit the input, or the output cannot be written.
@@ -107,7 +109,8 @@ class _Maker:
         self.source = source
         self.output_dir = output_dir
         self.options = options
-        self.parquet = output_dir / "parquet"
+        self.tables = OutputFolder(output_dir / "tables", figure_tables.table_names())
+        self.parquet = OutputFolder(output_dir / "parquet", SPARK_TABLES)
         self.notes: list[str] = []
         _check(options)
 
@@ -118,6 +121,15 @@ class _Maker:
             raise ReportError(
                 f"{self.output_dir} cannot be made ({error}); give a folder that can be written"
             ) from error
+        for folder in (self.tables, self.parquet):
+            folder.prepare()
+        try:
+            return self._made()
+        finally:
+            for folder in (self.tables, self.parquet):
+                folder.discard()
+
+    def _made(self) -> Report:
         if self._wants_spark():
             try:
                 return self._with_spark()
@@ -182,11 +194,11 @@ class _Maker:
             from quorate.spark_reports import engine  # noqa: PLC0415 - the room works without Spark installed
 
             if source.kind in (sources.TRACE, sources.PROMETHEUS):
-                stored = engine.take(spark, source, self._loaded(), self.parquet)
+                stored = engine.take(spark, source, self._loaded(), self.parquet.aside)
             else:
                 run = None if source.document is None else self._run(source.document)
                 stored = engine.store(
-                    spark, source, run, self.parquet, votes=options.votes, step_us=self._step_us(run)
+                    spark, source, run, self.parquet.aside, votes=options.votes, step_us=self._step_us(run)
                 )
             asked = self._ask(stored.run, stored.attempted())
             counted = engine.aggregate(stored, asked, microseconds(options.lag_s))
@@ -241,20 +253,19 @@ class _Maker:
         self, figures: Figures, made_by: Mapping[str, str], rejects: Sequence[Reject] | None
     ) -> Report:
         """Write everything; `rejects` are the rows kept aside that no one has written yet."""
+        can_write = figure_tables.can_write()
         report = Report(
             html=self.output_dir / "report.html",
             json=self.output_dir / "figures.json",
-            tables=None,
-            parquet=self.parquet if rejects is None else None,
+            tables=self.tables.place if can_write else None,
+            parquet=self.parquet.place if rejects is None or (rejects and can_write) else None,
             figures=figures,
             notes=(),
         )
-        if figure_tables.can_write():
-            figure_tables.write_tables(figures, self.output_dir / "tables")
-            report = replace(report, tables=self.output_dir / "tables")
+        if can_write:
+            figure_tables.write_tables(figures, self.tables.aside)
             if rejects:
-                figure_tables.write_rejected(rejects, self.parquet)
-                report = replace(report, parquet=self.parquet)
+                figure_tables.write_rejected(rejects, self.parquet.aside)
         else:
             self.notes.append(
                 "No Parquet tables: they need pyarrow; run: pip install 'quorate[reports]'. figures.json has them all."
@@ -263,6 +274,8 @@ class _Maker:
             html = page.render(figures, made_by, parquet=report.parquet is not None)
             _replace(report.html, html)
             _replace(report.json, figures_json(figures, made_by))
+            self.tables.install()
+            self.parquet.install()
         except OSError as error:
             raise ReportError(
                 f"{self.output_dir} cannot be written ({error}); give another folder"

@@ -7,6 +7,7 @@ holds 0 is not called one.
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from quorate.spark_reports.confidence import OUTAGES_OF_SIGN
 from quorate.spark_reports.figures import (
     AgainstFigures,
     CandidateFigures,
@@ -29,6 +30,7 @@ from quorate.spark_reports.wording import (
     signed,
 )
 from quorate.spark_reports.wording_claim import claim
+from quorate.spark_reports.wording_independence import independent_on_trace
 
 READ_WRITE: Final = "read-write"
 TIED_MAX: Final = 3
@@ -40,12 +42,7 @@ MIXES: Final = {
 }
 
 
-SHORT: Final = (
-    "The run is too short beside its outages for intervals that keep together what failed together. Those given take attempts "
-    "for independent of one another and are too narrow: a longer run has to confirm every difference."
-)
-
-
+INDEPENDENT_ATTEMPTS: Final = "attempts for independent of one another, which is too narrow"
 KNOWN_ENOUGH: Final = 0.95
 """Where less of the time is known, the reader is told at once."""
 
@@ -193,7 +190,7 @@ def findings(figures: Figures) -> list[Finding]:
         found.append(Finding("If failures were independent", independent_on_trace(figures)))
     found.append(Finding("Failing together", together(figures)))
     if short(figures):
-        found.append(Finding("How sure", SHORT))
+        found.append(Finding("How sure", how_sure(figures)))
     return found
 
 
@@ -217,6 +214,34 @@ def short(figures: Figures) -> bool:
     """Whether something failed, and yet the run is too short for intervals that mind outages."""
     failed = [row for row in figures.operations if row.ok < row.attempts]
     return bool(failed) and figures.window.blocks is None
+
+
+def how_sure(figures: Figures) -> str:
+    """Say of a short run what its intervals reckon with, as they were made: `derive_operations` makes them."""
+    by_outage = sum(row.by_outage is not None for row in figures.operations)
+    alone = len(figures.operations) - by_outage
+    told = [
+        "The run is too short beside its outages to be cut into stretches that keep together what failed together."
+    ]
+    if by_outage:
+        told.append(
+            f"{_intervals(by_outage, alone, 'reckon')} with outages instead, as if these began at random and lasted exponentially "
+            "distributed times."
+        )
+    if alone:
+        told.append(f"{_intervals(alone, by_outage, 'take')} {INDEPENDENT_ATTEMPTS}.")
+    if any(row.trace.outages >= OUTAGES_OF_SIGN for row in figures.operations) and figures.comparisons:
+        told.append(
+            f"Intervals of differences where a choice met {OUTAGES_OF_SIGN} outages or more take {INDEPENDENT_ATTEMPTS}."
+        )
+    return " ".join([*told, "A longer run has to confirm every difference."])
+
+
+def _intervals(count: int, others: int, verb: str) -> str:
+    """Example: `_intervals(1, 7, "take")` is "1 interval of a share takes"."""
+    if count == 1:
+        return f"{'1' if others else 'The'} interval of a share {verb}s"
+    return f"{count if others else 'All'} intervals of shares {verb}"
 
 
 def measured(operations: Sequence[OperationFigures]) -> str:
@@ -316,20 +341,6 @@ def _gap(model: str, rows: Sequence[OperationFigures]) -> str:
     return (
         f"{upto}{points(predicted - worst.measured)} ({worst.operation} with {quoted(worst.choice)}: {percent(predicted)} "
         f"predicted, {percent(worst.measured)} measured)"
-    )
-
-
-def independent_on_trace(figures: Figures) -> str:
-    """Say how far the two predictions lie apart where nothing was measured."""
-    worst = max(figures.counterfactuals, key=lambda row: abs(row.predicted_independent - row.predicted_joint))
-    gap = worst.predicted_independent - worst.predicted_joint
-    if abs(gap) < 5e-7:
-        return (
-            "Both predictions say the same of every choice: these replicas give no sign of failing together."
-        )
-    return (
-        f"Taking failures for independent would mislead by up to {points(gap)}: {percent(worst.predicted_independent)} "
-        f"instead of {percent(worst.predicted_joint)} for {worst.operation} with {quoted(worst.choice)}."
     )
 
 

@@ -47,6 +47,54 @@ def test_a_report_without_java_is_whole(tmp_path: Path) -> None:
     assert set(kept[0]) == {"kind", "source", "reason", "line"}
 
 
+def test_a_report_leaves_no_table_of_an_older_one(tmp_path: Path) -> None:
+    """The older report was bigger: made on Spark, with more tables, and rows kept aside."""
+    pq = pytest.importorskip("pyarrow.parquet")
+    bigger = measured_run.write_run(tmp_path / "bigger", operations=300)
+    measured_run.write_bad_rows(bigger)
+    out = tmp_path / "out"
+    older = make_report(bigger, out, PYTHON)
+    assert older.parquet is not None
+    for name in ("operations", "intervals", "up_sets"):  # what Spark leaves
+        (older.parquet / name).mkdir()
+        (older.parquet / name / "part-00000-x.snappy.parquet").write_bytes(b"older")
+    (out / "tables" / "claim.parquet.of-older").touch()
+    with pytest.raises(ReportError, match=r"tables holds claim.parquet.of-older, which no report wrote"):
+        make_report(bigger, out, PYTHON)
+    (out / "tables" / "claim.parquet.of-older").unlink()
+    (out / "tables" / "prober.parquet").write_bytes(b"older")
+
+    made = make_report(measured_run.write_run(tmp_path / "run", operations=60), out, PYTHON)
+    assert {path.name for path in out.iterdir()} == {"report.html", "figures.json", "tables"}
+    assert made.tables == out / "tables"
+    assert sum(row["attempts"] for row in pq.read_table(made.tables / "operations.parquet").to_pylist()) == 60
+    assert all(pq.read_metadata(path) for path in made.tables.iterdir())
+
+
+def test_other_peoples_files_are_never_taken_away(tmp_path: Path) -> None:
+    folder = measured_run.write_run(tmp_path / "run", operations=60)
+    theirs = tmp_path / "out" / "parquet" / "thesis.parquet"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_bytes(b"years of work")
+    with pytest.raises(ReportError, match=r"parquet holds thesis.parquet, which no report wrote"):
+        make_report(folder, tmp_path / "out", PYTHON)
+    assert [path.name for path in (tmp_path / "out").rglob("*.*")] == ["thesis.parquet"]
+
+
+def test_a_report_that_fails_leaves_the_former_tables(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    folder, out = measured_run.write_run(tmp_path / "run", operations=60), tmp_path / "out"
+    before = make_report(folder, out, PYTHON)
+    assert before.tables is not None
+    kept = {path: path.read_bytes() for path in before.tables.iterdir()}
+    (tmp_path / "out" / "report.html").unlink()
+    (tmp_path / "out" / "report.html").mkdir()  # the page cannot be put in its place
+    with pytest.raises(ReportError, match="cannot be written"):
+        make_report(measured_run.write_run(tmp_path / "other", operations=90), out, PYTHON)
+    assert {path: path.read_bytes() for path in before.tables.iterdir()} == kept
+    assert {path.name for path in out.iterdir()} == {"report.html", "figures.json", "tables"}
+
+
 @pytest.mark.parametrize(
     ("replicas", "failing", "operations"), [(1, True, 100), (1, False, 1), (3, False, 60), (3, True, 0)]
 )

@@ -231,9 +231,24 @@ def test_independence_is_not_refuted_by_what_lies_within_the_intervals() -> None
     assert "Predicted as if independent" not in {found.about for found in findings(one)}
 
 
-def test_a_run_too_short_for_honest_intervals_is_said_to_be() -> None:
+def test_a_run_too_short_for_stretches_says_what_its_intervals_reckon_with() -> None:
+    """By outage where that could be made; attempts for independent only where nothing else could."""
     too_short = replace(MEASURED, window=replace(MEASURED.window, blocks=None))
-    assert "a longer run has to confirm" in said(too_short, "How sure")
+    sentence = said(too_short, "How sure")
+    assert "A longer run has to confirm" in sentence
+    assert "All intervals of shares reckon with outages instead" in sentence
+    assert "independent" not in sentence
+    first, *rest = too_short.operations
+    mixed = replace(too_short, operations=(replace(first, by_outage=None), *rest))
+    assert "7 intervals of shares reckon with outages" in said(mixed, "How sure")
+    assert "1 interval of a share takes attempts for independent" in said(mixed, "How sure")
+    alone = replace(too_short, operations=tuple(replace(row, by_outage=None) for row in (first, *rest)))
+    assert "reckon with outages" not in said(alone, "How sure")
+    assert "All intervals of shares take attempts for independent" in said(alone, "How sure")
+    often = tuple(replace(row, trace=replace(row.trace, outages=6)) for row in too_short.operations)
+    assert "Intervals of differences where a choice met 6 outages or more take attempts" in said(
+        replace(too_short, operations=often), "How sure"
+    )
     assert said(too_short, "Predicted as if independent").startswith("Off for 8 of 8")
     assert "How sure" not in {
         found.about for figures in (MEASURED, CALM, TRACE) for found in findings(figures)
@@ -277,9 +292,33 @@ def test_replicas_that_never_failed_and_one_alone() -> None:
 
 
 def test_where_nothing_was_measured_the_predictions_are_compared() -> None:
-    assert "mislead by up to 20.2 points: 93.2 % instead of 73.0 %" in said(
-        TRACE, "If failures were independent"
+    sentence = said(TRACE, "If failures were independent")
+    assert sentence.startswith(
+        "For the recommended choice, taking failures for independent would be too optimistic: 99.40 % instead of 88.0 % for "
+        "Enq with enq-2, 20 times the downtime that it would promise."
     )
+
+
+def test_the_recommended_choice_is_spoken_of_first_and_downtimes_are_compared_by_ratio() -> None:
+    """A gap of 0.4 points that is five times the downtime weighs more than one of 2.5 points that is a tenth more."""
+    few, many = TRACE.counterfactuals[:2]
+    ours = replace(few, choice="enq-2", predicted_independent=0.999, predicted_joint=0.995)
+    nobodys = replace(many, choice="enq-1", predicted_independent=0.75, predicted_joint=0.725)
+    figures = replace(TRACE, counterfactuals=(nobodys, ours))
+    sentence = said(figures, "If failures were independent")
+    assert "too optimistic: 99.90 % instead of 99.50 %" in sentence
+    assert "5 times the downtime that it would promise. For no other choice is the ratio larger." in sentence
+    turned = replace(nobodys, predicted_independent=1.0)
+    assert "The ratio is largest for 100 % instead of 72.5 %" in said(
+        replace(figures, counterfactuals=(turned, ours)), "If failures were independent"
+    )
+    rather = replace(ours, predicted_independent=0.99)
+    assert "too pessimistic: 99.0 % instead of 99.50 %" in said(
+        replace(figures, counterfactuals=(nobodys, rather)), "If failures were independent"
+    )
+
+
+def test_predictions_that_agree_are_said_to() -> None:
     calm = Made(measured=False, failing=False).figures()
     assert "Both predictions say the same" in said(calm, "If failures were independent")
 
