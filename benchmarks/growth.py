@@ -25,7 +25,7 @@ from typing import Any, Final
 from circumstances import cpu_s, machine, own_cpu_s, rounded
 from works import Operation, item
 
-from quorate.cli.local_cluster import LocalCluster, free_ports
+from quorate.cli.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, AsyncQueue, connect_async
 from quorate.measurement.fault_proxy import Proxy
 
@@ -240,7 +240,7 @@ async def slow(stage: Stage, scale: float) -> None:
     """One replica answers SLOW_S late."""
     del scale
     cluster, client = await stage.cluster("slow")
-    async with Proxy(cluster.urls["r3"], free_ports(1)[0], seed=0) as proxy:
+    async with Proxy(cluster.urls["r3"], seed=0) as proxy:
         proxy.to_client.delay_s = SLOW_S
         async with connect_async(cluster.document, endpoints={"r3": proxy.url}) as hampered:
             rows = {}

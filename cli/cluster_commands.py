@@ -30,7 +30,7 @@ from quorate.cli.data_folder import (
 )
 from quorate.cli.document import DEFAULT_NAME, change_stores, new_document, read_document, write_new
 from quorate.cli.failure import EXIT_FAILED, Failure, Usage
-from quorate.cli.local_cluster import READY_DEADLINE_S, LocalCluster, is_free
+from quorate.cli.local_cluster import READY_DEADLINE_S, LocalCluster
 from quorate.cli.output import AsJson, answer, reported, say
 from quorate.cli.serve_options import ClockOffsetOption, LogFormat, LogFormatOption, PortOption, TracesOption
 from quorate.cli.token import read_token
@@ -290,7 +290,6 @@ def _local_cluster(root: Path, cluster: Path | None, replicas: int | None, ports
     document_path = cluster.resolve() if cluster else root / DEFAULT_NAME
     if cluster is None and not document_path.exists():
         wanted = _ports(ports, replicas)
-        _check_free(wanted)
         return LocalCluster.create(
             root, replicas=replicas or len(wanted) or 3, ports=wanted or None, token=read_token()
         )
@@ -355,13 +354,6 @@ def _ports(text: str, replicas: int | None) -> list[int]:
             f"--ports {text!r}: give one port for each of the {replicas or len(words)} replicas, none twice."
         )
     return [int(word) for word in words]
-
-
-def _check_free(ports: list[int]) -> None:
-    """Before anything is written: a document with a taken port would stand in the way of other ports."""
-    for port in ports:
-        if not is_free(port):
-            raise Failure(f"Port {port} is taken: stop what listens there, or choose others with --ports.")
 
 
 def _range(base_port: int, replicas: int) -> list[int]:

@@ -23,11 +23,12 @@ from quorate.cli.demo_load import FRONT_END_NAMES, OBJECTS, QUEUES, Load, Seen, 
 from quorate.cli.demo_table import outcome_rows
 from quorate.cli.demo_trace import CLASSES, QUEUE, STEPS, run_step
 from quorate.cli.failure import EXIT_FAILED
-from quorate.cli.local_cluster import LocalCluster, free_ports
+from quorate.cli.local_cluster import LocalCluster
 from quorate.cli.output import AsJson, answer, console, reported
 from quorate.cli.progress import bar, busy
 from quorate.cli.trace_command import read_traces, show
 from quorate.measurement.clock import RunClock
+from quorate.measurement.held_ports import HeldPort
 from quorate.measurement.parquet import convert
 from quorate.measurement.recorder import Recorder
 from quorate.measurement.rows import OperationRow
@@ -107,10 +108,10 @@ def _on_replicas(
 def _lecture(story: Console, cluster: LocalCluster) -> list[str]:
     """Five operations at different quorums, and the logs that they leave."""
     _heading(story, "An execution, as lectures draw it: Enq (0, 2), Deq (2, 2) of three replicas")
-    (port,) = free_ports(1)
+    nobody = HeldPort.chosen()
     problems = []
     for step in STEPS:
-        told = asyncio.run(run_step(cluster.document, step, f"http://127.0.0.1:{port}"))
+        told = asyncio.run(run_step(cluster.document, step, f"http://127.0.0.1:{nobody.number}"))
         story.print(f"  {escape(told.sentence)}")
         if told.problem:
             problems.append(f"{told.sentence}: {told.problem}")

@@ -23,10 +23,10 @@ from quorate.cli.doctor_folder import folder_checks
 from quorate.cli.doctor_secrets import SENT, certificate_checks, secret_checks
 from quorate.cli.document import is_loopback
 from quorate.cli.failure import EXIT_FAILED, Failure
-from quorate.cli.local_cluster import is_free
 from quorate.cli.output import AsJson, answer, console, reported
 from quorate.cli.status import Found, ask_all, cluster_document
 from quorate.client_sdk.errors import BadInput
+from quorate.measurement.held_ports import is_free
 from quorate.spark_reports.errors import JavaMissing
 from quorate.spark_reports.session import java_home
 

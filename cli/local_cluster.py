@@ -8,13 +8,11 @@ A child reads its standard input to the end and then stops, so that none outlive
 
 import contextlib
 import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -25,35 +23,12 @@ from quorate.cli.data_folder import format_data_folder, make_root
 from quorate.cli.document import DEFAULT_NAME, new_document, read_document, write_new
 from quorate.cli.failure import Failure
 from quorate.cli.probe import is_ready
+from quorate.measurement.held_ports import LOCAL, HeldPort
 from quorate.measurement.replicas import NotStarted
 
 READY_DEADLINE_S: Final = 60.0
 STOP_DEADLINE_S: Final = STOP_S_MAX
 _POLL_S: Final = 0.05
-_PORTS: Final = range(20_000, 32_000)
-"""Below the ports that systems hand out to outgoing connections, so that nobody takes one while its replica is down."""
-
-
-def free_ports(count: int, host: str = "127.0.0.1", *, kept: Collection[int] = ()) -> list[int]:
-    """Ports on which nobody listens now, different ones at each call, and none of those that are `kept` for others."""
-    found: list[int] = []
-    for port in random.sample(_PORTS, 50 + 10 * count):
-        if len(found) == count:
-            return found
-        if port not in kept and is_free(port, host):
-            found.append(port)
-    raise Failure(f"Among many ports tried on {host}, fewer than {count} were free: name them with --ports.")
-
-
-def is_free(port: int, host: str = "127.0.0.1") -> bool:
-    """Whether a server could listen there now."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return False
-        return True
 
 
 def _private(path: str, flags: int) -> int:
@@ -66,12 +41,20 @@ class PortTaken(Failure, NotStarted):
 
 
 class LocalCluster:
-    """Replicas of one cluster document as child processes.
+    """Replicas of one cluster document as child processes. Each has its port from its first start on, also while it is dead.
 
     `root` holds a data folder and a log file per replica. A child is started with `token` in its environment, if given.
+    `held` are the replicas' ports, in the document's order, where somebody holds them before that.
     """
 
-    def __init__(self, root: Path, document_path: Path | None = None, *, token: str | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        document_path: Path | None = None,
+        *,
+        token: str | None = None,
+        held: Sequence[HeldPort] = (),
+    ) -> None:
         self.root: Final = root
         self.document_path: Final = document_path or root / DEFAULT_NAME
         self.document: Final[ClusterDocument] = read_document(self.document_path)
@@ -81,6 +64,7 @@ class LocalCluster:
         self._endpoints: Final[dict[str, Mapping[str, str]]] = {}
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._stopped: set[str] = set()
+        self._held: Final = dict(zip(self.urls, held, strict=False))
 
     @classmethod
     def create(
@@ -92,12 +76,12 @@ class LocalCluster:
         rules: Sequence[ChoiceRule] = (),
         token: str | None = None,
     ) -> Self:
-        """A new cluster in the folder `root`: its document and formatted data folders; nothing runs yet."""
-        ports = free_ports(replicas) if ports is None else ports
-        urls = {f"r{number}": f"http://127.0.0.1:{port}" for number, port in enumerate(ports, 1)}
+        """A new cluster in the folder `root`: its document and formatted data folders; nothing runs yet. Raises PortTaken."""
+        held = [HeldPort.chosen() for _ in range(replicas)] if ports is None else [*map(_held, ports)]
+        urls = {f"r{place}": f"http://{LOCAL}:{port.number}" for place, port in enumerate(held, 1)}
         make_root(root)
         write_new(root / DEFAULT_NAME, new_document(urls, rules=rules))
-        cluster = cls(root, token=token)
+        cluster = cls(root, token=token, held=held)
         cluster.format_missing()
         return cluster
 
@@ -139,11 +123,7 @@ class LocalCluster:
     def launch(self, replica_id: str) -> None:
         """Start a replica that does not run; it is not ready yet. Raises PortTaken."""
         id = replica_id
-        port = int(self.urls[id].rpartition(":")[2])
-        if not is_free(port):
-            raise PortTaken(
-                f"Port {port} of {id} is taken: stop what listens there, or choose others with --ports."
-            )
+        self._held[id] = _held(int(self.urls[id].rpartition(":")[2]), f" of {id}")
         if (former := self._children.get(id)) is not None:
             self._reap(former)
         environment = dict(os.environ)
@@ -258,4 +238,14 @@ class LocalCluster:
         self.stop()
 
 
-__all__ = ["READY_DEADLINE_S", "STOP_DEADLINE_S", "LocalCluster", "free_ports", "is_free"]
+def _held(port: int, whose: str = "") -> HeldPort:
+    """Raises PortTaken where somebody listens."""
+    try:
+        return HeldPort.named(port)
+    except OSError:
+        raise PortTaken(
+            f"Port {port}{whose} is taken: stop what listens there, or choose others with --ports."
+        ) from None
+
+
+__all__ = ["READY_DEADLINE_S", "STOP_DEADLINE_S", "LocalCluster"]

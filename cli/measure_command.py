@@ -9,10 +9,8 @@ import signal
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
-from urllib.parse import urlsplit
 
 import typer
 from rich import box
@@ -23,7 +21,7 @@ from rich.table import Table
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.cli.document import read_document
 from quorate.cli.failure import Failure, Usage
-from quorate.cli.local_cluster import LocalCluster, free_ports
+from quorate.cli.local_cluster import LocalCluster
 from quorate.cli.output import AsJson, answer, console, reported
 from quorate.cli.progress import TimeBar, busy, time_bar
 from quorate.cli.token import read_token
@@ -102,14 +100,11 @@ def _run(
     story: Console, plan: Plan, text: str, document: ClusterDocument | None, out: Path, keep: bool
 ) -> tuple[Measured, Converted]:
     if document is not None:
-        setting = Setting(out, document, None, free_ports, text, token=read_token(), made=_MADE)
+        setting = Setting(out, document, None, text, token=read_token(), made=_MADE)
         measured = _measured(story, plan, setting)
     else:
         with _cluster(story, plan, out, keep) as cluster:
-            # Its replicas do not listen yet.
-            kept = {urlsplit(url).port or 0 for url in cluster.urls.values()}
-            ports = partial(free_ports, kept=kept)
-            setting = Setting(out, cluster.document, cluster, ports, text, made=_MADE)
+            setting = Setting(out, cluster.document, cluster, text, made=_MADE)
             measured = _measured(story, plan, setting)
         _tidy(story, cluster.root, keep=keep or bool(measured.course.deaths))
     with busy(story, "Writing Parquet"):

@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Self
 from urllib.parse import urlsplit
 
+from quorate.measurement.held_ports import LOCAL, HeldPort
+
 CHUNK_BYTES: Final = 64 * 1024
 CHUNKS_MAX: Final = 64
 """Chunks of one way of one connection that wait; the sender then waits too."""
@@ -60,16 +62,16 @@ class Way:
 
 
 class Proxy:
-    """A proxy on `port` before the server at `url`. `to_server` and `to_client` are its two ways.
+    """A proxy before the server at `url`. `to_server` and `to_client` are its two ways.
 
-    The port is its own for as long as it is there, also while it refuses: one that systems hand out to others will not do.
+    Its port is its own for as long as it is there, also while it refuses.
     """
 
-    def __init__(self, url: str, port: int, seed: int) -> None:
+    def __init__(self, url: str, seed: int) -> None:
         self._host: Final = urlsplit(url).hostname or "127.0.0.1"
         self._port: Final = urlsplit(url).port or 80
-        self._own_port: Final = port
-        self.url: Final = f"http://127.0.0.1:{self._own_port}"
+        self._held: Final = HeldPort.chosen()
+        self.url: Final = f"http://{LOCAL}:{self._held.number}"
         rng = random.Random(seed)
         self.to_server: Final = Way(rng)
         self.to_client: Final = Way(rng)
@@ -89,11 +91,12 @@ class Proxy:
             pair.cancel()
         if self._pairs:
             await asyncio.wait(self._pairs, timeout=CLOSE_DEADLINE_S)
+        self._held.release()
 
     async def listen(self) -> None:
         """Take connections, again after `refuse`."""
         assert self._server is None
-        self._server = await asyncio.start_server(self._begin, "127.0.0.1", self._own_port)
+        self._server = await asyncio.start_server(self._begin, LOCAL, self._held.number)
 
     def refuse(self) -> None:
         """Refuse further connections; those that are there stay."""

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import random
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -41,13 +41,11 @@ TELLS: Final = 8
 
 
 class Setting(Struct, frozen=True):
-    """Where and on what a plan is run. `replicas` do not run yet; None for a cluster that runs already. `ports` gives free
-    ones."""
+    """Where and on what a plan is run. `replicas` do not run yet; None for a cluster that runs already."""
 
     folder: Path
     document: ClusterDocument
     replicas: Replicas | None
-    ports: Callable[[int], list[int]]
     plan_text: str
     token: str | None = None
     made: Mapping[str, Any] = {}
@@ -108,9 +106,7 @@ async def measure(plan: Plan, setting: Setting, stop: asyncio.Event, onlooker: O
     clock = RunClock()
     tally: Counter[tuple[str, str, str]] = Counter()
     async with AsyncExitStack() as stack:
-        ways = await stack.enter_async_context(
-            Ways(closable(plan, setting, schedule), setting.document.urls, setting.ports)
-        )
+        ways = await stack.enter_async_context(Ways(closable(plan, setting, schedule), setting.document.urls))
         if not await _done_before(stop, _replicas_up(setting, ways, onlooker)):
             return _NOTHING
         operations = stack.enter_context(contextlib.closing(Recorder(setting.folder / OPERATIONS)))

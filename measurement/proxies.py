@@ -4,7 +4,7 @@ Owns which ways are closed and why: one stays closed until its last reason is go
 refuses further ones, as a firewall that rejects. A way that no fault of the plan closes has no proxy, and costs nothing.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import Final, Self
 
@@ -15,15 +15,11 @@ Way = tuple[str, str]
 
 
 class Ways:
-    """Proxies for `ways` to the replicas at `urls`; `async with` starts and ends them. `ports` gives so many free ones."""
+    """Proxies for `ways` to the replicas at `urls`; `async with` starts and ends them."""
 
-    def __init__(
-        self, ways: Iterable[Way], urls: Mapping[str, str], ports: Callable[[int], list[int]]
-    ) -> None:
+    def __init__(self, ways: Iterable[Way], urls: Mapping[str, str]) -> None:
         names = sorted(set(ways))
-        self._proxies: Final = {
-            way: Proxy(urls[way[1]], port, seed=0) for way, port in zip(names, ports(len(names)), strict=True)
-        }
+        self._proxies: Final = {way: Proxy(urls[way[1]], seed=0) for way in names}
         self._reasons: Final[dict[Way, set[str]]] = {way: set() for way in names}
         self._urls: Final = dict(urls)
         self._stack: Final = AsyncExitStack()

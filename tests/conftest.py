@@ -1,14 +1,13 @@
-"""What holds for all tests, however busy or slow the machine is: no example has a deadline, no worker another one's ports, and
-no process compiles what another has compiled."""
+"""What holds for all tests, however busy or slow the machine is: no example has a deadline, and no process
+compiles what another has compiled."""
 
 import os
 import signal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from quorate.cli import local_cluster
 from tests.scheduling import seconds_of, unit_of
 
 if TYPE_CHECKING:
@@ -22,11 +21,6 @@ settings.load_profile("patient")
 
 # Hundreds of processes are started, each of which would compile all modules anew if it kept nothing.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-
-_WORKER: Final = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-_WORKERS: Final = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-# Nobody listens yet at ports that another worker has just chosen, nor at those of replicas that it has killed.
-setattr(local_cluster, "_PORTS", local_cluster._PORTS[_WORKER::_WORKERS])  # noqa: B010 - it is final for all others
 
 
 def pytest_runtest_setup() -> None:

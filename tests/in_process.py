@@ -22,6 +22,7 @@ from quorate.client_sdk.client import AsyncClient
 from quorate.client_sdk.driver import Driver, new_site
 from quorate.client_sdk.effects import Now, Operation, Outcome
 from quorate.client_sdk.http_transport import HttpTransport
+from quorate.measurement.held_ports import HeldPort
 from quorate.replica.app import create_app
 from quorate.replica.connections import Bounds
 from quorate.replica.direct import bounded
@@ -99,10 +100,10 @@ class InProcessCluster:
         self._token: Final = token
         self._traces: Final = traces
         self.clock: Final = LeapingClock()
-        # Bound but not listening: nobody else gets these ports while a replica is stopped.
-        self._reserved: Final = [_bound(0) for _ in range(3)]
-        ports = [each.getsockname()[1] for each in self._reserved]
-        replicas = tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:{port}") for n, port in enumerate(ports, 1))
+        self._ports: Final = [HeldPort.chosen() for _ in range(3)]
+        replicas = tuple(
+            ReplicaInfo(f"r{n}", f"http://127.0.0.1:{port.number}") for n, port in enumerate(self._ports, 1)
+        )
         self.document: Final = ClusterDocument("in-process", replicas, limits=limits)
         self._root: Final = root
         self._up: Final[dict[str, _Served]] = {}
@@ -168,8 +169,8 @@ class InProcessCluster:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(WAIT_S)
         self._loop.close()
-        for reserved in self._reserved:
-            reserved.close()
+        for port in self._ports:
+            port.release()
 
     async def _start(self, replicas: tuple[str, ...]) -> None:
         for replica in replicas:
@@ -239,7 +240,7 @@ def _entries(store: Store) -> int:
 
 
 def _bound(port: int) -> socket.socket:
-    """A socket on `port` of 127.0.0.1 (0: a free one)."""
+    """A socket on `port` of 127.0.0.1."""
     # The protocol is named because asyncio turns Nagle's delay off only where it is.
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -20,7 +20,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster, free_ports
+from quorate.cli.local_cluster import LocalCluster
+from quorate.measurement.held_ports import HeldPort
 from tests.docs.pages import ROOT, blocks_of, blocks_run_by
 from tests.e2e.harness import until_now
 
@@ -120,14 +121,14 @@ def prometheus_of(cluster: LocalCluster, folder: Path) -> Iterator[Prometheus]:
     page = replaced(block_of("docs/operating.md"), places)
     (folder / "prometheus.yml").write_text(f"global: {{scrape_interval: {SCRAPE_S}s}}\n{page}")
     done(["promtool", "check", "config", "prometheus.yml"], folder)
-    (port,) = free_ports(1)
+    held = HeldPort.chosen()
     command = ["prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=series"]
-    command.append(f"--web.listen-address=127.0.0.1:{port}")
+    command.append(f"--web.listen-address=127.0.0.1:{held.number}")
     log = folder / "prometheus.log"
     with log.open("wb") as output:
         process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=output)
     try:
-        url = f"http://127.0.0.1:{port}"
+        url = f"http://127.0.0.1:{held.number}"
         until_now(lambda: is_ready(process, url, log), "Prometheus is not ready")
         found = Prometheus(url)
         until_now(lambda: len(found.ask('up{job="quorate"} == 1')) == 3, "Prometheus scrapes all replicas")

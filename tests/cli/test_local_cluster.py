@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from quorate.cli.failure import Failure, Usage
-from quorate.cli.local_cluster import LocalCluster, free_ports, is_free
+from quorate.cli.local_cluster import LocalCluster
 from quorate.cli.probe import is_ready
 from quorate.client_sdk import connect
+from quorate.measurement.held_ports import HeldPort
 from tests.cli.conftest import quorate
 
 DEADLINE_S = 120.0
@@ -53,12 +54,6 @@ def has_gone(pid: int) -> bool:
     return False
 
 
-def test_free_ports_are_different_and_free() -> None:
-    ports = free_ports(5)
-    assert len(set(ports)) == 5
-    assert all(is_free(port) for port in ports)
-
-
 @pytest.mark.slow
 def test_killed_replica_comes_back_with_its_data(tmp_path: Path) -> None:
     with LocalCluster.create(tmp_path) as cluster:
@@ -83,9 +78,11 @@ def test_killed_replica_comes_back_with_its_data(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_taken_port_is_named(tmp_path: Path, cluster: LocalCluster) -> None:
     port = int(cluster.urls["r1"].rpartition(":")[2])
-    taken = LocalCluster.create(tmp_path, replicas=1, ports=[port])
+    with pytest.raises(Failure, match=f"Port {port} is taken"):
+        LocalCluster.create(tmp_path / "new", replicas=1, ports=[port])
+    assert not (tmp_path / "new").exists()
     with pytest.raises(Failure, match=f"Port {port} of r1 is taken"):
-        taken.start()
+        LocalCluster(tmp_path, cluster.document_path).start()
 
 
 @pytest.mark.slow
@@ -203,7 +200,8 @@ def test_up_refuses_to_change_a_document_that_exists(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_same_command_again_goes_on(tmp_path: Path) -> None:
-    ports = free_ports(3)
+    held = [HeldPort.chosen() for _ in range(3)]
+    ports = [port.number for port in held]
     words = ("--data", str(tmp_path / "data"), "--ports", ",".join(map(str, ports)))
     for _ in range(2):
         process = up(*words)

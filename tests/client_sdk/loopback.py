@@ -1,7 +1,6 @@
 """Small HTTP servers on loopback, each with a thread of its own: a scripted one, and one with a whole replica behind it."""
 
 import asyncio
-import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Batch
+from quorate.measurement.held_ports import HeldPort
 from tests.sim.store import InMemoryReplica, OtherCluster
 
 WAIT_S = 60.0
@@ -57,11 +57,8 @@ class Server:
         self.handler = handler
         self.asked: list[Asked] = []
         self.connections = 0
-        # Bound but not listening: nobody else gets the port while it is stopped.
-        self._reserved = socket.socket()
-        self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._reserved.bind(("127.0.0.1", 0))
-        self.port: int = self._reserved.getsockname()[1]
+        self._held = HeldPort.chosen()
+        self.port = self._held.number
         self.cuts = False
         """Whether each connection is cut after one answer."""
         self.start()
@@ -88,7 +85,7 @@ class Server:
     def close(self) -> None:
         """Stop, and let go of the port."""
         self.stop()
-        self._reserved.close()
+        self._held.release()
 
     def _run(self, ready: threading.Event) -> None:
         loop = self._loop

@@ -1,29 +1,26 @@
 """Ports for those who follow pages, so that several may do so at the same time on one machine.
 
-A page names ports from 8000 to 8009 and from 9000 to 9009. Each of these tens is replaced by a free one with as many
-digits, so that what is printed is as wide as what the page shows. A ten is taken by a lock, which ends with its process.
+A page names ports from 8000 to 8009 and from 9000 to 9009. Each of these tens is replaced by one with as many digits that
+nobody has, so that what is printed is as wide as what the page shows, and is held to the end.
 """
 
-import fcntl
-import os
 import random
 import re
-import tempfile
-from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from quorate.cli.local_cluster import is_free
+from quorate.measurement.held_ports import HeldPort
 
 NAMED: Final = re.compile(r"\b([89]00)(\d)\b")
 _TENS: Final = range(300, 800)
+_EVERYWHERE: Final = "0.0.0.0"
 
 
 class Ports:
     """Two tens of ports for as long as it is open."""
 
     def __init__(self) -> None:
-        self._locks: Final[list[int]] = []
+        self._held: Final[list[HeldPort]] = []
         self._tens: Final[dict[str, str]] = {}
 
     def replaced(self, text: str) -> str:
@@ -31,28 +28,22 @@ class Ports:
         return NAMED.sub(lambda found: self._tens[found[1]] + found[2], text)
 
     def __enter__(self) -> Self:
-        folder = Path(tempfile.gettempdir(), f"quorate-pages-{os.getuid()}")
-        folder.mkdir(mode=0o700, exist_ok=True)
         for named in ("800", "900"):
-            self._tens[named] = self._take(folder)
+            self._tens[named] = self._take()
         return self
 
-    def _take(self, folder: Path) -> str:
+    def _take(self) -> str:
         for ten in random.sample(_TENS, len(_TENS)):
-            lock = os.open(folder / str(ten), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(lock)
+                held = [HeldPort.chosen([10 * ten + last], _EVERYWHERE) for last in range(10)]
+            except OSError:
                 continue
-            if all(is_free(10 * ten + last, host) for last in range(10) for host in ("127.0.0.1", "0.0.0.0")):
-                self._locks.append(lock)
-                return str(ten)
-            os.close(lock)
+            self._held.extend(held)
+            return str(ten)
         raise RuntimeError("no ten ports in a row from 3000 to 7999 are free")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for lock in self._locks:
-            os.close(lock)
+        for port in self._held:
+            port.release()

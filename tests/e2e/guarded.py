@@ -18,8 +18,8 @@ import httpx
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.cli.data_folder import format_data_folder
 from quorate.cli.document import new_document, read_document, write_new
-from quorate.cli.local_cluster import free_ports
 from quorate.client_sdk.tls import ClientTls
+from quorate.measurement.held_ports import HeldPort
 from tests.certificates import Authority
 from tests.cli.conftest import quorate
 
@@ -56,7 +56,8 @@ class GuardedCluster:
         """Further words for `quorate serve`, from the next start on."""
         self._processes: Final[dict[str, subprocess.Popen[bytes]]] = {}
         scheme = "http" if authority is None else "https"
-        urls = {f"r{n}": f"{scheme}://127.0.0.1:{port}" for n, port in enumerate(free_ports(replicas), 1)}
+        self._ports: Final = [HeldPort.chosen() for _ in range(replicas)]
+        urls = {f"r{n}": f"{scheme}://127.0.0.1:{port.number}" for n, port in enumerate(self._ports, 1)}
         self.path: Final = root / "cluster.toml"
         write_new(self.path, new_document(urls))
         self.document: Final[ClusterDocument] = read_document(self.path)

@@ -17,13 +17,14 @@ from typing import Any, Final
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.api_specs.messages import Accepted, Append, Appended, Batch, BatchReply, Status
 from quorate.cli.document import DEFAULT_NAME, new_document, write_new
-from quorate.cli.local_cluster import LocalCluster, free_ports
+from quorate.cli.local_cluster import LocalCluster
 from quorate.client_sdk.client import AsyncClient, AsyncQueue
 from quorate.client_sdk.driver import Driver, new_site
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.history import History
 from quorate.client_sdk.http_transport import HttpTransport
 from quorate.client_sdk.ports import Asker, Transport
+from quorate.measurement.held_ports import HeldPort
 from quorate.timestamps.timestamp import Timestamp
 
 ROOT: Final = Path(__file__).parents[2]
@@ -60,12 +61,13 @@ class Clusters:
     ) -> LocalCluster:
         """A formatted cluster that does not run yet; `settings` replace the document's `[clock]` and `[limits]`."""
         root = self.folder / f"cluster-{len(self.made)}"
-        urls = {f"r{n}": f"http://127.0.0.1:{port}" for n, port in enumerate(free_ports(replicas), 1)}
+        held = [HeldPort.chosen() for _ in range(replicas)]
+        urls = {f"r{n}": f"http://127.0.0.1:{port.number}" for n, port in enumerate(held, 1)}
         text = new_document(urls, name=root.name, rules=rules)
         if settings:
             text = text.partition("\n[clock]\n")[0] + "\n" + settings
         write_new(root / DEFAULT_NAME, text)
-        cluster = LocalCluster(root)
+        cluster = LocalCluster(root, held=held)
         cluster.format_missing()
         self.made.append(cluster)
         return cluster

@@ -8,7 +8,6 @@ from typing import Final
 
 import pytest
 
-from quorate.cli.local_cluster import free_ports
 from quorate.measurement.fault_proxy import Proxy
 from tests.e2e.harness import until
 
@@ -41,12 +40,12 @@ class Peer:
 @asynccontextmanager
 async def proxied() -> AsyncIterator[tuple[Peer, Proxy]]:
     peer = Peer()
-    (port,) = free_ports(1)
-    server = await asyncio.start_server(peer.serve, "127.0.0.1", port)
+    server = await asyncio.start_server(peer.serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
     try:
         async with (
             asyncio.timeout(WAIT_S),
-            Proxy(f"http://127.0.0.1:{port}", free_ports(1)[0], seed=1) as proxy,
+            Proxy(f"http://127.0.0.1:{port}", seed=1) as proxy,
         ):
             yield peer, proxy
     finally:

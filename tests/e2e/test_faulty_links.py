@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster, free_ports
+from quorate.cli.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, QuorateError, connect_async
 from quorate.client_sdk.history import History
 from quorate.measurement.fault_proxy import Proxy, Way
@@ -183,7 +183,7 @@ async def _break_everything(cluster: LocalCluster, clients: Sequence[Linked], lo
 async def _linked(stack: AsyncExitStack, cluster: LocalCluster, seed: int, history: History) -> Linked:
     """A client with a proxy of its own before each replica."""
     links = {
-        replica: await stack.enter_async_context(Proxy(url, free_ports(1)[0], seed=seed))
+        replica: await stack.enter_async_context(Proxy(url, seed=seed))
         for replica, url in cluster.urls.items()
     }
     endpoints = {replica: proxy.url for replica, proxy in links.items()}

@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from quorate.cli.document import DEFAULT_NAME, new_document, write_new
-from quorate.cli.local_cluster import LocalCluster, free_ports
+from quorate.cli.local_cluster import LocalCluster
+from quorate.measurement.held_ports import HeldPort
 from tests.browser import Tab
 from tests.e2e.harness import WAIT_S, Clusters
 from tests.e2e.live_page import IN_HAND, MARKUP, ROWS, acquire, act, assert_quiet, open_page
@@ -23,9 +24,9 @@ SPELLED = UNSEEN.encode("ascii", "backslashreplace").decode().replace("\\x", "\\
 def named(clusters: Clusters, name: str) -> LocalCluster:
     """A cluster of one replica, with a name."""
     root = clusters.folder / "named"
-    urls = {f"r{n}": f"http://127.0.0.1:{port}" for n, port in enumerate(free_ports(1), 1)}
-    write_new(root / DEFAULT_NAME, new_document(urls, name=name))
-    cluster = LocalCluster(root)
+    held = HeldPort.chosen()
+    write_new(root / DEFAULT_NAME, new_document({"r1": f"http://127.0.0.1:{held.number}"}, name=name))
+    cluster = LocalCluster(root, held=[held])
     clusters.made.append(cluster)
     cluster.format_missing()
     cluster.start()

@@ -24,10 +24,10 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from quorate.api_specs.messages import Ask, Granted, Served
 from quorate.api_specs.wishes import Take
-from quorate.cli.local_cluster import free_ports
 from quorate.client_sdk import Unavailable, connect, connect_async, tasks
 from quorate.client_sdk.http_transport import HttpTransport
 from quorate.client_sdk.tracing import context_at, place_of
+from quorate.measurement.held_ports import HeldPort
 from quorate.replica.tracing import RequestTraces
 from quorate.timestamps.timestamp import make
 from tests.in_process import InProcessCluster, in_process
@@ -347,8 +347,8 @@ with connect(sys.argv[1]) as client:
 
 @pytest.mark.slow
 def test_nothing_of_opentelemetry_is_imported_when_nobody_asked(tmp_path: Path) -> None:
-    (port,) = free_ports(1)
-    document = cluster_of_one(port)
+    held = HeldPort.chosen()
+    document = cluster_of_one(held.number)
     url, text = document.urls["r1"], msgspec.json.encode(document).decode()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("QUORATE_")}
     with subprocess.Popen(

@@ -11,8 +11,9 @@ from typing import Final
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from quorate.cli.local_cluster import LocalCluster, free_ports
+from quorate.cli.local_cluster import LocalCluster
 from quorate.client_sdk import BadInput, connect
+from quorate.measurement.held_ports import HeldPort
 from tests.e2e.harness import Clusters
 
 STOP_S: Final = 20.0
@@ -90,8 +91,8 @@ def test_spans_of_all_processes_meet_at_the_collector(
 def test_nobody_waits_for_a_collector_that_is_not_there(
     clusters: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (port,) = free_ports(1)
-    url = f"http://127.0.0.1:{port}"
+    nobody = HeldPort.chosen()
+    url = f"http://127.0.0.1:{nobody.number}"
     cluster = started(clusters, url)
     monkeypatch.setenv("QUORATE_TRACES", url)
     with connect(cluster.document) as client:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from quorate.cli.local_cluster import free_ports
+from quorate.measurement.held_ports import HeldPort
 from tests.e2e.harness import WAIT_S, is_running, until_now
 
 TIMEOUT_S: Final = 60.0
@@ -28,7 +28,8 @@ class Up:
 
     def __init__(self, temporary: Path) -> None:
         temporary.mkdir()
-        ports = ",".join(map(str, free_ports(3)))
+        self._ports: Final = [HeldPort.chosen() for _ in range(3)]
+        ports = ",".join(str(port.number) for port in self._ports)
         self.process: Final = subprocess.Popen(
             [sys.executable, "-m", "quorate.cli.main", "up", "--ports", ports],
             stdout=subprocess.PIPE,
@@ -91,7 +92,8 @@ def test_up_without_a_free_port_says_so_and_leaves_nothing(tmp_path: Path) -> No
     """The neighbours of a replica that cannot start are stopped, too."""
     with up(tmp_path / "first") as running:
         taken = running.told["replicas"][0]["url"].rpartition(":")[2]
-        ports = ",".join([*map(str, free_ports(2)), taken])
+        held = [HeldPort.chosen() for _ in range(2)]
+        ports = ",".join([*(str(port.number) for port in held), taken])
         (tmp_path / "second").mkdir()
         second = subprocess.run(
             [sys.executable, "-m", "quorate.cli.main", "up", "--ports", ports],

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from quorate.api_specs.cluster import ChoiceRule
-from quorate.cli.local_cluster import LocalCluster, free_ports
+from quorate.cli.local_cluster import LocalCluster
 from quorate.client_sdk import connect_async
 from quorate.measurement.clock import RunClock
 from quorate.measurement.conductor import Conductor
@@ -73,10 +73,8 @@ async def world(folder: Path, schedule: Schedule) -> AsyncIterator[World]:
     cluster = LocalCluster.create(folder, rules=(ALL, TWO))
     async with AsyncExitStack() as stack:
         stack.enter_context(cluster)
-        setting = Setting(folder, cluster.document, cluster, free_ports, "")
-        ways = await stack.enter_async_context(
-            Ways(closable(plan, setting, schedule), cluster.urls, free_ports)
-        )
+        setting = Setting(folder, cluster.document, cluster, "")
+        ways = await stack.enter_async_context(Ways(closable(plan, setting, schedule), cluster.urls))
         for name in NAMES:
             cluster.set_endpoints(name, ways.endpoints_of(name))
         await start_all(cluster)

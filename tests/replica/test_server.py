@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.cli.local_cluster import free_ports
+from quorate.measurement.held_ports import HeldPort
 from quorate.replica.access import one_token
 from quorate.replica.identity import FolderRefused, open_folder
 from quorate.replica.server import Door, ServeRefused, serve
@@ -45,8 +45,8 @@ def wait_until_ready(url: str) -> None:
 
 @pytest.mark.slow
 def test_served_replica_answers_and_stops_at_sigterm_with_success(tmp_path: Path) -> None:
-    (port,) = free_ports(1)
-    document = cluster(port)
+    held = HeldPort.chosen()
+    document = cluster(held.number)
     url = document.urls["r1"]
     text = msgspec.json.encode(document).decode()
     with subprocess.Popen(

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.cli.local_cluster import free_ports
+from quorate.measurement.held_ports import HeldPort
 from quorate.replica.service_manager import tell_ready
 from tests.replica.test_server import SCRIPT, START_TIMEOUT_S
 
@@ -30,8 +30,8 @@ def test_replica_says_that_it_is_ready_once_it_answers(
     tmp_path: Path, manager: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", manager.getsockname())
-    (port,) = free_ports(1)
-    document = ClusterDocument("test", (ReplicaInfo("r1", f"http://127.0.0.1:{port}"),))
+    held = HeldPort.chosen()
+    document = ClusterDocument("test", (ReplicaInfo("r1", f"http://127.0.0.1:{held.number}"),))
     text = msgspec.json.encode(document).decode()
     with manager, subprocess.Popen([sys.executable, "-c", SCRIPT, str(tmp_path / "data"), text]) as process:
         try:
