@@ -10,11 +10,15 @@ from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Commit
 from quorate.api_specs.wishes import Tended
-from quorate.client_sdk.decisions import Wish
+from quorate.client_sdk.decisions import Settle, Wish
 from quorate.client_sdk.effects import Failed
+from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.tasks import SOON_S, Event, Task
 from quorate.timestamps.timestamp import Timestamp
 
+HELD_S_MAX: Final = 0.1
+"""So long, after a decision, a look may keep this front end from the next."""
+HELD_S_STEP: Final = 0.001
 WISHES_MAX: Final = 256
 """Decided in one batch."""
 
@@ -62,8 +66,9 @@ class Asked(Struct, eq=False):
 class Batches:
     """Takes from the wishes that wait for a decision, the oldest first."""
 
-    def __init__(self, waiting: list[Asked]) -> None:
+    def __init__(self, waiting: list[Asked], mirror: Mirror) -> None:
         self._waiting: Final = waiting
+        self._mirror: Final = mirror
         self.latest: list[Asked] = []
         """The batch that was taken last."""
 
@@ -77,8 +82,15 @@ class Batches:
             until_s = task.now.mono_s + SOON_S
             while task.now.mono_s < until_s:
                 yield until_s
+        while self._waiting and task.now.mono_s < self._mirror.held_until_s:
+            yield min(self._mirror.held_until_s, task.now.mono_s + HELD_S_STEP)
         self.latest = self._waiting[:WISHES_MAX]
         return self.latest
+
+    def hold_for(self, granted: list[tuple[Asked, Any]], now_s: float) -> None:
+        """Where a caller is about to look whether a decision is made, the next batch is left for a moment."""
+        if any(isinstance(asked.wish, Settle) and asked.wish.holds for asked, _ in granted):
+            self._mirror.held_until_s = now_s + HELD_S_MAX
 
     def numbers(self) -> list[int]:
         """Of the operations that asked for the latest."""

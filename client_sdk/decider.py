@@ -16,13 +16,7 @@ from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Com
 from quorate.api_specs.wishes import Front, Lend, Take
 from quorate.client_sdk.asked import WISHES_MAX, Asked, Batches, Verdict
 from quorate.client_sdk.asked import Machine as DecidingMachine
-from quorate.client_sdk.decisions import (
-    Plan,
-    Wish,
-    is_short,
-    plan_cell,
-    plan_queue,
-)
+from quorate.client_sdk.decisions import Plan, Wish, is_short, plan_cell, plan_queue
 from quorate.client_sdk.draft import Context, is_included
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.handing import Handing
@@ -54,7 +48,7 @@ class Decider:
 
     def __init__(self, mirror: Mirror, choice: QuorumChoice, machine: Machine) -> None:
         self.asked: Final[list[Asked]] = []
-        self.batches: Final = Batches(self.asked)
+        self.batches: Final = Batches(self.asked, mirror)
         self.is_running = False
         self._mirror = mirror
         self._choice = choice
@@ -114,7 +108,7 @@ class Decider:
         if plan is None and self._proposed is not None:
             if not self._mirror.is_decided:
                 yield from self._write_back(task)
-            self._finish_proposed()
+            self._finish_proposed(task.now.mono_s)
             return
         if plan is not None:
             try:
@@ -131,6 +125,11 @@ class Decider:
             yield from self._propose(task, plan, granted)
         elif not self._mirror.is_decided:
             yield from self._write_back(task)
+        self._tell(granted, task.now.mono_s)
+
+    def _tell(self, granted: list[tuple[Asked, Any]], now_s: float) -> None:
+        """Tell callers what is decided."""
+        self.batches.hold_for(granted, now_s)
         answered = self._held.granted_by
         for asked, result in granted:
             failed = result if isinstance(result, Failed) else None
@@ -345,14 +344,12 @@ class Decider:
                 self._finish(asked, Verdict(failed=Failed("unknown", detail, definite=False)))
         return False
 
-    def _finish_proposed(self) -> None:
+    def _finish_proposed(self, now_s: float) -> None:
         assert self._proposed is not None
         _, granted = self._proposed
         self._proposed = None
         self._machine.count("lost accepts found decided")
-        for asked, result in granted:
-            failed = result if isinstance(result, Failed) else None
-            self._finish(asked, Verdict(result, self._held.granted_by, failed))
+        self._tell(granted, now_s)
 
     def _with_payloads(self, task: Task, batch: list[Asked], plan: Plan) -> Generator[float, Event, Plan]:
         """The plan, with the payloads of all entries that it hands out, adopts or keeps."""

@@ -55,7 +55,12 @@ class Reserve(Struct, frozen=True):
 
 
 class Settle(Struct, frozen=True):
-    """Make what the view shows decided, without changing what it means. Result: the current value of a cell."""
+    """Make what the view shows decided, without changing what it means. Result: the current value of a cell.
+
+    `holds`: then begin no decision for a moment, for the asker is about to look whether one is made.
+    """
+
+    holds: bool = False
 
 
 class Mend(Struct, frozen=True):

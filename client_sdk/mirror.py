@@ -44,6 +44,8 @@ class Mirror:
         self.seen: dict[Timestamp, Seen] = {}
         self.pins = 0
         """Operations that need everything seen to stay: nothing is trimmed meanwhile."""
+        self.held_until_s = 0.0
+        """Until then this front end begins no decision: somebody looks whether one is made."""
         self.accepted_by: dict[str, Ballot] = {}
         self.known: dict[str, Known] = {}
         self.lives = 0

@@ -4,13 +4,12 @@ An answer must rest on what is known to be stored by a final quorum, or a later 
 to be is written back first (DESIGN, "Observe").
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
-from msgspec import UNSET
-
-from quorate.adts import cell, queue
-from quorate.adts.log import NOTHING, Entry, Seen, Value
+from quorate.adts import cell
+from quorate.adts.log import NOTHING, Seen, Value
 from quorate.adts.specification import Kind
 from quorate.api_specs.messages import (
     Append,
@@ -26,24 +25,21 @@ from quorate.api_specs.messages import (
 )
 from quorate.client_sdk.asking import Machine, OutcomeSteps, decide, pause, tell_complete
 from quorate.client_sdk.blind import Blind
-from quorate.client_sdk.decisions import Recover, Settle
-from quorate.client_sdk.effects import Bury, Done, Items, LeaseBook, QueueInfo, QueueSize, Read, ReadLeases
+from quorate.client_sdk.decisions import Settle
+from quorate.client_sdk.effects import Bury, Done, Items, Read
 from quorate.client_sdk.mirror import Mirror
-from quorate.client_sdk.payloads import Gone, Withheld, fetch_payloads
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
 from quorate.client_sdk.windows import CELL_ROWS
 from quorate.quorums.choice import QuorumChoice
 from quorate.quorums.tally import Quorum
-from quorate.timestamps.ballot import Ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 Version = tuple[Timestamp, Value | None]
 
-PAGE_ENTRIES: Final = 2000
 PAGE_OBJECTS: Final = 200
 
 
-def _collect(
+def collect(
     name: str, task: Task, machine: Machine, needed: Quorum, *, limit: int = CELL_ROWS, payload: bool = True
 ) -> Generator[float, Event, frozenset[str]]:
     """A fresh look at whole logs by a quorum of `needed`; nothing is promised. Returns who answered."""
@@ -68,9 +64,33 @@ def _collect(
     lives = mirror.lives
     yield from round_.wait(is_enough)
     if mirror.lives != lives:
-        return (yield from _collect(name, task, machine, needed, limit=limit, payload=payload))
+        return (yield from collect(name, task, machine, needed, limit=limit, payload=payload))
     mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
     return frozenset(whole)
+
+
+class Looks:
+    """The looks of one operation, which are to agree. At its deadline it says whether they were answered and never agreed."""
+
+    def __init__(self, name: str, task: Task) -> None:
+        self._name: Final = name
+        self._task: Final = task
+        self._begun_s = self._last_s = task.now.mono_s
+        self._number = 0
+
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """One look; Expired names no replica when it came too late, and not when replicas answered none for long."""
+        try:
+            yield
+        except Expired as expired:
+            is_quick = self._task.now.mono_s - self._last_s <= self._last_s - self._begun_s
+            if expired.is_refused or not is_quick:
+                raise
+            detail = f"{self._name} changed during each of {self._number} looks at it: give it more time, or look at a quieter moment"
+            raise Expired(detail, expired.answered) from None
+        self._number += 1
+        self._last_s = self._task.now.mono_s
 
 
 def look_at(mirror: Mirror, replica: str, limit: int = CELL_ROWS, *, payload: bool = True) -> Collect:
@@ -113,7 +133,7 @@ def _read_settled(
     mirror = machine.mirror_of(name)  # Held: the front end forgets what is idle and nobody holds.
     while True:
         if answered is None:
-            answered = yield from _collect(name, task, machine, machine.choice_of(name).initial_of(operation))
+            answered = yield from collect(name, task, machine, machine.choice_of(name).initial_of(operation))
         settled = yield from _settled(mirror, task, machine)
         if settled is not None:
             return settled, answered
@@ -156,105 +176,6 @@ def _wait_until_passed(
     yield from pause(task, until_s)
 
 
-def queue_size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSteps:
-    """The number of waiting items: two looks between which no decision was made.
-
-    What the first look shows, over a summary that was decided before it began and still stands in the second, is the
-    size at some moment of the first: enqueues only add while no dequeue is decided. It counts items, and promises
-    nothing about the order of enqueues that run at the same time (docs/verification.md). The first items are listed on
-    the same terms.
-    """
-    mirror = machine.mirror_of(operation.object)
-    mirror.pins += 1
-    try:
-        while True:
-            waiting, answered = yield from _waiting(operation.object, mirror, task, machine)
-            horizon = mirror.summary.horizon
-            first = yield from _values(waiting[: operation.items_max], task, mirror, machine)
-            if first is not None:
-                return Done(QueueInfo(len(waiting), horizon, first), "Size/Ok", answered)
-    finally:
-        mirror.pins -= 1
-
-
-def leases(operation: ReadLeases, task: Task, machine: Machine) -> OutcomeSteps:
-    """The leases and dead letters of the newest decision: of the summary that an initial quorum shows, once it is decided."""
-    name = operation.object
-    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
-    needed = choice.initial_of_kind(Kind.DECIDE)
-    while True:
-        known = mirror.ballot
-        round_ = Gathering(task, lambda _: Collect(name, known=known), choice.votes)  # noqa: B023 - one round at a time
-        yield from round_.wait(lambda: needed.is_met_by(round_.replies))  # noqa: B023
-        mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
-        summary = mirror.summary
-        if mirror.is_decided:
-            return Done(LeaseBook(summary.leases, summary.dead), "Leases/Ok", frozenset(round_.replies))
-        yield from decide(name, Settle(), task, machine)
-
-
-def _values(
-    waiting: list[Seen], task: Task, mirror: Mirror, machine: Machine
-) -> Generator[float, Event, tuple[Value, ...] | None]:
-    """What these entries hold; None when one of them is gone meanwhile, or only silent replicas showed it."""
-    missing = {found.entry.t for found in waiting if found.entry.value is UNSET}
-    try:
-        payloads = (yield from fetch_payloads(task, mirror, missing, machine.limits)) if missing else {}
-    except (Withheld, Gone):
-        return None
-    held = (payloads.get(found.entry.t, found.entry.value) for found in waiting)
-    return tuple(value for value in held if isinstance(value, str))
-
-
-def _waiting(
-    name: str, mirror: Mirror, task: Task, machine: Machine
-) -> Generator[float, Event, tuple[list[Seen], frozenset[str]]]:
-    """The entries that wait, as two looks agree on; who answered."""
-    needed = machine.choice_of(name).initial_of("Size")
-    counted: tuple[Ballot, list[Seen]] | None = None
-    while True:
-        before = mirror.decided if mirror.is_decided else None
-        answered = yield from _collect(name, task, machine, needed, limit=PAGE_ENTRIES, payload=False)
-        if not mirror.is_decided:
-            yield from decide(name, Settle(), task, machine)
-            continue
-        if counted is not None and counted[0] == mirror.ballot:
-            return counted[1], answered
-        machine.count("collected again")
-        if before is None or mirror.ballot != before:
-            continue
-        waiting = queue.view(mirror.summary, mirror.by_id())
-        if (yield from _settle_all(name, waiting, task, machine)):
-            counted = (mirror.ballot, waiting) if mirror.ballot == before else None
-
-
-def _settle_all(
-    name: str, waiting: list[Seen], task: Task, machine: Machine
-) -> Generator[float, Event, bool]:
-    """Make sure that all these entries are in force; False when a decision was needed, and the view is out of date."""
-    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
-    adopted = {entry.id for entry in mirror.summary.adopted}
-    final = choice.final_of_kind(Kind.BLIND)
-    doubtful = [
-        found for found in waiting if found.entry.id not in adopted and not mirror.is_complete(found, final)
-    ]
-    missing = {found.entry.t for found in doubtful if found.entry.value is UNSET}
-    try:
-        payloads = (yield from fetch_payloads(task, mirror, missing, machine.limits)) if missing else {}
-    except Withheld:
-        return False
-    for found in doubtful:
-        entry = found.entry
-        if entry.value is UNSET:  # Not taken in by the mirror when a decision has passed it meanwhile.
-            entry = Entry(entry.id, entry.t, payloads[entry.t])
-        if not (yield from Blind(name, task, machine).write_back(entry)):
-            yield from decide(name, Recover(entry, may_be_complete=True), task, machine)
-            return False
-    if doubtful:
-        tell_complete(name, tuple(found.entry.t for found in doubtful), machine)
-    return True
-
-
 def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
     """A clean double collect: two looks at all keys that show the same settled values bound them at a moment between.
 
@@ -264,8 +185,10 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
     choice = machine.choice_of(prefix + "any")
     before: dict[str, Version] | None = None
     settled: dict[str, Version] = {}
+    looks = Looks(operation.object, task)
     while True:
-        found, answered = yield from _scan(prefix, choice, task, machine)
+        with looks.under_way():
+            found, answered = yield from _scan(prefix, choice, task, machine)
         now = {name: version for name, (version, _) in found.items()}
         doubtful = [
             name

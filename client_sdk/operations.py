@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from quorate.api_specs.wishes import Front, Lend, Swap, Take, Tend
-from quorate.client_sdk import observe
+from quorate.client_sdk import observe, queue_looks
 from quorate.client_sdk.asked import Verdict
 from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps, decide, pause
 from quorate.client_sdk.blind import Blind, done_as
@@ -153,9 +153,9 @@ _RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeStep
     Acquire: _acquire,
     Dispose: _dispose,
     ClearDead: _clear_dead,
-    ReadLeases: observe.leases,
+    ReadLeases: queue_looks.leases,
     Peek: _peek,
-    QueueSize: observe.queue_size,
+    QueueSize: queue_looks.queue_size,
     Read: observe.read,
     Write: _write,
     CompareAndSet: _compare_and_set,

@@ -27,6 +27,7 @@ SOMETIMES: Final[Mapping[str, str]] = {
     "several taken in one decision": "a run of heads in one decision",
     "batches of several": "several requests in one message",
     "collected again": "Decide 6: the double collect",
+    "decisions held off for a look": "Size looks twice: it met a decision at each of some looks",
     "summaries written back": "an undecided summary is finished before anything rests on it",
     "entries written back": "Observe: what is not known to be complete is written back",
     "payloads fetched": "an entry known by name only is taken",

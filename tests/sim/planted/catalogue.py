@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.quorums.choice import Ordering
-from tests.sim.planted import deciders, fronts, handing, leases, regressions, replicas, schedules
+from tests.sim.planted import deciders, fronts, handing, leases, regressions, replicas, schedules, sizes
 from tests.sim.planted.plant import Hint, Plant, Planting
 from tests.sim.scenario import BLIND, DECIDE
 
@@ -286,7 +286,7 @@ PLANTS: Final = (
             fields={**BUSY, **only(Write=4, Delete=1, Items=3)},
         ),
     ),
-    by_hand("size-at-first-look", fronts.size_at_first_look, schedules.item_at_one_replica),
+    by_hand("size-at-first-look", sizes.size_at_first_look, schedules.item_at_one_replica),
     by_hand("peek-only-reads", fronts.peek_only_reads, schedules.peek_while_an_older_entry_travels),
     by_hand("no-commit-wait", fronts.no_commit_wait, schedules.write_from_the_future),
     by_hand(

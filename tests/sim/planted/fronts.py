@@ -13,7 +13,7 @@ from quorate.api_specs.messages import Collect, Reply
 from quorate.client_sdk import blind, machine, observe, operations, timekeeping
 from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps
 from quorate.client_sdk.cell_parts import ReadPart, WritePart
-from quorate.client_sdk.effects import Done, Items, Now, Peek, QueueInfo, QueueSize, Read
+from quorate.client_sdk.effects import Done, Items, Now, Peek, Read
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.tasks import Event, Task
 from quorate.client_sdk.timekeeping import Timekeeping
@@ -153,14 +153,14 @@ def read_before_the_time() -> Planting:
 
 def read_at_one() -> Planting:
     """A read looks at one replica, whatever its initial quorum."""
-    right = observe._collect
+    right = observe.collect
 
     def collect(name: str, task: Task, machine: Machine, needed: Quorum, **how: Any) -> Any:
         return right(name, task, machine, AnyOne(needed), **how)
 
     @contextmanager
     def both() -> Iterator[None]:
-        with patched(observe, _collect=collect), _with_quorums(AnyOne, (ReadPart, "_needed")):
+        with patched(observe, collect=collect), _with_quorums(AnyOne, (ReadPart, "_needed")):
             yield
 
     return both()
@@ -179,22 +179,7 @@ def items_of_two_moments() -> Planting:
                 values[name[len(prefix) :]] = outcome.result
         return Done(values, "Items/Ok", answered)
 
-    return _instead(Items, items)
-
-
-def size_at_first_look() -> Planting:
-    """Size counts what one look at an initial quorum shows."""
-
-    def size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSteps:
-        mirror = machine.mirror_of(operation.object)
-        mirror.pins += 1
-        needed = machine.choice_of(operation.object).initial_of("Size")
-        answered = yield from observe._collect(operation.object, task, machine, needed)
-        mirror.pins -= 1
-        waiting = queue.view(mirror.summary, mirror.by_id())
-        return Done(QueueInfo(len(waiting), mirror.summary.horizon), "Size/Ok", answered)
-
-    return _instead(QueueSize, size)
+    return instead(Items, items)
 
 
 def peek_only_reads() -> Planting:
@@ -205,15 +190,15 @@ def peek_only_reads() -> Planting:
         """Where nothing is to be seen, the shipped one."""
         mirror = machine.mirror_of(operation.object)
         needed = machine.choice_of(operation.object).initial_of("Peek")
-        yield from observe._collect(operation.object, task, machine, needed)
+        yield from observe.collect(operation.object, task, machine, needed)
         is_empty = not queue.view(mirror.summary, mirror.by_id())
         return (yield from (right if is_empty else plain)(operation, task, machine))
 
-    return _instead(Peek, peek)
+    return instead(Peek, peek)
 
 
 @contextmanager
-def _instead(kind: type, run: Any) -> Iterator[None]:
+def instead(kind: type, run: Any) -> Iterator[None]:
     with patched(operations, _RUNS={**operations._RUNS, kind: run}):
         yield
 
