@@ -39,8 +39,11 @@ ENTRY_BYTES: Final = 100
 
 TOKENS_MAX: Final = 1000
 """Tokens that a replica accepts at the same time."""
-REQUESTS_PER_S_MAX: Final = 20_000.0
-"""Requests a second of one token; a line of the list of tokens may set less. Twice as many may come at once."""
+REQUESTS_PER_S_MAX: Final = 50_000.0
+"""Requests a second of one token, those within a batch counted each; a line of the list of tokens may set less. Twice as many
+may come at once."""
+BATCH_READS_S_MAX: Final = 0.05
+"""How long the reads of one batch may take, before the rest of it is left to another batch."""
 UNPROVEN_PER_S_MAX: Final = 100.0
 """Requests a second without a valid token that are answered 401; further ones are answered 429."""
 CONCURRENT_MAX: Final = 4000

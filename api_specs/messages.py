@@ -208,7 +208,8 @@ class Batch(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 
 
 class BatchReply(Struct, frozen=True):
-    """One reply per request.
+    """One reply per request, in order; for a batch that asks for much, to the first of them: the rest is to be sent again, and
+    nothing was done of it.
 
     `clock` is at or above every timestamp that the replica stores; `now_us` is its physical clock when it answered;
     `began` is where `clock` stood when this incarnation opened its store: below what was seen before, if it was rolled back.

@@ -12,9 +12,10 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.messages import Batch, BatchReply
+from quorate.api_specs.messages import Batch, BatchReply, Reply, Request
 from quorate.client_sdk.effects import Answer, Now, Send, Unanswered
 from quorate.client_sdk.ports import Clock, Transport
 from quorate.timestamps.timestamp import ZERO
@@ -37,10 +38,18 @@ Deliver = Callable[[str, Sequence[int], Answer, Now, Now], None]
 
 
 class _Waiting(Struct, frozen=True):
-    """A send in an outbox and the bytes it will take."""
+    """A send in an outbox and the bytes it will take; with what was answered of it before a reply was cut off."""
 
     send: Send
     size: int
+    replies: tuple[Reply, ...] = ()
+    incarnation: str = ""
+    """Of the replica that gave these."""
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """Those that are not answered yet."""
+        return self.send.requests[len(self.replies) :]
 
 
 class _Outbox:
@@ -54,6 +63,11 @@ class _Outbox:
         """Add one at the end."""
         self.sends.append(waiting)
         self.bytes += waiting.size
+
+    def put_back(self, waiting: Sequence[_Waiting]) -> None:
+        """Add these at the front, in their order."""
+        self.sends.extendleft(reversed(waiting))
+        self.bytes += sum(each.size for each in waiting)
 
     def pop(self) -> _Waiting:
         """Take the oldest."""
@@ -79,7 +93,7 @@ class Link:
         self._lazy_due = False
         self._lazy_timer: asyncio.TimerHandle | None = None
         self._flush_soon: asyncio.Handle | None = None
-        self._declined: list[int] = []
+        self._declined: list[_Waiting] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._incarnation = ""
         self._former = ""
@@ -103,7 +117,7 @@ class Link:
             self._eager.push(waiting)
             self._call_flush()
         else:
-            self._declined.append(send.token)
+            self._declined.append(waiting)
             self._call_flush()
 
     async def aclose(self, timeout_s: float) -> None:
@@ -173,30 +187,31 @@ class Link:
     def _answer_declined(self) -> None:
         if not self._declined:
             return
-        tokens, self._declined = self._declined, []
+        declined, self._declined = self._declined, []
         why = f"{self._last_failure}; tried again soon" if self._failures else "too much waits to be sent"
         now = self._clock.now()
-        self._deliver(self.replica, tokens, Unanswered(f"{self.replica}: {why}", definite=True), now, now)
+        self._report(declined, Unanswered(f"{self.replica}: {why}", definite=True), now, now)
 
-    def _take(self) -> Iterator[Send]:
+    def _take(self) -> Iterator[_Waiting]:
         """The sends of the next batch: what waits, in order, then lazy ones, as far as the limits go."""
         room = self._document.limits.body_bytes_max - ENVELOPE_BYTES
         places = self._document.limits.requests_max
         is_first = True
         for outbox in (self._eager, self._lazy):
             while outbox.sends and (
-                is_first or (outbox.sends[0].size <= room and len(outbox.sends[0].send.requests) <= places)
+                is_first or (outbox.sends[0].size <= room and len(outbox.sends[0].requests) <= places)
             ):
                 waiting = outbox.pop()
                 room -= waiting.size
-                places -= len(waiting.send.requests)
+                places -= len(waiting.requests)
                 is_first = False
-                yield waiting.send
+                yield waiting
         self._lazy_due = self._lazy_due and bool(self._lazy.sends)
 
-    async def _exchange(self, sends: tuple[Send, ...]) -> None:
-        trace = tuple(send.trace for send in sends for _ in send.requests) if self.is_traced else ()
-        batch = Batch(self._document.hash, tuple(each for send in sends for each in send.requests), trace)
+    async def _exchange(self, sent_now: Sequence[_Waiting]) -> None:
+        trace = tuple(each.send.trace for each in sent_now for _ in each.requests) if self.is_traced else ()
+        requests = tuple(request for each in sent_now for request in each.requests)
+        batch = Batch(self._document.hash, requests, trace)
         sent = self._clock.now()
         answer: Answer = Unanswered("the transport failed")
         try:
@@ -206,8 +221,41 @@ class Link:
         finally:
             if not self._is_closed:
                 self._note(answer)
-                tokens = [send.token for send in sends for _ in send.requests]
-                self._deliver(self.replica, tokens, answer, sent, self._clock.now())
+                if isinstance(answer, BatchReply):
+                    sent_now, answer = self._whole(sent_now, answer)
+                self._report(sent_now, answer, sent, self._clock.now())
+
+    def _report(self, over: Sequence[_Waiting], answer: Answer, sent: Now, now: Now) -> None:
+        """Deliver what came of sends. Of those that were answered in part before, it is not certain that nothing was done."""
+        if isinstance(answer, Unanswered) and answer.definite:
+            begun = [each for each in over if each.replies]
+            if begun:
+                over = [each for each in over if not each.replies]
+                self._report(begun, replace(answer, definite=False), sent, now)
+        tokens = [each.send.token for each in over for _ in each.send.requests]
+        self._deliver(self.replica, tokens, answer, sent, now)
+
+    def _whole(
+        self, sent_now: Sequence[_Waiting], answer: BatchReply
+    ) -> tuple[Sequence[_Waiting], BatchReply]:
+        """Those sends whose last requests were answered now, and all replies to them. The others go with the next batch: what
+        was answered of them counts, unless the replica has restarted since."""
+        given = list(answer.replies)
+        whole: list[_Waiting] = []
+        replies: list[Reply] = []
+        rest: list[_Waiting] = []
+        for each in sent_now:
+            taken, given = given[: len(each.requests)], given[len(each.requests) :]
+            known = (*each.replies, *taken)
+            if each.replies and each.incarnation != answer.incarnation:
+                rest.append(replace(each, replies=(), incarnation=""))
+            elif len(known) < len(each.send.requests):
+                rest.append(replace(each, replies=known, incarnation=answer.incarnation))
+            else:
+                whole.append(each)
+                replies += known
+        self._eager.put_back(rest)
+        return whole, replace(answer, replies=tuple(replies))
 
     def _checked(self, batch: Batch, answer: Answer) -> Answer:
         """`answer`, unless it is of another replica (two ids that reach one replica would count it twice) or short."""
@@ -215,7 +263,7 @@ class Link:
             if answer.replica != self.replica:
                 detail = f"{self.replica}: its URL reaches replica {answer.replica}: correct the endpoints"
                 return Unanswered(detail, refused=True)
-            if len(answer.replies) != len(batch.requests):
+            if not 0 < len(answer.replies) <= len(batch.requests):
                 return Unanswered(
                     f"{self.replica}: {len(answer.replies)} replies to {len(batch.requests)} requests"
                 )
@@ -250,6 +298,6 @@ class Link:
         longest_s = min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2 ** min(self._failures - 1, 10))
         self._retry_at_s = self._clock.now().mono_s + longest_s * self._jitter.uniform(0.5, 1.0)
         while self._eager.sends:
-            self._declined.append(self._eager.pop().send.token)
+            self._declined.append(self._eager.pop())
         if self._declined:
             self._call_flush()

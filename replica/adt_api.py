@@ -35,6 +35,7 @@ from quorate.client_sdk.effects import (
     Write,
 )
 from quorate.replica import adt_models as models
+from quorate.replica.leaving import ends_before_caller_goes
 from quorate.replica.responses import Refusal, refusal_of
 
 DEADLINE_S: Final = 5.0
@@ -119,15 +120,9 @@ class Operations:
         if operation.wait_s == 0:
             return await self.run(operation, deadline_s)
         running = asyncio.ensure_future(self.run(operation, deadline_s, operation.wait_s))
-        gone = asyncio.ensure_future(_gone(request))
-        try:
-            await asyncio.wait((running, gone), return_when=asyncio.FIRST_COMPLETED)
-            if not running.done():
-                raise Refusal("unavailable", "the client went away", definite=False)
-            return running.result()
-        finally:
-            running.cancel()
-            gone.cancel()
+        if not await ends_before_caller_goes(running, request.receive):
+            raise Refusal("unavailable", "the client went away", definite=False)
+        return running.result()
 
     def value(self, data: Any) -> Value:
         """`data` as canonical text; raises BadValue."""
@@ -152,11 +147,6 @@ class Operations:
         if deadline_s < wait_s:
             raise Refusal("malformed", "deadline_s: must not be below wait_s")
         return deadline_s
-
-
-async def _gone(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def json_response(text: str) -> Response:

@@ -44,6 +44,10 @@ class Transaction(NamedTuple):
     requests: int
 
 
+class Unwanted(Exception):
+    """Whoever wanted it went away before it began; nothing of it was or will be done."""
+
+
 Note = Callable[[Transaction], None]
 """Hears of the transaction that a job was part of, in the thread that did it, once all is on disk. Raises nothing."""
 
@@ -52,13 +56,21 @@ Done = Callable[[Any, Exception | None], None]
 
 
 class _Job:
-    __slots__ = ("done", "error", "loop", "note", "result", "weight", "work")
+    __slots__ = ("done", "error", "is_wanted", "loop", "note", "result", "weight", "work")
 
-    def __init__(self, work: Callable[[Store], Any], weight: int, done: Done, note: Note | None) -> None:
+    def __init__(
+        self,
+        work: Callable[[Store], Any],
+        weight: int,
+        done: Done,
+        note: Note | None,
+        is_wanted: Callable[[], bool],
+    ) -> None:
         self.work = work
         self.weight = weight
         self.done = done
         self.note = note
+        self.is_wanted = is_wanted
         self.loop = asyncio.get_running_loop()
         self.result: Any = None
         self.error: Exception | None = None
@@ -125,7 +137,14 @@ class Committer:
         and to be woken by it, would take several times as long. `note` hears of its transaction.
         """
         future: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
-        self.post(work, partial(_settle, future), weight, is_quick=is_quick, note=note)
+        self.post(
+            work,
+            partial(_settle, future),
+            weight,
+            is_quick=is_quick,
+            note=note,
+            is_wanted=lambda: not future.cancelled(),
+        )
         return await future
 
     def post(
@@ -136,14 +155,16 @@ class Committer:
         *,
         is_quick: bool = False,
         note: Note | None = None,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
-        """As `submit`, for who would rather be told than wait: `done` hears what came of it, maybe before this returns.
+        """As `submit`, for who would rather be told than wait: `done` hears what came of it, maybe before this returns; or
+        Unwanted, where `is_wanted`, asked in any thread, denied it before it began.
 
         Raises Overloaded or StorageFailed where nothing was or will be done, and `done` hears nothing.
         """
         if self.in_doubt:
             raise StorageFailed(str(self.problem))
-        job = _Job(work, weight, done, note)
+        job = _Job(work, weight, done, note, is_wanted)
         if is_quick and self._do_at_once(job):
             _tell_all([job])
         else:
@@ -185,7 +206,10 @@ class Committer:
     def _do(self, group: list[_Job]) -> None:
         """Give each job its result or error. Raises nothing."""
         try:
-            self._commit(group)
+            wanted = [job for job in group if job.is_wanted()]
+            for job in group:
+                job.error = Unwanted("nobody waits for it any more")
+            self._commit(wanted)
         except Exception as error:  # noqa: BLE001
             # `_commit` hands on all that work and store raise, so this is a mistake in undoing or in here: of any
             # class. Without the thread nobody would ever be answered; with it, all hear that the store is in doubt.

@@ -15,8 +15,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from quorate.api_specs.messages import BatchReply
+from quorate.api_specs.messages import Batch, BatchReply
 from quorate.api_specs.problems import MEDIA_TYPE
+from quorate.replica.committer import Unwanted
 from quorate.replica.connections import BoundedProtocol, Bounds
 from quorate.replica.gate import Gate, check_once
 from quorate.replica.protocol_api import PATH, Batches
@@ -45,9 +46,14 @@ class Direct:
         self._batches: Final = batches
 
     def answer(
-        self, sent: Collection[tuple[bytes, bytes]], body: bytes, send: Callable[[Answer], None]
+        self,
+        sent: Collection[tuple[bytes, bytes]],
+        body: bytes,
+        send: Callable[[Answer], None],
+        is_wanted: Callable[[], bool],
     ) -> None:
-        """Answer a POST of `body` with the headers `sent`, maybe before this returns. Raises nothing."""
+        """Answer a POST of `body` with the headers `sent`, maybe before this returns. Raises nothing. What has not begun when
+        it is no longer wanted is not done."""
         self._traffic.under_way += 1
         self._traffic.requests += 1
         has_passed = False
@@ -60,24 +66,29 @@ class Direct:
             self._gate.check_size(len(body))
             has_passed = True
             batch, media_type = self._batches.read(headers, body, caller)
-            done = partial(self._done, len(body), media_type, send)
-            self._batches.member.post(batch.requests, done)
+            done = partial(self._done, len(body), batch, media_type, send)
+            self._batches.member.post(batch.requests, done, is_wanted)
         except Exception as error:  # noqa: BLE001 - the outer border, as in the gate
             self._end(len(body), self._refused(error, closes=not has_passed), send)
 
     def _done(
         self,
         size: int,
+        batch: Batch,
         media_type: str,
         send: Callable[[Answer], None],
         reply: BatchReply | None,
         error: Exception | None,
     ) -> None:
+        if isinstance(error, Unwanted):
+            self._traffic.under_way -= 1
+            self._traffic.body_bytes -= size
+            return
         try:
             if error is not None:
                 raise error
             assert reply is not None, "work ends with a reply or an error"
-            answer = Answer(200, media_type, self._batches.written(reply, media_type))
+            answer = Answer(200, media_type, self._batches.written(batch, reply, media_type))
         except Exception as failure:  # noqa: BLE001 - as above
             answer = self._refused(failure)
         self._end(size, answer, send)
@@ -167,7 +178,11 @@ class DirectProtocol(BoundedProtocol):
         assert self._direct is not None, "it collects pieces for it alone"
         self._is_in_body = False
         cycle = self.cycle = _Cycle(keep_alive=self.parser.should_keep_alive())  # type: ignore[assignment]
-        self._direct.answer(self.headers, b"".join(pieces), partial(self._send, cycle))
+
+        def is_wanted() -> bool:
+            return not (cycle.disconnected or self.transport.is_closing())
+
+        self._direct.answer(self.headers, b"".join(pieces), partial(self._send, cycle), is_wanted)
 
     def _send(self, cycle: _Cycle, answer: Answer) -> None:
         """In one write; what is written after the caller has gone is nobody's."""

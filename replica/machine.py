@@ -36,6 +36,7 @@ from quorate.api_specs.messages import (
 from quorate.api_specs.values import text_bytes
 from quorate.gc.collection import collected_by_commit, collected_by_completion, may_forget
 from quorate.replica.ports import Effect, Forget, Log, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.weights import weight
 from quorate.timestamps.ballot import turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make, wall_us
 
@@ -337,7 +338,10 @@ def _scan(request: Scan, log: Log, bounds: Bounds) -> Scanned:
     page = bounds.page_entries_max
     entries_max = page if request.newest is None else min(request.newest, page)
     names = log.names(request.prefix, request.after, limit + 1)
+    room = bounds.page_bytes_max
     for name in names[:limit]:
+        if room < 0:
+            break
         state = _state(name, log)
         newest = log.newest(name, state.collected, entries_max)
         rows = reversed(_within(newest[::-1], bounds)) if request.payload else map(_without_payload, newest)
@@ -351,4 +355,5 @@ def _scan(request: Scan, log: Log, bounds: Bounds) -> Scanned:
             leases=NO_LEASES if request.payload else count_leases(state.summary.leases, state.summary.dead),
         )
         found.append((name, answer))
-    return Scanned(tuple(found), more=len(names) > limit)
+        room -= weight(answer)
+    return Scanned(tuple(found), more=len(names) > len(found))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Announcement, BatchReply, Collect, Reply, Request, Scan, Testimony
+from quorate.replica.budget import Budget
 from quorate.replica.committer import Committer, Done, Note, TransactionCounts
 from quorate.replica.identity import Folder
 from quorate.replica.machine import Bounds, handle
@@ -105,7 +106,8 @@ class Member:
             self._committer.start()
 
     async def answer(self, requests: Sequence[Request], trace: Sequence[str] = ()) -> BatchReply:
-        """The reply to checked requests, once all it promises is on disk. `trace` are their places in traces, if any have one.
+        """The reply to checked requests, or to the first of them where they are much (`replica.budget`), once all it promises
+        is on disk. `trace` are their places in traces, if any have one.
 
         Raises StoreLost, Starting, Overloaded (nothing was done) or StorageFailed (not known).
         """
@@ -119,13 +121,14 @@ class Member:
             partial(self._handle, requests=requests), len(requests), is_quick=_is_quick(requests), note=note
         )
 
-    def post(self, requests: Sequence[Request], done: Done) -> None:
-        """As `answer`, without traces, for who would rather be told than wait: `done` hears the reply, or StorageFailed."""
+    def post(self, requests: Sequence[Request], done: Done, is_wanted: Callable[[], bool]) -> None:
+        """As `answer`, without traces, for who would rather be told than wait: `done` hears the reply, StorageFailed, or
+        Unwanted where it was no longer wanted before it began."""
         self._check_voting()
         if self._committer is None or self.lost is not None:
             raise StoreLost(self.lost)
         work = partial(self._handle, requests=requests)
-        self._committer.post(work, done, len(requests), is_quick=_is_quick(requests))
+        self._committer.post(work, done, len(requests), is_quick=_is_quick(requests), is_wanted=is_wanted)
 
     def _check_voting(self) -> None:
         if not self.is_vouched_for and self.lost is None:
@@ -147,13 +150,16 @@ class Member:
 
     def _handle(self, store: Store, requests: Sequence[Request]) -> BatchReply:
         replies: list[Reply] = []
-        now_us = self.wall_us()
+        now_us, budget = self.wall_us(), Budget(self._bounds.page_bytes_max)
         for request in requests:
+            if budget.is_spent:
+                break
             keeps = not isinstance(request, Scan) and self._keeps_events(request.object)
             reply, effects = handle(request, store, now_us, self._bounds, keeps)
             self.requests.note(request, reply, effects, store)
             if effects:
                 store.apply(effects)
+            budget.note(request, reply)
             replies.append(reply)
         incarnation = self.folder.incarnation
         return BatchReply(self.id, incarnation, store.clock, self.wall_us(), tuple(replies), self.began)

@@ -4,6 +4,7 @@ Owns decoding, the check that sender and replica hold the same cluster document,
 batches and asks do not pass the framework; their place in the OpenAPI document is made from the same message types.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -30,6 +31,7 @@ from quorate.api_specs.wishes import Take
 from quorate.replica.access import Access
 from quorate.replica.credentials import Credential
 from quorate.replica.gate import CALLER, lacks_scope
+from quorate.replica.leaving import ends_before_caller_goes
 from quorate.replica.member import Member
 from quorate.replica.responses import Refusal, problem_response
 from quorate.replica.rights import ask_problem, batch_problem
@@ -72,15 +74,16 @@ class Batches:
         """The checked batch, and the media type to answer in. Raises what `responses.problem_of` knows."""
         media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
         batch = _decoded(body, media_type, _DECODE)
+        caller.bucket.charge(min(len(batch.requests), self.member.document.limits.requests_max) - 1)
         _check_cluster(batch.cluster, self.member)
         check_batch(batch, self.member.document.limits)
         if (lacking := batch_problem(batch, caller, self._access.known)) is not None:
             raise lacks_scope(lacking)
         return batch, _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
 
-    def written(self, reply: BatchReply, media_type: str) -> bytes:
+    def written(self, batch: Batch, reply: BatchReply, media_type: str) -> bytes:
         """The body of the answer. Raises Refusal when nothing of the batch was done."""
-        _raise_if_all_refused(reply)
+        _raise_if_all_refused(batch, reply)
         return _ENCODE[media_type](reply)
 
 
@@ -95,7 +98,10 @@ def batch_app(batches: Batches) -> ASGIApp:
             return
         body = (await receive())["body"]
         batch, media_type = batches.read(dict(scope["headers"]), body, scope[CALLER])
-        body = batches.written(await batches.member.answer(batch.requests, batch.trace), media_type)
+        answering = asyncio.ensure_future(batches.member.answer(batch.requests, batch.trace))
+        if not await ends_before_caller_goes(answering, receive):
+            return
+        body = batches.written(batch, answering.result(), media_type)
         sent = [(b"content-type", media_type.encode()), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": 200, "headers": sent})
         await send({"type": "http.response.body", "body": body})
@@ -153,10 +159,10 @@ def _check_cluster(given: str, member: Member) -> None:
         )
 
 
-def _raise_if_all_refused(reply: BatchReply) -> None:
+def _raise_if_all_refused(batch: Batch, reply: BatchReply) -> None:
     """A batch of which nothing was done is answered as a problem; one bad request among others has a reply of its own."""
     refused = [each for each in reply.replies if isinstance(each, Refused)]
-    if refused and len(refused) == len(reply.replies):
+    if refused and len(refused) == len(batch.requests):
         first = refused[0]
         name = "malformed" if first.reason == "bad-request" else first.reason
         # What is too old was sent before, and may have been done then.
@@ -192,8 +198,9 @@ def describe(document: dict[str, Any]) -> None:
     example_hash, example_id = "3f8a0c52b1d94e67", "0006424e5d3c80.0000.k3v9q0a1b2c3d"
     document["paths"][PATH] = _described(
         "sendBatch",
-        "For front ends. All requests of a batch are handled in one transaction, in order; the reply is sent when "
-        "everything it promises is on disk. Every request is idempotent.",
+        "For front ends. The requests of a batch are handled in one transaction, in order; the reply is sent when "
+        "everything it promises is on disk. Every request is idempotent. Where there are fewer replies than requests, "
+        "nothing was done of the rest, which would have made the answer too long or taken too much time: send it again.",
         Batch(example_hash, (Collect("queue/jobs", window=Window(limit=10)),)),
         BatchReply,
     )

@@ -28,6 +28,10 @@ class Bucket:
         self._drops -= 1
         return True
 
+    def charge(self, requests: int) -> None:
+        """Count so many more that came with one that was let through: whoever owes waits the longer."""
+        self._drops -= requests
+
     @property
     def wait_s(self) -> int:
         """In how many whole seconds one will certainly be let through, if no other comes meanwhile; 1 at least."""

@@ -7,6 +7,7 @@ share a transaction, in each of whose traces it stands with the same times.
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Final
 
 from opentelemetry import context
@@ -52,9 +53,12 @@ class RequestTraces:
                     span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {error}"))
                     span.end()
             raise
-        for span, each in zip(spans, reply.replies, strict=True):
-            if span is not None:
+        for span, each in zip_longest(spans, reply.replies):
+            if span is not None and each is not None:
                 self._end(span, each, noted)
+            elif span is not None:
+                span.set_attribute("quorate.cut_off", True)
+                span.end()
         return reply
 
     def _begin(self, request: Request, place: str) -> Span:

@@ -48,7 +48,17 @@ FIXED = {
     "TOKENS_MAX": (limits.TOKENS_MAX, "Tokens that a replica accepts at the same time."),
     "REQUESTS_PER_S_MAX": (
         limits.REQUESTS_PER_S_MAX,
-        "Requests a second of one token, or of all where none is asked for; twice as many at once. Further ones get 429.",
+        (
+            "Requests a second of one token, or of all where none is asked for, each request of a batch counted; "
+            "twice as many at once. Further ones get 429."
+        ),
+    ),
+    "BATCH_READS_S_MAX": (
+        limits.BATCH_READS_S_MAX,
+        (
+            "Seconds that the reads of one batch take; the rest of it is to be sent again, as where its replies pass "
+            "`page_bytes_max`."
+        ),
     ),
     "UNPROVEN_PER_S_MAX": (
         limits.UNPROVEN_PER_S_MAX,

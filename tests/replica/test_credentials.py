@@ -218,6 +218,10 @@ def test_bucket_lets_through_its_rate_and_twice_as_many_at_once() -> None:
     assert bucket.wait_s == 1
     assert sum(bucket.takes(101.0) for _ in range(50)) == 10
     assert sum(bucket.takes(101.0 + n / 100) for n in range(1, 101)) == 10
+    bucket.charge(30)
+    assert bucket.wait_s == 4
+    assert not bucket.takes(104.9)
+    assert bucket.takes(105.2)
     slow = Bucket(1.0)
     assert [slow.takes(0.0) for _ in range(3)] == [True, True, False]
     assert slow.wait_s == 1

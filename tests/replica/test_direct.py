@@ -282,15 +282,15 @@ class Held:
 
     def __init__(self, member: Member) -> None:
         self._post = member.post
-        self._waiting: list[tuple[Sequence[Request], Done]] = []
+        self._waiting: list[tuple[Sequence[Request], Done, Callable[[], bool]]] = []
         member.post = self.post  # type: ignore[method-assign]
 
-    def post(self, requests: Sequence[Request], done: Done) -> None:
-        self._waiting.append((requests, done))
+    def post(self, requests: Sequence[Request], done: Done, is_wanted: Callable[[], bool]) -> None:
+        self._waiting.append((requests, done, is_wanted))
 
     def release(self) -> None:
-        for requests, done in self._waiting:
-            self._post(requests, done)
+        for waiting in self._waiting:
+            self._post(*waiting)
 
 
 async def test_a_caller_who_leaves_is_not_counted_for_ever(tmp_path: Path) -> None:

@@ -1,0 +1,33 @@
+"""About how many bytes a reply takes, without encoding it. Pure."""
+
+from typing import Final
+
+from quorate.adts.log import Summary
+from quorate.api_specs.limits import ENTRY_BYTES
+from quorate.api_specs.messages import Accepted, Collected, Reply, Scanned
+from quorate.api_specs.values import payload_bytes, text_bytes
+
+REPLY_BYTES: Final = 200
+"""What a reply weighs besides its entries."""
+
+
+def weight(reply: Reply) -> int:
+    """About how many bytes a reply takes."""
+    if isinstance(reply, Scanned):
+        return REPLY_BYTES + sum(weight(collected) for _, collected in reply.objects)
+    if isinstance(reply, Accepted) and reply.then is not None:
+        return REPLY_BYTES + weight(reply.then)
+    if not isinstance(reply, Collected):
+        return REPLY_BYTES
+    rows = len(reply.rows) * ENTRY_BYTES + payload_bytes(row.entry for row in reply.rows)
+    events = sum(ENTRY_BYTES + len(event) for _, event in reply.events)
+    return REPLY_BYTES + rows + events + (0 if reply.summary is None else _summary_bytes(reply.summary))
+
+
+def _summary_bytes(summary: Summary) -> int:
+    entries = [*summary.adopted, *summary.kept()]
+    for decision in summary.recent:
+        entries += decision.taken
+    others = len(summary.ambiguous) + len(summary.recent) + len(summary.turns) + len(summary.settled)
+    value = 0 if summary.value is None else text_bytes(summary.value)
+    return value + payload_bytes(entries) + (len(entries) + others) * ENTRY_BYTES
