@@ -165,6 +165,14 @@ class Health(BaseModel):
     status: str = Field(examples=["ready"])
 
 
+class QuorumHealth(BaseModel):
+    """That every event class has its quorums; a problem document names those that lack one."""
+
+    status: str = Field(examples=["held"])
+    voting: int = Field(description="How many replicas vote, this one included", examples=[3])
+    age_s: float = Field(description="Seconds since the first of the others was asked last", examples=[4.2])
+
+
 class WaitingTombstones(BaseModel):
     """Deleted dictionary keys, older than the retry window, that go once every replica has confirmed the deletion."""
 

@@ -44,6 +44,7 @@ from quorate.replica.metrics import Metrics
 from quorate.replica.metrics_api import add_metrics_endpoint
 from quorate.replica.plain_requests import PlainRequests
 from quorate.replica.queries import known_query
+from quorate.replica.quorums_held import held_now
 from quorate.replica.responses import Refusal, problem_of, problem_response
 from quorate.replica.rights import DOCUMENT_PATH
 from quorate.replica.serving import Serving
@@ -222,7 +223,22 @@ def _add_service_endpoints(router: APIRouter, member: Member) -> None:
             raise Refusal(trouble, "; ".join(member.why_not_ready()))
         return {"status": "ready"}
 
-    for path, endpoint in (("live", live), ("ready", ready)):  # as some load balancers ask
+    @router.get(
+        "/v1/health/quorums",
+        response_model=models.QuorumHealth,
+        operation_id="getQuorumHealth",
+        tags=["service"],
+    )
+    async def quorums() -> dict[str, Any]:
+        """Answers 200 while the replicas that this one sees voting hold all quorums of every event class, else 503 naming those
+        that lack one. What is seen is at most 15 seconds old."""
+        return _quorum_health(member)
+
+    for path, endpoint in (
+        ("live", live),
+        ("ready", ready),
+        ("quorums", quorums),
+    ):  # as some load balancers ask
         router.add_api_route(f"/v1/health/{path}", endpoint, methods=["HEAD"], include_in_schema=False)
 
     @router.get("/v1/status", response_model=models.ReplicaStatus, operation_id="getStatus", tags=["service"])
@@ -241,6 +257,18 @@ def _add_service_endpoints(router: APIRouter, member: Member) -> None:
         if name not in KINDS:
             raise Refusal("not-found", "there is no such type of problem")
         return {"type": TYPE_PREFIX + name, **KINDS[name]._asdict()}
+
+
+def _quorum_health(member: Member) -> dict[str, Any]:
+    held = held_now(member)
+    if lacking := held.lacking():
+        raise Refusal(
+            "unavailable",
+            f"quorums are missing for {lacking}. {len(held.voting)} of {len(member.document.replicas)} replicas vote, as this "
+            f"one saw them up to {held.age_s:.1f} s ago",
+            definite=True,
+        )
+    return {"status": "held", "voting": len(held.voting), "age_s": round(held.age_s, 1)}
 
 
 async def _status(member: Member) -> dict[str, Any]:

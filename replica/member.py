@@ -52,11 +52,14 @@ class Vitals(NamedTuple):
 
 class Peer(NamedTuple):
     """Another replica: whether it answered when it was asked last, and how far its clock was ahead of this one's when it did,
-    in microseconds, to within `error_us`; None while that is not known."""
+    in microseconds, to within `error_us`; None while that is not known. `votes`: whether it bore witness, which one that lost
+    its store or stops does not; `met_s`: when it was asked, by the monotonic clock."""
 
     is_up: bool
     offset_us: int | None = None
     error_us: int = 0
+    votes: bool = False
+    met_s: float = 0.0
 
 
 Trouble = Literal["stopping", "store-lost", "starting", "storage-failed"]

@@ -118,6 +118,11 @@ METRICS: Final[Mapping[str, Metric]] = {
     "quorate_peer_up": Metric(
         "gauge", ("replica",), "1 for each other replica that answered when it was asked last."
     ),
+    "quorate_quorums_held": Metric(
+        "gauge",
+        ("objects", "type", "event_class"),
+        "1 while the replicas that this one sees voting hold the quorums of the event class, by rule, else 0.",
+    ),
     "quorate_clock_offset_seconds": Metric(
         "gauge",
         ("replica",),

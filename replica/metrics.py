@@ -19,6 +19,7 @@ from quorate.client_sdk.counts import SECONDS, Counts, Distribution, Histogram
 from quorate.replica.committer import Overloaded
 from quorate.replica.member import Member, StoreLost, Vitals
 from quorate.replica.metric_table import EVENTS, METRICS
+from quorate.replica.quorums_held import held_now
 from quorate.replica.store import StorageFailed
 from quorate.replica.survey import Figures, Survey
 from quorate.replica.traffic import Traffic
@@ -132,6 +133,11 @@ class Metrics:
     def _of_peers(self) -> Iterator[Family]:
         peers = sorted(self._member.peers.items())
         yield _family("quorate_peer_up", [((name,), peer.is_up) for name, peer in peers])
+        held = {
+            (each.objects, each.type, each.event_class): each.is_held
+            for each in held_now(self._member).classes
+        }
+        yield _family("quorate_quorums_held", held.items())
         measured = [
             (name, peer.offset_us, peer.error_us) for name, peer in peers if peer.offset_us is not None
         ]

@@ -124,6 +124,12 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         ("internal", "starting", "stopping", *_STORE),
         is_open=True,
     ),
+    "getQuorumHealth": Told(
+        "Ask whether every operation has its quorums",
+        "It has, as this replica sees the others.",
+        ("internal", "unavailable"),
+        is_open=True,
+    ),
     "getStatus": Told("Show the replica's state", "What the replica says about itself.", (*_GATE, *_STORE)),
     "getProblemType": Told(
         "Explain a type of problem",

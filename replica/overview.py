@@ -7,7 +7,7 @@ it: above the highest horizon that any replica knows; of a register or key only 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from quorate.adts.catalogue import SPECIFICATIONS, adt_of
+from quorate.adts.catalogue import adt_of
 from quorate.adts.specification import operation_of
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.api_specs.messages import Collected
@@ -18,6 +18,7 @@ from quorate.quorums.choices import constraints_of
 from quorate.quorums.system_choice import SystemChoice
 from quorate.replica import live_models as models
 from quorate.replica.lookout import Seen
+from quorate.replica.quorums_held import rules_in_force
 from quorate.timestamps.timestamp import ZERO, Timestamp
 
 EVENT_CHARS_MAX: Final = 200
@@ -199,23 +200,15 @@ def _cut(text: str) -> str:
 def choices_of(document: ClusterDocument, seen: Mapping[str, Seen]) -> models.Choices:
     """The quorum choices in force, with their constraints, and which event classes have their quorums now."""
     ready = [id for id, each in seen.items() if each.state == "ready"]
-    shown = [_choice(rule, adt, document.choice_by(rule, adt), ready) for rule, adt in _rules(document)]
+    shown = [
+        _choice(rule, adt, document.choice_by(rule, adt), ready) for rule, adt in rules_in_force(document)
+    ]
     return models.Choices(
         votes=document.votes,
         ready=ready,
         choices=shown[:RULES_SHOWN_MAX],
         is_cut=len(shown) > RULES_SHOWN_MAX,
     )
-
-
-def _rules(document: ClusterDocument) -> list[tuple[ChoiceRule, str]]:
-    """Each rule with each data type that it is in force for; behind one for all objects of a type, none is."""
-    found: list[tuple[ChoiceRule, str]] = []
-    open_types = list(SPECIFICATIONS)
-    for rule in (*document.choices, ChoiceRule("*")):
-        found += [(rule, adt) for adt in open_types if rule.covers(adt)]
-        open_types = [adt for adt in open_types if rule.objects not in ("*", f"{adt}/*")]
-    return found
 
 
 def _choice(rule: ChoiceRule, adt: str, choice: QuorumChoice, ready: list[str]) -> models.ChoiceSeen:

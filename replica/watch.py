@@ -115,7 +115,10 @@ class Watch:
         except Exception:  # noqa: BLE001 - see above
             _log.exception("the watch met an error of its own on the way to %s", name)
             return Unanswered("an error of our own")
-        self._member.peers[name] = _met(answer, sent_us, self._member.wall_us())
+        met = _met(answer, sent_us, self._member.wall_us())
+        self._member.peers[name] = met._replace(
+            votes=isinstance(answer, Testimony), met_s=self._asked_s[name]
+        )
         return answer
 
     def _is_due(self, name: str, now: Announcement) -> bool:

@@ -18,7 +18,7 @@ DOCUMENT: Final[dict[str, Any]] = json.loads(
 )
 BY_ID: Final[dict[str, dict[str, Any]]] = {each["operationId"]: each for each in operations_of(DOCUMENT)}
 JSON: Final = "application/json"
-OPEN: Final = {"getLiveness", "getReadiness", "getProblemType"}
+OPEN: Final = {"getLiveness", "getReadiness", "getQuorumHealth", "getProblemType"}
 
 
 def resolved(part: dict[str, Any]) -> dict[str, Any]:

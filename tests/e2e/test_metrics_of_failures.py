@@ -8,11 +8,14 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.local_cluster import LocalCluster
 from quorate.client_sdk import OperationKind, Unavailable, connect
 from tests.e2e.harness import QUICK, WAIT_S, Clusters, until_now
 
 OFFSET_S: Final = 0.4
+SEEN_S: Final = 20.0
+"""How long a change among the others may go unseen, 14 s, and how slow this machine may be besides."""
 
 Labels = frozenset[tuple[str, str]]
 
@@ -91,3 +94,51 @@ def held_up(cluster: LocalCluster) -> set[str]:
         named = series(cluster, replica, "quorate_tombstones_held_up")
         found |= {dict(labels)["replica"] for labels, value in named.items() if value}
     return found
+
+
+def health(cluster: LocalCluster, name: str) -> httpx.Response:
+    """What r1 answers to a question about its health."""
+    return httpx.get(f"{cluster.urls['r1']}/v1/health/{name}", timeout=WAIT_S, trust_env=False)
+
+
+def held(cluster: LocalCluster) -> dict[tuple[str, str], float]:
+    """Of r1's series, whether each event class of queues has its quorums, by the rule's objects."""
+    found = series(cluster, "r1", "quorate_quorums_held").items()
+    told = [(dict(labels), value) for labels, value in found]
+    return {(each["objects"], each["event_class"]): value for each, value in told if each["type"] == "queue"}
+
+
+@pytest.mark.slow
+def test_the_health_of_quorums_tells_of_two_killed_of_three_while_the_replica_itself_is_ready(
+    clusters: Clusters,
+) -> None:
+    rule = ChoiceRule("queue/fast-*", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)})
+    cluster = clusters.start(rules=[rule])
+    until_now(lambda: health(cluster, "quorums").status_code == 200, "all quorums are held")
+    assert health(cluster, "quorums").json()["voting"] == 3
+    assert set(held(cluster).values()) == {1}
+
+    cluster.kill("r3")
+    until_now(lambda: health(cluster, "quorums").status_code == 503, "one is missing", deadline_s=SEEN_S)
+    one = health(cluster, "quorums").json()["detail"]
+    assert one.startswith("quorums are missing for rule 1, queue: Deq/Ok, Deq/Empty, Peek/Ok")
+    assert "Enq/Ok" not in one  # majorities
+    assert "2 of 3 replicas vote" in one
+
+    cluster.kill("r2")
+    until_now(
+        lambda: "1 of 3 replicas vote" in health(cluster, "quorums").json()["detail"],
+        "two are missing",
+        deadline_s=SEEN_S,
+    )
+    detail = health(cluster, "quorums").json()["detail"]
+    assert ", queue: Enq/Ok" in detail  # by majorities, behind the rule
+    assert "rule 1, queue: Enq/Ok" not in detail
+    assert "fast" not in detail  # asks for no token, so names no objects
+    assert held(cluster)["queue/fast-*", "Enq/Ok"] == 1
+    assert held(cluster)["queue/fast-*", "Deq/Ok"] == 0
+    assert {value for (objects, _), value in held(cluster).items() if objects != "queue/fast-*"} == {0}
+    assert health(cluster, "ready").status_code == 200
+
+    cluster.start()
+    until_now(lambda: health(cluster, "quorums").status_code == 200, "all are back", deadline_s=SEEN_S)
