@@ -146,7 +146,8 @@ class Collected(Struct, frozen=True, tag="collected", omit_defaults=True):
     `rows` are in no particular order. Afterwards the front end knows the log in (window.after, upto] as of arrival
     number `since`, unless `more`: then arrivals were cut off at `since`, and it must ask again.
     `events` (only in a Scan) are the decided events that the log keeps, by timestamp. `leases` (only in a Scan without
-    payloads) counts what the summary keeps of a queue besides its log.
+    payloads) counts what the summary keeps of a queue besides its log. `latest` (only where no window was asked for) is
+    the highest timestamp that the replica holds of the object.
     """
 
     status: Status
@@ -158,6 +159,7 @@ class Collected(Struct, frozen=True, tag="collected", omit_defaults=True):
     more: bool = False
     events: tuple[tuple[Timestamp, str], ...] = ()
     leases: LeaseCounts = NO_LEASES
+    latest: Timestamp = ZERO
 
 
 class Accepted(Struct, frozen=True, tag="accepted", omit_defaults=True):

@@ -17,7 +17,7 @@ from msgspec import to_builtins
 from rich.markup import escape
 from rich.table import Table
 
-from quorate.api_specs.cluster import BadCluster
+from quorate.api_specs.cluster import BadCluster, ClockSettings
 from quorate.cli.doctor_check import Check
 from quorate.cli.doctor_folder import folder_checks
 from quorate.cli.doctor_secrets import SENT, certificate_checks, secret_checks
@@ -34,6 +34,8 @@ PYTHON_MIN: Final = (3, 11)
 SQLITE_MIN: Final = (3, 35)
 PORTS: Final = (8001, 8002, 8003)
 SKEW_MAX_S: Final = 0.5
+STORED_AHEAD_MAX_S: Final = ClockSettings().offset_max_s
+"""So far ahead clocks may store that do not agree; more shows that some were wrong."""
 PACKAGES: Final = {
     "client": ("httpx", "msgspec"),
     "cli": ("rich", "typer"),
@@ -68,6 +70,7 @@ def doctor(
         *folder_checks(data),
         *secrets,
         *clock_checks(answers),
+        *stored_checks(answers),
         *port_checks(answers),
         *certificate_checks({found.id: found.url for found in answers}),
         *tombstone_checks(answers),
@@ -170,6 +173,20 @@ def clock_checks(answers: list[Found]) -> Iterator[Check]:
         skew_s = max(offsets) - min(offsets)
         fix = "synchronise the clocks of the replicas (chrony, ntpd): blind operations are ordered by them"
         yield Check("clock skew", skew_s <= SKEW_MAX_S, f"{skew_s * 1000:.0f} ms between replicas", fix)
+
+
+def stored_checks(answers: list[Found]) -> Iterator[Check]:
+    """Whether timestamps are stored that are ahead of the clocks, as after clocks were set back."""
+    ahead = {found.id: found.stored_ahead_s for found in answers if found.stored_ahead_s is not None}
+    if not ahead:
+        return
+    far = [f"{id}: {ahead_s:.0f} s" for id, ahead_s in ahead.items() if ahead_s > STORED_AHEAD_MAX_S]
+    fix = (
+        "see that the clocks are right; if they were ahead before, nothing is to be done: the objects that were changed then keep "
+        "their order by counting on, and writes to any object ask the replicas first until time has come there"
+    )
+    found = f"ahead of the clocks at {', '.join(far)}" if far else "none ahead of the clocks"
+    yield Check("stored timestamps", not far, found, fix, needed=False)
 
 
 def tombstone_checks(answers: list[Found]) -> Iterator[Check]:

@@ -20,6 +20,7 @@ from quorate.cli.output import AsJson, answer, console, reported
 from quorate.cli.probe import HostUnknown, NoAnswer, TlsFailed, WrongToken, get
 from quorate.cli.token import read_token
 from quorate.client_sdk.http_transport import check_no_way_back
+from quorate.timestamps.timestamp import parse, wall_us
 
 _MIB: Final = 1024 * 1024
 _POLL_S: Final = 0.2
@@ -50,6 +51,7 @@ class Found(Struct, frozen=True):
     `is_ready`: it can vote in the cluster of this document, not merely in the one that it believes to be in.
     `tls_failed`: something listens there, which may be the replica; more is not known.
     `clock_offset_s`: how far its clock is ahead of this machine's, to within half the round trip.
+    `stored_ahead_s`: how far the highest timestamp in its store is ahead of its clock.
     """
 
     id: str
@@ -61,6 +63,7 @@ class Found(Struct, frozen=True):
     objects: int | None = None
     file_bytes: int | None = None
     clock_offset_s: float | None = None
+    stored_ahead_s: float | None = None
     tombstones: Tombstones | None = None
     document_agrees: bool | None = None
     trouble: str = ""
@@ -132,6 +135,10 @@ def _ask(document: ClusterDocument, id: str, token: str | None) -> Found:
         )
 
 
+def _ahead_s(clock: str, now_us: int) -> float:
+    return max(0, wall_us(parse(clock)) - now_us) / 1e6
+
+
 def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> Found:
     """The answer of `GET /v1/status`, given when this machine's clock stood at `here_us`. Raises NoAnswer."""
     try:
@@ -152,12 +159,13 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
             objects=told["objects"],
             file_bytes=None if told["file_bytes"] is None else sum(told["file_bytes"].values()),
             clock_offset_s=(told["now_us"] - here_us) / 1e6,
+            stored_ahead_s=None if told["clock"] is None else _ahead_s(told["clock"], told["now_us"]),
             tombstones=convert(told["tombstones"], Tombstones | None),
             document_agrees=agrees,
             trouble=trouble,
             fix=fix,
         )
-    except (KeyError, TypeError, AttributeError, ValidationError):
+    except (KeyError, TypeError, AttributeError, ValueError, ValidationError):
         raise NoAnswer("it answers, but not as a replica does") from None
 
 

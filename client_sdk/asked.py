@@ -108,8 +108,8 @@ class Machine(Protocol):
     def limits(self) -> Limits:
         """The cluster document's limits."""
 
-    def stamp(self) -> Timestamp:
-        """A new timestamp of this front end."""
+    def stamp_for(self, mirror: Mirror) -> Timestamp:
+        """A new timestamp for the object, above all that is known of it."""
 
     def random(self) -> float:
         """A number in [0, 1) from the front end's seed."""

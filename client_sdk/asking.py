@@ -48,8 +48,11 @@ class Machine(Protocol):
     def give_up(self, name: str, asked: Asked) -> str:
         """Withdraw the wish; how far the decider has come, in words."""
 
-    def stamp(self) -> Timestamp:
-        """A new timestamp of this front end."""
+    def stamp_for(self, mirror: Mirror) -> Timestamp:
+        """A new timestamp for the object, above all that is known of it."""
+
+    def is_any_ahead(self) -> bool:
+        """Whether some replica's store holds timestamps so far ahead of time that clocks must have been wrong."""
 
     def oldest_remembered(self) -> Timestamp:
         """What has a lower timestamp is beyond all retries, and may be forgotten."""

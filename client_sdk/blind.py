@@ -27,7 +27,7 @@ from quorate.client_sdk.decisions import Fate, Recover, Reserve
 from quorate.client_sdk.effects import AT_ONCE, Done, Failed, Spans, Write
 from quorate.client_sdk.keys import KEY_REUSED, decision_id, digest
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
-from quorate.quorums.tally import Quorum, VoteCount
+from quorate.quorums.tally import Meeting, Quorum, VoteCount
 from quorate.timestamps.timestamp import Timestamp
 
 NOBODY: Final[frozenset[str]] = frozenset()
@@ -76,6 +76,8 @@ class Blind:
         self._name = name
         self._task = task
         self._machine = machine
+        self._mirror: Final = machine.mirror_of(name)
+        """Held: what replies show of the object must not be forgotten between two stamps."""
         self._key = decision_id("Enq", key)
         self._spans: Final = spans
         self._choice = machine.choice_of(name)
@@ -116,7 +118,7 @@ class Blind:
     def _begin(self, values: Iterable[Value | None]) -> Generator[float, Event, list[_Attempt]]:
         yield from self._learn_order()
         times = self._spans.times(self._machine.latest_us())
-        entries = [self._entry(self._machine.stamp(), value, times) for value in values]
+        entries = [self._entry(self._machine.stamp_for(self._mirror), value, times) for value in values]
         reserved = yield from self._reserve(entries)
         attempts = [_Attempt(entry, is_recovered=bool(self._key)) for entry in reserved]
         yield from self._store(attempts, "again" if self._key else "first")
@@ -135,18 +137,23 @@ class Blind:
         return attempt.is_done
 
     def _learn_order(self) -> Generator[float, Event, None]:
-        """Read the replicas' clocks where the order must come from a quorum, or where ours has no bound yet.
+        """Look for what the object holds where the order must come from a quorum, or read the replicas' clocks where ours has
+        no bound yet.
 
-        A replica's clock is at or above all that it stores, so any entry complete before this began is below the next
-        stamp.
+        A look shows at or above all that a replica holds of the object, so any entry complete before it began is below the
+        next stamp. It is needed, too, where timestamps are stored that are far ahead of time: nobody waited for those.
         """
-        is_by_quorum = self._choice.ordering == "quorum"
-        if not is_by_quorum and self._machine.is_time_known():
+        if self._choice.ordering == "quorum":
+            yield from read_clocks(
+                self._name, self._task, self._machine, self._choice.initial_of_kind(Kind.BLIND)
+            )
             return
-        needed = (
-            self._choice.initial_of_kind(Kind.BLIND) if is_by_quorum else VoteCount(self._choice.votes, 1)
-        )
-        yield from read_clocks(self._name, self._task, self._machine, needed)
+        if not self._machine.is_time_known():
+            yield from read_clocks(self._name, self._task, self._machine, VoteCount(self._choice.votes, 1))
+        if self._machine.is_any_ahead():
+            yield from read_clocks(
+                self._name, self._task, self._machine, Meeting(self._final, self._everyone)
+            )
 
     def _entry(self, stamp: Timestamp, value: Value | None, times: Times) -> Entry:
         """Under a key the id also says what is added, so that a repeat with something else is told from a true one."""
@@ -180,7 +187,7 @@ class Blind:
         is_met = cache(self._final.is_met_by)
         stored = [each.entry for each in attempts if is_met(self._stored.get(each.entry.t, NOBODY))]
         if adt_of(self._name) == "queue":
-            self._machine.mirror_of(self._name).learn_own((entry, self._stored[entry.t]) for entry in stored)
+            self._mirror.learn_own((entry, self._stored[entry.t]) for entry in stored)
         tell_complete(self._name, tuple(entry.t for entry in stored), self._machine)
 
     def _free(self, attempts: list[_Attempt]) -> Generator[float, Event, None]:
@@ -249,13 +256,13 @@ class Blind:
     def _stamp_anew(self, attempt: _Attempt) -> None:
         """Every replica refused it and no recovery was ever sent: nobody holds it, so it may have a new timestamp."""
         self._machine.count("stamped anew")
-        attempt.entry = Entry(attempt.entry.id, self._machine.stamp(), attempt.entry.value)
+        attempt.entry = Entry(attempt.entry.id, self._machine.stamp_for(self._mirror), attempt.entry.value)
 
     def _recover(self, attempt: _Attempt) -> Generator[float, Event, None]:
         """Have a decision settle the fate of an entry that some replicas may hold and others refuse."""
         self._machine.count("recoveries")
         attempt.is_recovered = True
-        instead = self._machine.stamp()
+        instead = self._machine.stamp_for(self._mirror)
         wish = Recover(attempt.entry, self._may_be_complete(attempt), self._key, instead)
         verdict = yield from decide(self._name, wish, self._task, self._machine)
         fate, reserved = verdict.result
@@ -264,7 +271,7 @@ class Blind:
             attempt.is_done = True
         elif fate is Fate.VOID:
             self._machine.count("void entries stamped anew")
-            again = reserved[0].t if reserved else self._machine.stamp()
+            again = reserved[0].t if reserved else self._machine.stamp_for(self._mirror)
             attempt.entry = Entry(attempt.entry.id, again, attempt.entry.value)
             attempt.is_recovered = bool(self._key)
         else:

@@ -24,7 +24,7 @@ def part_of(operation: Operation, machine: Machine) -> Part | None:
         return ReadPart(operation, machine)
     if isinstance(operation, Write):
         is_by_clock = machine.choice_of(operation.object).ordering == "clock"
-        if is_by_clock and machine.is_time_known():
+        if is_by_clock and machine.is_time_known() and not machine.is_any_ahead():
             return WritePart(operation, machine)
     return None
 
@@ -65,7 +65,8 @@ class WritePart:
         choice = machine.choice_of(operation.object)
         self._final: Final = choice.final_of_kind(Kind.BLIND)
         self._everyone: Final = choice.votes.keys()
-        stamp = machine.stamp()
+        self._mirror: Final = machine.mirror_of(operation.object)
+        stamp = machine.stamp_for(self._mirror)
         self._entry: Final = Entry(stamp, stamp, operation.value)
         self._request: Final = Append(operation.object, (self._entry,), "first")
         self._stored: Final[set[str]] = set()

@@ -151,7 +151,7 @@ class Decider:
         is_fresh, looks, decided_before = False, 0, NO_BALLOT
         while True:
             if self._turn is None:
-                self._turn = Turn(self._machine.stamp(), self._mirror, self._initial)
+                self._turn = Turn(self._machine.stamp_for(self._mirror), self._mirror, self._initial)
                 is_fresh = False
             elif is_fresh or (self._is_queue and self._proposed is None):
                 if is_fresh and self._is_proposed_in_doubt:
@@ -251,7 +251,7 @@ class Decider:
     def _fence_wanted(self, wanted: int) -> Timestamp:
         """The fence to ask for by name: a cell's new stamp; of a queue the last entry that we know we mean to take."""
         if not self._is_queue:
-            return self._machine.stamp()
+            return self._machine.stamp_for(self._mirror)
         return self._windows.last_of(self._mirror.summary, wanted)
 
     def _propose(self, task: Task, plan: Plan, granted: list[tuple[Asked, Any]]) -> DecideSteps:

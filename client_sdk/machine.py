@@ -11,7 +11,7 @@ from typing import Final
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Accepted, BatchReply, Commit, Reply, Request, Served
+from quorate.api_specs.messages import BatchReply, Commit, Reply, Request, Served
 from quorate.api_specs.wishes import WishOver
 from quorate.client_sdk import operations
 from quorate.client_sdk.asked import Asked, Verdict
@@ -121,10 +121,8 @@ class FrontEnd(TimeNow):
             self._asks.hosts.failed(replica, now.mono_s)
             self._source.note(replica, is_well=False)
         for place, token in enumerate(tokens):
-            sent_for = self._tokens.pop(
-                token, None
-            )  # A token stands for each request of its send: the first finds all.
-            if sent_for is None:
+            # A token stands for each request of its send: the first finds all.
+            if (sent_for := self._tokens.pop(token, None)) is None:
                 continue
             task, requests = sent_for
             if isinstance(answer, Unanswered):
@@ -249,6 +247,11 @@ class FrontEnd(TimeNow):
     def mirror_of(self, name: str) -> Mirror:
         """What is known of the object."""
         return self._mirrors.of(name)
+
+    def stamp_for(self, mirror: Mirror) -> Timestamp:
+        """A new timestamp for the object, above all that is known of it."""
+        mirror.latest = self._time.stamp(self._now, mirror.latest)
+        return mirror.latest
 
     def choice_of(self, name: str) -> QuorumChoice:
         """The object's quorum choice."""
@@ -383,9 +386,6 @@ class FrontEnd(TimeNow):
         status = getattr(reply, "status", None)
         if status is None:
             return
-        self._time.witness(max(status.fence, status.promised), self._now)
-        if isinstance(reply, Accepted) and reply.then is not None:
-            self._time.witness(reply.then.status.fence, self._now)
         mirror = self._mirrors.held(getattr(request, "object", ""))
         if mirror is not None:
             mirror.absorb(replica, incarnation, request, reply)

@@ -50,6 +50,8 @@ class Mirror:
         self.known: dict[str, Known] = {}
         self.lives = 0
         """How often something was thrown away: a look that was under way meanwhile must begin again."""
+        self.latest: Timestamp = ZERO
+        """The highest timestamp that was seen of the object, or given to it: of entries, fences, turns and horizons."""
         self._complete: Timestamp = ZERO
         """The newest entry that this front end itself knows to be complete: the replicas may not have heard of it yet."""
         self._floors: dict[str, Timestamp] = {}
@@ -98,6 +100,7 @@ class Mirror:
             self.known.pop(replica, None)
         if (status := getattr(reply, "status", None)) is not None:
             self._absorb_floor(replica, status.floor)
+        self.latest = max(self.latest, _latest_shown(reply))
         match reply:
             case Appended():
                 self._absorb_appended(replica, request, reply)
@@ -239,6 +242,23 @@ class Mirror:
             self.after = horizon
             for timestamp in [t for t in self.seen if t <= horizon]:
                 del self.seen[timestamp]
+
+
+def _latest_shown(reply: Reply) -> Timestamp:
+    """The highest timestamp that a reply shows of its object."""
+    status: Status | None = getattr(reply, "status", None)
+    if status is None:
+        return ZERO
+    latest = max(status.fence, status.promised, turn_of(status.committed), status.horizon)
+    match reply:
+        case Accepted() if reply.then is not None:
+            return max(latest, _latest_shown(reply.then))
+        case Collected():
+            rows = (row.entry.t for row in reply.rows)
+            summary = NOTHING if reply.summary is None else reply.summary
+            adopted = (entry.t for entry in summary.adopted)
+            return max(latest, reply.latest, summary.horizon, *rows, *adopted)
+    return latest
 
 
 def with_payload(entry: Entry) -> bool:

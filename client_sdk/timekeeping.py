@@ -10,7 +10,7 @@ from quorate.api_specs.cluster import ClusterDocument
 from quorate.client_sdk.clock_bound import ClockBound
 from quorate.client_sdk.effects import Now
 from quorate.timestamps.clock import HybridClock
-from quorate.timestamps.timestamp import Timestamp, make, wall_us
+from quorate.timestamps.timestamp import ZERO, Timestamp, make, wall_us
 
 
 class Timekeeping:
@@ -24,36 +24,36 @@ class Timekeeping:
             front_end_error_s=clock.front_end_error_s,
             replicas=len(document.votes),
         )
-        self._unsettled: Final[list[Timestamp]] = []
-        """Seen while one wrong replica may have made the bound: judged when there is need, by what is known then."""
+        self._highest: Timestamp = ZERO
+        """The highest timestamp that any replica has told that its store holds."""
         self._near_us: Final = clock.offset_max_s * 1e6 / 2
         self._stored_ahead_us: Final = (clock.offset_max_s + 2 * clock.replica_error_s) * 1e6
-        """How far ahead of true time a stamp may be that a replica has stored whose clock is right."""
+        """How far ahead of true time a stamp may be that a replica has stored whose clock is right, and always was."""
 
     def measure(self, replica: str, theirs_us: int, sent: Now, received: Now) -> None:
         """Take in the physical clock that one reply shows."""
         self._bound.measure(replica, theirs_us, sent, received)
 
-    def witness(self, seen: Timestamp, now: Now) -> None:
-        """Stamp above it, if it is credible."""
-        if seen <= self._clock.last:
-            return  # As usual: all stamps to come are above it anyway.
-        if self._bound.is_settled(now):
-            self._take_in(seen, now)
-        else:
-            self._unsettled.append(seen)
+    def witness(self, stored: Timestamp, now: Now) -> None:
+        """Note what a replica's store holds. Stamp above it, as far as clocks that are right may differ: whoever stores
+        something further ahead moves nobody's stamps, but those of the object that it is stored for."""
+        self._highest = max(self._highest, stored)
+        if stored > self._clock.last and self.is_settled(now):
+            error_us = self.latest_us(now) - self.earliest_us(now)
+            if wall_us(stored) <= self.latest_us(now) + error_us:
+                self._clock.witness(stored)
 
-    def _take_in(self, seen: Timestamp, now: Now) -> None:
-        """What no replica whose clock is right would have stored is passed over. Such a replica would not store our next
-        stamp either, if that were above it: one wrong clock must not stop all front ends."""
-        if wall_us(seen) <= self.latest_us(now) + self._stored_ahead_us:
-            self._clock.witness(seen)
+    def stamp(self, now: Now, least: Timestamp = ZERO) -> Timestamp:
+        """A new timestamp, at or above the upper bound of the present true time, and above `least`, however far ahead."""
+        return self._clock.above(least, self.latest_us(now))
 
-    def stamp(self, now: Now) -> Timestamp:
-        """A new timestamp, at or above the upper bound of the present true time."""
-        while self._unsettled:
-            self._take_in(self._unsettled.pop(), now)
-        return self._clock.next(self.latest_us(now))
+    def is_ahead(self, stamp: Timestamp, now: Now) -> bool:
+        """Whether it is so far ahead of time that clocks must have been wrong when it was given: no wait is for so long."""
+        return wall_us(stamp) > self.latest_us(now) + self._stored_ahead_us
+
+    def is_any_ahead(self, now: Now) -> bool:
+        """Whether some replica's store holds such a timestamp."""
+        return self.is_ahead(self._highest, now)
 
     def is_near(self, theirs_us: int, now: Now) -> bool:
         """Whether a replica with that clock takes no stamp of ours for one from far off, though it be on its way a while."""
@@ -65,7 +65,11 @@ class Timekeeping:
 
     def passed_s(self, stamp: Timestamp, now: Now) -> float:
         """The monotonic time from which true time is certainly after the stamp (commit wait): a microsecond later, for
-        another front end may stamp lower in the very microsecond (its counter begins anew)."""
+        another front end may stamp lower in the very microsecond (its counter begins anew).
+
+        Nobody waits for one that `is_ahead`: who writes to its object looks for it first."""
+        if self.is_ahead(stamp, now):
+            return now.mono_s
         return self._bound.reached_s(wall_us(stamp) + 1, now)
 
     def before(self, seconds: float, now: Now) -> Timestamp:
@@ -93,6 +97,10 @@ class TimeNow:
     def stamp(self) -> Timestamp:
         """A new timestamp, at or above the upper bound of the present true time."""
         return self._time.stamp(self._now)
+
+    def is_any_ahead(self) -> bool:
+        """Whether some replica's store holds timestamps so far ahead of time that clocks must have been wrong."""
+        return self._time.is_any_ahead(self._now)
 
     def earliest_us(self) -> int:
         """True time is not before this, in microseconds since 1970."""

@@ -5,6 +5,7 @@ still mean "reached soon" or "never".
 """
 
 from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import Final, Protocol
 
@@ -31,6 +32,18 @@ class VoteCount:
     def is_met_by(self, replicas: Collection[str]) -> bool:
         """See Quorum."""
         return sum(map(self.votes.__getitem__, replicas)) >= self.needed
+
+
+class Meeting:
+    """The sets of replicas that meet every quorum of another kind."""
+
+    def __init__(self, others: Quorum, everyone: AbstractSet[str]) -> None:
+        self._others: Final = others
+        self._everyone: Final = everyone
+
+    def is_met_by(self, replicas: Collection[str]) -> bool:
+        """See Quorum."""
+        return not self._others.is_met_by(self._everyone - frozenset(replicas))
 
 
 class Verdict(Enum):

@@ -5,16 +5,10 @@ accepted summary is replaced only by a higher ballot, rows are collected only be
 neither time (it arrives as `now_us`) nor disk (reads come through `Log`, writes leave as effects), nor other replicas.
 """
 
-from typing import Final
-
-from msgspec import UNSET
 from msgspec.structs import replace
 
-from quorate.adts.catalogue import adt_of, is_object_name
-from quorate.adts.log import NO_LEASES, Entry, Summary, count_leases
-from quorate.adts.times import Times
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import DELAY_S_MAX
+from quorate.adts.catalogue import adt_of
+from quorate.adts.log import NO_LEASES, Entry, count_leases
 from quorate.api_specs.messages import (
     Accept,
     Accepted,
@@ -35,36 +29,23 @@ from quorate.api_specs.messages import (
 )
 from quorate.api_specs.values import text_bytes
 from quorate.gc.collection import collected_by_commit, collected_by_completion, may_forget
-from quorate.replica.ports import Effect, Forget, Log, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.ports import (
+    Claim,
+    Effect,
+    Forget,
+    Log,
+    MarkComplete,
+    ObjectState,
+    PutEvent,
+    PutRow,
+    PutState,
+)
+from quorate.replica.refusals import Bounds, latest_claimed, malformed, refusal
 from quorate.replica.weights import weight
 from quorate.timestamps.ballot import turn_of
-from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make, wall_us
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 Handled = tuple[Reply, list[Effect]]
-
-
-class Bounds:
-    """How far timestamps may be from the replica's clock, and how large a page may get."""
-
-    def __init__(
-        self, *, offset_max_s: float, retry_window_s: float, page_entries_max: int, page_bytes_max: int
-    ) -> None:
-        self.offset_max_us: Final = int(offset_max_s * 1e6)
-        self.times_ahead_max_us: Final = int(DELAY_S_MAX * 1e6) + self.offset_max_us
-        self.retry_window_us: Final = int(retry_window_s * 1e6)
-        self.page_entries_max: Final = page_entries_max
-        self.page_bytes_max: Final = page_bytes_max
-
-    @classmethod
-    def of(cls, document: ClusterDocument) -> "Bounds":
-        """The bounds that a cluster document sets."""
-        limits = document.limits
-        return cls(
-            offset_max_s=document.clock.offset_max_s,
-            retry_window_s=limits.retry_window_s,
-            page_entries_max=limits.page_entries_max,
-            page_bytes_max=limits.page_bytes_max,
-        )
 
 
 def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events: bool = False) -> Handled:
@@ -74,9 +55,24 @@ def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events
     """
     if isinstance(request, Scan):
         return _scan(request, log, bounds), []
-    if (refusal := _refusal(request, now_us, bounds)) is not None:
-        return refusal, []
-    state = _state(request.object, log)
+    if (problem := malformed(request)) is not None:
+        return Refused("bad-request", problem), []
+    latest = latest_claimed(request)
+    if (refused := refusal(request, latest, log.highest, now_us, bounds)) is not None:
+        return refused, []
+    reply, effects = _handled(request, _state(request.object, log), log, bounds, keeps_events)
+    if effects and isinstance(request, Accept | Commit) and latest > log.highest:
+        effects.insert(0, Claim(latest))
+    return reply, effects
+
+
+def _handled(
+    request: Append | Collect | Accept | Commit,
+    state: ObjectState,
+    log: Log,
+    bounds: Bounds,
+    keeps_events: bool,
+) -> Handled:
     match request:
         case Append():
             return _append(request, state, log)
@@ -101,104 +97,6 @@ def _status(state: ObjectState) -> Status:
 
 def _changed(before: ObjectState, after: ObjectState) -> list[Effect]:
     return [] if after == before else [PutState(after)]
-
-
-def _refusal(request: Append | Collect | Accept | Commit, now_us: int, bounds: Bounds) -> Refused | None:
-    """Timestamps that would drag every clock along, or that outlived what the replica remembers, are refused."""
-    if (problem := _malformed(request)) is not None:
-        return Refused("bad-request", problem)
-    latest = _latest_claimed(request)
-    ahead_us = wall_us(latest) - now_us
-    if ahead_us > bounds.offset_max_us:
-        detail = f"{latest} is {ahead_us / 1e6:.3f} s ahead of this replica's clock: one of the two is wrong"
-        return Refused("clock-ahead", detail, ahead_us)
-    if (until_us := _furthest_us(request) - now_us) > bounds.times_ahead_max_us:
-        detail = f"an item's deadline, delay or expiry lies {until_us / 1e6:.0f} s ahead: at most {DELAY_S_MAX:.0f} s"
-        return Refused("bad-request", detail)
-    if isinstance(request, Append) and request.attempt != "repair":
-        oldest_us = min((wall_us(entry.t) for entry in request.entries), default=now_us) - now_us
-        if request.attempt == "first" and -oldest_us > bounds.offset_max_us:
-            detail = f"the entry is stamped {-oldest_us / 1e6:.3f} s behind this replica's clock: one of the two is wrong"
-            return Refused("clock-behind", detail, oldest_us)
-        if -oldest_us > bounds.retry_window_us:
-            return Refused(
-                "too-old", "the entry is older than the retry window: its outcome is unknown", oldest_us
-            )
-    return None
-
-
-def _malformed(request: Append | Collect | Accept | Commit) -> str | None:
-    if not is_object_name(request.object):
-        return "the object's name is not TYPE/NAME (dictionary/NAME/KEY) of the allowed characters"
-    entries: tuple[Entry, ...]
-    match request:
-        case Append():
-            entries, taken = request.entries, []
-        case Accept() | Commit() if request.summary is not None:
-            summary = request.summary
-            entries = summary.adopted + summary.kept()
-            taken = [entry for decision in summary.recent for entry in decision.taken]
-        case _:
-            return None
-    if any(entry.value is UNSET for entry in entries):
-        return "an entry without its value cannot be stored"
-    is_deletion = any(entry.value is None for entry in (*entries, *taken))
-    if is_deletion and adt_of(request.object) != "dictionary":
-        return "only a dictionary's entries can be deletions (null value)"
-    return None
-
-
-def _latest_claimed(request: Append | Collect | Accept | Commit) -> Timestamp:
-    """The latest timestamp that the request would have the replica take for its own."""
-    match request:
-        case Append():
-            return max((entry.t for entry in request.entries), default=ZERO)
-        case Collect():
-            return _latest_asked(request)
-        case Accept():
-            then = ZERO if request.then is None else _latest_asked(request.then)
-            return max(turn_of(request.ballot), _latest(request.summary), then)
-        case Commit():
-            latest = ZERO if request.summary is None else _latest(request.summary)
-            return max(turn_of(request.ballot), request.horizon, request.buried, latest)
-
-
-def _furthest_us(request: Append | Collect | Accept | Commit) -> int:
-    """The latest time at which the request would have an item of a queue come back, be due or expire."""
-    match request:
-        case Append():
-            return max((_times_of(entry) for entry in request.entries), default=0)
-        case Accept() | Commit() if request.summary is not None:
-            summary = request.summary
-            leases = (max(each.until_us, each.expires_us) for each in summary.leases)
-            return max((*leases, *map(_times_of, summary.adopted)), default=0)
-        case _:
-            return 0
-
-
-def _times_of(entry: Entry) -> int:
-    if "/" not in entry.id:  # Most have none: no time is spent on them.
-        return 0
-    times = Times.of(entry.id)
-    return max(times.due_us, times.expires_us)
-
-
-def _latest_asked(request: Collect) -> Timestamp:
-    """The later one of the fence and the turn that a collect asks for."""
-    return request.fence if request.ballot is None else max(request.fence, turn_of(request.ballot))
-
-
-def _latest(summary: Summary) -> Timestamp:
-    """The latest timestamp that the summary tells of: of events, of decisions that it remembers, and of turns."""
-    entries = (entry.t for entry in summary.adopted)
-    ambiguous = (timestamp for _, timestamp in summary.ambiguous)
-    turns = (turn_of(ballot) for ballot in (*summary.turns, summary.turns_floor))
-    decided = (turn_of(decision.ballot) for decision in summary.recent)
-    taken = (entry.t for decision in summary.recent for entry in decision.taken)
-    kept = (entry.t for entry in summary.kept())
-    remembered_us = [each.at_us for each in summary.recent] + [each.at_us for each in summary.settled]
-    remembered = make(max(remembered_us, default=0), 0, "0")
-    return max((summary.horizon, *entries, *ambiguous, *turns, *decided, *taken, *kept, remembered))
 
 
 def _append(request: Append, state: ObjectState, log: Log) -> Handled:
@@ -234,11 +132,22 @@ def _read(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Col
     summary = None if request.known == state.accepted else state.summary
     rows = _within(log.wanted(request.object, request.wanted), bounds) if request.wanted else []
     if request.window is None:
-        return Collected(_status(state), summary=summary, rows=tuple(rows), since=log.arrival(), upto=ZERO)
+        latest = _latest_held(state, log)
+        return Collected(
+            _status(state), summary=summary, rows=tuple(rows), since=log.arrival(), upto=ZERO, latest=latest
+        )
     found, since, upto, more = _read_window(request.window, state, log, bounds)
     if not request.window.payload:
         found = [_without_payload(row) for row in found]
     return Collected(_status(state), summary=summary, rows=(*rows, *found), since=since, upto=upto, more=more)
+
+
+def _latest_held(state: ObjectState, log: Log) -> Timestamp:
+    """The highest timestamp of an event, a promise or a turn that the replica holds of the object."""
+    turns = (state.promised, turn_of(state.accepted), turn_of(state.committed))
+    adopted = (entry.t for entry in state.summary.adopted)
+    last = log.below(state.name, INFINITY) or ZERO
+    return max(last, state.fence, *turns, state.horizon, state.summary.horizon, *adopted)
 
 
 def _without_payload(row: Row) -> Row:

@@ -15,7 +15,8 @@ from quorate.api_specs.messages import Announcement, BatchReply, Collect, Reply,
 from quorate.replica.budget import Budget
 from quorate.replica.committer import Committer, Done, Note, TransactionCounts
 from quorate.replica.identity import Folder
-from quorate.replica.machine import Bounds, handle
+from quorate.replica.machine import handle
+from quorate.replica.refusals import Bounds
 from quorate.replica.request_counts import RequestCounts
 from quorate.replica.rights import changes
 from quorate.replica.store import StorageFailed, Store

@@ -128,6 +128,11 @@ METRICS: Final[Mapping[str, Metric]] = {
         ("replica",),
         "How far the other replica's clock is ahead of this one's; absent while it is down.",
     ),
+    "quorate_stored_ahead_seconds": Metric(
+        "gauge",
+        (),
+        "How far the highest timestamp in the store is ahead of this replica's clock; 0 where it is not.",
+    ),
     "quorate_clock_offset_error_seconds": Metric(
         "gauge",
         ("replica",),

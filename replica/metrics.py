@@ -109,6 +109,8 @@ class Metrics:
             return
         waiting = vitals.tombstones
         yield _family("quorate_objects", _alone(vitals.objects))
+        ahead_us = wall_us(vitals.clock) - self._member.wall_us()
+        yield _family("quorate_stored_ahead_seconds", _alone(max(0, ahead_us) / 1e6))
         sizes = {name.endswith("-wal"): size for name, size in vitals.file_bytes.items()}
         yield _family(
             "quorate_storage_bytes", [((file,), sizes.get(is_log, 0)) for is_log, file in _DATABASE.items()]

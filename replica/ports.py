@@ -39,6 +39,10 @@ class Log(Protocol):
     `arrival` numbers rise by at least one with every row put, over all objects of the store.
     """
 
+    @property
+    def highest(self) -> Timestamp:
+        """At or above every timestamp in the store, and in another replica's as far as that has told; never falls."""
+
     def state(self, name: str) -> ObjectState | None:
         """The object's state, or None when the store does not know it."""
 
@@ -113,4 +117,10 @@ class Forget(Struct, frozen=True):
     floor: Timestamp
 
 
-Effect = PutRow | PutState | PutEvent | MarkComplete | Forget
+class Claim(Struct, frozen=True):
+    """What was put tells of this timestamp: the store's clock is not below it."""
+
+    t: Timestamp
+
+
+Effect = PutRow | PutState | PutEvent | MarkComplete | Forget | Claim

@@ -18,7 +18,7 @@ from quorate.replica import statements
 from quorate.replica.cached_object import CachedObject
 from quorate.replica.database import Database, StorageFailed
 from quorate.replica.mark import Mark
-from quorate.replica.ports import Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.ports import Claim, Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
 from quorate.replica.records import blob_of, row_of, state_of, with_sum, without_sum
 from quorate.replica.witness import Witness
 from quorate.timestamps.ballot import turn_of
@@ -56,6 +56,12 @@ class Store:
         counters = without_sum("its counters", self._database.one(statements.GET_COUNTERS))
         self._arrival, self._clock, self._floor, self._commits = counters
         self._counters = (self._arrival, self._clock, self._floor)
+        seen = (
+            without_sum("what it saw of other stores", row)
+            for row in self._database.all(statements.GET_WITNESSES)
+        )
+        self._witnessed = max((Timestamp(clock) for _, _, clock in seen), default=ZERO)
+        """How far any other replica's store was seen to have come."""
         (self._last_number,) = self._database.one(statements.LAST_OBJECT)
         self._database.commit()
 
@@ -65,6 +71,11 @@ class Store:
         return Timestamp(self._clock)
 
     # What was seen of other replicas' stores; at most as many as the cluster document has replicas.
+
+    @property
+    def highest(self) -> Timestamp:
+        """See `Log`."""
+        return max(self.clock, self._witnessed)
 
     def witness(self, replica: str) -> Witness | None:
         """The other replica's store as it was last seen."""
@@ -77,6 +88,7 @@ class Store:
     def put_witness(self, replica: str, seen: Witness) -> None:
         """Remember what was seen of another replica's store, as part of the transaction."""
         self._database.write(statements.PUT_WITNESS, with_sum(replica, seen.store, seen.clock))
+        self._witnessed = max(self._witnessed, seen.clock)
 
     # Reads (`Log`)
 
@@ -226,6 +238,8 @@ class Store:
                     self._database.write(statements.PUT_EVENT, with_sum(*event))
                 case Forget():
                     self._forget(effect)
+                case Claim():
+                    self._note(effect.t)
 
     def _put_row(self, name: str, entry: Entry) -> None:
         here = self._numbered(name)

@@ -4,7 +4,12 @@ A clock belongs to one site id, that is to one incarnation of one process, and n
 above all it gave and all it witnessed, and at or above the physical time it is told.
 """
 
+from typing import Final
+
 from quorate.timestamps.timestamp import COUNTER_MAX, Timestamp, counter, make, wall_us
+
+AHEAD_MAX: Final = 10_000
+"""Microseconds ahead of a clock in which it remembers to have given timestamps."""
 
 
 class HybridClock:
@@ -14,6 +19,8 @@ class HybridClock:
         self._last = make(0, 0, site)
         self._last_us = 0
         self._last_counter = 0
+        self._ahead: dict[int, int] = {}
+        """Of the microseconds ahead of this clock in which it has given timestamps: the next counter that is free."""
         self.site = site
 
     @property
@@ -22,15 +29,42 @@ class HybridClock:
         return self._last
 
     def next(self, now_us: int) -> Timestamp:
-        """A new timestamp, at or above `now_us` and above all given or witnessed before."""
+        """A new timestamp, at or above `now_us` and above all that this method gave, and all witnessed, before."""
         if now_us > self._last_us:
-            self._last_us, self._last_counter = now_us, 0
-        elif self._last_counter < COUNTER_MAX:
-            self._last_counter += 1
+            self._last_us, self._last_counter = self._free(now_us, 0)
         else:
-            self._last_us, self._last_counter = self._last_us + 1, 0
+            self._last_us, self._last_counter = self._free(self._last_us, self._last_counter + 1)
         self._last = make(self._last_us, self._last_counter, self.site)
         return self._last
+
+    def above(self, least: Timestamp, now_us: int) -> Timestamp:
+        """A new timestamp, at or above `now_us` and above `least`, however far ahead that is: the clock itself does not
+        move there, and those to come for other objects are not above it."""
+        stamp = self.next(now_us)
+        if stamp > least:
+            return stamp
+        at_us, free = self._free(wall_us(least), counter(least) + 1)
+        self._ahead[at_us] = free + 1
+        if len(self._ahead) > AHEAD_MAX:
+            self._forget_passed()
+        return make(at_us, free, self.site)
+
+    def _free(self, at_us: int, least: int) -> tuple[int, int]:
+        """The first time and counter, from these on, that were not given ahead of time."""
+        least = max(least, self._ahead.get(at_us, 0)) if self._ahead else least
+        while least > COUNTER_MAX:
+            at_us += 1
+            least = self._ahead.get(at_us, 0)
+        return at_us, least
+
+    def _forget_passed(self) -> None:
+        """Forget what time has passed; if that is not enough, move the clock above all of it."""
+        self._ahead = {at_us: free for at_us, free in self._ahead.items() if at_us >= self._last_us}
+        if len(self._ahead) > AHEAD_MAX // 2:
+            at_us = max(self._ahead)
+            self._last_us, self._last_counter = at_us, self._ahead[at_us] - 1
+            self._last = make(self._last_us, self._last_counter, self.site)
+            self._ahead.clear()
 
     def witness(self, seen: Timestamp) -> None:
         """Note a timestamp of any site, so that the next one given is above it."""

@@ -6,6 +6,7 @@
   clients' clocks are.
 * A replica whose clock is beyond the offset is told by the others, its callers and the command line by how much; nothing
   is lost, and it takes part again once its clock is right.
+* Where all clocks were ahead and were set right, objects go on from where they stand.
 """
 
 import asyncio
@@ -176,4 +177,51 @@ def test_a_clock_beyond_the_offset_is_told_so_and_harms_nobody(clusters: Cluster
         assert register.read() == 7
         taken = [queue.dequeue(), queue.dequeue(), queue.dequeue()]
         assert taken in (["last", None, None], ["last", "perhaps", None])
+    assert Told(clusters.history).check() == 0
+
+
+def set_right(cluster: LocalCluster) -> None:
+    """All replicas begin anew, with the machine's clock."""
+    for replica in cluster.urls:
+        cluster.kill(replica)
+    cluster.serve_options.clear()
+    for replica in cluster.urls:
+        cluster.restart(replica)
+    cluster.ready()
+
+
+def stored_ahead_s(url: str) -> float:
+    """The replica's metric."""
+    told = httpx.get(url + "/metrics", timeout=TIMEOUT_S, trust_env=False).text
+    found = re.search(r"^quorate_stored_ahead_seconds (\S+)$", told, re.MULTILINE)
+    assert found, told
+    return float(found[1])
+
+
+@pytest.mark.parametrize("ahead_s", [AHEAD_S, 300 * 86_400.0], ids=["a minute", "300 days"])
+def test_what_was_changed_while_all_clocks_were_ahead_goes_on_when_they_are_set_right(
+    clusters: Clusters, ahead_s: float
+) -> None:
+    """A new client's writes, deletes and enqueues come after what is there, at once; and the doctor knows of it."""
+    cluster = started(clusters, (ahead_s, ahead_s, ahead_s), MEASURED)
+    with connect(cluster.document, history=clusters.history, deadline_s=DEADLINE_S) as client:
+        client.register("leader").write("old")
+        client.dictionary("d").put("k", "old")
+        client.queue("jobs").enqueue("first")
+        assert client.register("swapped").compare_and_set(None, "old")
+    set_right(cluster)
+    assert all(abs(stored_ahead_s(url) - ahead_s) < TIMEOUT_S for url in cluster.urls.values())
+    assert "ahead of the clocks at r1: " in doctor(cluster)
+    begun_s = time.monotonic()
+    with connect(cluster.document, history=clusters.history, deadline_s=DEADLINE_S) as client:
+        client.register("leader").write("new")
+        client.dictionary("d").delete("k")
+        client.queue("jobs").enqueue("second")
+        assert client.register("swapped").compare_and_set("old", "new")
+    with connect(cluster.document, history=clusters.history, deadline_s=DEADLINE_S) as client:
+        assert client.register("leader").read() == "new"
+        assert client.dictionary("d").get("k") is None
+        assert [client.queue("jobs").dequeue() for _ in range(3)] == ["first", "second", None]
+        assert client.register("swapped").read() == "new"
+    assert time.monotonic() - begun_s < SLACK_S
     assert Told(clusters.history).check() == 0

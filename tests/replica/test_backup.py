@@ -20,8 +20,9 @@ from quorate.replica.backup import (
 )
 from quorate.replica.database import CopyStopped, Database, StorageFailed, copy_database
 from quorate.replica.identity import DATABASE_FILE, FolderRefused, Identity, format_store, open_folder
-from quorate.replica.machine import Bounds, handle
+from quorate.replica.machine import handle
 from quorate.replica.ports import Forget
+from quorate.replica.refusals import Bounds
 from quorate.replica.replacement import make_replacement, with_store
 from quorate.replica.store import Store
 from quorate.timestamps.timestamp import ZERO, Timestamp, make

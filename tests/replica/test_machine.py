@@ -22,7 +22,8 @@ from quorate.api_specs.messages import (
     Status,
     Window,
 )
-from quorate.replica.machine import Bounds, handle
+from quorate.replica.machine import handle
+from quorate.replica.refusals import Bounds
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
 from quorate.timestamps.timestamp import INFINITY, Timestamp, make
 from tests.sim.store import MemoryStore

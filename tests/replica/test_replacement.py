@@ -8,8 +8,9 @@ from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.cluster import ClusterDocument, parse
 from quorate.api_specs.messages import Accept, Append, Commit, Request
 from quorate.replica.identity import FolderRefused, format_store, open_folder
-from quorate.replica.machine import Bounds, handle
+from quorate.replica.machine import handle
 from quorate.replica.ports import ObjectState
+from quorate.replica.refusals import Bounds
 from quorate.replica.replacement import loses, make_replacement, merged, with_store
 from quorate.replica.store import Store
 from quorate.replica.witness import Witness

@@ -24,7 +24,6 @@ from quorate.client_sdk.effects import (
     Write,
 )
 from quorate.client_sdk.leasing import TOO_MANY_LEASES
-from quorate.timestamps.timestamp import wall_us
 from tests.sim.checkers import Violation
 from tests.sim.scenario import KEYS
 
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from tests.sim.world import World
 
 DRAIN_DEADLINE_S: Final = 4.0
+TELL_EVERY_US: Final = 200_000
+"""Between what replicas tell each other of their stores; in the service it is two seconds."""
 STRAYS_US: Final = 12_000_000
 """By then all that was under way when everything healed has arrived: the heaviest tail on a slow link, and again."""
 LEASE_S: Final = 1.0
@@ -43,7 +44,7 @@ LAST: Final = Value('"the last"')
 
 def drain(world: "World") -> None:
     """A fresh front end asks for all that is left; on a healthy cluster every answer must come."""
-    _let_stamps_come_near(world)
+    _let_replicas_hear(world)
     world.add_observer()
     for name in world.scenario.objects:
         if name.startswith("queue/"):
@@ -78,14 +79,10 @@ def drain_leases(world: "World", name: str) -> None:
     raise Violation("on a healthy cluster leases do not come back")
 
 
-def _let_stamps_come_near(world: "World") -> None:
-    """Until no replica would refuse to store what another one has stored, as too far ahead of its clock. Clocks that were
-    declared right and are not may stamp so, and what is settled on all replicas then has to wait for the time (seed 7093971)."""
-    nodes = world.replicas.values()
-    latest_us = max(wall_us(node.replica.store.clock) for node in nodes)
-    near_us = min(node.wall_us for node in nodes) + int(world.document.clock.offset_max_s * 1e6)
-    if latest_us > near_us:
-        world.pass_time(latest_us - near_us)
+def _let_replicas_hear(world: "World") -> None:
+    """Until each has heard from the others how far their stores have come, so that none refuses what another one has stored
+    as too far ahead of its clock."""
+    world.pass_time(2 * TELL_EVERY_US)
 
 
 def settle_down(world: "World") -> None:

@@ -54,6 +54,9 @@ class Faults(Struct, frozen=True):
     drift_ppm: int = 0
     """How far a front end's monotonic clock runs fast or slow, at most. A replica's wall clock drifts by as much, until it
     meets the skew."""
+    leaps: int = 0
+    """Times at which replicas' clocks jump far away or back, all together or one alone, by up to `leap_us_max`."""
+    leap_us_max: int = 0
     replica_clock_steps: int = 0
     """Times at which some replica's wall clock jumps, to another error within the skew."""
 

@@ -13,7 +13,8 @@ from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Batch
 from quorate.client_sdk.effects import Done, Effects, Now, Operation, Outcome, Send, Unanswered
 from quorate.client_sdk.machine import FrontEnd
-from tests.sim.nodes import WALL_US_START
+from quorate.quorums.choice import Ordering
+from tests.sim.clocks import WALL_US_START
 from tests.sim.store import InMemoryReplica
 
 STEPS_MAX = 2_000
@@ -40,6 +41,7 @@ class Hand:
         queue_choice: dict[str, tuple[int, int]],
         *,
         collect: bool = True,
+        ordering: Ordering = "clock",
         clock: ClockSettings = EXACT,
         limits: Limits = DEFAULTS,
     ) -> None:
@@ -47,7 +49,7 @@ class Hand:
             ClusterDocument(
                 "hand",
                 tuple(ReplicaInfo(name, f"http://{name}:1") for name in ("r1", "r2", "r3")),
-                (ChoiceRule("queue/*", queue_choice, collect=collect),),
+                _rules(queue_choice, ordering, collect=collect),
                 clock,
                 limits,
             )
@@ -66,6 +68,11 @@ class Hand:
         self._now_us = 0
         self.step_us = 1
         """How long an action takes."""
+
+    @property
+    def now_us(self) -> int:
+        """The present moment."""
+        return self._now_us
 
     def start(self, front: str, operation: Operation, name: str) -> None:
         """Start an operation; its outcome will be in `outcomes[name]`."""
@@ -211,3 +218,14 @@ class Hand:
             name = self._names[front, finish.number]
             self.outcomes[name] = finish.outcome
             self.ended(name, finish.outcome)
+
+
+def _rules(
+    queue_choice: dict[str, tuple[int, int]], ordering: Ordering, *, collect: bool
+) -> tuple[ChoiceRule, ...]:
+    """The queue's; cells keep majorities, which meet where blind operations read first."""
+    queues = ChoiceRule("queue/*", queue_choice, ordering, collect=collect)
+    if ordering == "clock":
+        return (queues,)
+    written, set_ = {"Write/Ok": (2, 2)}, {"Put/Ok": (2, 2), "Delete/Ok": (2, 2)}
+    return (queues, ChoiceRule("register/*", written, ordering), ChoiceRule("dictionary/*", set_, ordering))

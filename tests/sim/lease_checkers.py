@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from quorate.adts.log import Leased
 from quorate.client_sdk.effects import LeaseBook
 from tests.sim.checkers import Violation, shown
+from tests.sim.clocks import WALL_US_START
 from tests.sim.history import Call
 from tests.sim.leased import is_timed
 from tests.sim.linearizability import Inconclusive, linearization, returned_by_dequeues
-from tests.sim.nodes import WALL_US_START
 
 TENDING: Final = ("Accept", "Release", "Reject", "Drop", "Renew")
 FINAL: Final = ("Accept", "Drop")

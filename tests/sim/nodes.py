@@ -14,6 +14,7 @@ from quorate.client_sdk.effects import Done, Effects, Now, Operation, Outcome, R
 from quorate.client_sdk.machine import FrontEnd
 from quorate.replica.asks import Asks
 from tests.sim.asking import send_ask
+from tests.sim.clocks import WALL_US_START, SteadyClock, WallClock
 from tests.sim.exchange import Begun, Exchange
 from tests.sim.janitor import Janitor
 from tests.sim.showing import shown, shown_answer
@@ -21,7 +22,6 @@ from tests.sim.store import InMemoryReplica
 from tests.sim.surroundings import Stoppable, Surroundings
 from tests.sim.watch import Watch
 
-WALL_US_START = 1_700_000_000_000_000
 LAZY_US_MAX = 20_000
 JOIN_US_MAX = 500
 GATHER_US_MAX = 3_000
@@ -42,9 +42,7 @@ class ReplicaNode(Stoppable):
         self.front: FrontNode | None = None
         self.slow_us = 0
         """How long it takes for a batch at most, besides gathering."""
-        self._skew_us = skew_us
-        self._skewed_at_us = 0
-        self._drift = world.drift(replica_id)
+        self.clock = WallClock(world, replica_id, skew_us)
         self._watch = watch
         self._open: list[tuple[Exchange, BatchReply]] = []
         self._janitor = Janitor(self)
@@ -54,16 +52,9 @@ class ReplicaNode(Stoppable):
         return Asks(self.replica.incarnation, self.world.document.clock.offset_max_s)
 
     @property
-    def skew_us(self) -> int:
-        """How far its clock is off: it drifts, but no further than the world's clocks may be off."""
-        drifted_us = int((self.world.now_us - self._skewed_at_us) * self._drift)
-        most_us = max(abs(self._skew_us), self.world.network.faults.replica_skew_us)
-        return max(-most_us, min(most_us, self._skew_us + drifted_us))
-
-    @property
     def wall_us(self) -> int:
         """The replica's own clock."""
-        return WALL_US_START + self.world.now_us + self.skew_us
+        return self.clock.wall_us
 
     def crash(self) -> None:
         """Stop at once; requests without a committed reply get none. The embedded front end vanishes, too."""
@@ -113,8 +104,19 @@ class ReplicaNode(Stoppable):
 
     def reset_clock(self, skew_us: int) -> None:
         """The wall clock jumps to another error."""
-        self._skew_us, self._skewed_at_us = skew_us, self.world.now_us
+        self.clock.reset(skew_us)
         self.world.trace(self.id, lambda: f"clock steps to an error of {skew_us} us")
+
+    def leap(self, leap_us: int) -> None:
+        """The wall clock jumps far away, or (0) back to where it should be."""
+        self.clock.leap_us = leap_us
+        self.world.trace(self.id, lambda: f"clock leaps to {leap_us / 1e6} s from where it should be")
+
+    def hear_of(self, other: "ReplicaNode") -> None:
+        """The other's watch tells this one how far its store has come (`quorate.replica.watch`)."""
+        if self.is_up and other.is_up and not self.is_stopped and not other.is_stopped and not other._open:
+            store = self.replica.store
+            store.witnessed = max(store.witnessed, other.replica.store.clock)
 
     def prune(self) -> None:
         """A round of the janitor, as the server has one now and then."""
@@ -182,9 +184,7 @@ class FrontNode(Stoppable):
         self.machine = FrontEnd(world.document, site=name, seed=seed, own=own, may_ask=world.is_routed)
         self.janitor_outcomes: dict[str, int] = {}
         self._skew_us = skew_us
-        self._mono_us = 1_000_000 * seed
-        self._rate = 1 + world.drift(name)
-        """At which true time passes, by this front end's monotonic clock."""
+        self._steady = SteadyClock(world, name, 1_000_000 * seed)
         self._replicas = replicas
         self._sent = 0
         self._on_finish: dict[int, Callable[[Outcome], None]] = {}
@@ -198,8 +198,8 @@ class FrontNode(Stoppable):
     def now(self) -> Now:
         """One reading of the front end's clocks."""
         now_us = self.world.now_us
-        skew_us = self._skew_us if self.home is None else self.home.skew_us
-        return Now((now_us / self._rate + self._mono_us) / 1e6, WALL_US_START + now_us + skew_us)
+        wall_us = WALL_US_START + now_us + self._skew_us if self.home is None else self.home.wall_us
+        return Now(self._steady.shown_s(now_us), wall_us)
 
     def step_clock(self, by_us: int) -> None:
         """The wall clock jumps."""
@@ -374,10 +374,7 @@ class FrontNode(Stoppable):
         if wake_at_s is None:
             self._wake_us = None
             return
-        wake_us = (
-            int((wake_at_s * 1e6 - self._mono_us) * self._rate + 0.01) + 1
-        )  # Not a rounding error too soon.
-        self._wake_us = max(self.world.now_us, wake_us)
+        self._wake_us = max(self.world.now_us, self._steady.moment_us(wake_at_s))
         if self._alarm_us is None or self._wake_us < self._alarm_us:
             self._set_alarm()
 

@@ -70,6 +70,18 @@ class Plan:
             replica, skew_us = self._replica(), world.skew_us(faults.replica_skew_us)
             self._world.later(self._start_us(), replica.reset_clock, skew_us)
             world.injected["replica clock steps"] += 1
+        for _ in range(faults.leaps):
+            self._leap()
+
+    def _leap(self) -> None:
+        """To one side or the other, by something between a second and the most, or home; all clocks, or one."""
+        leap_us = int(1_000_000 * (self._faults.leap_us_max / 1e6) ** self._rng.random())
+        leap_us *= self._rng.choice([-1, 0, 1])
+        chosen = self._replicas if self._rng.random() < 0.6 else [self._rng.choice(self._replicas)]
+        start_us = self._start_us()
+        for replica in chosen:
+            leap = self._world.replicas[replica].leap
+            self._world.later(start_us, self._world.unless_healed, "leaps", leap, leap_us)
 
     def _on_speed(self) -> None:
         for _ in range(self._faults.freezes):

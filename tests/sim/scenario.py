@@ -166,6 +166,8 @@ def keeps_order(document: ClusterDocument, faults: Faults, *, is_embedded: bool 
     if all(each.ordering == "quorum" for each in document.choices):
         return True
     clock = document.clock
+    if faults.leaps:
+        return False
     if faults.replica_skew_us > clock.replica_error_s * 1e6:
         return False
     if clock.front_end_error_s is None:

@@ -103,6 +103,7 @@ FAULTS: Final = (
     "clock steps",
     "replica clock steps",
     "drifting clocks",
+    "leaps",
     "cancels",
     "lazy messages lost",
 )

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Batch, BatchReply, Reply, Row, Scan
-from quorate.replica.machine import Bounds, handle
-from quorate.replica.ports import Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.machine import handle
+from quorate.replica.ports import Claim, Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.refusals import Bounds
 from quorate.timestamps.ballot import turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
@@ -39,6 +40,8 @@ class MemoryStore:
         self._arrival = 0
         self._floor = ZERO
         self._clock = ZERO
+        self.witnessed = ZERO
+        """How far another replica said that its store had come; it is on disk when this is set."""
         self.rollbacks = 0
         """Transactions that were undone."""
         self._undo: list[Callable[[], object]] = []
@@ -50,6 +53,11 @@ class MemoryStore:
     def clock(self) -> Timestamp:
         """At or above every timestamp that the store holds; a transaction that is undone takes its part back."""
         return self._clock
+
+    @property
+    def highest(self) -> Timestamp:
+        """See Log."""
+        return max(self._clock, self.witnessed)
 
     def state(self, name: str) -> ObjectState | None:
         """See Log."""
@@ -154,6 +162,8 @@ class MemoryStore:
                 self._mark(name, timestamps)
             case Forget(name, floor):
                 self._forget(name, floor)
+            case Claim(t):
+                self._note(t)
 
     def commit(self) -> None:
         """Make all that was applied durable."""

@@ -40,6 +40,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "clock steps": {"clock_steps": 2, "client_skew_us": 1_000},
     "replica clock steps": {"replica_clock_steps": 2, "replica_skew_us": 1_000},
     "drifting clocks": {"drift_ppm": 200},
+    "leaps": {"leaps": 3, "leap_us_max": 60_000_000},
     "cancels": {"cancels": 0.5},
     "lazy messages lost": {"lazy_loss": 0.5},
 }

@@ -11,8 +11,8 @@ from quorate.replica.asks import Asks
 from tests.sim import asking
 from tests.sim.checkers import Violation
 from tests.sim.faults import NO_FAULTS
-from tests.sim.planted.catalogue import QUEUE, chosen, only
 from tests.sim.planted.plant import Hint, patched
+from tests.sim.planted.worlds import QUEUE, chosen, only
 from tests.sim.run import judge
 from tests.sim.scenario import Scenario, scenario
 from tests.sim.world import World

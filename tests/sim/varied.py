@@ -40,7 +40,19 @@ def varied(seed: int) -> Scenario:
         what = _gathered(what, rng)
     if what.faults != NO_FAULTS and rng.random() < 0.6:
         what = with_faults(what, replace(what.faults, drift_ppm=round(DRIFT * 1e6)))
+    if not what.is_forgetful and what.faults != NO_FAULTS and rng.random() < 0.1:
+        what = _leaping(what, rng)
     return what
+
+
+def _leaping(what: Scenario, rng: random.Random) -> Scenario:
+    """Clocks of replicas leap, by seconds or by months; front ends measure theirs. (Without keys: how long those are
+    remembered goes by clocks.)"""
+    clock = replace(what.document.clock, front_end_error_s=None)
+    what = replace(what, document=replace(what.document, clock=clock))
+    leap_us_max = rng.choice([10_000_000, 3_600_000_000, 300 * 86_400_000_000])
+    what = with_faults(what, replace(what.faults, leaps=rng.randint(1, 4), leap_us_max=leap_us_max))
+    return replace(what, keyed=0.0)
 
 
 def with_faults(what: Scenario, faults: Faults) -> Scenario:

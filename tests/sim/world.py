@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from quorate.client_sdk.effects import Dispose, Done, Failed, Operation, Outcome
-from tests.sim.ending import drain, settle_down
+from tests.sim.ending import TELL_EVERY_US, drain, settle_down
 from tests.sim.exchange import Begun
 from tests.sim.history import Call, History
 from tests.sim.leased import caller_of
@@ -123,6 +123,7 @@ class World:
                 if node.front is None:
                     self._add_front(0, 0, node)
         plan_faults(self, self._rng)
+        self.later(TELL_EVERY_US, self._tell)
         if scenario.prunes:
             self.later(self.prune_every_us, self._prune)
         self._run_until_done(self._processes)
@@ -218,12 +219,21 @@ class World:
             replica.prune()
         self.later(self.prune_every_us, self._prune)
 
+    def _tell(self) -> None:
+        """Replicas tell each other how far their stores have come."""
+        for replica in self.replicas.values():
+            for other in self.replicas.values():
+                replica.hear_of(other)
+        self.later(TELL_EVERY_US, self._tell)
+
     def _heal(self) -> None:
         self.trace("", lambda: "everything heals")
         self._is_healed = True
         self.network.heal()
         for replica in self.replicas.values():
             replica.slow_us = 0
+            if replica.clock.leap_us:
+                replica.leap(0)
             replica.go_on()
             self.restart_replica(replica)
         for front in self.fronts:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.timestamps.clock import HybridClock
+from quorate.timestamps.clock import AHEAD_MAX, HybridClock
 from quorate.timestamps.timestamp import (
     COUNTER_MAX,
     WALL_US_MAX,
@@ -78,3 +78,31 @@ def test_a_clock_at_the_end_of_time_refuses_to_repeat() -> None:
     with pytest.raises(ValueError, match="check the clock"):
         clock.next(0)
     assert counter(clock.last) == COUNTER_MAX
+
+
+ASKED = st.lists(st.tuples(st.booleans(), SEEN.filter(lambda seen: wall_us(seen) < 6), TIMES), max_size=40)
+
+
+@given(ASKED)
+def test_a_timestamp_above_another_is_new_and_moves_no_later_ones(
+    asked: list[tuple[bool, Timestamp, int]],
+) -> None:
+    """However far ahead it is, and where counters run over, too."""
+    clock, given_ = HybridClock("me"), set()
+    for is_above, least, now_us in asked:
+        before = clock.last
+        stamp = clock.above(least, now_us) if is_above else clock.next(now_us)
+        assert stamp not in given_
+        given_.add(stamp)
+        assert stamp > before
+        assert wall_us(stamp) >= now_us
+        assert not is_above or stamp > least
+        used_up = sum(counter(each) == COUNTER_MAX for each in given_)
+        assert wall_us(clock.last) <= max(now_us, wall_us(before)) + 1 + used_up
+
+
+def test_a_clock_that_gave_too_many_timestamps_ahead_moves_above_them() -> None:
+    clock = HybridClock("me")
+    given_ = [clock.above(make(1_000 + place, 0, "a"), 0) for place in range(AHEAD_MAX + 1)]
+    assert clock.next(0) > max(given_)
+    assert clock.above(make(5, 0, "a"), 0) > max(given_)

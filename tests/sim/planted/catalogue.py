@@ -4,90 +4,45 @@ Where chance meets a mistake too seldom there is a schedule. The numbers of seed
 caught the mistake when it was entered, fewer than one reshuffle of all seeds in a thousand would miss it.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from msgspec.structs import replace
 
-from quorate.api_specs.cluster import ChoiceRule, ClockSettings
-from quorate.quorums.choice import Ordering
-from tests.sim.planted import deciders, fronts, handing, leases, regressions, replicas, schedules, sizes
+from tests.sim.planted import (
+    clocks,
+    deciders,
+    fronts,
+    handing,
+    leases,
+    regressions,
+    replicas,
+    schedules,
+    sizes,
+)
 from tests.sim.planted.plant import Hint, Plant, Planting
-from tests.sim.scenario import BLIND, DECIDE
-
-QUEUE: Final = ("queue/q",)
-REGISTER: Final = ("register/r",)
-DICTIONARY: Final = ("dictionary/d",)
-WORDS: Final = ("Enq", "Deq", "Peek", "Size", "Read", "Write", "Cas", "PutIfAbsent", "Delete", "Items")
-
-
-def only(**weights: int) -> Mapping[str, Any]:
-    """Only these operations."""
-    return {"weights": dict.fromkeys(WORDS, 0) | weights}
-
-
-def chosen(
-    adt: str, blind: tuple[int, int], decide: tuple[int, int], ordering: Ordering = "clock"
-) -> tuple[ChoiceRule, ...]:
-    """The rule with these quorums for blind and for deciding events."""
-    classes = dict.fromkeys(BLIND[adt], blind) | dict.fromkeys(DECIDE[adt], decide)
-    return (ChoiceRule(f"{adt}/*", classes, ordering),)
-
-
-BUSY: Final = {
-    "fronts": 4,
-    "processes": 1,
-    "operations": 10,
-    "think_us": 1_000,
-    "deadline_s": 1.0,
-    "keyed": 0.0,
-    "is_exact": True,
-}
-GOOD_CLOCKS: Final = {"client_skew_us": 0, "replica_skew_us": 0, "clock_steps": 0}
-ROUGH: Final = GOOD_CLOCKS | {"loss": 0.1, "tail": 0.3, "tail_us_max": 20_000, "cuts": 4, "lazy_loss": 1.0}
-"""Replies come late or not at all, and nothing is learned from lazy messages."""
-ROUGHER: Final = ROUGH | {"loss": 0.2, "tail": 0.5, "cuts": 10}
-HISTORY: Final = ("linearizable", "taken twice", "lost", "size")
-"""Which check of a history is the first to notice is chance."""
-CRASHES: Final = {"crashes": 4}
-
-ROUGH_QUEUE: Final = Hint(
-    QUEUE, chosen("queue", (0, 2), (2, 2)), faults=ROUGH, fields={**BUSY, **only(Enq=3, Deq=3)}
-)
-KEYED_QUEUE: Final = replace(ROUGH_QUEUE, fields={**ROUGH_QUEUE.fields, "keyed": 1.0})
-CAS: Final = Hint(
-    REGISTER,
-    chosen("register", (0, 2), (2, 2)),
-    faults=ROUGH,
-    fields={**BUSY, **only(Read=2, Write=3, Cas=3)},
-)
-ROUTED: Final = replace(
-    ROUGH_QUEUE,
-    faults=ROUGH | {"duplication": 0.3, "cuts": 1, "cancels": 0.0, "client_crashes": 0},
-    fields={**ROUGH_QUEUE.fields, **only(Enq=5, Deq=4), "is_routed": True},
-)
-"""Front ends share a queue and hand their wishes over; messages are lost and doubled."""
-RESTARTED: Final = replace(ROUGH_QUEUE, faults=ROUGH | {"client_crashes": 6})
-ALL_STORE: Final = replace(KEYED_QUEUE, rules=chosen("queue", (0, 3), (1, 3)))
-FIVE: Final = replace(ROUGH_QUEUE, rules=chosen("queue", (0, 3), (3, 3)), replicas=5)
-BY_CLASS: Final = replace(
-    ROUGH_QUEUE,
-    rules=(ChoiceRule("queue/*", finals={"Enq": "r1*r2*r3", "Deq": "r1 + r2 + r3"}),),
-    faults=ROUGH | {"lazy_loss": 0.0},
-)
-READ_ONE: Final = (0, 1), (3, 1)
-SKEWED: Final = Hint(
+from tests.sim.planted.worlds import (
+    ALL_STORE,
+    BUSY,
+    BY_CLASS,
+    BY_QUORUM,
+    CAS,
+    CRASHES,
+    DICTIONARY,
+    FIVE,
+    GOOD_CLOCKS,
+    HISTORY,
+    KEYED_QUEUE,
     QUEUE,
-    chosen("queue", *READ_ONE),
-    clock=ClockSettings(0.0),
-    faults=GOOD_CLOCKS | {"client_skew_us": 1_000_000, "crashes": 0},
-    fields={**BUSY, **only(Enq=3, Deq=3)},
-)
-"""Wall clocks are up to a second wrong, but bounded by what is measured; blind quorums need not meet."""
-BY_QUORUM: Final = replace(
+    READ_ONE,
+    REGISTER,
+    RESTARTED,
+    ROUGH_QUEUE,
+    ROUGHER,
+    ROUTED,
     SKEWED,
-    rules=chosen("queue", (2, 2), (2, 2), "quorum"),
-    clock=ClockSettings(0.0, front_end_error_s=0.0),
+    chosen,
+    only,
 )
 
 
@@ -180,7 +135,7 @@ PLANTS: Final = (
     ),
     Plant(
         "clock-repeats",
-        fronts.clock_repeats,
+        clocks.clock_repeats,
         ("one entry a timestamp", "one use a timestamp", *HISTORY),
         10,
         replace(ROUGH_QUEUE, fields={**BUSY, **only(Enq=3, Deq=3, Size=1)}),
@@ -199,7 +154,7 @@ PLANTS: Final = (
     ),
     Plant(
         "restarted-clock-repeats",
-        fronts.restarted_clock_repeats,
+        clocks.restarted_clock_repeats,
         ("one entry a timestamp", "one use a timestamp", *HISTORY),
         10,
         RESTARTED,
@@ -288,15 +243,15 @@ PLANTS: Final = (
     ),
     by_hand("size-at-first-look", sizes.size_at_first_look, schedules.item_at_one_replica),
     by_hand("peek-only-reads", fronts.peek_only_reads, schedules.peek_while_an_older_entry_travels),
-    by_hand("no-commit-wait", fronts.no_commit_wait, schedules.write_from_the_future),
+    by_hand("no-commit-wait", clocks.no_commit_wait, schedules.write_from_the_future),
     by_hand(
         "returned-within-the-microsecond",
-        fronts.return_within_the_microsecond,
+        clocks.return_within_the_microsecond,
         regressions.two_writes_in_one_microsecond,
     ),
     by_hand(
         "wait-short-by-the-drift",
-        fronts.wait_short_by_the_drift,
+        clocks.wait_short_by_the_drift,
         regressions.write_by_a_clock_that_runs_fast,
     ),
     by_hand(
@@ -309,8 +264,34 @@ PLANTS: Final = (
         fronts.take_a_floor_for_the_end,
         regressions.live_key_under_the_floor_of_a_burial,
     ),
-    Plant("clock-bound-ignored", fronts.clock_without_bound, ("linearizable",), 30, SKEWED),
-    Plant("clock-witnesses-nothing", fronts.clock_witnesses_nothing, ("linearizable",), 10, BY_QUORUM),
+    Plant("clock-bound-ignored", clocks.clock_without_bound, ("linearizable",), 30, SKEWED),
+    Plant(
+        "stamped-below-what-is-seen", clocks.stamp_below_what_is_seen, ("linearizable", "lost"), 10, BY_QUORUM
+    ),
+    by_hand(
+        "far-ahead-passed-over",
+        clocks.pass_over_what_is_far_ahead,
+        regressions.clocks_that_were_set_back,
+        "linearizable",
+        "answers",
+    ),
+    by_hand(
+        "not-looked-for-what-is-ahead",
+        clocks.never_look_for_what_is_ahead,
+        regressions.clocks_that_were_set_back_without_reading,
+    ),
+    by_hand(
+        "waited-for-what-is-ahead",
+        clocks.wait_for_what_is_ahead,
+        regressions.clocks_that_were_set_back_without_reading,
+        "answers",
+    ),
+    by_hand(
+        "bound-by-the-own-clock-only",
+        replicas.bound_by_the_own_clock_only,
+        regressions.clocks_that_were_set_back,
+        "answers",
+    ),
     by_hand(
         "buried-before-all-confirm",
         fronts.bury_where_it_was_not_confirmed,

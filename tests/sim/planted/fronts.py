@@ -1,6 +1,6 @@
 """Mistakes of the front end outside decisions: blind operations, observations, clocks, and what it counts."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -13,16 +13,13 @@ from quorate.api_specs.messages import Collect, Reply
 from quorate.client_sdk import blind, machine, observe, operations, timekeeping
 from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps
 from quorate.client_sdk.cell_parts import ReadPart, WritePart
-from quorate.client_sdk.effects import Done, Items, Now, Peek, Read
+from quorate.client_sdk.effects import Done, Items, Peek, Read
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.tasks import Event, Task
-from quorate.client_sdk.timekeeping import Timekeeping
 from quorate.quorums.choice import QuorumChoice, Sizes
 from quorate.quorums.tally import Quorum
-from quorate.timestamps.clock import HybridClock
-from quorate.timestamps.timestamp import Timestamp, make, wall_us
+from quorate.timestamps.timestamp import make
 from tests.sim.history import Call
-from tests.sim.nodes import FrontNode
 from tests.sim.planted.plant import AnyOne, OneTwice, Planting, patched
 from tests.sim.test_directed import plain_peek
 from tests.sim.world import Process
@@ -203,34 +200,6 @@ def instead(kind: type, run: Any) -> Iterator[None]:
         yield
 
 
-def no_commit_wait() -> Planting:
-    """A blind operation returns though its timestamp may still be ahead of true time."""
-
-    def passed_s(self: Timekeeping, stamp: Timestamp, now: Now) -> float:
-        del self, stamp
-        return now.mono_s
-
-    return patched(Timekeeping, passed_s=passed_s)
-
-
-def return_within_the_microsecond() -> Planting:
-    """A blind operation returns in the very microsecond of its timestamp."""
-
-    def passed_s(self: Timekeeping, stamp: Timestamp, now: Now) -> float:
-        return self._bound.reached_s(wall_us(stamp), now)
-
-    return patched(Timekeeping, passed_s=passed_s)
-
-
-def wait_short_by_the_drift() -> Planting:
-    """A blind operation waits as if its front end's clock could not run fast while it waits."""
-
-    def passed_s(self: Timekeeping, stamp: Timestamp, now: Now) -> float:
-        return now.mono_s + max(0, wall_us(stamp) + 1 - self._bound.lower_us(now)) / 1e6
-
-    return patched(Timekeeping, passed_s=passed_s)
-
-
 def show_what_is_known() -> Planting:
     """A read answers what its front end knows of by then, not the version that it has settled."""
     right = observe._read_settled
@@ -253,80 +222,6 @@ def take_a_floor_for_the_end() -> Planting:
         return mirror
 
     return patched(observe, _mirror_of=mirror_of)
-
-
-def clock_without_bound() -> Planting:
-    """A front end stamps with its own wall clock, whatever error was declared or measured."""
-
-    def stamp(self: Timekeeping, now: Now) -> Timestamp:
-        return self._clock.next(now.wall_us)
-
-    return patched(Timekeeping, stamp=stamp)
-
-
-class _Repeating(HybridClock):
-    """Gives the same timestamp again when a witnessed one has forced it ahead of the wall clock."""
-
-    def next(self, now_us: int) -> Timestamp:
-        if now_us > wall_us(self._last):
-            return super().next(now_us)
-        return self._last
-
-
-def clock_repeats() -> Planting:
-    """A front end's clock repeats a timestamp after a new one was forced on it."""
-    return patched(timekeeping, HybridClock=_Repeating)
-
-
-class _Deaf(HybridClock):
-    """Witnesses nothing."""
-
-    def witness(self, seen: Timestamp) -> None:
-        del seen
-
-
-def clock_witnesses_nothing() -> Planting:
-    """A front end's clock takes no notice of the timestamps it meets."""
-    return patched(timekeeping, HybridClock=_Deaf)
-
-
-class _Recalled(HybridClock):
-    """Keeps what it gave, and gives `again` first."""
-
-    def __init__(self, site: str, again: Sequence[Timestamp] = ()) -> None:
-        super().__init__(site)
-        self.given: list[Timestamp] = []
-        self._again = list(again)
-
-    def next(self, now_us: int) -> Timestamp:
-        self.given.append(self._again.pop(0) if self._again else super().next(now_us))
-        return self.given[-1]
-
-
-def restarted_clock_repeats() -> Planting:
-    """A front end restarts from a snapshot: it keeps its site id, and its clock gives the same timestamps again."""
-    right = FrontNode.crash
-    crashed: list[_Recalled] = []
-
-    def crash(self: FrontNode) -> None:
-        right(self)
-        clock = self.machine._time._clock
-        assert isinstance(clock, _Recalled)
-        crashed.append(clock)
-
-    def clock_of(site: str) -> _Recalled:
-        """The clock of the next front end to come: that of the one that crashed last."""
-        if not crashed:
-            return _Recalled(site)
-        before = crashed.pop()
-        return _Recalled(before.site, before.given)
-
-    @contextmanager
-    def both() -> Iterator[None]:
-        with patched(FrontNode, crash=crash), patched(timekeeping, HybridClock=clock_of):
-            yield
-
-    return both()
 
 
 def non_intersecting_choice() -> Planting:

@@ -9,6 +9,7 @@ from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.messages import Batch, Request
 from quorate.client_sdk.effects import Dequeue, Done, Now, Operation, Outcome
+from quorate.quorums.choice import Ordering
 from tests.sim.checkers import Violation, check_drained, check_object
 from tests.sim.hand import EXACT, Hand, Packet
 from tests.sim.history import Call, History
@@ -26,8 +27,9 @@ class Played(Hand):
         choice: dict[str, tuple[int, int]] = MAJORITIES,
         *,
         clock: ClockSettings = EXACT,
+        ordering: Ordering = "clock",
     ) -> None:
-        super().__init__(choice, clock=clock)
+        super().__init__(choice, clock=clock, ordering=ordering)
         self.history = History()
         self.slept_us = 0
         self._open: dict[str, tuple[Operation, list[Call]]] = {}
@@ -127,6 +129,21 @@ class Played(Hand):
         """Violation unless the operation took effect: nothing was lost of late, so its outcome could be learned."""
         if not isinstance(self.outcomes[name], Done):
             raise Violation(f"on a healthy cluster {name} ends with {self.outcomes[name]}")
+
+    def ask_known(self, front: str, operation: Operation) -> None:
+        """An operation for which everything arrives; Violation unless it takes effect."""
+        name = f"{front} {len(self._names)}"
+        self.start(front, operation, name)
+        try:
+            self.settle()
+        except AssertionError as error:
+            raise Violation(f"on a healthy cluster {name} has no end") from error
+        self.must_be_known(name)
+
+    def must_have_taken(self, begun_us: int, most_us: int) -> None:
+        """Violation unless no more time than this has passed."""
+        if self._now_us - begun_us > most_us:
+            raise Violation(f"on a healthy cluster it took {(self._now_us - begun_us) / 1e6:.3f} s")
 
     def of(self, front: str) -> list[Packet]:
         """What the front end has on its way."""

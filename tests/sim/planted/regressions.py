@@ -56,6 +56,48 @@ def write_by_a_clock_that_runs_fast() -> None:
     hand.judge()
 
 
+def clocks_that_were_set_back() -> None:
+    """(No seed.) x is enqueued, and a value written and a key put, while the replicas' clocks are 300 days ahead. They are set
+    right. A new front end enqueues y, writes another value and deletes the key, with `ordering = "quorum"`: none of it may be
+    refused, nor come before what was there."""
+    hand = Played({"Enq/Ok": (2, 2), "Deq/Ok": (2, 2)}, clock=ClockSettings(), ordering="quorum")
+    hand.wall_errors_us = dict.fromkeys(hand.replicas, 300 * 86_400_000_000)
+    for operation in (Enqueue(QUEUE, (X,)), Write(REGISTER, X), Write(KEY, X)):
+        hand.ask_known("f1", operation)
+    hand.wall_errors_us = {}
+    for operation in (Enqueue(QUEUE, (Y,)), Write(REGISTER, Y), Write(KEY, None)):
+        hand.ask_known("f2", operation)
+    for question in (Dequeue(QUEUE), Read(REGISTER), Read(KEY), CompareAndSet(REGISTER, Y, Z)):
+        hand.ask_known("f3", question)
+    hand.judge()
+
+
+def clocks_that_were_set_back_without_reading() -> None:
+    """(No seed.) x is enqueued at r1, while the replicas' clocks are a minute ahead; a value is written at r1 and r2, and a key put.
+    The clocks are set right. A front end that knows of it from another object only enqueues y at r2, having looked where x
+    may be, and writes and deletes: none of it may come before what was there, nor wait for a minute."""
+    hand = Played({"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}, clock=ClockSettings())
+    hand.wall_errors_us = dict.fromkeys(hand.replicas, 60_000_000)
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    hand.go_until(Append, "f1", *hand.replicas)
+    hand.finish("x", "f1", "r1")
+    hand.drop("f1")
+    for operation in (Write(REGISTER, X), Write(KEY, X)):
+        hand.ask_known("f1", operation)
+    hand.wall_errors_us = {}
+    begun_us = hand.now_us
+    hand.ask_known("f2", Read("register/other"))
+    hand.start("f2", Enqueue(QUEUE, (Y,)), "y")
+    hand.go_until(Append, "f2", *hand.replicas)
+    hand.finish("y", "f2", "r2")
+    for operation in (Write(REGISTER, Y), Write(KEY, None)):
+        hand.ask_known("f2", operation)
+    for question in (Read(REGISTER), Read(KEY)):
+        hand.ask_known("f3", question)
+    hand.must_have_taken(begun_us, 5_000_000)
+    hand.judge()
+
+
 def swap_at_one_replica_during_a_whole_read() -> None:
     """(Seed 1002738.) Put(v) has reached r1 only. An Items at r1 and r2 finds it there and writes it back. Meanwhile a swap
     to w, of the same front end, is accepted by r1 alone, so that what the front end knows of the key is newer than what

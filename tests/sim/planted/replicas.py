@@ -7,9 +7,10 @@ from msgspec.structs import replace
 
 from quorate.adts.log import NOTHING
 from quorate.api_specs.messages import Accept, Accepted, Append, Appended, Collect, Commit, Row
-from quorate.replica import machine
-from quorate.replica.machine import Bounds, Handled
+from quorate.replica import machine, refusals
+from quorate.replica.machine import Handled
 from quorate.replica.ports import Effect, Forget, Log, ObjectState, PutRow, PutState
+from quorate.replica.refusals import Bounds
 from quorate.timestamps.ballot import NO_BALLOT, turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 from tests.sim.exchange import Exchange
@@ -167,13 +168,24 @@ def marks_decide_anything() -> Planting:
 
 def too_old_is_taken() -> Planting:
     """The retry window is ignored: entries older than what the summaries remember are answered, and recover."""
-    right = machine._refusal
+    right = refusals.refusal
 
-    def refusal(request: Any, now_us: int, bounds: Bounds) -> Any:
-        found = right(request, now_us, bounds)
+    def refusal(request: Any, latest: Timestamp, highest: Timestamp, now_us: int, bounds: Bounds) -> Any:
+        found = right(request, latest, highest, now_us, bounds)
         return None if found is not None and found.reason in ("too-old", "clock-behind") else found
 
-    return patched(machine, _refusal=refusal)
+    return patched(machine, refusal=refusal)
+
+
+def bound_by_the_own_clock_only() -> Planting:
+    """A replica takes nothing that is ahead of its clock, though its own store stands there."""
+    right = refusals.refusal
+
+    def refusal(request: Any, latest: Timestamp, highest: Timestamp, now_us: int, bounds: Bounds) -> Any:
+        del highest
+        return right(request, latest, ZERO, now_us, bounds)
+
+    return patched(machine, refusal=refusal)
 
 
 def bury_without_floor() -> Planting:

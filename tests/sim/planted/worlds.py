@@ -1,0 +1,86 @@
+"""The worlds in which planted mistakes are looked for: what of a seed's scenario is fixed, so that one shows sooner."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from quorate.api_specs.cluster import ChoiceRule, ClockSettings
+from quorate.quorums.choice import Ordering
+from tests.sim.planted.plant import Hint
+from tests.sim.scenario import BLIND, DECIDE
+
+QUEUE: Final = ("queue/q",)
+REGISTER: Final = ("register/r",)
+DICTIONARY: Final = ("dictionary/d",)
+WORDS: Final = ("Enq", "Deq", "Peek", "Size", "Read", "Write", "Cas", "PutIfAbsent", "Delete", "Items")
+
+
+def only(**weights: int) -> Mapping[str, Any]:
+    """Only these operations."""
+    return {"weights": dict.fromkeys(WORDS, 0) | weights}
+
+
+def chosen(
+    adt: str, blind: tuple[int, int], decide: tuple[int, int], ordering: Ordering = "clock"
+) -> tuple[ChoiceRule, ...]:
+    """The rule with these quorums for blind and for deciding events."""
+    classes = dict.fromkeys(BLIND[adt], blind) | dict.fromkeys(DECIDE[adt], decide)
+    return (ChoiceRule(f"{adt}/*", classes, ordering),)
+
+
+BUSY: Final = {
+    "fronts": 4,
+    "processes": 1,
+    "operations": 10,
+    "think_us": 1_000,
+    "deadline_s": 1.0,
+    "keyed": 0.0,
+    "is_exact": True,
+}
+GOOD_CLOCKS: Final = {"client_skew_us": 0, "replica_skew_us": 0, "clock_steps": 0}
+ROUGH: Final = GOOD_CLOCKS | {"loss": 0.1, "tail": 0.3, "tail_us_max": 20_000, "cuts": 4, "lazy_loss": 1.0}
+"""Replies come late or not at all, and nothing is learned from lazy messages."""
+ROUGHER: Final = ROUGH | {"loss": 0.2, "tail": 0.5, "cuts": 10}
+HISTORY: Final = ("linearizable", "taken twice", "lost", "size")
+"""Which check of a history is the first to notice is chance."""
+CRASHES: Final = {"crashes": 4}
+
+ROUGH_QUEUE: Final = Hint(
+    QUEUE, chosen("queue", (0, 2), (2, 2)), faults=ROUGH, fields={**BUSY, **only(Enq=3, Deq=3)}
+)
+KEYED_QUEUE: Final = replace(ROUGH_QUEUE, fields={**ROUGH_QUEUE.fields, "keyed": 1.0})
+CAS: Final = Hint(
+    REGISTER,
+    chosen("register", (0, 2), (2, 2)),
+    faults=ROUGH,
+    fields={**BUSY, **only(Read=2, Write=3, Cas=3)},
+)
+ROUTED: Final = replace(
+    ROUGH_QUEUE,
+    faults=ROUGH | {"duplication": 0.3, "cuts": 1, "cancels": 0.0, "client_crashes": 0},
+    fields={**ROUGH_QUEUE.fields, **only(Enq=5, Deq=4), "is_routed": True},
+)
+"""Front ends share a queue and hand their wishes over; messages are lost and doubled."""
+RESTARTED: Final = replace(ROUGH_QUEUE, faults=ROUGH | {"client_crashes": 6})
+ALL_STORE: Final = replace(KEYED_QUEUE, rules=chosen("queue", (0, 3), (1, 3)))
+FIVE: Final = replace(ROUGH_QUEUE, rules=chosen("queue", (0, 3), (3, 3)), replicas=5)
+BY_CLASS: Final = replace(
+    ROUGH_QUEUE,
+    rules=(ChoiceRule("queue/*", finals={"Enq": "r1*r2*r3", "Deq": "r1 + r2 + r3"}),),
+    faults=ROUGH | {"lazy_loss": 0.0},
+)
+READ_ONE: Final = (0, 1), (3, 1)
+SKEWED: Final = Hint(
+    QUEUE,
+    chosen("queue", *READ_ONE),
+    clock=ClockSettings(0.0),
+    faults=GOOD_CLOCKS | {"client_skew_us": 1_000_000, "crashes": 0},
+    fields={**BUSY, **only(Enq=3, Deq=3)},
+)
+"""Wall clocks are up to a second wrong, but bounded by what is measured; blind quorums need not meet."""
+BY_QUORUM: Final = replace(
+    SKEWED,
+    rules=chosen("queue", (2, 2), (2, 2), "quorum"),
+    clock=ClockSettings(0.0, front_end_error_s=0.0),
+)
