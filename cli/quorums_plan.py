@@ -47,6 +47,8 @@ from quorate.quorums.targets import Target, parse_target
 ROWS_SHOWN_MAX: Final = 20
 NAMING: Final = "--names"
 """The option that says which replicas there are."""
+MANY: Final = 12
+"""Of more replicas the distributions of votes are thousands, with a linear program for each: minutes of processor time."""
 DEFAULT_UP: Final = "0.99"
 """Where nothing is said about failures, that replicas are up as in Gifford's examples."""
 
@@ -89,8 +91,14 @@ def plan_command(
         str | None, typer.Option("--names", metavar="a,b,…", help="The replicas' names, instead of -n.")
     ] = None,
     votes_max: Annotated[
-        int, typer.Option("--votes-max", min=1, max=10, help="Try 0 to so many votes each.")
-    ] = 2,
+        int | None,
+        typer.Option(
+            "--votes-max",
+            min=1,
+            max=10,
+            help=f"Try 0 to so many votes each (2; of more than {MANY} replicas 1).",
+        ),
+    ] = None,
     system: Annotated[
         list[str] | None,
         typer.Option(
@@ -139,7 +147,8 @@ def plan_command(
     targets = [parse_target(text, setting.operations) for text in target or ()]
     _check_targets(targets, setting)
     systems = [_system(each, known) for each in system or ()]
-    offers = plan(setting, candidates_of(setting, votes_max=votes_max, rule=rule, systems=systems), targets)
+    most = votes_max or _votes_max(known)
+    offers = plan(setting, candidates_of(setting, votes_max=most, rule=rule, systems=systems), targets)
     texts = [offered_text(offer.assignment, ordering, replication) for offer in offers[:rows]]
     if as_json:
         answer(True, _as_json(setting, offers[:rows], texts, len(offers)))
@@ -147,6 +156,15 @@ def plan_command(
     _show(setting, offers, rows)
     for index, text in enumerate(texts if toml else (), 1):
         answer(False, None, f"\n# Offer {index}\n{text}".rstrip())
+
+
+def _votes_max(known: Sequence[str]) -> int:
+    if len(known) <= MANY:
+        return 2
+    say(
+        f"quorate: of more than {MANY} replicas only equal votes are tried; --votes-max 2 tries more, for minutes"
+    )
+    return 1
 
 
 def _names(replicas: int | None, names: str | None) -> list[str]:

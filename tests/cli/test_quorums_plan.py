@@ -137,11 +137,12 @@ def test_a_plan_as_json_has_the_documented_keys_and_keeps_its_targets() -> None:
 
 @pytest.mark.parametrize("count", [21, 22, 23, 24, 25])
 def test_as_many_replicas_as_the_calculus_takes_are_planned_with_their_grids(count: int) -> None:
-    words = ("-n", str(count), "--votes-max", "1", "--mix", "Enq=50,Deq=50", "--p", "0.99", "--rows", "100")
+    words = ("-n", str(count), "--mix", "Enq=50,Deq=50", "--p", "0.99", "--rows", "100")
     found = as_json("plan", "queue", *QUEUE, *words)
     assert found["found"] == len(found["offers"]) > 0
     has_grid = any(count % rows == 0 for rows in range(2, count // 2 + 1))
     assert has_grid == any("grid" in offer["label"] for offer in found["offers"])
+    assert all("grid" in offer["label"] or "equal votes" in offer["label"] for offer in found["offers"])
 
 
 @pytest.mark.parametrize(("rows", "width"), [(5, 5), (3, 7)])
