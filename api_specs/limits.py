@@ -54,6 +54,8 @@ OPEN_BODY_BYTES_MAX: Final = 1024
 """A body of a request that needs no token: nothing that is open to everyone has any."""
 CONNECTIONS_MAX: Final = 2000
 """Connections open to one replica, less where the system allows fewer files."""
+ADDRESS_SHARE_MAX: Final = 0.75
+"""Of these, one address may have so many: many workers behind one address need most, and others still find a place."""
 AHEAD_MAX: Final = 100
 """Requests that wait on one connection for the one ahead of them to be answered."""
 URL_BYTES_MAX: Final = 8192

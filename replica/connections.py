@@ -18,6 +18,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from quorate.api_specs.limits import (
+    ADDRESS_SHARE_MAX,
     AHEAD_MAX,
     CONNECTIONS_MAX,
     HEAD_BYTES_MAX,
@@ -26,6 +27,7 @@ from quorate.api_specs.limits import (
     URL_BYTES_MAX,
 )
 from quorate.api_specs.problems import MEDIA_TYPE, Problem, problem
+from quorate.replica.crowd import Crowd, origin
 from quorate.replica.responses import RETRY_AFTER_S
 from quorate.replica.traffic import Traffic
 
@@ -37,9 +39,10 @@ HANG_UPS_MAX: Final = 50
 
 
 class Bounds(Struct, frozen=True):
-    """What one server allows: connections, and seconds of patience."""
+    """What one server allows: connections, the share of them that one address may have, and seconds of patience."""
 
     connections_max: int = CONNECTIONS_MAX
+    address_share: float = ADDRESS_SHARE_MAX
     head_s: float = HEAD_S_MAX
     stall_s: float = STALL_S_MAX
 
@@ -59,9 +62,13 @@ class _Flow(FlowControl):
 class BoundedProtocol(HttpToolsProtocol):
     """One connection. The callbacks are those of asyncio.Protocol and of httptools."""
 
-    def __init__(self, *args: Any, bounds: Bounds, traffic: Traffic, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, bounds: Bounds, traffic: Traffic, crowd: "Crowd[BoundedProtocol]", **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._bounds: Final = bounds
+        self._crowd: Final = crowd
+        self._origin = ""
         self._traffic: Final = traffic
         self._is_in_head = self._is_in_body = False
         self._head_bytes = 0
@@ -86,16 +93,28 @@ class BoundedProtocol(HttpToolsProtocol):
         self.flow: _Flow = _Flow(transport)
         self._traffic.connections += 1
         self._traffic.connections_made += 1
-        if len(self.connections) > self._bounds.connections_max:
-            self._end(problem("overloaded", f"{self._bounds.connections_max} connections are open already"))
-        else:
-            self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
+        self._origin = origin(self.client[0]) if self.client else ""
+        gives_way = self._crowd.enter(self, self._origin)
+        if gives_way is self:
+            self._end(
+                problem("overloaded", "too many connections are open already, in all or from one address")
+            )
+            return
+        self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
+        if gives_way is not None:
+            gives_way.give_way()
+
+    def give_way(self) -> None:
+        """Close this connection, on which no whole request has begun, for another one."""
+        self._traffic.refuse("overloaded")
+        self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         self._stop_head_timer()
         self._stop_stall_timer()
         self._traffic.connections -= 1
+        self._crowd.leave(self, self._origin)
         if self._answered is not None and self._answered is not self.cycle:
             self._answered.disconnected = True  # uvicorn tells the last one alone
             self._answered.message_event.set()
@@ -215,6 +234,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._is_in_head = False
         if self.parser.should_upgrade():
             return
+        self._crowd.speaks(self, self._origin)
         self._is_in_body = True
         size = sum(len(name) + len(value) for name, value in self.headers)
         if len(self.url) <= URL_BYTES_MAX and size <= HEAD_BYTES_MAX:

@@ -19,6 +19,7 @@ from quorate.api_specs.messages import Batch, BatchReply
 from quorate.api_specs.problems import MEDIA_TYPE
 from quorate.replica.committer import Unwanted
 from quorate.replica.connections import BoundedProtocol, Bounds
+from quorate.replica.crowd import Crowd
 from quorate.replica.gate import Gate, check_once
 from quorate.replica.protocol_api import PATH, Batches
 from quorate.replica.responses import Refusal, headers_of, problem_of
@@ -207,4 +208,6 @@ class DirectProtocol(BoundedProtocol):
 def bounded(bounds: Bounds, traffic: Traffic, direct: Direct | None = None) -> Any:
     """What makes the protocol of each connection, for uvicorn's setting `http`; `traffic` and `direct` are the
     application's."""
-    return partial(DirectProtocol, bounds=bounds, traffic=traffic, direct=direct)
+    share = max(1, int(bounds.connections_max * bounds.address_share))
+    crowd: Crowd[BoundedProtocol] = Crowd(bounds.connections_max, share)
+    return partial(DirectProtocol, bounds=bounds, traffic=traffic, crowd=crowd, direct=direct)

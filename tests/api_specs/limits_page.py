@@ -75,7 +75,14 @@ FIXED = {
     ),
     "CONNECTIONS_MAX": (
         limits.CONNECTIONS_MAX,
-        "Connections open to one replica (fewer where the system allows fewer files); further ones get 503.",
+        (
+            "Connections open to one replica (fewer where the system allows fewer files). For a further one, the oldest connection on "
+            "which no request has begun gives way, of the address that has most of these; where there is none, it gets 503."
+        ),
+    ),
+    "ADDRESS_SHARE_MAX": (
+        limits.ADDRESS_SHARE_MAX,
+        "The share of these that one address may have (of IPv6: one /64). For a further one, one of the same address gives way.",
     ),
     "AHEAD_MAX": (
         limits.AHEAD_MAX,

@@ -192,7 +192,7 @@ async def test_slow_body_is_cut_off(served: Serve, monkeypatch: pytest.MonkeyPat
 
 
 async def test_one_connection_too_many_is_told_to_wait(served: Serve) -> None:
-    async with served(Bounds(connections_max=2)) as port:
+    async with served(Bounds(connections_max=2, address_share=1.0)) as port:
         kept = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
         for reader, writer in kept:
             writer.write(GET + b"\r\n")
