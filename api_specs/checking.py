@@ -95,6 +95,8 @@ def check_announcement(announcement: Announcement, senders: Collection[str]) -> 
         raise BadBatch(f"replica: must be one of {', '.join(sorted(senders)) or 'none'}")
     try:
         _check_id(announcement.store)
+        if announcement.born:
+            _check_id(announcement.born)
         _check_timestamps((announcement.clock,))
     except ValueError as error:
         raise BadBatch(f"announcement: {error}") from None

@@ -283,7 +283,8 @@ class Announcement(Struct, frozen=True, forbid_unknown_fields=True):
     itself, or by another store (DESIGN section 4: rolled back, swapped). Front ends neither send nor see it.
 
     `cluster` is the hash of the sender's cluster document; `clock` is at or above every timestamp in its store, and never
-    falls. `named`: the cluster document names `store`, so that one known before was replaced on purpose.
+    falls. `named`: the cluster document names `store`, so that one known before was replaced on purpose. `born` is new with each
+    store ever made, whatever its id. `is_new`: it has never voted, and asks whether it may.
     """
 
     cluster: str
@@ -291,16 +292,21 @@ class Announcement(Struct, frozen=True, forbid_unknown_fields=True):
     store: str
     clock: Timestamp
     named: bool = False
+    born: str = ""
+    is_new: bool = False
 
 
 class Testimony(Struct, frozen=True):
     """The answer: the sender's store as it was known before, and how far it had come; empty when there was none.
 
     `noted`: what was announced will be remembered; else (its disk is full) it is to be told again. `now_us` is the witness's
-    physical clock when it answered.
+    physical clock when it answered. `refuses` is the sentence that says why the witness itself does not vote under the cluster
+    document that both hold; empty when it would.
     """
 
     store: str = ""
     clock: Timestamp = ZERO
     noted: bool = True
     now_us: int = 0
+    born: str = ""
+    refuses: str = ""

@@ -135,6 +135,12 @@ KINDS: Final[Mapping[str, Kind]] = {
         "Use another replica; give this one its own data folder back, or make it a new store with `quorate replace`.",
         True,
     ),
+    "other-configuration": Kind(
+        503,
+        "The replica has voted under other members or quorum choices",
+        "Use the cluster document of before: the detail names the lines to put back.",
+        True,
+    ),
     "starting": Kind(
         503,
         "The replica has only just started",

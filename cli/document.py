@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from quorate.adts.catalogue import SPECIFICATIONS
 from quorate.api_specs.cluster import ChoiceRule as Rule
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, parse
+from quorate.api_specs.patterns import covers
 from quorate.cli.choice_rule import quoted, rule_text
 from quorate.cli.failure import Failure, Usage
 from quorate.client_sdk.connecting import is_url
@@ -77,7 +78,7 @@ def new_document(
 ) -> str:
     """The commented TOML text of a new cluster with one vote a replica and a new store id for each.
 
-    `rules` are quorum choices to stand above the majorities.
+    `rules` are quorum choices to stand above the majorities, or in their place.
     """
     votes = dict.fromkeys(urls, 1)
     parts = [_HEAD.format(name=quoted(name))]
@@ -86,7 +87,9 @@ def new_document(
         for replica, url in urls.items()
     ]
     parts.append(_CHOICES_HEAD.format(total=len(urls)))
-    for rule in [*rules, *(Rule(f"{adt}/*") for adt in SPECIFICATIONS)]:
+    general = [f"{adt}/*" for adt in SPECIFICATIONS]
+    left = [Rule(each) for each in general if not any(covers(rule.objects, each) for rule in rules)]
+    for rule in [*rules, *left]:
         parts.append("\n" + rule_text(rule, votes))
     clock = _ONE_MACHINE if all(map(is_loopback, urls.values())) else _MANY_MACHINES
     parts.append(clock.format(offset_max_s=ClockSettings().offset_max_s))

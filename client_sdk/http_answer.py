@@ -16,7 +16,7 @@ MSGPACK: Final = "application/msgpack"
 JSON: Final = "application/json"
 DETAIL_CHARS_MAX: Final = 300
 
-NOTHING_DONE: Final = frozenset({"store-lost", "starting", "stopping", "overloaded"})
+NOTHING_DONE: Final = frozenset({"store-lost", "other-configuration", "starting", "stopping", "overloaded"})
 """Problems that a replica answers with before it does anything, though their status (503) does not say so."""
 
 _Message = TypeVar("_Message")

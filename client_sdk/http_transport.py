@@ -32,7 +32,7 @@ ASK_PATH: Final = "/replica/v1/ask"
 ANNOUNCEMENT_PATH: Final = "/replica/v1/announcement"
 CLUSTER_PATH: Final = "/v1/cluster"
 
-TESTIMONY_BYTES_MAX: Final = 1024
+TESTIMONY_BYTES_MAX: Final = 16 * 1024
 CLUSTER_BYTES_MAX: Final = 8 * 1024 * 1024
 
 

@@ -90,7 +90,7 @@ class FrontEnd(Protocol):
 class Operations:
     """Runs the operations of one application, whose front end lives as long as its event loop."""
 
-    def __init__(self, limits: Limits, lost: Callable[[], str | None]) -> None:
+    def __init__(self, limits: Limits, lost: Callable[[], Refusal | None]) -> None:
         self.limits: Final = limits
         self._lost: Final = lost
         self.front_end: FrontEnd | None = None
@@ -102,7 +102,7 @@ class Operations:
     async def run(self, operation: Operation, deadline_s: float | None, wait_s: float = 0.0) -> Any:
         """The result of `operation`. Raises Refusal when it has none."""
         if (lost := self._lost()) is not None:
-            raise Refusal("store-lost", lost)
+            raise lost
         if self.front_end is None:
             raise Refusal("unavailable", "the replica is starting", definite=True)
         deadline_s = self._deadline(deadline_s, wait_s)

@@ -103,7 +103,7 @@ def create_app(
     `tls` how it knows the other replicas, `beside` what runs as long as it serves.
     """
     access = one_token(token) if access is None else access
-    operations = Operations(member.document.limits, lambda: member.lost)
+    operations = Operations(member.document.limits, lambda: _lost(member))
     serving = Serving(member, lambda: operations.front_end)
     traffic = Traffic()
     metrics = Metrics(member, traffic, operations.counts, serving.outcomes)
@@ -269,6 +269,11 @@ def _quorum_health(member: Member) -> dict[str, Any]:
             definite=True,
         )
     return {"status": "held", "voting": len(held.voting), "age_s": round(held.age_s, 1)}
+
+
+def _lost(member: Member) -> Refusal | None:
+    """Why no operation is run here."""
+    return None if member.lost is None else Refusal(member.why_lost, member.lost)
 
 
 async def _status(member: Member) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def back_up_stopped(
         raise BackupRefused(f"there is no data folder {data}")
     opened = open_folder(data, document, replica_id)
     try:
-        if opened.database is None:
+        if opened.lost is not None:
             raise BackupRefused(f"{data} holds no store that votes: {opened.lost}")
         new = begin(folder)
         try:
@@ -219,17 +219,17 @@ def _make_all(old: ClusterDocument, new: ClusterDocument, backups: Mapping[str, 
         for replica, backup in backups.items():
             restore(backup, staging / replica)
             _, sources[replica] = open_source(stack, old, replica, staging / replica, may_be_restored=True)
-        stores = {each.id: each.store for each in new.replicas}
-        for replica in stores:
+        for replica in new.votes:
             format_store(root / replica, new, replica)
-            with ExitStack() as inner:
-                _, target = open_source(inner, new, replica, root / replica)
-                objects = fill(target, sources, old)
-                clock = target.clock
-                for other, store in stores.items():
-                    if other != replica:
-                        target.put_witness(other, Witness(store, clock))
-                target.commit()
+        made = {replica: open_source(stack, new, replica, root / replica) for replica in new.votes}
+        for replica, (_, target) in made.items():
+            objects = fill(target, sources, old)
+            clock = target.clock
+            for other, (identity, _) in made.items():
+                if other != replica:
+                    target.put_witness(other, Witness(identity.store, clock, identity.born))
+            target.note_configuration(new)
+            target.commit()
     shutil.rmtree(staging)
     return objects
 

@@ -19,7 +19,7 @@ from quorate.replica.backup import Taken, sum_of
 from quorate.replica.committer import Overloaded
 from quorate.replica.database import CopyStopped, copy_database
 from quorate.replica.identity import COPY_FILE, DATABASE_FILE
-from quorate.replica.member import Member, StoreLost
+from quorate.replica.member import Member
 
 ROOM_BYTES: Final = 64 * 1024 * 1024
 """What a copy must leave free on the disk: the replica needs it more."""
@@ -56,7 +56,7 @@ class Copies:
     async def take(self) -> Copy:
         """A copy of all that was acknowledged when this was called. Raises StoreLost, Overloaded, NoRoom or StorageFailed."""
         if self._member.folder.database is None or self._member.lost is not None:
-            raise StoreLost(self._member.lost)
+            raise self._member.lost_error()
         if self._is_over.is_set():
             raise Overloaded("the replica is stopping")
         if self._is_busy:

@@ -21,6 +21,7 @@ from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.replica import statements
 from quorate.replica.database import Database, StorageFailed, make_private
 from quorate.replica.folders import make_private_folder, remove_made
+from quorate.replica.in_force import noted_in, refusal
 from quorate.replica.records import with_sum
 from quorate.replica.soundness import damage_in
 from quorate.replica.statements import SCHEMA_VERSION
@@ -40,29 +41,40 @@ class FolderRefused(Exception):
 
 
 class Identity(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Who a store belongs to. `store` is its own id, new with each store ever made; `restored_from` the id of the store of
-    whose backup it was made, if it was."""
+    """Who a store belongs to. `store` is its id, which the cluster document may name beforehand; `born` is new with each store
+    ever made; `restored_from` the id of the store of whose backup it was made, if it was."""
 
     cluster: str
     replica: str
     store: str
     schema: int
     restored_from: str = ""
+    born: str = ""
 
 
 class Folder:
     """An open data folder, locked for this process until `close`.
 
-    `lost` is None, or the sentence that says why this replica must not vote; then there is no database.
+    `lost` is None, or the sentence that says why this replica must not vote; then there is no database, unless it voted under
+    another configuration (`is_other`). `is_new`: its store has never voted.
     """
 
     def __init__(
-        self, path: Path, lock: int, identity: Identity, database: Database | None, lost: str | None
+        self,
+        path: Path,
+        lock: int,
+        identity: Identity,
+        database: Database | None,
+        lost: str | None = None,
+        *,
+        is_new: bool = False,
     ) -> None:
         self.path: Final = path
         self.identity: Final = identity
         self.database: Final = database
         self.lost: Final = lost
+        self.is_new: Final = is_new
+        self.is_other: Final = lost is not None and database is not None
         self.incarnation: Final = secrets.token_hex(8)
         self._lock: int | None = lock
 
@@ -110,7 +122,7 @@ def format_store(path: Path, document: ClusterDocument, replica_id: str) -> str:
             raise FolderRefused(
                 f"{path} already holds a store: give an empty folder, or start the replica on it"
             )
-        identity = Identity(document.name, replica_id, replica.store or secrets.token_hex(8), SCHEMA_VERSION)
+        identity = _new_identity(document, replica)
         _create(path, identity).close()
         return identity.store
     finally:
@@ -177,6 +189,11 @@ def claim_restored(path: Path, made: Database) -> Identity:
     return identity
 
 
+def _new_identity(document: ClusterDocument, replica: ReplicaInfo) -> Identity:
+    store = replica.store or secrets.token_hex(8)
+    return Identity(document.name, replica.id, store, SCHEMA_VERSION, born=secrets.token_hex(8))
+
+
 def _replica(document: ClusterDocument, replica_id: str) -> ReplicaInfo:
     for replica in document.replicas:
         if replica.id == replica_id:
@@ -220,8 +237,8 @@ def _opened(
             expected = written.store if written is not None else replica.store
             identity = Identity(document.name, replica.id, expected, SCHEMA_VERSION)
             return Folder(path, lock, identity, None, _lost(path, identity))
-        identity = Identity(document.name, replica.id, secrets.token_hex(8), SCHEMA_VERSION)
-        return Folder(path, lock, identity, _create(path, identity), None)
+        identity = _new_identity(document, replica)
+        return Folder(path, lock, identity, _create(path, identity), is_new=True)
     try:
         identity = identity_in(opened)
         _check(path, identity, document, replica)
@@ -232,11 +249,14 @@ def _opened(
         if identity.restored_from and not is_source:
             opened.close()
             return Folder(path, lock, identity, None, _restored(path, identity))
+        noted = noted_in(opened)
+        opened.commit()
     except BaseException:
         with contextlib.suppress(StorageFailed):
             opened.close()
         raise
-    return Folder(path, lock, identity, opened, None)
+    lost = None if noted is None else refusal(noted, document, replica.id)
+    return Folder(path, lock, identity, opened, lost, is_new=noted is None)
 
 
 def _lost(path: Path, identity: Identity) -> str:

@@ -21,7 +21,7 @@ from quorate.replica.request_counts import RequestCounts
 from quorate.replica.rights import changes
 from quorate.replica.store import StorageFailed, Store
 from quorate.replica.tombstones import Tombstones, Waiting
-from quorate.replica.witness import contradiction, seen
+from quorate.replica.witness import Witness, contradiction, seen
 from quorate.timestamps.timestamp import ZERO, Timestamp
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ QUICK_REQUESTS_MAX: Final = 100
 
 class StoreLost(Exception):
     """The replica has voted before from a store that it no longer has; it must not vote."""
+
+
+class OtherConfiguration(StoreLost):
+    """The replica has voted under other members or quorum choices, or another one that it asked has; it must not vote."""
 
 
 class Starting(Exception):
@@ -63,7 +67,7 @@ class Peer(NamedTuple):
     met_s: float = 0.0
 
 
-Trouble = Literal["stopping", "store-lost", "starting", "storage-failed"]
+Trouble = Literal["stopping", "store-lost", "other-configuration", "starting", "storage-failed"]
 
 
 class Member:
@@ -96,6 +100,11 @@ class Member:
         self._keeps_events: Final = lru_cache(NAMES_CACHED)(lambda name: not document.rule_of(name).collect)
         self.lost: str | None = folder.lost
         """Why this replica must not vote; None when nothing speaks against it."""
+        self._is_other = folder.is_other
+        self.is_new = folder.is_new
+        """Whether its store has never voted: it does not before every other replica has noted its birth."""
+        self.awaited: Mapping[str, str] = {}
+        """The replicas that a new one waits for, and what came of asking them."""
         self.is_vouched_for = len(document.replicas) == 1
         """Whether the other replicas, if any, were asked about its store; before, it does not vote."""
         self.is_stopping = False
@@ -106,6 +115,9 @@ class Member:
         if folder.database is not None:
             store = Store(folder.database)
             self.began = store.clock
+            if self.is_new and self.is_vouched_for:  # Nobody need be asked.
+                store.note_configuration(document)
+                store.commit()
             self._committer = Committer(store)
             self._committer.start()
 
@@ -130,13 +142,32 @@ class Member:
         Unwanted where it was no longer wanted before it began."""
         self._check_voting()
         if self._committer is None or self.lost is not None:
-            raise StoreLost(self.lost)
+            raise self.lost_error()
         work = partial(self._handle, requests=requests)
         self._committer.post(work, done, len(requests), is_quick=_is_quick(requests), is_wanted=is_wanted)
 
     def _check_voting(self) -> None:
         if not self.is_vouched_for and self.lost is None:
-            raise Starting("the replica asks the others how far they saw its store; it votes in a moment")
+            raise Starting(self._asking())
+
+    def _asking(self) -> str:
+        if not self.is_new:
+            return "it still asks the other replicas how far they saw its store; it votes in a moment"
+        waits = ", ".join(f"{name} ({said})" if said else name for name, said in self.awaited.items())
+        return (
+            "it is new, and votes once every other replica has noted its store, which has not yet been done by "
+            f"{waits or 'them'}: the first start of a cluster needs all its replicas"
+        )
+
+    def lost_error(self) -> StoreLost:
+        """The error that says why it must not vote."""
+        return OtherConfiguration(self.lost) if self._is_other else StoreLost(self.lost)
+
+    async def admit(self) -> None:
+        """The others vouch for the store: note under which configuration it votes, and vote from now on."""
+        if self.is_new:
+            await self.run(lambda store: store.note_configuration(self.document))
+        self.is_new, self.is_vouched_for = False, True
 
     async def run(
         self,
@@ -149,7 +180,7 @@ class Member:
         """What `work` returns, in a transaction on the store; `is_quick` and `note` as for the committer. Raises as `answer`
         does."""
         if self._committer is None or self.lost is not None:
-            raise StoreLost(self.lost)
+            raise self.lost_error()
         return await self._committer.submit(work, weight, is_quick=is_quick, note=note)
 
     def _handle(self, store: Store, requests: Sequence[Request]) -> BatchReply:
@@ -179,8 +210,11 @@ class Member:
             now = seen(known, announcement)
             if notes and now != known:
                 store.put_witness(announcement.replica, now)
-            before = ("", ZERO) if known is None else (known.store, known.clock)
-            return Testimony(*before, noted=notes, now_us=self.wall_us())
+            before = known or Witness("", ZERO)
+            is_noted = notes and (now.store, now.born) == (announcement.store, announcement.born)
+            refuses = (self.folder.lost or "") if self.folder.is_other else ""
+            now_us = self.wall_us()
+            return Testimony(before.store, before.clock, is_noted, now_us, before.born, refuses)
 
         try:
             return await self._committer.submit(partial(work, notes=True))
@@ -190,13 +224,17 @@ class Member:
     async def announcement(self, *, is_first: bool = False) -> Announcement:
         """How far this replica's store has come, as is on disk; `is_first`: how far it had come when it was opened."""
         clock = await self.run(lambda store: self.began if is_first else store.clock)
-        store = self.folder.identity.store
+        identity = self.folder.identity
         is_named = any(each.id == self.id and each.store for each in self.document.replicas)
-        return Announcement(self.document.hash, self.id, store, clock, is_named)
+        return Announcement(
+            self.document.hash, self.id, identity.store, clock, is_named, identity.born, self.is_new
+        )
 
     def hear(self, witness: str, told: Announcement, testimony: Testimony) -> None:
         """Take what replica `witness` answered to `told`: this one stops voting when it contradicts its store."""
-        if (sentence := contradiction(told, witness, testimony)) is not None:
+        sentence = contradiction(told, witness, testimony)
+        if sentence is not None and self.lost is None:
+            self._is_other = told.is_new and bool(testimony.refuses)
             self.lost = sentence
             _log.error("%s", sentence)
 
@@ -209,12 +247,17 @@ class Member:
         )
 
     @property
+    def why_lost(self) -> Trouble:
+        """The kind of reason of `lost`."""
+        return "other-configuration" if self._is_other else "store-lost"
+
+    @property
     def trouble(self) -> Trouble | None:
         """What kind of reason keeps this replica from voting now; None when it can."""
         if self.is_stopping:
             return "stopping"
         if self.lost is not None:
-            return "store-lost"
+            return self.why_lost
         if not self.is_vouched_for:
             return "starting"
         return "storage-failed" if self.why_not_ready() else None
@@ -226,9 +269,7 @@ class Member:
 
     def why_not_ready(self) -> list[str]:
         """The reasons why this replica cannot vote now; empty when it can."""
-        asking = (
-            None if self.is_vouched_for else "it still asks the other replicas how far they saw its store"
-        )
+        asking = None if self.is_vouched_for else self._asking()
         stopping = "it is stopping" if self.is_stopping else None
         reasons = [
             stopping,

@@ -27,7 +27,10 @@ METRICS: Final[Mapping[str, Metric]] = {
     ),
     "quorate_ready": Metric("gauge", (), "1 when the replica votes, else 0."),
     "quorate_not_ready": Metric(
-        "gauge", ("reason",), "1 for the reason that keeps the replica from voting, else 0."
+        "gauge",
+        ("reason",),
+        "1 for the reason that keeps the replica from voting, else 0: stopping, store-lost, other-configuration, starting, "
+        "storage-failed.",
     ),
     "quorate_operations_total": Metric(
         "counter",

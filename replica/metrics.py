@@ -26,7 +26,7 @@ from quorate.replica.traffic import Traffic
 from quorate.timestamps.timestamp import wall_us
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-_TROUBLES: Final = ("stopping", "store-lost", "starting", "storage-failed")
+_TROUBLES: Final = ("stopping", "store-lost", "other-configuration", "starting", "storage-failed")
 _DATABASE: Final = {False: "database", True: "write-ahead-log"}
 
 Series = Iterable[tuple[tuple[str, ...], float]]

@@ -9,8 +9,9 @@ from typing import Final, NamedTuple
 
 _GATE: Final = ("unauthorized", "forbidden", "too-many-requests", "internal", "stopping", "overloaded")
 _BODY: Final = ("timeout", "too-large", "unsupported-media-type")
-_STORE: Final = ("store-lost", "storage-failed")
-_RUN: Final = ("malformed", "bad-name", "refused", "unavailable", "outcome-unknown", "store-lost")
+_LOST: Final = ("store-lost", "other-configuration")
+_STORE: Final = (*_LOST, "storage-failed")
+_RUN: Final = ("malformed", "bad-name", "refused", "unavailable", "outcome-unknown", *_LOST)
 
 _LOOK: Final = (*_GATE, *_RUN)
 _WRITE: Final = (*_LOOK, *_BODY)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from quorate.adts.catalogue import SPECIFICATIONS, adt_of
 from quorate.api_specs.cluster import ClusterDocument, checked
 from quorate.api_specs.messages import Row
-from quorate.replica.identity import FolderRefused, format_store, open_folder
+from quorate.replica.identity import FolderRefused, Identity, format_store, open_folder
 from quorate.replica.ports import Effect, MarkComplete, ObjectState, PutEvent, PutRow, PutState
 from quorate.replica.pruning import END
 from quorate.replica.store import Store
@@ -72,24 +72,27 @@ def make_replacement(
         format_store(folder, new, replica_id)
         _, target = open_source(stack, new, replica_id, folder)
         objects = fill(target, sources, old)
-        for other, (store, source) in opened.items():
+        for other, (identity, source) in opened.items():
             if other != replica_id:
-                target.put_witness(other, Witness(store, source.clock))
+                target.put_witness(other, Witness(identity.store, source.clock, identity.born))
+        target.note_configuration(new)
         target.commit()
         return objects
 
 
 def open_source(
     stack: ExitStack, document: ClusterDocument, replica_id: str, path: Path, *, may_be_restored: bool = False
-) -> tuple[str, Store]:
-    """The id of the folder's store, and the store; `stack` closes them. Raises FolderRefused."""
+) -> tuple[Identity, Store]:
+    """The identity of the folder's store, and the store; `stack` closes them. Raises FolderRefused."""
     opened = open_folder(path, document, replica_id, is_source=may_be_restored)
     stack.callback(opened.close)
     if opened.database is None:
         raise FolderRefused(f"{path} holds no store either: {opened.lost}")
     store = Store(opened.database)
     stack.callback(store.close)
-    return opened.identity.store, store
+    if opened.lost is not None:
+        raise FolderRefused(f"{path}: {opened.lost}")
+    return opened.identity, store
 
 
 def fill(target: Store, sources: Mapping[str, Store], document: ClusterDocument) -> int:

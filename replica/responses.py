@@ -19,7 +19,7 @@ from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.errors import Closed
 from quorate.replica.committer import Overloaded
 from quorate.replica.copying import NoRoom
-from quorate.replica.member import Starting, StoreLost
+from quorate.replica.member import OtherConfiguration, Starting, StoreLost
 from quorate.replica.store import StorageFailed
 
 RETRY_AFTER_S: Final = 1
@@ -35,6 +35,7 @@ _NAMES: Final[Mapping[type[Exception], str]] = {
     Overloaded: "overloaded",
     StorageFailed: "storage-failed",
     StoreLost: "store-lost",
+    OtherConfiguration: "other-configuration",
     Starting: "starting",
 }
 _REASONS: Final[Mapping[str, str]] = {

@@ -6,6 +6,7 @@ serve less, or something else, than it has acknowledged.
 
 from quorate.replica import statements
 from quorate.replica.database import Database
+from quorate.replica.in_force import noted_in
 from quorate.replica.mark import Mark
 from quorate.replica.records import damaged, row_of, state_of, without_sum
 
@@ -26,6 +27,7 @@ def damage_in(opened: Database) -> str | None:
         without_sum(f"the event at {columns[1]}", columns)
     for columns in opened.each(statements.GET_WITNESSES):
         without_sum("what it saw of other stores", columns)
+    noted_in(opened)
     return _lost_end(opened)
 
 

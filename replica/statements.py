@@ -27,8 +27,9 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql import Executable
 
-SCHEMA_VERSION: Final = 3
-"""2 added the table of witnesses, 3 the sums of all records. No release wrote those before."""
+SCHEMA_VERSION: Final = 4
+"""2 added the table of witnesses, 3 the sums of all records, 4 the configuration and the births of stores. No release wrote those
+before."""
 
 _METADATA = MetaData()
 
@@ -80,6 +81,15 @@ WITNESSES = Table(
     Column("replica", Text, primary_key=True),
     Column("store", Text, nullable=False),
     Column("clock", Text, nullable=False),
+    Column("born", Text, nullable=False),
+    Column("sum", Integer, nullable=False),
+)
+# One row, once the replica has voted: the members and quorum choices under which it did.
+CONFIGURATION = Table(
+    "configuration",
+    _METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("text", Text, nullable=False),
     Column("sum", Integer, nullable=False),
 )
 META = Table(
@@ -135,17 +145,20 @@ NEW_COUNTERS: Final = _sql(insert(COUNTERS), "id", "arrival", "clock", "floor", 
 GET_META: Final = _sql(select(META.c.name, META.c.value))
 PUT_META: Final = _sql(insert(META).prefix_with("OR REPLACE"), "name", "value")
 GET_WITNESSES: Final = _sql(
-    select(WITNESSES.c.replica, WITNESSES.c.store, WITNESSES.c.clock, WITNESSES.c.sum)
+    select(WITNESSES.c.replica, WITNESSES.c.store, WITNESSES.c.clock, WITNESSES.c.born, WITNESSES.c.sum)
 )
 PUT_WITNESS: Final = _sql(
     insert(WITNESSES)
     .prefix_with("OR REPLACE")
-    .values({name: bindparam(f"new_{name}") for name in ("replica", "store", "clock", "sum")}),
+    .values({name: bindparam(f"new_{name}") for name in ("replica", "store", "clock", "born", "sum")}),
     "new_replica",
     "new_store",
     "new_clock",
+    "new_born",
     "new_sum",
 )
+GET_CONFIGURATION: Final = _sql(select(CONFIGURATION.c.text, CONFIGURATION.c.sum))
+PUT_CONFIGURATION: Final = _sql(insert(CONFIGURATION).prefix_with("OR REPLACE"), "id", "text", "sum")
 COUNT_OBJECTS: Final = _sql(select(func.count()).select_from(OBJECTS))
 LAST_OBJECT: Final = _sql(select(func.coalesce(func.max(OBJECTS.c.id), _ZERO)))
 GET_OBJECT: Final = _sql(

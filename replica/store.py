@@ -13,10 +13,12 @@ import msgspec
 
 from quorate.adts.catalogue import adt_of
 from quorate.adts.log import Entry
+from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Row
 from quorate.replica import statements
 from quorate.replica.cached_object import CachedObject
 from quorate.replica.database import Database, StorageFailed
+from quorate.replica.in_force import note
 from quorate.replica.mark import Mark
 from quorate.replica.ports import Claim, Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
 from quorate.replica.records import blob_of, row_of, state_of, with_sum, without_sum
@@ -60,7 +62,7 @@ class Store:
             without_sum("what it saw of other stores", row)
             for row in self._database.all(statements.GET_WITNESSES)
         )
-        self._witnessed = max((Timestamp(clock) for _, _, clock in seen), default=ZERO)
+        self._witnessed = max((Timestamp(clock) for _, _, clock, _ in seen), default=ZERO)
         """How far any other replica's store was seen to have come."""
         (self._last_number,) = self._database.one(statements.LAST_OBJECT)
         self._database.commit()
@@ -80,15 +82,19 @@ class Store:
     def witness(self, replica: str) -> Witness | None:
         """The other replica's store as it was last seen."""
         for columns in self._database.all(statements.GET_WITNESSES):
-            name, store, clock = without_sum("what it saw of other stores", columns)
+            name, *seen = without_sum("what it saw of other stores", columns)
             if name == replica:
-                return Witness(store, clock)
+                return Witness(*seen)
         return None
 
     def put_witness(self, replica: str, seen: Witness) -> None:
         """Remember what was seen of another replica's store, as part of the transaction."""
-        self._database.write(statements.PUT_WITNESS, with_sum(replica, seen.store, seen.clock))
+        self._database.write(statements.PUT_WITNESS, with_sum(replica, seen.store, seen.clock, seen.born))
         self._witnessed = max(self._witnessed, seen.clock)
+
+    def note_configuration(self, document: ClusterDocument) -> None:
+        """Remember under which members and quorum choices it votes, as part of the transaction."""
+        note(self._database, document)
 
     # Reads (`Log`)
 

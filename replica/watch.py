@@ -50,6 +50,8 @@ class Watch:
         self._names: Final = [name for name in member.document.urls if name != member.id]
         self._told: Final[dict[str, Announcement]] = {}
         """What each was told last, of those that have answered since this process began."""
+        self._said: Final[dict[str, str]] = {}
+        """Why each that did not answer when it was asked last has not."""
         self._asked_s: Final[dict[str, float]] = {}
         """When each was asked last."""
         self._troubles: Final = Troubles(_log, logging.WARNING)
@@ -76,7 +78,29 @@ class Watch:
             return
 
     async def _ask(self) -> None:
-        """Ask until all have answered, for at most ASK_S; then vote, unless one has contradicted."""
+        """Have the store vouched for; then vote, unless one has contradicted."""
+        await (self._be_noted() if self._member.is_new else self._ask_briefly())
+        while not self._member.is_vouched_for:
+            try:
+                await self._member.admit()
+            except (Overloaded, StorageFailed) as error:
+                self._troubles.meet(f"the first vote waits: {error}")
+                await asyncio.sleep(RETRY_S)
+
+    async def _be_noted(self) -> None:
+        """A new store: ask for as long as it takes, until every other replica has noted it."""
+        pause_s = RETRY_S
+        while True:
+            await self._heard([name for name in self._names if name not in self._told], ASK_S)
+            waiting = {name: self._said.get(name, "") for name in self._names if name not in self._told}
+            if not waiting:
+                return
+            self._member.awaited = waiting
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, ASK_S)
+
+    async def _ask_briefly(self) -> None:
+        """Until all have answered, for at most ASK_S: one that is down must not keep another from coming back."""
         waiting, late_s = set(self._names), time.monotonic() + ASK_S
         while waiting and time.monotonic() < late_s:
             waiting -= await self._heard(waiting, late_s - time.monotonic())
@@ -84,7 +108,6 @@ class Watch:
                 await asyncio.sleep(RETRY_S)
         if waiting:
             _log.warning("votes without the word of %s on its store", ", ".join(sorted(waiting)))
-        self._member.is_vouched_for = True
 
     async def _tell(self) -> None:
         """Tell the others how far the store has come, if it has."""
@@ -115,9 +138,10 @@ class Watch:
         except Exception:  # noqa: BLE001 - see above
             _log.exception("the watch met an error of its own on the way to %s", name)
             return Unanswered("an error of our own")
+        self._said[name] = answer.detail if isinstance(answer, Unanswered) else "its disk is full"
         met = _met(answer, sent_us, self._member.wall_us())
         self._member.peers[name] = met._replace(
-            votes=isinstance(answer, Testimony), met_s=self._asked_s[name]
+            votes=isinstance(answer, Testimony) and not answer.refuses, met_s=self._asked_s[name]
         )
         return answer
 

@@ -4,6 +4,9 @@ A store that was rolled back (an old copy put in its place) or swapped has forgo
 files shows it. The other replicas remember how far they saw it come: they are its witnesses (DESIGN section 4). A store's
 clock is at or above every timestamp in it and never falls, so one that stands below what was seen is an older state.
 What is lost unseen is what came after the last announcement.
+
+A store made anew has forgotten all, and may bear the id of the one before, for the document names it. So each has a birth of its
+own, and votes for the first time only when every other replica has noted that: then any one of them knows a later one for another.
 """
 
 from msgspec import Struct
@@ -13,30 +16,41 @@ from quorate.timestamps.timestamp import Timestamp
 
 
 class Witness(Struct, frozen=True):
-    """The store that another replica was seen with, and how far it had come."""
+    """The store that another replica was seen with, how far it had come, and its birth."""
 
     store: str
     clock: Timestamp
+    born: str = ""
 
 
 def seen(known: Witness | None, announcement: Announcement) -> Witness:
     """What to remember after an announcement. It never takes back what was known of a store, nor lets another store in its
-    place, unless the cluster document, which both sides hold, names that one."""
-    if known is None or (known.store != announcement.store and announcement.named):
-        return Witness(announcement.store, announcement.clock)
-    if known.store != announcement.store or known.clock >= announcement.clock:
-        return known
-    return Witness(known.store, announcement.clock)
+    place, unless that one may vote already and the cluster document, which both sides hold, names it."""
+    now = Witness(announcement.store, announcement.clock, announcement.born)
+    if known is None:
+        return now
+    if known.store != announcement.store:
+        return now if announcement.named and not announcement.is_new else known
+    return now if known.born == announcement.born and known.clock < announcement.clock else known
 
 
 def contradiction(mine: Announcement, witness: str, testimony: Testimony) -> str | None:
     """The sentence that says why the store of `mine` must not vote, by what replica `witness` knew of it; else None."""
-    if not testimony.store or (testimony.store != mine.store and mine.named):
+    if mine.is_new and testimony.refuses:
+        return f"replica {mine.replica} is new, and replica {witness} says: {testimony.refuses}"
+    if not testimony.store:
         return None
     if testimony.store != mine.store:
+        if mine.named and not mine.is_new:
+            return None
         return (
             f"replica {witness} knows replica {mine.replica} with store {testimony.store}, and this is store "
             f"{mine.store}: {_REMEDY}"
+        )
+    if testimony.born != mine.born:
+        return (
+            f"replica {witness} knows store {mine.store} of replica {mine.replica}, and this one was made anew under its id: "
+            f"{_REMEDY}"
         )
     if testimony.clock > mine.clock:
         return (

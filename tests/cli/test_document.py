@@ -86,3 +86,13 @@ def test_missing_document_says_how_to_get_one(tmp_path: Path) -> None:
 def test_folder_is_no_document(tmp_path: Path) -> None:
     with pytest.raises(Usage, match=r"is a folder: name the cluster document itself, as .*/cluster\.toml"):
         read_document(tmp_path)
+
+
+def test_a_rule_for_all_objects_of_a_type_stands_in_the_place_of_the_general_one() -> None:
+    text = new_document(URLS, rules=[ChoiceRule("queue/*", collect=False), ChoiceRule("register/a")])
+    assert [rule.objects for rule in parse(text).choices] == [
+        "queue/*",
+        "register/a",
+        "register/*",
+        "dictionary/*",
+    ]

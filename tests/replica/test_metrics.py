@@ -341,6 +341,7 @@ def test_replica_that_must_not_vote_says_why(cluster: InProcessCluster) -> None:
     reasons = {labels: value for (name, labels), value in found.items() if name == "quorate_not_ready"}
     assert {dict(labels)["reason"]: value for labels, value in reasons.items()} == {
         "store-lost": 1,
+        "other-configuration": 0,
         "starting": 0,
         "storage-failed": 0,
         "stopping": 0,

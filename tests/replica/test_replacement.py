@@ -1,5 +1,6 @@
 """A replica that lost its disk gets a new store from all the others: nothing that a final quorum stored is missing."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -97,12 +98,20 @@ def test_the_new_store_bears_witness_of_the_others_from_the_start(three: Path) -
     assert opened.database is not None
     store = Store(opened.database)
     assert [store.witness(each) for each in ("r1", "r2", "r3")] == [
-        Witness("r1r1r1r1", t(9)),
-        Witness("r2r2r2r2", t(2)),
+        Witness("r1r1r1r1", t(9), born_in(three / "r1")),
+        Witness("r2r2r2r2", t(2), born_in(three / "r2")),
         None,
     ]
+    assert (opened.is_new, opened.lost) == (False, None), "it votes without being asked for anything"
     store.close()
     opened.close()
+
+
+def born_in(folder: Path) -> str:
+    """The birth of the store in a folder."""
+    found: str = json.loads((folder / "identity.json").read_text())["born"]
+    assert found
+    return found
 
 
 def test_the_old_document_no_longer_opens_the_new_store_so_older_messages_are_refused(three: Path) -> None:

@@ -16,6 +16,7 @@ from quorate.api_specs.messages import Announcement, Append, Testimony
 from quorate.client_sdk.effects import Unanswered
 from quorate.replica import watch as watch_module
 from quorate.replica.identity import Folder, open_folder
+from quorate.replica.in_force import note
 from quorate.replica.member import Member, Starting, StoreLost
 from quorate.replica.watch import Watch
 from quorate.replica.witness import Witness, contradiction, seen
@@ -28,8 +29,10 @@ WAIT_S: Final = 60
 EARLY, LATE = (make(wall_us, 0, "site") for wall_us in (1_000_000, 2_000_000))
 
 
-def announcement(store: str = "a", clock: Timestamp = LATE, *, named: bool = False) -> Announcement:
-    return Announcement("hash", "r1", store, clock, named)
+def announcement(
+    store: str = "a", clock: Timestamp = LATE, born: str = "", *, named: bool = False, is_new: bool = False
+) -> Announcement:
+    return Announcement("hash", "r1", store, clock, named, born, is_new)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +43,10 @@ def announcement(store: str = "a", clock: Timestamp = LATE, *, named: bool = Fal
         (Witness("a", LATE), announcement(clock=EARLY), Witness("a", LATE)),
         (Witness("a", EARLY), announcement("b"), Witness("a", EARLY)),
         (Witness("a", LATE), announcement("b", EARLY, named=True), Witness("b", EARLY)),
+        (Witness("a", EARLY), announcement("b", named=True, is_new=True), Witness("a", EARLY)),
+        (Witness("a", EARLY, "1"), announcement(born="1"), Witness("a", LATE, "1")),
+        (Witness("a", EARLY, "1"), announcement(born="2"), Witness("a", EARLY, "1")),
+        (Witness("a", EARLY, "1"), announcement(born="2", named=True, is_new=True), Witness("a", EARLY, "1")),
     ],
 )
 def test_what_a_witness_remembers(known: Witness | None, told: Announcement, remembered: Witness) -> None:
@@ -65,6 +72,20 @@ def test_a_witness_never_takes_back_what_it_saw(told: list[tuple[str, int]]) -> 
         (announcement("b"), Testimony("a", EARLY), "knows replica r1 with store a, and this is store b"),
         (announcement("b", named=True), Testimony("a", LATE), None),
         (announcement(clock=EARLY, named=True), Testimony("a", LATE), "an older copy was put in its place"),
+        (announcement("b", named=True, is_new=True), Testimony("a", LATE), "knows replica r1 with store a"),
+        (announcement(born="1"), Testimony("a", EARLY, born="1"), None),
+        (announcement(born="2"), Testimony("a", EARLY, born="1"), "was made anew under its id"),
+        (
+            announcement(born="2", named=True, is_new=True),
+            Testimony("a", ZERO, born="1"),
+            "made anew under its id",
+        ),
+        (announcement(), Testimony(refuses="no (see `quorate replace`)"), None),
+        (
+            announcement(is_new=True),
+            Testimony(refuses="no (`quorate replace`)"),
+            "r1 is new, and replica r2 says: no",
+        ),
     ],
 )
 def test_what_a_testimony_proves(mine: Announcement, testimony: Testimony, words: str | None) -> None:
@@ -84,7 +105,14 @@ def _short_questions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def member(folder: Folder, replica: str) -> Member:
-    return Member(DOCUMENT, replica, folder)
+    """A replica that has voted before."""
+    assert folder.database is not None
+    if folder.is_new:
+        note(folder.database, DOCUMENT)
+        folder.database.commit()
+    made = Member(DOCUMENT, replica, folder)
+    made.is_new = False
+    return made
 
 
 class Direct:
@@ -248,7 +276,7 @@ async def test_the_watch_outlives_an_error_of_its_own(
                 await asyncio.sleep(0.01)
             await r1.answer([append(1_000_000)])
             while await r2.run(lambda store: store.witness("r1")) != Witness(
-                r1.folder.identity.store, make(1_000_000, 0, "site")
+                r1.folder.identity.store, make(1_000_000, 0, "site"), r1.folder.identity.born
             ):
                 await asyncio.sleep(0.01)
     finally:

@@ -1,0 +1,123 @@
+"""What of a cluster document decides where acknowledged data is found: the members, their votes, and the quorum choices.
+
+Owns which parts these are, and how a difference is told. All else (URLs, limits, clock settings, ids of stores) may be edited
+while nothing runs. Pure.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from quorate.adts.catalogue import SPECIFICATIONS
+from quorate.adts.specification import operation_of
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
+from quorate.quorums.system_choice import SystemQuorum
+from quorate.quorums.tally import Quorum, VoteCount
+
+TOLD_MAX: Final = 4
+"""Differences that a sentence names."""
+CHARS_MAX: Final = 600
+"""Names of rules have no bound of their own."""
+_WITHOUT_RULE: Final = "objects without a rule"
+
+
+class RuleInForce(Struct, frozen=True):
+    """What a rule means. `quorums` are the initial and final quorum, in words, by data type and event class."""
+
+    objects: str
+    ordering: str
+    collect: bool
+    quorums: Mapping[str, Mapping[str, tuple[str, str]]]
+
+
+class Configuration(Struct, frozen=True):
+    """Votes by member, and the rules in their order; the last is that of objects without a rule."""
+
+    members: Mapping[str, int]
+    rules: tuple[RuleInForce, ...]
+
+    def text(self) -> str:
+        """The form in which it is stored."""
+        return msgspec.json.encode(self, order="deterministic").decode()
+
+
+def configuration_of(document: ClusterDocument) -> Configuration:
+    """The configuration of a document."""
+    rules = [_in_force(document, rule, rule.objects) for rule in document.choices]
+    return Configuration(document.votes, (*rules, _in_force(document, ChoiceRule("*"), _WITHOUT_RULE)))
+
+
+def read_configuration(text: str) -> Configuration:
+    """What was stored; msgspec.DecodeError when it is none."""
+    return msgspec.json.decode(text, type=Configuration)
+
+
+def _in_force(document: ClusterDocument, rule: ChoiceRule, name: str) -> RuleInForce:
+    quorums = {}
+    for adt in filter(rule.covers, SPECIFICATIONS):
+        choice = document.choice_by(rule, adt)
+        quorums[adt] = {
+            each: (_words(choice.initial_of(operation_of(each))), _words(choice.final_of(each)))
+            for each in choice.classes
+        }
+    return RuleInForce(name, rule.ordering, rule.collect, quorums)
+
+
+def _words(quorum: Quorum) -> str:
+    if isinstance(quorum, SystemQuorum):
+        return str(quorum.system)
+    assert isinstance(quorum, VoteCount), "a choice gives one or the other"
+    return str(quorum.needed)
+
+
+def difference(before: Configuration, now: Configuration) -> str:
+    """What differs, in words for who edits the document; empty when nothing does. Event classes and data types that one of the
+    two does not know are of another release, and no difference."""
+    found = [*_of_members(before.members, now.members), *_of_rules(before, now)]
+    left_out = f"; and {len(found) - TOLD_MAX} more" if len(found) > TOLD_MAX else ""
+    told = "; ".join(found[:TOLD_MAX])
+    return (told if len(told) <= CHARS_MAX else told[:CHARS_MAX] + "…") + left_out
+
+
+def _of_members(before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[str]:
+    if new := [name for name in now if name not in before]:
+        yield f"[[replicas]] has {', '.join(new)}, not a member then"
+    if gone := [name for name in before if name not in now]:
+        yield f"[[replicas]] lacks {', '.join(gone)}, a member then"
+    for name in now:
+        if name in before and before[name] != now[name]:
+            yield f"[[replicas]] {name}: votes = {now[name]}, and {before[name]} then"
+
+
+def _of_rules(before: Configuration, now: Configuration) -> Iterator[str]:
+    old, new = ({rule.objects: rule for rule in each.rules} for each in (before, now))
+    for name in new:
+        if name not in old:
+            yield f"[[choices]] has {name}, and no such rule then"
+    for name in old:
+        if name not in new:
+            yield f"[[choices]] lacks {name}, a rule then"
+    if [name for name in old if name in new] != [name for name in new if name in old]:
+        yield "[[choices]] are in another order"
+    for name, rule in new.items():
+        is_same_sum = name != _WITHOUT_RULE or before.members == now.members
+        if name in old and is_same_sum:
+            yield from _of_rule(old[name], rule)
+
+
+def _of_rule(before: RuleInForce, now: RuleInForce) -> Iterator[str]:
+    place = f"[[choices]] {now.objects}"
+    if before.ordering != now.ordering:
+        yield f"{place}: ordering = {now.ordering!r}, and {before.ordering!r} then"
+    if before.collect != now.collect:
+        yield f"{place}: collect = {now.collect}, and {before.collect} then".lower()
+    for adt, classes in now.quorums.items():
+        for name, quorums in classes.items():
+            then = before.quorums.get(adt, {}).get(name, quorums)
+            if then != quorums:
+                yield f"{place}: {name} is ({', '.join(quorums)}), and was ({', '.join(then)})"
+
+
+__all__ = ["Configuration", "configuration_of", "difference", "read_configuration"]

@@ -1,0 +1,108 @@
+"""Which edits of a cluster document change its configuration, and how they are told."""
+
+from collections.abc import Mapping
+
+import pytest
+from msgspec.structs import replace
+
+from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo
+from quorate.api_specs.configuration import CHARS_MAX, configuration_of, difference, read_configuration
+from quorate.api_specs.limits import Limits
+
+EAGER = {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)}
+
+
+def document(*rules: ChoiceRule, votes: Mapping[str, int] = {"r1": 1, "r2": 1, "r3": 1}) -> ClusterDocument:
+    infos = tuple(ReplicaInfo(id, f"http://{id}:8000", each) for id, each in votes.items())
+    return ClusterDocument("c", infos, rules)
+
+
+def told(before: ClusterDocument, now: ClusterDocument) -> str:
+    """The difference, as a replica tells it from what its store notes."""
+    return difference(read_configuration(configuration_of(before).text()), configuration_of(now))
+
+
+MOVED = replace(
+    document(),
+    replicas=tuple(ReplicaInfo(f"r{n}", f"https://elsewhere:{n}", store=f"new{n}") for n in (1, 2, 3)),
+    clock=ClockSettings(replica_error_s=0.5, offset_max_s=9),
+    limits=Limits(page_entries_max=1000, retry_window_s=9),
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (document(), document()),
+        (document(), MOVED),
+        (document(ChoiceRule("queue/*", {"Enq/Ok": (0, 2)})), document(ChoiceRule("queue/*"))),
+        (
+            document(ChoiceRule("queue/*", EAGER)),
+            document(ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)})),
+        ),
+        (
+            document(ChoiceRule("register/*", reads="r1*r2 + r3")),
+            document(ChoiceRule("register/*", reads="(r1 * r2)+r3")),
+        ),
+    ],
+    ids=["the same", "no part of it", "what is filled in", "what follows", "blanks"],
+)
+def test_an_edit_that_changes_no_quorum(before: ClusterDocument, now: ClusterDocument) -> None:
+    assert told(before, now) == told(now, before) == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "words"),
+    [
+        (
+            document(),
+            document(votes=dict.fromkeys(("r1", "r2", "r3", "r4", "r5"), 1)),
+            "[[replicas]] has r4, r5, not a member then",
+        ),
+        (document(), document(votes={"r1": 1, "r2": 1}), "[[replicas]] lacks r3, a member then"),
+        (document(), document(votes={"r1": 3, "r2": 1, "r3": 1}), "[[replicas]] r1: votes = 3, and 1 then"),
+        (
+            document(ChoiceRule("queue/*", EAGER)),
+            document(ChoiceRule("queue/*", {"Enq/Ok": (0, 3), "Deq/Ok": (1, 3)})),
+            "[[choices]] queue/*: Enq/Ok is (0, 3), and was (0, 1); [[choices]] queue/*: Deq/Ok is (1, 3), and was (3, 1)",
+        ),
+        (document(), document(ChoiceRule("queue/a")), "[[choices]] has queue/a, and no such rule then"),
+        (document(ChoiceRule("queue/a")), document(), "[[choices]] lacks queue/a, a rule then"),
+        (
+            document(ChoiceRule("queue/a*"), ChoiceRule("queue/*a")),
+            document(ChoiceRule("queue/*a"), ChoiceRule("queue/a*")),
+            "[[choices]] are in another order",
+        ),
+        (
+            document(ChoiceRule("register/*")),
+            document(ChoiceRule("register/*", ordering="quorum")),
+            "[[choices]] register/*: ordering = 'quorum', and 'clock' then",
+        ),
+        (
+            document(ChoiceRule("queue/*")),
+            document(ChoiceRule("queue/*", collect=False)),
+            "[[choices]] queue/*: collect = false, and true then",
+        ),
+        (
+            document(ChoiceRule("register/*", reads="r1*r2 + r3")),
+            document(ChoiceRule("register/*", reads="r1*r3 + r2")),
+            "Read/Ok is (((r1*r3) + r2)",
+        ),
+    ],
+)
+def test_an_edit_that_changes_them_is_told(before: ClusterDocument, now: ClusterDocument, words: str) -> None:
+    assert words in told(before, now)
+
+
+def test_what_is_told_has_a_bound() -> None:
+    rules = [ChoiceRule(f"queue/{'x' * 150}{number}") for number in range(9)]
+    sentence = told(document(), document(*rules))
+    assert sentence.endswith("…; and 5 more")
+    assert len(sentence) < CHARS_MAX + 20
+
+
+def test_an_event_class_of_another_release_is_no_difference() -> None:
+    now = configuration_of(document(ChoiceRule("queue/*")))
+    classes = {name: each for name, each in now.rules[0].quorums["queue"].items() if name != "Peek/Ok"}
+    before = replace(now, rules=(replace(now.rules[0], quorums={"queue": classes}), *now.rules[1:]))
+    assert difference(before, now) == difference(now, before) == ""
