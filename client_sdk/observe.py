@@ -6,6 +6,7 @@ to be is written back first (DESIGN, "Observe").
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from typing import Final
 
 from quorate.adts import cell
@@ -36,6 +37,10 @@ from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 Version = tuple[Timestamp, Value | None]
 
+LOOKS_FREE: Final = 4
+"""Looks at a whole dictionary before keys that keep changing are read by themselves."""
+MOVING_MAX: Final = 4
+"""So many of them: each is read by itself."""
 PAGE_OBJECTS: Final = 200
 
 
@@ -180,33 +185,69 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
     """A clean double collect: two looks at all keys that show the same settled values bound them at a moment between.
 
     (Afek et al., "Atomic Snapshots of Shared Memory", 1993, section 3: a collect that nothing changed under is one.)
+    After some looks in vain, the few keys that keep changing are read by themselves between two looks at all others: these
+    stand still meanwhile, so what was read between is of a moment at which they were as both looks show them.
     """
     prefix = operation.object + "/"
     choice = machine.choice_of(prefix + "any")
     before: dict[str, Version] | None = None
+    between: dict[str, Version] | None = {}
     settled: dict[str, Version] = {}
+    moving: frozenset[str] = frozenset()
     looks = Looks(operation.object, task)
-    while True:
+    for number in count():
         with looks.under_way():
             found, answered = yield from _scan(prefix, choice, task, machine)
-        now = {name: version for name, (version, _) in found.items()}
-        doubtful = [
-            name
-            for name, (version, is_settled) in found.items()
-            if not is_settled and settled.get(name) != version
-        ]
-        if now == before and not doubtful:
-            values = {
-                name[len(prefix) :]: value for name, (_, value) in sorted(now.items()) if value is not None
-            }
-            newest = max((timestamp for timestamp, _ in now.values()), default=ZERO)
-            yield from _wait_until_passed(newest, task, machine, answered)
-            return Done(values, "Items/Ok", answered)
+        now = {name: version for name, (version, _) in found.items() if name not in moving}
+        doubtful = {name for name in now if not found[name][1] and settled.get(name) != now[name]}
+        if now == before and not doubtful and between is not None:
+            return (yield from _all_items(prefix, now | between, task, machine, answered))
         if before is not None:
             machine.count("collected again")
-        before = None if doubtful else now
-        for name in doubtful:
+        if number >= LOOKS_FREE:
+            moving = _still_moving(moving, doubtful, before, now)
+        before = None if doubtful - moving else {name: now[name] for name in now.keys() - moving}
+        for name in sorted(doubtful - moving):
             settled[name], _ = yield from _read_settled(name, "Get", task, machine)
+        between = yield from _at_one_moment(moving, task, machine)
+    raise AssertionError("it looks until the deadline")
+
+
+def _still_moving(
+    moving: frozenset[str], doubtful: set[str], before: dict[str, Version] | None, now: dict[str, Version]
+) -> frozenset[str]:
+    """The keys that changed between looks, as long as they are few; so many that all must be looked at: none."""
+    known = now if before is None else before
+    changed = {name for name in now.keys() | known.keys() if now.get(name) != known.get(name)}
+    found = moving | doubtful | changed
+    return found if len(found) <= MOVING_MAX else frozenset()
+
+
+def _at_one_moment(
+    names: frozenset[str], task: Task, machine: Machine
+) -> Generator[float, Event, dict[str, Version] | None]:
+    """The settled versions of these keys at one moment; None where that cannot be told. A single one is read once."""
+    read: list[dict[str, Version]] = []
+    for _ in range(1 if len(names) == 1 else 2):
+        versions = {}
+        for name in sorted(names):
+            versions[name], _ = yield from _read_settled(name, "Get", task, machine)
+        read.append(versions)
+    if names:
+        machine.count("moving keys read between looks")
+    return read[0] if read[0] == read[-1] else None
+
+
+def _all_items(
+    prefix: str, versions: dict[str, Version], task: Task, machine: Machine, answered: frozenset[str]
+) -> OutcomeSteps:
+    """The answer, once all its timestamps have passed."""
+    newest = max((timestamp for timestamp, _ in versions.values()), default=ZERO)
+    yield from _wait_until_passed(newest, task, machine, answered)
+    values = {
+        name[len(prefix) :]: value for name, (_, value) in sorted(versions.items()) if value is not None
+    }
+    return Done(values, "Items/Ok", answered)
 
 
 Cells = dict[str, tuple[Version, bool]]

@@ -152,6 +152,7 @@ EVENTS: Final[Mapping[str, str]] = {
     "turns lost": "A duel: another front end has taken a higher turn on the same object.",
     "lost accepts found decided": "What was proposed before the turn was lost had been decided all the same.",
     "decisions held off for a look": "A size met a decision at every look, took the turn, and its front end decided nothing for a moment.",
+    "moving keys read between looks": "Keys that kept changing were read by themselves, between two looks at all others of a dictionary.",
     "collected again": "A view was not good enough, and the replicas were asked once more.",
     "summaries written back": "A decision that another front end had left half-finished was finished.",
     "entries written back": "An entry that a reader saw was first stored at a final quorum.",

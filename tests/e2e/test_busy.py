@@ -1,7 +1,7 @@
-"""A size is answered in time beside a consumer and a producer that never rest, and names no replica that is well.
+"""A size is answered in time beside consumers and a producer that never rest; a whole dictionary beside writers of one key.
 
 A look that no decision falls into is rare then, so that two agreed by chance alone. After a few in vain, a size takes the turn, and its
-front end begins no decision while it looks.
+front end begins no decision while it looks. A whole read takes a key that keeps changing by itself, between two looks.
 """
 
 import asyncio
@@ -14,9 +14,11 @@ import pytest
 from quorate.client_sdk import AsyncClient, Unavailable, connect_async, observe
 from tests.e2e.harness import Clusters
 
-DEADLINE_S = 2.0
+DEADLINE_S = 4.0
 SIZES = 20
 CONSUMERS = 8
+KEYS = 600
+"""Three pages of a scan."""
 LOOKS_MAX = 20
 """In twenty sizes none took more than nine; without the turn, dozens."""
 
@@ -33,6 +35,19 @@ async def busy(
     return steps
 
 
+def counting(monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
+    """Count the looks of each operation, which begins a new number."""
+    looks: list[int] = []
+    right = getattr(observe, name)
+
+    def counted(*args: Any, **how: Any) -> Any:
+        looks[-1] += 1
+        return right(*args, **how)
+
+    monkeypatch.setattr(observe, name, counted)
+    return looks
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("is_alone", [False, True])
 def test_a_size_is_answered_beside_a_busy_consumer(
@@ -41,14 +56,7 @@ def test_a_size_is_answered_beside_a_busy_consumer(
     """`is_alone`: by a front end of its own; else by that of the consumers. Looks are counted, for how long one takes is the
     machine's affair."""
     cluster = clusters.start()
-    looks: list[int] = []
-    right = observe.collect
-
-    def counted(*args: Any, **how: Any) -> Any:
-        looks[-1] += 1
-        return right(*args, **how)
-
-    monkeypatch.setattr(observe, "collect", counted)
+    looks = counting(monkeypatch, "collect")
 
     async def run() -> int:
         working = await connect_async(cluster.document, deadline_s=DEADLINE_S)
@@ -75,3 +83,39 @@ def test_a_size_is_answered_beside_a_busy_consumer(
     taken = asyncio.run(run())
     assert max(looks) <= LOOKS_MAX, looks
     assert taken > SIZES, "the consumer goes on"
+
+
+@pytest.mark.slow
+def test_a_whole_dictionary_is_read_beside_a_busy_writer_of_one_key(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = clusters.start()
+    looks = counting(monkeypatch, "_scan")
+
+    async def run() -> tuple[list[dict[str, Any]], int]:
+        working = await connect_async(cluster.document, deadline_s=DEADLINE_S)
+        looking = await connect_async(cluster.document, deadline_s=DEADLINE_S)
+        users, over = working.dictionary("users"), asyncio.Event()
+        await asyncio.gather(*(users.put(f"key-{number}", number) for number in range(KEYS)))
+        read = []
+        try:
+            async with asyncio.TaskGroup() as group:
+                writing = [
+                    group.create_task(busy(working, over.is_set, lambda: users.put("busy", 1)))
+                    for _ in range(CONSUMERS)
+                ]
+                try:
+                    for _ in range(SIZES):
+                        looks.append(0)
+                        read.append(await looking.dictionary("users").items())
+                finally:
+                    over.set()
+            return read, sum(each.result() for each in writing)
+        finally:
+            await working.aclose()
+            await looking.aclose()
+
+    read, written = asyncio.run(run())
+    assert all(each.items() >= {f"key-{number}": number for number in range(KEYS)}.items() for each in read)
+    assert written > SIZES, "the writers go on"
+    assert max(looks) <= LOOKS_MAX, looks

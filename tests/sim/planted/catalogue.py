@@ -33,6 +33,7 @@ from tests.sim.planted.worlds import (
     GOOD_CLOCKS,
     HISTORY,
     KEYED_QUEUE,
+    MOVING,
     QUEUE,
     READ_ONE,
     REGISTER,
@@ -41,6 +42,7 @@ from tests.sim.planted.worlds import (
     ROUGHER,
     ROUTED,
     SKEWED,
+    WHOLE_READS,
     chosen,
     only,
 )
@@ -223,23 +225,16 @@ PLANTS: Final = (
     by_hand("written-back-to-one", fronts.write_back_to_one, schedules.newest_value_at_one_replica),
     Plant("read-at-one", fronts.read_at_one, ("linearizable",), 50, Hint(REGISTER)),
     by_hand("read-before-the-time", fronts.read_before_the_time, schedules.value_from_the_future),
+    Plant("items-of-two-moments", fronts.items_of_two_moments, ("linearizable",), 20, WHOLE_READS),
     Plant(
-        "items-of-two-moments",
-        fronts.items_of_two_moments,
-        ("linearizable",),
-        20,
-        Hint(DICTIONARY, faults=GOOD_CLOCKS, fields={**BUSY, **only(Write=4, Delete=1, Items=3)}),
+        "moving-keys-of-several-moments", sizes.moving_keys_of_several_moments, ("linearizable",), 40, MOVING
     ),
     Plant(
         "oldest-page-scanned",
         replicas.scan_the_oldest,
         ("linearizable", "answers"),
         10,
-        Hint(
-            DICTIONARY,
-            faults=GOOD_CLOCKS | {"lazy_loss": 1.0},
-            fields={**BUSY, **only(Write=4, Delete=1, Items=3)},
-        ),
+        replace(WHOLE_READS, faults=GOOD_CLOCKS | {"lazy_loss": 1.0}),
     ),
     by_hand("size-at-first-look", sizes.size_at_first_look, schedules.item_at_one_replica),
     by_hand("peek-only-reads", fronts.peek_only_reads, schedules.peek_while_an_older_entry_travels),

@@ -1,12 +1,15 @@
-"""Mistakes of the front end in counting what waits in a queue."""
+"""Mistakes of the front end in looks at a whole queue or dictionary."""
+
+from collections.abc import Generator
+from typing import Any
 
 from quorate.adts import queue
 from quorate.client_sdk import observe
 from quorate.client_sdk.asking import Machine, OutcomeSteps
 from quorate.client_sdk.effects import Done, QueueInfo, QueueSize
-from quorate.client_sdk.tasks import Task
+from quorate.client_sdk.tasks import Event, Task
 from tests.sim.planted.fronts import instead
-from tests.sim.planted.plant import Planting
+from tests.sim.planted.plant import Planting, patched
 
 
 def size_at_first_look() -> Planting:
@@ -22,3 +25,15 @@ def size_at_first_look() -> Planting:
         return Done(QueueInfo(len(waiting), mirror.summary.horizon), "Size/Ok", answered)
 
     return instead(QueueSize, size)
+
+
+def moving_keys_of_several_moments() -> Planting:
+    """A whole read takes the keys that keep changing as each was when it was read by itself, one after the other."""
+
+    def read(names: frozenset[str], task: Task, machine: Machine) -> Generator[float, Event, Any]:
+        versions = {}
+        for name in sorted(names):
+            versions[name], _ = yield from observe._read_settled(name, "Get", task, machine)
+        return versions
+
+    return patched(observe, _at_one_moment=read, LOOKS_FREE=1)

@@ -50,6 +50,8 @@ ROUGH_QUEUE: Final = Hint(
     QUEUE, chosen("queue", (0, 2), (2, 2)), faults=ROUGH, fields={**BUSY, **only(Enq=3, Deq=3)}
 )
 KEYED_QUEUE: Final = replace(ROUGH_QUEUE, fields={**ROUGH_QUEUE.fields, "keyed": 1.0})
+WHOLE_READS: Final = Hint(DICTIONARY, faults=GOOD_CLOCKS, fields={**BUSY, **only(Write=4, Delete=1, Items=3)})
+MOVING: Final = replace(WHOLE_READS, fields={**WHOLE_READS.fields, "processes": 2, "think_us": 300})
 CAS: Final = Hint(
     REGISTER,
     chosen("register", (0, 2), (2, 2)),
