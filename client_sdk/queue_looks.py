@@ -125,7 +125,7 @@ def _settle_all(
     missing = {found.entry.t for found in doubtful if found.entry.value is UNSET}
     try:
         payloads = (yield from fetch_payloads(task, mirror, missing, machine.limits)) if missing else {}
-    except Withheld:
+    except (Withheld, Gone):  # A decision has passed it meanwhile, and its log has forgotten it.
         return False
     for found in doubtful:
         entry = found.entry
