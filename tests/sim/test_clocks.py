@@ -12,9 +12,15 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
+from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo, checked
+from quorate.api_specs.messages import Append, Batch
+from quorate.client_sdk.effects import Read, Write
+from quorate.timestamps.timestamp import make
 from tests.sim.checkers import Violation, check_drained, check_object
+from tests.sim.clocks import WALL_US_START
 from tests.sim.faults import Faults
+from tests.sim.hand import Hand
 from tests.sim.history import Call
 from tests.sim.run import run
 from tests.sim.scenario import BLIND, Scenario, keeps_order, rule, scenario
@@ -108,6 +114,28 @@ def test_after_clocks_leapt_nothing_is_lost_nor_blocked(leap_s: int, is_quorum: 
         what = replace(with_clocks(seed, ClockSettings(0.0), faults, is_quorum=is_quorum), keyed=0.0)
         assert what.is_exact == is_quorum
         run(what)
+
+
+@pytest.mark.parametrize("name", ["register/mine", "register/theirs"])
+def test_who_stamps_ahead_makes_nobody_wait_who_writes_to_another_object(name: str) -> None:
+    """Somebody stores an entry 1.95 s ahead at one replica, every 0.3 s. A front end that meets it there writes to its own
+    object as if nothing were; on the same object it waits."""
+    hand = Hand({"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}, clock=ClockSettings())
+    waits_us = []
+    for round_ in range(5):
+        hand.sleep(300_000)
+        ahead = make(WALL_US_START + hand.now_us + 1_950_000, 0, "attacker")
+        append = Append("register/theirs", (Entry(ahead, ahead, Value("0")),), "first")
+        hand.replicas["r1"].exchange(Batch(hand.document.hash, (append,)), WALL_US_START + hand.now_us)
+        hand.ask(f"f{round_}", Read("register/other"))
+        begun_us = hand.now_us
+        hand.ask(f"f{round_}", Read(name))
+        hand.ask(f"f{round_}", Write(name, Value("1")))
+        waits_us.append(hand.now_us - begun_us)
+    if name == "register/mine":
+        assert max(waits_us) < 10_000, waits_us
+    else:
+        assert min(waits_us) > 1_000_000, waits_us
 
 
 def skewed(seed: int) -> Scenario:
