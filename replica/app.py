@@ -35,6 +35,7 @@ from quorate.replica.ending import Ending
 from quorate.replica.gate import Gate
 from quorate.replica.hosts import Hosts
 from quorate.replica.janitor import Janitor
+from quorate.replica.json_body import JsonRoute
 from quorate.replica.lease_api import add_lease_endpoints
 from quorate.replica.live_api import add_live_endpoints
 from quorate.replica.live_page import add_live_page
@@ -45,6 +46,7 @@ from quorate.replica.metrics_api import add_metrics_endpoint
 from quorate.replica.plain_requests import PlainRequests
 from quorate.replica.queries import known_query
 from quorate.replica.quorums_held import held_now
+from quorate.replica.refused_callers import RefusedCallers
 from quorate.replica.responses import Refusal, problem_of, problem_response
 from quorate.replica.rights import DOCUMENT_PATH
 from quorate.replica.serving import Serving
@@ -156,7 +158,9 @@ def create_app(
 
 
 def _add_operations(app: FastAPI, operations: Operations) -> None:
-    router = APIRouter(dependencies=[Depends(known_query)], responses=app.router.responses)
+    router = APIRouter(
+        route_class=JsonRoute, dependencies=[Depends(known_query)], responses=app.router.responses
+    )
     add_adt_endpoints(router, operations)
     add_lease_endpoints(router, operations)
     app.router.routes += router.routes
@@ -172,6 +176,7 @@ def _put_behind_gate(
         access=access,
         traffic=app.traffic,
         hosts=hosts,
+        refused_callers=RefusedCallers(),
         # An ask is refused by who knows which asks it has met: only then is it certain that no copy was or will be served.
         is_over=lambda path: member.is_stopping and path != protocol_api.ASK_PATH,
     )
@@ -326,7 +331,10 @@ def _handle_errors(app: FastAPI) -> None:
             detail = f"a body with Content-Encoding {coding[:64]} is not read: send it as it is"
             return problem_response(problem("unsupported-media-type", _printable(detail)))
         # The framework's parser met what it does not name: no UTF-8, or arrays in arrays without end.
-        detail = f"{error.detail}: it must be JSON in UTF-8, and not nested without end"
+        detail = (
+            f"{error.detail}: it must be JSON in UTF-8 without a byte order mark, with each member of an object given once, and "
+            "not nested without end"
+        )
         return problem_response(problem("malformed", _printable(detail)))
 
     async def refused(request: Request, error: Exception) -> Response:

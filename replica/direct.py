@@ -16,11 +16,11 @@ import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from quorate.api_specs.messages import Batch, BatchReply
-from quorate.api_specs.problems import MEDIA_TYPE
+from quorate.api_specs.problems import MEDIA_TYPE, Problem
 from quorate.replica.committer import Unwanted
 from quorate.replica.connections import BoundedProtocol, Bounds
 from quorate.replica.crowd import Crowd
-from quorate.replica.gate import Gate, check_once
+from quorate.replica.gate import Gate, address_of, check_once
 from quorate.replica.protocol_api import PATH, Batches
 from quorate.replica.responses import Refusal, headers_of, problem_of
 from quorate.replica.traffic import Traffic
@@ -50,10 +50,11 @@ class Direct:
         self,
         sent: Collection[tuple[bytes, bytes]],
         body: bytes,
+        client: tuple[str, int] | None,
         send: Callable[[Answer], None],
         is_wanted: Callable[[], bool],
     ) -> None:
-        """Answer a POST of `body` with the headers `sent`, maybe before this returns. Raises nothing. What has not begun when
+        """Answer a POST of `body` with the headers `sent` from `client`, maybe before this returns. Raises nothing. What has not begun when
         it is no longer wanted is not done."""
         self._traffic.under_way += 1
         self._traffic.requests += 1
@@ -70,7 +71,9 @@ class Direct:
             done = partial(self._done, len(body), batch, media_type, send)
             self._batches.member.post(batch.requests, done, is_wanted)
         except Exception as error:  # noqa: BLE001 - the outer border, as in the gate
-            self._end(len(body), self._refused(error, closes=not has_passed), send)
+            document = problem_of(error)
+            self._gate.refused_callers.meet(document.name, dict(sent), address_of(client))
+            self._end(len(body), self._refused(document, error, closes=not has_passed), send)
 
     def _done(
         self,
@@ -91,7 +94,7 @@ class Direct:
             assert reply is not None, "work ends with a reply or an error"
             answer = Answer(200, media_type, self._batches.written(batch, reply, media_type))
         except Exception as failure:  # noqa: BLE001 - as above
-            answer = self._refused(failure)
+            answer = self._refused(problem_of(failure), failure)
         self._end(size, answer, send)
 
     def _end(self, size: int, answer: Answer, send: Callable[[Answer], None]) -> None:
@@ -99,8 +102,7 @@ class Direct:
         self._traffic.body_bytes -= size
         send(answer)
 
-    def _refused(self, error: Exception, *, closes: bool = False) -> Answer:
-        document = problem_of(error)
+    def _refused(self, document: Problem, error: Exception, *, closes: bool = False) -> Answer:
         self._traffic.refuse(document.name)
         headers = headers_of(document, error.headers if isinstance(error, Refusal) else None)
         return Answer(document.status, MEDIA_TYPE, msgspec.json.encode(document), headers, closes)
@@ -183,7 +185,9 @@ class DirectProtocol(BoundedProtocol):
         def is_wanted() -> bool:
             return not (cycle.disconnected or self.transport.is_closing())
 
-        self._direct.answer(self.headers, b"".join(pieces), partial(self._send, cycle), is_wanted)
+        self._direct.answer(
+            self.headers, b"".join(pieces), self.client, partial(self._send, cycle), is_wanted
+        )
 
     def _send(self, cycle: _Cycle, answer: Answer) -> None:
         """In one write; what is written after the caller has gone is nobody's."""

@@ -15,6 +15,7 @@ from quorate.api_specs.limits import BODIES_BYTES_MAX, BODY_S_MAX, CONCURRENT_MA
 from quorate.replica.access import Access
 from quorate.replica.credentials import Credential
 from quorate.replica.hosts import Hosts
+from quorate.replica.refused_callers import RefusedCallers
 from quorate.replica.responses import PROBLEM, Refusal, problem_of, problem_response
 from quorate.replica.rights import OPEN_PREFIX, is_public, scope_needed
 from quorate.replica.traffic import Traffic
@@ -45,6 +46,7 @@ class Gate:
         traffic: Traffic,
         hosts: Hosts | None = None,
         is_over: Callable[[str], bool] = lambda _: False,
+        refused_callers: RefusedCallers | None = None,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app: Final = app
@@ -54,6 +56,7 @@ class Gate:
         self._is_over: Final = is_over
         self._now_s: Final = now_s
         self._body_bytes_max: Final = limits.body_bytes_max
+        self.refused_callers: Final = refused_callers or RefusedCallers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; lifespan events pass through."""
@@ -78,6 +81,7 @@ class Gate:
             # The outer border: whatever goes wrong inside, known or not, leaves as a problem document (which says
             # that nothing is certain, where the error is unknown; `problem_of` logs that one).
             document = problem_of(error)
+            self.refused_callers.meet(document.name, body.headers, address_of(scope.get("client")))
             if started:
                 raise  # Half an answer has gone: the server can only cut the connection.
             headers = error.headers if isinstance(error, Refusal) else {}
@@ -95,6 +99,9 @@ class Gate:
 
     async def _pass(self, scope: Scope, body: "_Body", send: Send) -> None:
         check_once(scope["headers"], body.headers)
+        if b"%2f" in scope.get("raw_path", b"").lower():
+            # Decoded it would stand between parts of the path, where whoever stands in front saw one part.
+            raise Refusal("no-such-path", "%2F is no / between the parts of a path, and no name has one")
         caller = self.admit(scope["method"], scope["path"], body.headers)
         if caller is not None:
             scope[CALLER] = caller
@@ -126,6 +133,8 @@ class Gate:
             raise Refusal("stopping", "the replica is stopping", headers={"Connection": "close"})
         caller = None
         if not is_public(method, path):
+            if self._hosts is not None:
+                self._hosts.check_site(headers)
             caller = self._caller(method, path, headers.get(b"authorization", b""))
         if self._traffic.under_way > CONCURRENT_MAX:
             raise Refusal("overloaded", f"{CONCURRENT_MAX} requests are under way already")
@@ -187,6 +196,11 @@ def check_once(sent: Collection[tuple[bytes, bytes]], headers: Mapping[bytes, by
     for name in _ONCE:
         if names.count(name) > 1:
             raise Refusal("malformed", f"the header {name.decode().title()} was sent more than once")
+
+
+def address_of(client: tuple[str, int] | None) -> str:
+    """How a log names where a request comes from; a socket of a path has no address."""
+    return "an unknown address" if client is None else client[0]
 
 
 def lacks_scope(detail: str, needed: str = "") -> Refusal:

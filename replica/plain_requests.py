@@ -6,7 +6,6 @@ that nobody can tell which way a request went. Owns which requests are plain. Mu
 `quorate.replica.adt_api` has the operations and the form of their answers.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -20,6 +19,7 @@ from quorate.client_sdk.effects import Dequeue, Enqueue, Operation, Read, Write
 from quorate.replica import adt_api as answers
 from quorate.replica.adt_api import Operations
 from quorate.replica.gate import Replay
+from quorate.replica.json_body import decoded
 
 _PATH: Final = re.compile(
     rf"/v1/(?:queues/(?P<queue>{NAME_PATTERN})/(?P<end>items|dequeue)|registers/(?P<register>{NAME_PATTERN})"
@@ -75,7 +75,7 @@ def _is_plain(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:
 def _members(body: bytes) -> dict[str, Any] | None:
     """The members of a JSON object, read as the framework reads it."""
     try:
-        found = json.loads(body)
+        found = decoded(body)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -28,6 +28,7 @@ from quorate.api_specs.messages import (
 )
 from quorate.api_specs.problems import problem
 from quorate.api_specs.wishes import Take
+from quorate.replica import json_body
 from quorate.replica.access import Access
 from quorate.replica.credentials import Credential
 from quorate.replica.gate import CALLER, lacks_scope
@@ -57,6 +58,7 @@ _DECODE_ASK: Final[Mapping[str, Callable[[bytes], Ask]]] = {
     JSON: msgspec.json.Decoder(Ask).decode,
     MSGPACK: msgspec.msgpack.Decoder(Ask).decode,
 }
+_DECODE_ANNOUNCEMENT: Final = {JSON: msgspec.json.Decoder(Announcement).decode}
 _ENCODE: Final[Mapping[str, Callable[[BatchReply | Served], bytes]]] = {
     JSON: msgspec.json.Encoder().encode,
     MSGPACK: msgspec.msgpack.Encoder().encode,
@@ -140,10 +142,7 @@ def announcement_endpoint(member: Member) -> Callable[[Request], Awaitable[Respo
     """The endpoint at which other replicas announce themselves to `member`."""
 
     async def answer_announcement(request: Request) -> Response:
-        try:
-            announcement = msgspec.json.decode(await request.body(), type=Announcement)
-        except NOT_DECODED as error:
-            raise Refusal("malformed", str(error)) from None
+        announcement = _decoded(await request.body(), JSON, _DECODE_ANNOUNCEMENT)
         _check_cluster(announcement.cluster, member)
         check_announcement(announcement, [each for each in member.document.urls if each != member.id])
         return Response(msgspec.json.encode(await member.testify(announcement)), media_type=JSON)
@@ -182,8 +181,11 @@ def _decoded(body: bytes, media_type: str, decoders: Mapping[str, Callable[[byte
     if decode is None:
         raise Refusal("unsupported-media-type", f"a message is sent as {JSON} or {MSGPACK}")
     try:
-        return decode(body)
-    except NOT_DECODED as error:
+        message = decode(body)
+        if media_type == JSON:
+            json_body.decoded(body)
+        return message
+    except (*NOT_DECODED, ValueError) as error:
         raise Refusal("malformed", str(error)) from None
 
 

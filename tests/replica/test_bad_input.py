@@ -51,6 +51,12 @@ BAD_BODIES = [
     b'{"value": "' + b"x" * 6000 + b'"}',
     b'{"value": 1, "surprise": 2}',
     b'{"valeu": 1}',
+    b'{"value": 1, "value": 1}',
+    b'{"value": {"a": 1, "b": 2, "a": 1}}',
+    b'\xef\xbb\xbf{"value": 1}',
+    '{"value": 1}'.encode("utf-16"),
+    '{"value": 1}'.encode("utf-16-le"),
+    '{"value": 1}'.encode("utf-32-be"),
 ]
 
 
