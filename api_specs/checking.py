@@ -36,6 +36,7 @@ from quorate.api_specs.messages import (
     Collect,
     Commit,
     Request,
+    Reserve,
     Scan,
     Window,
 )
@@ -176,6 +177,16 @@ def _check_request(request: Request, limits: Limits) -> None:
                 _check_collect(request.then, limits)
         case Commit():
             _check_commit(request, limits)
+        case Reserve():
+            _check_reserve(request, limits)
+
+
+def _check_reserve(request: Reserve, limits: Limits) -> None:
+    _check_timestamps((request.ballot,))
+    _check_id(request.key)
+    if not request.entries or any(entry.value is not UNSET for entry in request.entries):
+        raise ValueError("entries: at least one, each without its value, is reserved under a key")
+    _check_entries(request.entries, limits.batch_items_max, limits)
 
 
 def _check_commit(request: Commit, limits: Limits) -> None:

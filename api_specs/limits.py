@@ -17,6 +17,8 @@ ADOPTED_MAX: Final = 1000
 """Entries that a summary adopts: recoveries in force that nothing has passed yet, and a settled front."""
 KEYED_ENTRIES_MAX: Final = 2000
 """Entries that the keyed operations of a summary name together: every accept carries them."""
+RESERVATIONS_MAX: Final = 1_000_000
+"""Idempotency keys of enqueues that a replica remembers, of all objects: three minutes of 5,000 a second."""
 LEASES_MAX: Final = 1024
 """Items of a queue that are handed out under leases, or wait to be after they were met once: every accept carries them."""
 DEAD_MAX: Final = 256
@@ -98,7 +100,8 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     requests_max: int = 1000
     """Protocol requests in one batch."""
     recent_decisions_max: int = 1000
-    """Operations with an idempotency key that an object remembers; more within the retry window are refused."""
+    """Dequeues, compare-and-sets and puts if absent with an idempotency key that an object remembers; more within the retry
+    window are refused."""
     retry_window_s: float = 30.0
     """How long an operation may be repeated; ids of stored and taken entries and idempotency keys are kept that long."""
     deadline_s_max: float = 25.0

@@ -110,7 +110,23 @@ class Scan(Struct, frozen=True, tag="scan", omit_defaults=True, forbid_unknown_f
     payload: bool = True
 
 
-Request = Append | Collect | Accept | Commit | Scan
+class Reserve(Struct, frozen=True, tag="reserve", omit_defaults=True, forbid_unknown_fields=True):
+    """Agree on the entries (ids and timestamps, no values) of the operation under an idempotency key, before any of them is
+    appended (DESIGN section 2, "Keys"): one consensus for each object and key, which no other operation takes part in.
+
+    Without `accept` it asks: promise `ballot`, unless a higher one is promised (refused, and nothing else is done), and tell
+    what is held under the key. Who holds nothing takes `entries` there and then, with no ballot (ZERO). With `accept`:
+    hold `entries` under the ballot, unless a higher one is promised.
+    """
+
+    object: str
+    key: str
+    ballot: Timestamp
+    entries: tuple[Entry, ...]
+    accept: bool = False
+
+
+Request = Append | Collect | Accept | Commit | Scan | Reserve
 
 
 class Row(Struct, frozen=True, omit_defaults=True):
@@ -176,6 +192,16 @@ class Committed(Struct, frozen=True, tag="committed", omit_defaults=True):
     status: Status
 
 
+class Reserved(Struct, frozen=True, tag="reserved", omit_defaults=True):
+    """The answer to a Reserve: what the replica holds under the key now, the ballot of that (ZERO: it was the first to
+    come), and the highest ballot that it has promised."""
+
+    ballot: Timestamp = ZERO
+    entries: tuple[Entry, ...] = ()
+    promised: Timestamp = ZERO
+    refused: bool = False
+
+
 class Scanned(Struct, frozen=True, tag="scanned", omit_defaults=True):
     """Objects and what a Collect of each answers; `more` when there are further ones."""
 
@@ -189,12 +215,12 @@ class Refused(Struct, frozen=True, tag="refused", omit_defaults=True):
     `clock_offset_us` is how far the timestamp in question is ahead of the replica's clock (behind when negative).
     """
 
-    reason: Literal["clock-ahead", "clock-behind", "too-old", "bad-request"]
+    reason: Literal["clock-ahead", "clock-behind", "too-old", "bad-request", "too-many-keys"]
     detail: str
     clock_offset_us: int = 0
 
 
-Reply = Appended | Collected | Accepted | Committed | Scanned | Refused
+Reply = Appended | Collected | Accepted | Committed | Scanned | Reserved | Refused
 
 
 class Batch(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -69,6 +69,9 @@ class Machine(Protocol):
     def say_complete(self, name: str, timestamps: tuple[Timestamp, ...]) -> None:
         """Tell all replicas, with the next messages or later, that a final quorum stores these entries."""
 
+    def random(self) -> float:
+        """A number in [0, 1) from the seed."""
+
     def count(self, what: str) -> None:
         """Add one to a counter."""
 

@@ -23,9 +23,10 @@ from quorate.client_sdk.asking import (
     read_clocks,
     tell_complete,
 )
-from quorate.client_sdk.decisions import Fate, Recover, Reserve
+from quorate.client_sdk.decisions import Fate, Recover
 from quorate.client_sdk.effects import AT_ONCE, Done, Failed, Spans, Write
 from quorate.client_sdk.keys import KEY_REUSED, decision_id, digest
+from quorate.client_sdk.reserving import agree
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Task
 from quorate.quorums.tally import Meeting, Quorum, VoteCount
 from quorate.timestamps.timestamp import Timestamp
@@ -165,12 +166,11 @@ class Blind:
         return digest(shown) if spans == AT_ONCE else digest(shown, str(spans.delay_s), str(spans.expires_s))
 
     def _reserve(self, entries: list[Entry]) -> Generator[float, Event, list[Entry]]:
-        """With a key, the ids and timestamps are agreed by a decision first: a repeat elsewhere gets the same."""
+        """With a key, the ids and timestamps are agreed on first: a repeat elsewhere gets the same."""
         if not self._key:
             return entries
         unfilled = tuple(Entry(entry.id, entry.t) for entry in entries)
-        verdict = yield from decide(self._name, Reserve(self._key, unfilled), self._task, self._machine)
-        reserved: tuple[Entry, ...] = verdict.result
+        reserved = yield from self._agree(self._key, unfilled)
         if [digest_in(entry.id) for entry in reserved] != [digest_in(entry.id) for entry in entries]:
             raise OperationFailed(KEY_REUSED)
         if reserved != unfilled:
@@ -178,6 +178,9 @@ class Blind:
         return [
             Entry(agreed.id, agreed.t, mine.value) for agreed, mine in zip(reserved, entries, strict=True)
         ]
+
+    def _agree(self, key: str, proposed: tuple[Entry, ...]) -> Generator[float, Event, tuple[Entry, ...]]:
+        return agree(self._name, key, proposed, self._task, self._machine)
 
     def _store(self, attempts: list[_Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
         while pending := [attempt for attempt in attempts if not attempt.is_done]:
@@ -262,18 +265,28 @@ class Blind:
         """Have a decision settle the fate of an entry that some replicas may hold and others refuse."""
         self._machine.count("recoveries")
         attempt.is_recovered = True
-        instead = self._machine.stamp_for(self._mirror)
-        wish = Recover(attempt.entry, self._may_be_complete(attempt), self._key, instead)
+        wish = Recover(attempt.entry, self._may_be_complete(attempt))
         verdict = yield from decide(self._name, wish, self._task, self._machine)
-        fate, reserved = verdict.result
+        fate: Fate = verdict.result
         if fate is Fate.IN_FORCE:
             self._machine.count("recovered entries in force")
             attempt.is_done = True
         elif fate is Fate.VOID:
             self._machine.count("void entries stamped anew")
-            again = reserved[0].t if reserved else self._machine.stamp_for(self._mirror)
+            again = yield from self._stamp_void(attempt.entry)
             attempt.entry = Entry(attempt.entry.id, again, attempt.entry.value)
             attempt.is_recovered = bool(self._key)
         else:
             self._machine.count("fates unknown")
             yield from pause(self._task, min(self._task.now.mono_s + HEDGE_S, self._task.deadline_s))
+
+    def _stamp_void(self, void: Entry) -> Generator[float, Event, Timestamp]:
+        """A new timestamp for an entry that never was complete and never will be.
+
+        Under a key it is agreed on as well: others who run the operation find the same entry void, sooner or later.
+        """
+        if not self._key:
+            return self._machine.stamp_for(self._mirror)
+        anew = (Entry(void.id, self._machine.stamp_for(self._mirror)),)
+        (agreed,) = yield from self._agree(f"{self._key} instead of {void.t}", anew)
+        return agreed.t

@@ -39,20 +39,10 @@ class Fate(Enum):
 
 
 class Recover(Struct, frozen=True):
-    """Decide the fate of an entry. `may_be_complete`: a final quorum may store it. Result: a Fate, and with a key
-    the timestamp reserved for the next attempt."""
+    """Decide the fate of an entry. `may_be_complete`: a final quorum may store it. Result: a Fate."""
 
     entry: Entry
     may_be_complete: bool
-    key: str = ""
-    instead: Timestamp | None = None
-
-
-class Reserve(Struct, frozen=True):
-    """Give the operation of `key` these ids and timestamps, unless it has some. Result: the entries, without values."""
-
-    key: str
-    entries: tuple[Entry, ...]
 
 
 class Settle(Struct, frozen=True):
@@ -70,7 +60,7 @@ class Mend(Struct, frozen=True):
     limits: Limits
 
 
-Wish = Take | Front | Lend | Tend | Clear | Recover | Reserve | Swap | Settle | Mend
+Wish = Take | Front | Lend | Tend | Clear | Recover | Swap | Settle | Mend
 
 
 class Plan(Struct):
@@ -93,7 +83,7 @@ def plan_queue(
     events: list[str | Entry] = []
     for place, wish in enumerate(wishes):
         if isinstance(wish, Recover):
-            results[place] = _recover(draft, wish, events)
+            results[place] = _recover(draft, wish)
             _adopt(draft, wish, results[place])
     adopted_now = replace(
         summary,
@@ -114,8 +104,6 @@ def plan_queue(
                 results[place] = (_settle_front(draft, waiting[0]),)
             case Lend() | Tend() | Clear():
                 _lease(draft, wish, place, waiting, results, events)
-            case Reserve():
-                results[place] = _reserve(draft, wish)
             case Settle():
                 results[place] = None
     return Plan(draft.finish(set(seen)), results, events)
@@ -218,49 +206,20 @@ def _settle_front(draft: Draft, front: Seen) -> Entry:
     return front.entry
 
 
-def _recover(draft: Draft, wish: Recover, events: list[str | Entry]) -> tuple[Fate, tuple[Entry, ...]]:
+def _recover(draft: Draft, wish: Recover) -> Fate:
     entry = wish.entry
     if entry.id in draft.ambiguous or entry.id in draft.adopted:
-        return Fate.IN_FORCE, ()
+        return Fate.IN_FORCE
     if entry.t > draft.horizon:
-        return (Fate.IN_FORCE if draft.has_room_to_adopt(entry) else Fate.UNKNOWN), ()
-    if wish.may_be_complete:
-        return Fate.UNKNOWN, ()
-    if not wish.key:
-        return Fate.VOID, ()
-    return _rereserve(draft, wish)
+        return Fate.IN_FORCE if draft.has_room_to_adopt(entry) else Fate.UNKNOWN
+    return Fate.UNKNOWN if wish.may_be_complete else Fate.VOID
 
 
-def _adopt(draft: Draft, wish: Recover, result: tuple[Fate, tuple[Entry, ...]]) -> None:
+def _adopt(draft: Draft, wish: Recover, fate: Fate) -> None:
     entry = wish.entry
     is_new = entry.id not in draft.ambiguous and entry.id not in draft.adopted
-    if result[0] is Fate.IN_FORCE and is_new and entry.t > draft.horizon:
+    if fate is Fate.IN_FORCE and is_new and entry.t > draft.horizon:
         draft.adopted[entry.id] = entry
-
-
-def _rereserve(draft: Draft, wish: Recover) -> tuple[Fate, tuple[Entry, ...]]:
-    """Another front end may run the same keyed operation: the next timestamp is agreed in the decision, too."""
-    for place, decision in enumerate(draft.recent):
-        if decision.id != wish.key:
-            continue
-        reserved = next((entry for entry in decision.taken if entry.id == wish.entry.id), None)
-        if reserved is None or wish.instead is None:
-            break
-        if reserved.t == wish.entry.t:
-            reserved = Entry(reserved.id, wish.instead)
-            taken = tuple(reserved if entry.id == reserved.id else entry for entry in decision.taken)
-            draft.recent[place] = replace(decision, taken=taken)
-        return Fate.VOID, (reserved,)
-    return Fate.UNKNOWN, ()
-
-
-def _reserve(draft: Draft, wish: Reserve) -> tuple[Entry, ...] | Failed:
-    if (earlier := draft.keyed(wish.key)) is not None:
-        return earlier.taken
-    if not draft.has_room_for(wish.key, wish.entries):
-        return TOO_MANY_KEYS
-    draft.note_changed(wish.key, wish.entries)
-    return wish.entries
 
 
 def plan_cell(
@@ -273,8 +232,8 @@ def plan_cell(
     everything = dict(seen)
     for place, wish in enumerate(wishes):
         if isinstance(wish, Recover):
-            results[place] = _recover(draft, wish, events)
-            if results[place][0] is Fate.IN_FORCE and wish.entry.t > draft.horizon:
+            results[place] = _recover(draft, wish)
+            if results[place] is Fate.IN_FORCE and wish.entry.t > draft.horizon:
                 everything.setdefault(wish.entry.id, Seen(wish.entry, set()))
     timestamp, value, source = cell.current(summary, everything)
     is_changed = False

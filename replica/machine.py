@@ -21,6 +21,7 @@ from quorate.api_specs.messages import (
     Refused,
     Reply,
     Request,
+    Reserve,
     Row,
     Scan,
     Scanned,
@@ -41,6 +42,7 @@ from quorate.replica.ports import (
     PutState,
 )
 from quorate.replica.refusals import Bounds, latest_claimed, malformed, refusal
+from quorate.replica.reserving import reserve
 from quorate.replica.weights import weight
 from quorate.timestamps.ballot import turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
@@ -67,7 +69,7 @@ def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events
 
 
 def _handled(
-    request: Append | Collect | Accept | Commit,
+    request: Append | Collect | Accept | Commit | Reserve,
     state: ObjectState,
     log: Log,
     bounds: Bounds,
@@ -82,6 +84,8 @@ def _handled(
             return _accept(request, state, log, bounds, keeps_events)
         case Commit():
             return _commit(request, state, log, keeps_events)
+        case Reserve():
+            return reserve(request, log)
 
 
 def _state(name: str, log: Log) -> ObjectState:

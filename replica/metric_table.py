@@ -149,6 +149,8 @@ EVENTS: Final[Mapping[str, str]] = {
     "void entries stamped anew": "It turned out not to be; it was sent again with a new timestamp.",
     "fates unknown": "Not even the decision could tell yet.",
     "stamped anew": "All replicas fenced an entry; it was sent again with a new timestamp.",
+    "keys agreed in two rounds": "Replicas held different entries under a key, or too few answered soon: another round agreed.",
+    "keys contended": "Another front end had a higher ballot for the same idempotency key.",
     "turns lost": "A duel: another front end has taken a higher turn on the same object.",
     "lost accepts found decided": "What was proposed before the turn was lost had been decided all the same.",
     "decisions held off for a look": "A size met a decision at every look, took the turn, and its front end decided nothing for a moment.",

@@ -5,7 +5,7 @@ through `Log`, and returns the writes as effects; the store applies them in the 
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -31,6 +31,18 @@ class ObjectState(Struct, frozen=True, omit_defaults=True):
     horizon: Timestamp = ZERO
     collected: Timestamp = ZERO
     floor: Timestamp = ZERO
+
+
+class Reservation(Struct, frozen=True, omit_defaults=True):
+    """What a replica holds under an idempotency key: the ids and timestamps of its entries, accepted under `ballot` (ZERO:
+    taken as the first to come); and the highest ballot that it has promised for the key."""
+
+    promised: Timestamp = ZERO
+    ballot: Timestamp = ZERO
+    entries: tuple[Entry, ...] = ()
+
+
+NOT_RESERVED: Final = Reservation()
 
 
 class Log(Protocol):
@@ -81,6 +93,20 @@ class Log(Protocol):
     def names(self, prefix: str, after: str, limit: int) -> list[str]:
         """Names of known objects that start with `prefix`, above `after`, in order."""
 
+    def reservation(self, name: str, key: str) -> Reservation:
+        """What is held under the key of an operation on the object; NOT_RESERVED when there is nothing."""
+
+    def reservations(self) -> int:
+        """How many keys the store holds something under, of all objects."""
+
+
+class PutReservation(Struct, frozen=True):
+    """Replace what is held under the key of an operation on the object."""
+
+    name: str
+    key: str
+    held: Reservation
+
 
 class PutRow(Struct, frozen=True):
     """Add a row to the object's log; its timestamp is not there yet."""
@@ -123,4 +149,4 @@ class Claim(Struct, frozen=True):
     t: Timestamp
 
 
-Effect = PutRow | PutState | PutEvent | MarkComplete | Forget | Claim
+Effect = PutRow | PutState | PutEvent | MarkComplete | Forget | Claim | PutReservation

@@ -6,6 +6,7 @@ at the start, and when they overflowed, a walk over the objects (not their rows)
 """
 
 import heapq
+from collections import deque
 from typing import Final
 
 from quorate.adts.catalogue import adt_of
@@ -22,6 +23,8 @@ WAITING_MAX: Final = 200_000
 """Objects in the lists."""
 END: Final = Timestamp("g")
 """Above every timestamp."""
+NUMBERS: Final = 32
+"""How often in a window it is noted which number the store has come to."""
 LOOKS_MAX: Final = 100
 """Tombstones at a time that are looked at again, whether they still are some."""
 
@@ -42,11 +45,17 @@ class Pruning:
         self._has_left_out = False
         """Whether deletions were met that there was no room for."""
         self._rollbacks = 0
+        self._numbers: Final[deque[tuple[float, int]]] = deque()
+        """Which number the store had come to, and when by this process's own clock: what has a lower one is older. A start
+        begins anew, so that what was there is kept longer, never shorter."""
+        self._forgotten_upto = -1
+        """Reservations up to this number are gone."""
 
     def round(self, store: Store, mono_s: float, now_us: int) -> bool:
         """Note what is new, delete what is due, within bounds. Whether more is due already."""
         if store.rollbacks != self._rollbacks:  # A round before may have been undone with its transaction.
             self._rollbacks = store.rollbacks
+            self._forgotten_upto = -1
             self.walk_again()
         self._walk(store, mono_s)
         self._note(store, mono_s)
@@ -67,7 +76,24 @@ class Pruning:
                 wait_s = (wall_us(upto) + 1 - oldest_us) / 1e6  # Not due again before it is old enough.
                 heapq.heappush(self._history, (mono_s + wait_s, name, upto))
         is_more_history = bool(self._history and self._history[0][0] <= mono_s)
-        return self._can_walk() or is_more_ripe or is_more_history
+        is_more_reserved = self._forget_reservations(store, mono_s)
+        return self._can_walk() or is_more_ripe or is_more_history or is_more_reserved
+
+    def _forget_reservations(self, store: Store, mono_s: float) -> bool:
+        """Forget keys whose window has passed since they were last heard of, by elapsed time: steps of clocks do not count.
+        Whether there are more."""
+        numbers = self._numbers
+        if not numbers or numbers[-1][0] + self._window_s / NUMBERS <= mono_s:
+            numbers.append((mono_s, store.arrival()))
+        while len(numbers) > 1 and numbers[1][0] + self._window_s <= mono_s:
+            numbers.popleft()
+        noted_s, upto = numbers[0]
+        if noted_s + self._window_s > mono_s or upto <= self._forgotten_upto or not store.reservations():
+            return False
+        if store.forget_reservations(upto, ROWS_MAX) == ROWS_MAX:
+            return True
+        self._forgotten_upto = upto
+        return False
 
     def walk_again(self) -> None:
         """Meet everything again that was taken off the lists by a round that came to nothing."""

@@ -14,13 +14,14 @@ import msgspec
 from quorate.adts.log import Entry
 from quorate.api_specs.messages import Row
 from quorate.replica.database import StorageFailed
-from quorate.replica.ports import ObjectState
+from quorate.replica.ports import ObjectState, Reservation
 from quorate.replica.statements import COMPLETE
 from quorate.timestamps.timestamp import Timestamp
 
 _STATE_SUM_BYTES: Final = 4
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(ObjectState).decode
+_decode_held = msgspec.msgpack.Decoder(Reservation).decode
 
 
 def with_sum(*columns: Any) -> tuple[Any, ...]:
@@ -56,6 +57,22 @@ def state_of(number: int, name: str, blob: bytes) -> ObjectState:
     if _state_sum(number, name, encoded) != blob[:_STATE_SUM_BYTES]:
         raise damaged(f"the state of {name}")
     return _decode(encoded)
+
+
+def columns_of(key: str, number: int, held: Reservation) -> tuple[Any, ...]:
+    """What is held under the digest of a key, as it is stored."""
+    return with_sum(key, number, _encode(held))
+
+
+def held_of(columns: Sequence[Any]) -> Reservation:
+    """What was held under the digest of a key; StorageFailed when it is damaged."""
+    *_, held = without_sum("what is held under an idempotency key", columns)
+    return _decode_held(held)
+
+
+def listed(timestamps: Sequence[Timestamp]) -> str:
+    """Timestamps as the one parameter of a statement that looks for them."""
+    return msgspec.json.encode(list(timestamps)).decode()
 
 
 def damaged(what: str) -> StorageFailed:

@@ -12,7 +12,7 @@ from quorate.adts.log import Entry, Summary
 from quorate.adts.times import Times
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import DELAY_S_MAX
-from quorate.api_specs.messages import Accept, Append, Collect, Commit, Refused
+from quorate.api_specs.messages import Accept, Append, Collect, Commit, Refused, Reserve
 from quorate.timestamps.ballot import turn_of
 from quorate.timestamps.timestamp import ZERO, Timestamp, make, wall_us
 
@@ -42,7 +42,7 @@ class Bounds:
 
 
 def refusal(
-    request: Append | Collect | Accept | Commit,
+    request: Append | Collect | Accept | Commit | Reserve,
     latest: Timestamp,
     highest: Timestamp,
     now_us: int,
@@ -79,7 +79,7 @@ def _too_late(request: Append, now_us: int, bounds: Bounds) -> Refused | None:
     return None
 
 
-def malformed(request: Append | Collect | Accept | Commit) -> str | None:
+def malformed(request: Append | Collect | Accept | Commit | Reserve) -> str | None:
     if not is_object_name(request.object):
         return "the object's name is not TYPE/NAME (dictionary/NAME/KEY) of the allowed characters"
     entries: tuple[Entry, ...]
@@ -100,11 +100,13 @@ def malformed(request: Append | Collect | Accept | Commit) -> str | None:
     return None
 
 
-def latest_claimed(request: Append | Collect | Accept | Commit) -> Timestamp:
+def latest_claimed(request: Append | Collect | Accept | Commit | Reserve) -> Timestamp:
     """The latest timestamp that the request would have the replica take for its own."""
     match request:
         case Append():
             return max((entry.t for entry in request.entries), default=ZERO)
+        case Reserve():
+            return max(request.ballot, *(entry.t for entry in request.entries))
         case Collect():
             return _latest_asked(request)
         case Accept():
@@ -115,7 +117,7 @@ def latest_claimed(request: Append | Collect | Accept | Commit) -> Timestamp:
             return max(turn_of(request.ballot), request.horizon, request.buried, latest)
 
 
-def _furthest_us(request: Append | Collect | Accept | Commit) -> int:
+def _furthest_us(request: Append | Collect | Accept | Commit | Reserve) -> int:
     """The latest time at which the request would have an item of a queue come back, be due or expire."""
     match request:
         case Append():

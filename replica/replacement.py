@@ -18,7 +18,16 @@ from quorate.adts.catalogue import SPECIFICATIONS, adt_of
 from quorate.api_specs.cluster import ClusterDocument, checked
 from quorate.api_specs.messages import Row
 from quorate.replica.identity import FolderRefused, Identity, format_store, open_folder
-from quorate.replica.ports import Effect, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.ports import (
+    NOT_RESERVED,
+    Effect,
+    MarkComplete,
+    ObjectState,
+    PutEvent,
+    PutRow,
+    PutState,
+    Reservation,
+)
 from quorate.replica.pruning import END
 from quorate.replica.store import Store
 from quorate.replica.witness import Witness
@@ -106,8 +115,31 @@ def fill(target: Store, sources: Mapping[str, Store], document: ClusterDocument)
         objects += 1
         if objects % PAGE == 0:
             target.commit()
+    _fill_reservations(target, list(sources.values()))
     target.commit()
     return objects
+
+
+def _fill_reservations(target: Store, sources: Sequence[Store]) -> None:
+    """Under each key that some source holds, what a front end would go on from that asks them all."""
+    for source in sources:
+        after = ""
+        while page := source.held.page(after, PAGE):
+            for digested, _ in page:
+                after = digested
+                if target.held.at(digested) == NOT_RESERVED:
+                    target.put_held(digested, agreed([each.held.at(digested) for each in sources]))
+            target.commit()
+
+
+def agreed(held: Sequence[Reservation]) -> Reservation:
+    """What was held under the highest ballot, under the highest promise, so that every new store has the same.
+
+    Where all that was held was the first to come, either all held the same, or nothing was agreed yet.
+    """
+    latest = max(held, key=lambda each: (each.ballot, [entry.t for entry in each.entries]))
+    promised = max(each.promised for each in held)
+    return Reservation(promised, promised, latest.entries)
 
 
 def _is_forgotten(name: str, sources: Mapping[str, Store], document: ClusterDocument) -> bool:

@@ -7,7 +7,7 @@ Owns both tables. A write token may do all that a front end does: such callers a
 import re
 from typing import Final
 
-from quorate.api_specs.messages import Accept, Append, Ask, Batch, Collect, Commit, Request, Scan
+from quorate.api_specs.messages import Accept, Append, Ask, Batch, Collect, Commit, Request, Reserve, Scan
 from quorate.api_specs.problems import TYPE_PREFIX
 from quorate.api_specs.tokens import ScopeName
 from quorate.replica.credentials import Credential, TokenList
@@ -99,6 +99,8 @@ def _own_stamps(request: Request) -> list[Timestamp]:
             return [entry.t for entry in request.entries]
         case Collect():
             return _turn(request.ballot)
+        case Reserve():
+            return [request.ballot]
         case Accept():
             return [*_turn(request.ballot), *(_turn(request.then.ballot) if request.then else [])]
         case _:

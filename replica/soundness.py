@@ -8,7 +8,7 @@ from quorate.replica import statements
 from quorate.replica.database import Database
 from quorate.replica.in_force import noted_in
 from quorate.replica.mark import Mark
-from quorate.replica.records import damaged, row_of, state_of, without_sum
+from quorate.replica.records import damaged, held_of, row_of, state_of, without_sum
 
 
 def damage_in(opened: Database) -> str | None:
@@ -25,6 +25,8 @@ def damage_in(opened: Database) -> str | None:
         row_of(number, columns)
     for columns in opened.each(statements.ALL_EVENTS):
         without_sum(f"the event at {columns[1]}", columns)
+    for columns in opened.each(statements.ALL_RESERVATIONS):
+        held_of(columns)
     for columns in opened.each(statements.GET_WITNESSES):
         without_sum("what it saw of other stores", columns)
     noted_in(opened)

@@ -27,9 +27,9 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql import Executable
 
-SCHEMA_VERSION: Final = 4
-"""2 added the table of witnesses, 3 the sums of all records, 4 the configuration and the births of stores. No release wrote those
-before."""
+SCHEMA_VERSION: Final = 5
+"""2 added the table of witnesses, 3 the sums of all records, 4 the configuration and the births of stores, 5 the table of
+reservations. No release wrote those before."""
 
 _METADATA = MetaData()
 
@@ -92,6 +92,17 @@ CONFIGURATION = Table(
     Column("text", Text, nullable=False),
     Column("sum", Integer, nullable=False),
 )
+# What is held under idempotency keys; `key` is the digest of the object's name and the key, `number` rises with each change.
+RESERVATIONS = Table(
+    "reservations",
+    _METADATA,
+    Column("key", Text, primary_key=True),
+    Column("number", Integer, nullable=False),
+    Column("held", LargeBinary, nullable=False),
+    Column("sum", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+_RESERVATIONS_BY_NUMBER = Index("reservations_by_number", RESERVATIONS.c.number)
 META = Table(
     "meta",
     _METADATA,
@@ -159,6 +170,40 @@ PUT_WITNESS: Final = _sql(
 )
 GET_CONFIGURATION: Final = _sql(select(CONFIGURATION.c.text, CONFIGURATION.c.sum))
 PUT_CONFIGURATION: Final = _sql(insert(CONFIGURATION).prefix_with("OR REPLACE"), "id", "text", "sum")
+GET_RESERVATION: Final = _sql(
+    select(RESERVATIONS).where(RESERVATIONS.c.key == _text("key")),
+    "key",
+)
+_reservation = ("key", "number", "held", "sum")
+PUT_RESERVATION: Final = _sql(
+    insert(RESERVATIONS)
+    .prefix_with("OR REPLACE")
+    .values({name: bindparam(f"new_{name}") for name in _reservation}),
+    *(f"new_{name}" for name in _reservation),
+)
+COUNT_RESERVATIONS: Final = _sql(select(func.count()).select_from(RESERVATIONS))
+RESERVATIONS_PAGE: Final = _sql(
+    select(RESERVATIONS)
+    .where(RESERVATIONS.c.key > _text("after"))
+    .order_by(RESERVATIONS.c.key)
+    .limit(_integer("limit"))
+    .offset(_ZERO),
+    "after",
+    "limit",
+)
+DELETE_RESERVATIONS: Final = _sql(
+    delete(RESERVATIONS).where(
+        RESERVATIONS.c.key.in_(
+            select(RESERVATIONS.c.key)
+            .where(RESERVATIONS.c.number <= _integer("upto"))
+            .order_by(RESERVATIONS.c.number)
+            .limit(_integer("limit"))
+            .offset(_ZERO)
+        )
+    ),
+    "upto",
+    "limit",
+)
 COUNT_OBJECTS: Final = _sql(select(func.count()).select_from(OBJECTS))
 LAST_OBJECT: Final = _sql(select(func.coalesce(func.max(OBJECTS.c.id), _ZERO)))
 GET_OBJECT: Final = _sql(
@@ -273,6 +318,8 @@ NTH_UPTO: Final = _sql(
     "skipped",
 )
 DELETE_UPTO: Final = _sql(delete(ROWS).where(_is_object, ROWS.c.t <= _text("upto")), "object", "upto")
+NO_ROWS: Final = {LAST_ABOVE: ((None,),), BELOW: ((None,),)}
+"""The answers about an object without a log, where they are not simply empty."""
 PUT_EVENT: Final = _sql(
     insert(EVENTS)
     .prefix_with("OR REPLACE")
@@ -316,10 +363,12 @@ COUNT_ABOVE: Final = _sql(
 # All of it, to see at the start whether it is sound.
 ALL_OBJECTS: Final = _sql(select(OBJECTS.c.id, OBJECTS.c.name, OBJECTS.c.state))
 ALL_ROWS: Final = _sql(select(ROWS.c.object, *_row))
+ALL_RESERVATIONS: Final = _sql(select(RESERVATIONS))
 ALL_EVENTS: Final = _sql(select(EVENTS.c.object, EVENTS.c.t, EVENTS.c.event, EVENTS.c.sum))
 
 CREATE: Final = (
     *(str(CreateTable(table).compile(dialect=sqlite.dialect())).strip() for table in _METADATA.sorted_tables),
     str(CreateIndex(_ROWS_BY_ARRIVAL).compile(dialect=sqlite.dialect())),
+    str(CreateIndex(_RESERVATIONS_BY_NUMBER).compile(dialect=sqlite.dialect())),
 )
 """Makes the tables. The database keeps these texts, so that damage to them shows."""

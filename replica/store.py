@@ -9,8 +9,6 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from quorate.adts.catalogue import adt_of
 from quorate.adts.log import Entry
 from quorate.api_specs.cluster import ClusterDocument
@@ -20,8 +18,20 @@ from quorate.replica.cached_object import CachedObject
 from quorate.replica.database import Database, StorageFailed
 from quorate.replica.in_force import note
 from quorate.replica.mark import Mark
-from quorate.replica.ports import Claim, Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
-from quorate.replica.records import blob_of, row_of, state_of, with_sum, without_sum
+from quorate.replica.ports import (
+    Claim,
+    Effect,
+    Forget,
+    MarkComplete,
+    ObjectState,
+    PutEvent,
+    PutReservation,
+    PutRow,
+    PutState,
+    Reservation,
+)
+from quorate.replica.records import blob_of, listed, row_of, state_of, with_sum, without_sum
+from quorate.replica.reservations import HoldsKeys, Reservations, digest
 from quorate.replica.witness import Witness
 from quorate.timestamps.ballot import turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
@@ -31,7 +41,7 @@ TIMESTAMPS_CACHED_MAX: Final = 500_000
 """Over all cached objects."""
 
 
-class Store:
+class Store(HoldsKeys):
     """The real twin of `quorate.replica.ports.Log`, and the writer of its effects.
 
     Raises StorageFailed from any method; the caller must then `rollback`. `collected` (up to where) and `deleted` name
@@ -52,6 +62,7 @@ class Store:
         self.rollbacks = 0
         """Transactions that were undone."""
         self._mark: Final = Mark(opened.path)
+        self.held = Reservations(opened)
         self._load_counters()
 
     def _load_counters(self) -> None:
@@ -73,7 +84,6 @@ class Store:
         return Timestamp(self._clock)
 
     # What was seen of other replicas' stores; at most as many as the cluster document has replicas.
-
     @property
     def highest(self) -> Timestamp:
         """See `Log`."""
@@ -88,15 +98,13 @@ class Store:
         return None
 
     def put_witness(self, replica: str, seen: Witness) -> None:
-        """Remember what was seen of another replica's store, as part of the transaction."""
+        """Remember it, as part of the transaction."""
         self._database.write(statements.PUT_WITNESS, with_sum(replica, seen.store, seen.clock, seen.born))
         self._witnessed = max(self._witnessed, seen.clock)
 
     def note_configuration(self, document: ClusterDocument) -> None:
         """Remember under which members and quorum choices it votes, as part of the transaction."""
         note(self._database, document)
-
-    # Reads (`Log`)
 
     def state(self, name: str) -> ObjectState | None:
         """See `Log`."""
@@ -112,7 +120,7 @@ class Store:
         found = set(filter(here.has, timestamps))
         old = [timestamp for timestamp in timestamps if timestamp <= here.recent_above]
         if old:
-            found.update(row[0] for row in self._ask(statements.STORED, here, _listed(old)))
+            found.update(row[0] for row in self._ask(statements.STORED, here, listed(old)))
         return found
 
     def arrivals(
@@ -159,7 +167,7 @@ class Store:
     def wanted(self, name: str, timestamps: Sequence[Timestamp]) -> list[Row]:
         """See `Log`."""
         here = self._object(name)
-        return [row_of(here.number, row) for row in self._ask(statements.WANTED, here, _listed(timestamps))]
+        return [row_of(here.number, row) for row in self._ask(statements.WANTED, here, listed(timestamps))]
 
     def arrival(self) -> int:
         """See `Log`."""
@@ -219,7 +227,7 @@ class Store:
     def _ask(self, sql: str, here: CachedObject, *parameters: Any) -> Sequence[Any]:
         """A query on one object's rows, which sees what the transaction put before."""
         if here.number == 0:
-            return _NO_ROWS.get(sql, ())
+            return statements.NO_ROWS.get(sql, ())
         if self._rows or self._marks:
             self._flush_rows()
         return self._database.all(sql, (here.number, *parameters))
@@ -246,6 +254,8 @@ class Store:
                     self._forget(effect)
                 case Claim():
                     self._note(effect.t)
+                case PutReservation():
+                    self.put_held(digest(effect.name, effect.key), effect.held)
 
     def _put_row(self, name: str, entry: Entry) -> None:
         here = self._numbered(name)
@@ -259,6 +269,12 @@ class Store:
         before = len(here.recent)
         here.add(entry.t)
         self._recent_cached += len(here.recent) - before
+
+    def put_held(self, digested: str, held: Reservation) -> None:
+        """Hold this under the digest of a key; its timestamps move the store's clock."""
+        self._arrival += 1
+        self._note(max(held.promised, *(entry.t for entry in held.entries)))
+        self.held.put(digested, held, self._arrival)
 
     def _put_state(self, state: ObjectState) -> None:
         here = self._numbered(state.name)
@@ -314,6 +330,7 @@ class Store:
             ]
             self._database.write(statements.PUT_OBJECT, *changed)
             self._states = {}
+        self.held.flush()
 
     def delete_upto(self, name: str, upto: Timestamp, limit: int) -> tuple[int, bool]:
         """Delete the object's oldest rows at or below `upto`, at most `limit`: how many, and whether any are left."""
@@ -327,8 +344,6 @@ class Store:
         here.drop(last)
         self._recent_cached += len(here.recent) - before
         return deleted, bool(cut)
-
-    # Transactions
 
     def commit(self) -> None:
         """Make everything since the last commit durable; returns when it is on disk."""
@@ -359,6 +374,7 @@ class Store:
         self._recent_cached = 0
         self._database.rollback()
         self._load_counters()
+        self.held.load()
 
     def give_back_space(self) -> None:
         """Return some free pages of the file, if there are many, to the file system."""
@@ -378,14 +394,6 @@ class Store:
         self._mark.close()
         self._database.rollback()
         self._database.close()
-
-
-_NO_ROWS: Final = {statements.LAST_ABOVE: ((None,),), statements.BELOW: ((None,),)}
-"""The answers about an object without a log, where they are not simply empty."""
-
-
-def _listed(timestamps: Sequence[Timestamp]) -> str:
-    return msgspec.json.encode(list(timestamps)).decode()
 
 
 __all__ = ["StorageFailed", "Store"]

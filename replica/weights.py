@@ -4,7 +4,7 @@ from typing import Final
 
 from quorate.adts.log import Summary
 from quorate.api_specs.limits import ENTRY_BYTES
-from quorate.api_specs.messages import Accepted, Collected, Reply, Scanned
+from quorate.api_specs.messages import Accepted, Collected, Reply, Reserved, Scanned
 from quorate.api_specs.values import payload_bytes, text_bytes
 
 REPLY_BYTES: Final = 200
@@ -17,6 +17,8 @@ def weight(reply: Reply) -> int:
         return REPLY_BYTES + sum(weight(collected) for _, collected in reply.objects)
     if isinstance(reply, Accepted) and reply.then is not None:
         return REPLY_BYTES + weight(reply.then)
+    if isinstance(reply, Reserved):
+        return REPLY_BYTES + len(reply.entries) * ENTRY_BYTES
     if not isinstance(reply, Collected):
         return REPLY_BYTES
     rows = len(reply.rows) * ENTRY_BYTES + payload_bytes(row.entry for row in reply.rows)

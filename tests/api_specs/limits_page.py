@@ -17,7 +17,11 @@ FIXED = {
     ),
     "KEYED_ENTRIES_MAX": (
         limits.KEYED_ENTRIES_MAX,
-        "Entries that the keyed operations of an object name together within the retry window; more keys are refused.",
+        "Entries that the keyed dequeues of an object name together within the retry window; more keys are refused.",
+    ),
+    "RESERVATIONS_MAX": (
+        limits.RESERVATIONS_MAX,
+        "Idempotency keys of enqueues that a replica remembers, of all objects; then new ones are refused.",
     ),
     "LEASES_MAX": (
         limits.LEASES_MAX,

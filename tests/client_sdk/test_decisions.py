@@ -13,7 +13,6 @@ from quorate.api_specs.wishes import Front, Swap, Take
 from quorate.client_sdk.decisions import (
     Fate,
     Recover,
-    Reserve,
     Settle,
     Wish,
     plan_cell,
@@ -133,8 +132,8 @@ def test_a_key_is_remembered_from_its_decision_on_however_old_the_turn() -> None
 def test_a_new_key_is_refused_while_there_is_no_room_and_takes_nothing() -> None:
     kept = (Decision(f"k{n}", make_ballot(at(n + 1), 1), at_us=n + 1) for n in range(2))
     full = replace(NOTHING, recent=tuple(kept))
-    plan = queue_plan(full, complete(5), Take(1, "new"), Reserve("other", (entry(6),)))
-    assert plan.results == {0: TOO_MANY_KEYS, 1: TOO_MANY_KEYS}
+    plan = queue_plan(full, complete(5), Take(1, "new"))
+    assert plan.results == {0: TOO_MANY_KEYS}
     assert plan.summary is full
     later = replace(CONTEXT, forget_before=at(3))
     assert taken(queue_plan(full, complete(5), Take(1, "new"), context=later).results[0]) == ["5"]
@@ -151,7 +150,7 @@ def test_ambiguous_ids_go_when_old_unless_a_log_still_shows_the_entry() -> None:
 
 def fate(summary: Summary, *, may_be_complete: bool, us: int = 5) -> tuple[Fate, Summary]:
     plan = queue_plan(summary, {}, Recover(entry(us), may_be_complete))
-    return plan.results[0][0], plan.summary
+    return plan.results[0], plan.summary
 
 
 def test_an_entry_above_the_horizon_is_adopted() -> None:
@@ -172,10 +171,10 @@ def test_a_summary_adopts_no_more_than_can_be_sent_and_still_settles_a_front() -
     full = Summary(adopted=many)
     recover = Recover(entry(6000), may_be_complete=False)
     plan = queue_plan(full, complete(5000), recover, context=context)
-    assert plan.results == {0: (Fate.UNKNOWN, ())}
+    assert plan.results == {0: Fate.UNKNOWN}
     assert plan.summary is full
     with_room = replace(full, adopted=many[1:])
-    assert queue_plan(with_room, {}, recover, context=context).results == {0: (Fate.IN_FORCE, ())}
+    assert queue_plan(with_room, {}, recover, context=context).results == {0: Fate.IN_FORCE}
     front = queue_plan(full, {at(0): Seen(entry(0), {"r1", "r2"})}, Front(), context=context)
     assert len(front.summary.adopted) == ADOPTED_MAX
 
@@ -185,10 +184,10 @@ def test_what_a_summary_adopts_is_counted_in_bytes_of_the_message() -> None:
     wide = Entry(at(1), at(1), Value('"\U0001f40c"'))
     small = replace(CONTEXT, take_bytes_max=8)
     plan = queue_plan(Summary(adopted=(wide,)), {}, Recover(entry(333), may_be_complete=False), context=small)
-    assert plan.results == {0: (Fate.UNKNOWN, ())}
+    assert plan.results == {0: Fate.UNKNOWN}
     small = replace(CONTEXT, take_bytes_max=9)
     plan = queue_plan(Summary(adopted=(wide,)), {}, Recover(entry(333), may_be_complete=False), context=small)
-    assert plan.results == {0: (Fate.IN_FORCE, ())}
+    assert plan.results == {0: Fate.IN_FORCE}
 
 
 def test_keys_are_refused_when_what_they_took_weighs_too_much_to_be_sent() -> None:
@@ -208,15 +207,6 @@ def test_a_passed_entry_is_void_only_when_too_few_replicas_can_hold_it() -> None
     summary = Summary(horizon=at(9))
     assert fate(summary, may_be_complete=False) == (Fate.VOID, summary)
     assert fate(summary, may_be_complete=True) == (Fate.UNKNOWN, summary)
-
-
-def test_a_reserved_entry_that_is_void_gets_one_new_time_however_often_it_is_recovered() -> None:
-    reserved = queue_plan(NOTHING, {}, Reserve("k", (Entry(at(5), at(5)),))).summary
-    passed = replace(reserved, horizon=at(9))
-    first = queue_plan(passed, {}, Recover(entry(5), False, "k", at(20)))
-    assert first.results[0] == (Fate.VOID, (Entry(at(5), at(20)),))
-    second = queue_plan(first.summary, {}, Recover(entry(5), False, "k", at(30)))
-    assert second.results[0] == (Fate.VOID, (Entry(at(5), at(20)),))
 
 
 @given(
@@ -284,7 +274,7 @@ def test_a_swap_under_a_key_is_done_once() -> None:
 
 def test_a_recovered_value_counts_for_the_swap_that_follows() -> None:
     plan = cell_plan(NOTHING, {}, Recover(entry(5), False), Swap(Value("5"), Value("6")))
-    assert plan.results[0][0] is Fate.IN_FORCE
+    assert plan.results[0] is Fate.IN_FORCE
     assert plan.results[1] is True
     assert plan.summary.is_ambiguous(at(5))
 

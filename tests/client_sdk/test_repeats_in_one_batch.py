@@ -3,7 +3,6 @@
 from quorate.adts.log import NOTHING, Entry, Seen, Value
 from quorate.api_specs.wishes import Swap, Take
 from quorate.client_sdk.decisions import (
-    Reserve,
     plan_cell,
     plan_queue,
 )
@@ -32,13 +31,6 @@ def test_two_takes_with_one_key_take_the_same_entries() -> None:
     taken = [[entry.t for entry in plan.results[place]] for place in range(3)]
     assert taken == [STAMPS[:2], STAMPS[2:4], STAMPS[:2]]
     assert plan.summary.horizon == STAMPS[3]
-
-
-def test_two_reservations_with_one_key_reserve_the_same_timestamps() -> None:
-    first, second = (tuple(Entry(stamp, stamp) for stamp in STAMPS[place : place + 1]) for place in (0, 1))
-    plan = plan_queue(NOTHING, {}, STAMPS[-1], [Reserve("key", first), Reserve("key", second)], CONTEXT)
-    assert plan.results == {0: first, 1: first}
-    assert len(plan.summary.recent) == 1
 
 
 def test_two_swaps_with_one_key_get_one_answer() -> None:

@@ -8,7 +8,7 @@ from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import Limits
 from quorate.replica import pruning as pruning_module
-from quorate.replica.ports import Forget, ObjectState, PutRow, PutState
+from quorate.replica.ports import Forget, ObjectState, PutReservation, PutRow, PutState, Reservation
 from quorate.replica.pruning import Pruning
 from quorate.replica.store import Store
 from quorate.replica.tombstones import Tombstones, Waiting
@@ -292,3 +292,49 @@ def test_a_row_exactly_at_the_cutoff_is_not_due_again_at_once(
     assert times(store) == [at(1)]
     assert run(pruning, 1 + DOCUMENT.memory_s + 0.001) is False
     assert times(store) == []
+
+
+def reserve(store: Store, second: float, key: str) -> None:
+    held = Reservation(at(second), at(second), (Entry(at(second), at(second)),))
+    store.apply([PutReservation("queue/q", key, held)])
+    store.commit()
+
+
+def test_keys_are_forgotten_by_elapsed_time_whatever_the_wall_clock_says(store: Store) -> None:
+    """It steps 90 s ahead between two rounds, and an hour back later."""
+    pruning = Pruning(DOCUMENT, Tombstones())
+
+    def held_after(mono_s: float, wall_s: float) -> int:
+        pruning.round(store, mono_s, START_US + int(wall_s * 1e6))
+        store.commit()
+        return store.reservations()
+
+    assert held_after(0, 0) == 0
+    reserve(store, 1, "a")
+    assert held_after(1, 1) == 1
+    assert held_after(3, 93) == 1
+    reserve(store, 93, "b")
+    assert held_after(30, 120) == 2
+    assert held_after(32, 122) == 1, "the first was heard of 31 s ago"
+    reserve(store, 93, "b")
+    assert held_after(33, -3000) == 1
+    assert held_after(62, -2971) == 1, "it was heard of again 30 s ago"
+    assert held_after(64, -2969) == 0
+
+
+def test_a_restart_begins_the_time_of_keys_anew(store: Store) -> None:
+    reserve(store, 0, "a")
+    pruning = Pruning(DOCUMENT, Tombstones())
+    for mono_s, left in ((1000, 1), (1029, 1), (1031, 0)):
+        pruning.round(store, mono_s, START_US + 10_000_000_000)
+        assert store.reservations() == left
+
+
+def test_keys_are_forgotten_in_bounded_rounds(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pruning_module, "ROWS_MAX", 10)
+    for number in range(25):
+        reserve(store, 0, f"k{number}")
+    pruning = Pruning(DOCUMENT, Tombstones())
+    pruning.round(store, 0, START_US)
+    assert [pruning.round(store, 31, START_US) for _ in range(4)] == [True, True, False, False]
+    assert store.reservations() == 0

@@ -7,10 +7,10 @@ import pytest
 
 from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.cluster import ClusterDocument, parse
-from quorate.api_specs.messages import Accept, Append, Commit, Request
+from quorate.api_specs.messages import Accept, Append, Commit, Request, Reserve
 from quorate.replica.identity import FolderRefused, format_store, open_folder
 from quorate.replica.machine import handle
-from quorate.replica.ports import ObjectState
+from quorate.replica.ports import ObjectState, Reservation
 from quorate.replica.refusals import Bounds
 from quorate.replica.replacement import loses, make_replacement, merged, with_store
 from quorate.replica.store import Store
@@ -88,6 +88,21 @@ def test_the_new_store_holds_what_any_final_quorum_stored(three: Path) -> None:
     assert state is not None
     assert state.accepted == make_ballot(t(9), 1)
     assert state.summary == Summary(horizon=t(0))
+
+
+def test_the_new_store_holds_what_was_agreed_under_keys(three: Path) -> None:
+    first, other = (Entry(t(3), t(3)),), (Entry(t(4), t(4)),)
+    tell(three, document(), "r1", Reserve(NAME, "k", t(5), first, accept=True))
+    tell(three, document(), "r2", Reserve(NAME, "k", t(6), other), Reserve(NAME, "l", t(6), other))
+    new = with_store(document(), "r3", "another")
+    make_replacement(document(), new, "r3", three / "new", {"r1": three / "r1", "r2": three / "r2"})
+    opened = open_folder(three / "new", new, "r3")
+    assert opened.database is not None
+    store = Store(opened.database)
+    assert store.reservation(NAME, "k") == Reservation(t(6), t(6), first)
+    assert store.reservation(NAME, "l") == Reservation(t(6), t(6), other)
+    store.close()
+    opened.close()
 
 
 def test_the_new_store_bears_witness_of_the_others_from_the_start(three: Path) -> None:

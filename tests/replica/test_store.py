@@ -13,7 +13,17 @@ from quorate.replica import cached_object
 from quorate.replica import store as store_module
 from quorate.replica.database import VACUUM_PAGES, Database, StorageFailed
 from quorate.replica.identity import DATABASE_FILE, open_folder
-from quorate.replica.ports import Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.ports import (
+    Effect,
+    Forget,
+    MarkComplete,
+    ObjectState,
+    PutEvent,
+    PutReservation,
+    PutRow,
+    PutState,
+    Reservation,
+)
 from quorate.replica.store import Store
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
@@ -48,6 +58,9 @@ def states(name: str) -> st.SearchStrategy[ObjectState]:
     )
 
 
+unfilled = st.lists(st.builds(Entry, times, times), min_size=1, max_size=2).map(tuple)
+held = st.builds(Reservation, times, times, unfilled)
+
 effects = names.flatmap(
     lambda name: st.one_of(
         # The machine never puts a row without a state.
@@ -59,6 +72,7 @@ effects = names.flatmap(
             st.builds(PutEvent, st.just(name), times, st.sampled_from(["Deq", "Enq"])),
         ),
         st.tuples(st.builds(Forget, st.just(name), times)),
+        st.tuples(st.builds(PutReservation, st.just(name), st.sampled_from("kK"), held)),
     )
 )
 reads = st.tuples(names, bounds, bounds, st.integers(0, 8), st.integers(1, 4), st.lists(times, max_size=5))
@@ -86,6 +100,8 @@ def seen(log: Any, read: tuple[Any, ...]) -> list[Any]:
         log.events(name, limit),
         log.newest(name, after, limit),
         log.names(name[:3], "", limit),
+        log.reservations(),
+        [log.reservation(name, key) for key in "kK"],
     ]
 
 

@@ -79,6 +79,8 @@ class Scenario(Struct, frozen=True):
     """Whether the cluster's memory is short, so that forgetting happens within the run, and is checked at its end."""
     fault_span_us: int = 0
     """Faults begin within so much time, or the usual one if that is longer."""
+    doubled: float = 0.0
+    """Share of keyed enqueues that another front end runs at the same time, under the same key."""
     leasing: Leasing | None = None
     """In worlds whose callers acquire."""
 

@@ -11,7 +11,19 @@ from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Batch, BatchReply, Reply, Row, Scan
 from quorate.replica.machine import handle
-from quorate.replica.ports import Claim, Effect, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.ports import (
+    NOT_RESERVED,
+    Claim,
+    Effect,
+    Forget,
+    MarkComplete,
+    ObjectState,
+    PutEvent,
+    PutReservation,
+    PutRow,
+    PutState,
+    Reservation,
+)
 from quorate.replica.refusals import Bounds
 from quorate.timestamps.ballot import turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
@@ -44,6 +56,7 @@ class MemoryStore:
         """How far another replica said that its store had come; it is on disk when this is set."""
         self.rollbacks = 0
         """Transactions that were undone."""
+        self._held: dict[tuple[str, str], tuple[int, Reservation]] = {}
         self._undo: list[Callable[[], object]] = []
         self.collected: dict[str, Timestamp] = {}
         """Up to where logs became history, and (`deleted`) objects that got a deletion, for the janitor's waiting list."""
@@ -135,6 +148,21 @@ class MemoryStore:
         known = (name for name, found in self._objects.items() if found.state is not None)
         return sorted(name for name in known if name.startswith(prefix) and name > after)[:limit]
 
+    def reservation(self, name: str, key: str) -> Reservation:
+        """See Log."""
+        return self._held.get((name, key), (0, NOT_RESERVED))[1]
+
+    def reservations(self) -> int:
+        """See Log."""
+        return len(self._held)
+
+    def forget_reservations(self, upto: int, limit: int) -> int:
+        """Forget keys whose latest change has a number up to this one, at most `limit`, oldest first: how many."""
+        old = sorted((number, at) for at, (number, _) in self._held.items() if number <= upto)[:limit]
+        for _, at in old:
+            del self._held[at]
+        return len(old)
+
     def objects(self) -> list[str]:
         """The names of all objects that the store knows; for checkers."""
         return self.names("", "", len(self._objects))
@@ -160,6 +188,10 @@ class MemoryStore:
                 self._put_event(name, t, event)
             case MarkComplete(name, timestamps):
                 self._mark(name, timestamps)
+            case PutReservation(name, key, held):
+                self._arrival += 1
+                self._reserve((name, key), held, self._arrival)
+                self._note(held.promised, *(entry.t for entry in held.entries))
             case Forget(name, floor):
                 self._forget(name, floor)
             case Claim(t):
@@ -252,6 +284,17 @@ class MemoryStore:
 
         def undo() -> None:
             found.state = before
+
+        self._undo.append(undo)
+
+    def _reserve(self, at: tuple[str, str], held: Reservation, number: int) -> None:
+        before = self._held.get(at)
+        self._held[at] = (number, held)
+
+        def undo() -> None:
+            del self._held[at]
+            if before is not None:
+                self._held[at] = before
 
         self._undo.append(undo)
 

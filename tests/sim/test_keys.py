@@ -98,8 +98,8 @@ def test_recoveries_leave_a_summary_small_enough_to_be_sent() -> None:
     ]
     wishes = [Recover(entry, True) for entry in entries]
     plan = plan_queue(NOTHING, {}, ZERO, wishes, CONTEXT)
-    fates = [plan.results[place][0] for place in range(3)]
+    fates = [plan.results[place] for place in range(3)]
     assert fates == [Fate.IN_FORCE, Fate.UNKNOWN, Fate.UNKNOWN]
     assert plan.summary.adopted == (entries[0],)
     plan = plan_queue(NOTHING, {}, ZERO, wishes[1:], CONTEXT)
-    assert [plan.results[place][0] for place in range(2)] == [Fate.IN_FORCE] * 2
+    assert [plan.results[place] for place in range(2)] == [Fate.IN_FORCE] * 2

@@ -42,6 +42,8 @@ def varied(seed: int) -> Scenario:
         what = with_faults(what, replace(what.faults, drift_ppm=round(DRIFT * 1e6)))
     if not what.is_forgetful and what.faults != NO_FAULTS and rng.random() < 0.1:
         what = _leaping(what, rng)
+    if what.keyed and rng.random() < 0.6:
+        what = replace(what, doubled=rng.choice([0.2, 0.6]))
     return what
 
 

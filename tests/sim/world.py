@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from quorate.client_sdk.effects import Dispose, Done, Failed, Operation, Outcome
+from quorate.client_sdk.effects import Dispose, Done, Enqueue, Failed, Operation, Outcome
 from tests.sim.ending import TELL_EVERY_US, drain, settle_down
 from tests.sim.exchange import Begun
 from tests.sim.history import Call, History
@@ -332,8 +332,27 @@ class Process:
         begun = front.start(
             operation, self._deadline_s, lambda outcome: self._finish(operation, calls, outcome)
         )
+        self._double(operation)
         if self._rng.random() < self.world.network.faults.cancels:
             self.world.later(int(20_000 * self._rng.random()), self._cancel, front, begun)
+
+    def _double(self, operation: Operation) -> None:
+        """Have another front end run it as well, now or soon. What that one hears is nobody's; it may do what this one
+        does not."""
+        share = self.world.scenario.doubled
+        if not share or not isinstance(operation, Enqueue) or not operation.key:
+            return
+        if self._rng.random() >= share:
+            return
+        self._is_repeat = True
+        self.world.counters["keyed twins"] = self.world.counters.get("keyed twins", 0) + 1
+        other = self._rng.choice(self.world.fronts)
+
+        def begin() -> None:
+            if other.is_alive and not other.is_stopped:
+                other.start(operation, self._deadline_s, lambda _: None)
+
+        self.world.later(int(self._rng.choice([0, 500, 5_000]) * self._rng.random()), begin)
 
     def _finish(self, operation: Operation, calls: list[Call], outcome: Outcome) -> None:
         self.world.trace(self.who, lambda: f"{shown(operation)} ends with {shown_outcome(outcome)}")

@@ -14,6 +14,7 @@ from tests.sim.planted import (
     deciders,
     fronts,
     handing,
+    keys,
     leases,
     regressions,
     replicas,
@@ -42,6 +43,7 @@ from tests.sim.planted.worlds import (
     ROUGHER,
     ROUTED,
     SKEWED,
+    TWINS,
     WHOLE_READS,
     chosen,
     only,
@@ -333,6 +335,12 @@ PLANTS: Final = (
         80,
         replace(ROUGH_QUEUE, faults=ROUGHER),
     ),
+    # Keys.
+    Plant("no-promise-for-a-key", keys.promise_no_ballot, HISTORY, 5, TWINS),
+    Plant("first-few-agree", keys.agree_with_the_first_few, HISTORY, 5, TWINS),
+    Plant("own-entries-proposed", keys.propose_ones_own, HISTORY, 5, TWINS),
+    Plant("lowest-ballot-proposed", keys.propose_the_lowest, HISTORY, 5, TWINS),
+    Plant("key-not-written-down", keys.forget_what_is_held, HISTORY, 5, TWINS),
     # Handing over.
     Plant("every-copy-served", handing.serve_every_copy, HISTORY, 15, ROUTED),
     Plant("decided-here-after-a-lost-answer", handing.decide_here_after_a_lost_answer, HISTORY, 15, ROUTED),

@@ -197,8 +197,8 @@ def void_though_it_may_complete() -> Planting:
     """An entry below the horizon counts as void although a final quorum may store it."""
     right = decisions._recover
 
-    def recover(draft: Draft, wish: decisions.Recover, events: Any) -> Any:
-        return right(draft, replace(wish, may_be_complete=False), events)
+    def recover(draft: Draft, wish: decisions.Recover) -> Any:
+        return right(draft, replace(wish, may_be_complete=False))
 
     return patched(decisions, _recover=recover)
 

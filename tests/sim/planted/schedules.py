@@ -25,23 +25,25 @@ V, W, X, Y, Z = (Value(f'"{item}"') for item in "vwxyz")
 
 def undecided_horizon() -> None:
     """Enq(x) has reached r2 only. f1 reads r2 and r3 and proposes to take x; r1 alone accepts, so that its horizon is at
-    x, undecided. Now Enq(x) arrives at r1: complete. f1 vanishes. f2 reserves a place for z under a key at r2 and r3,
-    over the horizon of old. Deqs at r1 and r3 must find x at r1, below the horizon that r1 had accepted."""
+    x, undecided. Now Enq(x) arrives at r1: complete. f1 vanishes. Enq(z), stamped before x, is fenced at r2 and r3,
+    which adopt it in a recovery, over the horizon of old. Deqs at r1 and r3 must find x at r1, below the horizon that r1 had accepted."""
     hand = Played()
+    hand.start("f2", Enqueue(QUEUE, (Z,)), "z")
     hand.start("fx", Enqueue(QUEUE, (X,)), "x")
     hand.carry("fx", "r2")
-    hand.start("f1", Dequeue(QUEUE), "f1")
+    hand.start("f1", Dequeue(QUEUE), "f1", is_noted=False)  # It takes nothing.
     hand.go_until(Accept, "f1", "r2", "r3")
     hand.packets = [
         each
         for each in hand.packets
-        if each.front == "fx" or (each.send.replica == "r1" and isinstance(each.send.request, Accept))
+        if each.front in ("fx", "f2") or (each.send.replica == "r1" and isinstance(each.send.request, Accept))
     ]
     hand.carry("f1", "r1")
+    hand.vanish("f1")
     hand.carry("fx", "r1")
-    hand.packets.clear()
-    hand.start("f2", Enqueue(QUEUE, (Z,), key="k"), "z")
-    hand.carry_until("z", "f2", "r2", "r3")
+    hand.packets = [each for each in hand.packets if each.front == "f2"]
+    while "z" not in hand.outcomes:
+        hand.move("f2", "r2", "r3")
     hand.packets.clear()
     hand.at("f3", Dequeue(QUEUE), "r1", "r3")
     hand.at("f4", Dequeue(QUEUE), "r1", "r3")
@@ -149,10 +151,11 @@ def decision_that_seemed_out() -> None:
 
 
 def adopted_below_a_horizon() -> None:
-    """Enq (0, 3), Deq (1, 3). f1 has reserved x under a key; y, stamped later, is everywhere, and r2 and r3 are fenced
+    """Enq (0, 3), Deq (1, 3). f1 has agreed on x under a key; y, stamped later, is everywhere, and r2 and r3 are fenced
     at it. Enq(x) is refused there; its recovery A, which adopts x, reaches r2 and r3. f2 reads r1, and takes y: its
-    accept B reaches r3 only. Another caller repeats Enq(x): it reads r2, goes on from A, and its accept reaches r1. Now
-    all three have met x in some summary. f4 reads r3 and goes on from B, which covers x: decided everywhere."""
+    accept B reaches r3 only. Another caller repeats Enq(x): r1 refuses it, its recovery reads r2, goes on from A, and its
+    accept reaches r1. Now all three have met x in some summary. f4 reads r3 and goes on from B, which covers x: decided
+    everywhere. A third caller repeats Enq(x)."""
     hand = Played({"Enq/Ok": (0, 3), "Deq/Ok": (1, 3)})
     enqueue = Enqueue(QUEUE, (X,), key="k")
     hand.start("f1", enqueue, "x")
@@ -170,11 +173,15 @@ def adopted_below_a_horizon() -> None:
     hand.reach("f2", "r3")
     hand.drop("f2")
     hand.start("f5", enqueue, "x")
+    hand.carry("f5", *hand.replicas)
+    hand.carry("f5", "r1")
     hand.go_until(Accept, "f5", "r2")
     hand.carry("f5", "r1")
-    hand.drop("f5")
+    hand.vanish("f5")
     hand.start("f4", Dequeue(QUEUE), "f4")
     hand.go_until(Accept, "f4", "r3")
+    hand.settle()
+    hand.start("f6", enqueue, "x")
     hand.settle()
     hand.judge()
 

@@ -52,6 +52,10 @@ ROUGH_QUEUE: Final = Hint(
 KEYED_QUEUE: Final = replace(ROUGH_QUEUE, fields={**ROUGH_QUEUE.fields, "keyed": 1.0})
 WHOLE_READS: Final = Hint(DICTIONARY, faults=GOOD_CLOCKS, fields={**BUSY, **only(Write=4, Delete=1, Items=3)})
 MOVING: Final = replace(WHOLE_READS, fields={**WHOLE_READS.fields, "processes": 2, "think_us": 300})
+TWINS: Final = replace(
+    KEYED_QUEUE, fields={**KEYED_QUEUE.fields, "doubled": 0.9, "fronts": 5, **only(Enq=4, Deq=2)}
+)
+"""Every enqueue has a key, and most of them two front ends that run it at the same time."""
 CAS: Final = Hint(
     REGISTER,
     chosen("register", (0, 2), (2, 2)),

@@ -1,0 +1,45 @@
+"""Mistakes in agreeing on the entries of an operation under an idempotency key (DESIGN section 2, "Keys")."""
+
+from collections.abc import Collection
+
+from quorate.adts.specification import Kind
+from quorate.client_sdk import reserving
+from quorate.quorums.choice import QuorumChoice
+from quorate.replica import reserving as replica_reserving
+from quorate.timestamps.timestamp import ZERO, Timestamp
+from tests.sim.planted.plant import Planting, patched
+
+
+def promise_no_ballot() -> Planting:
+    """A replica refuses no ballot for a key: it holds what comes last, under whatever ballot."""
+    return patched(replica_reserving, is_refused=lambda *_: False)
+
+
+def agree_with_the_first_few() -> Planting:
+    """What came first counts as agreed where a quorum holds it, not all replicas: two front ends with one key may split."""
+
+    def is_agreed(ballot: Timestamp, where: Collection[str], choice: QuorumChoice) -> bool:
+        del ballot
+        return choice.final_of_kind(Kind.DECIDE).is_met_by(where)
+
+    return patched(reserving, _is_agreed=is_agreed)
+
+
+def propose_ones_own() -> Planting:
+    """A front end proposes its own entries, whatever replicas hold under the key."""
+    return patched(reserving, proposal_from=lambda shown, entries: entries)
+
+
+def propose_the_lowest() -> Planting:
+    """Of what replicas hold under the key, that of the lowest ballot is proposed again, not that of the highest."""
+
+    def proposal_from(shown: reserving.Shown, entries: reserving.Entries) -> reserving.Entries:
+        held = [each for each in shown.values() if each.entries and each.ballot > ZERO]
+        return min(held, key=lambda each: each.ballot).entries if held else entries
+
+    return patched(reserving, proposal_from=proposal_from)
+
+
+def forget_what_is_held() -> Planting:
+    """A replica answers about a key, and writes nothing of it down."""
+    return patched(replica_reserving, written=lambda *_: [])
