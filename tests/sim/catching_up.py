@@ -101,7 +101,7 @@ def _take(replica: InMemoryReplica, request: Append | Commit | None, now_us: int
 
 def is_at_rest(node: "ReplicaNode") -> bool:
     """Whether the replica runs, and has no transaction open that others must not hear of yet."""
-    return node.is_up and not node.is_stopped and not node.open
+    return node.is_up and not node.is_stopped and not node.uncommitted
 
 
 def check_caught_up(world: "World") -> None:
