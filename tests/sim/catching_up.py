@@ -7,15 +7,12 @@ import random
 from typing import TYPE_CHECKING, Final
 
 from quorate.adts.catalogue import adt_of
-from quorate.api_specs.messages import Append, Batch, Commit, Refused
-from quorate.replica import catch_up
 from quorate.replica.catch_up import News, consumed_upto, tell
-from quorate.replica.machine import known_state
 from quorate.replica.ports import ObjectState
 from quorate.timestamps.ballot import NO_BALLOT
 from quorate.timestamps.timestamp import Timestamp
 from tests.sim.checkers import Violation
-from tests.sim.store import InMemoryReplica, MemoryStore
+from tests.sim.store import MemoryStore
 
 if TYPE_CHECKING:
     from tests.sim.nodes import ReplicaNode
@@ -63,7 +60,7 @@ class CatchingUp:
             return
         is_all = True
         for each in news:
-            brought, late, is_taken = install(puller.replica, each, puller.wall_us)
+            brought, late, is_taken = puller.replica.install(each, puller.wall_us)
             state = store.state(each.name)
             if state is not None and any(t <= state.horizon for t in brought | late):
                 raise Violation(f"{puller.id} {each.name}: installed below the decided horizon")
@@ -74,29 +71,6 @@ class CatchingUp:
         if is_all:  # Else the same is asked for again.
             store.caught_up[other] = upto
         store.commit()
-
-
-def install(replica: InMemoryReplica, news: News, now_us: int) -> tuple[set[Timestamp], set[Timestamp], bool]:
-    """Take what another replica tells: timestamps of the rows that came in above the fence, of those below it, and
-    whether nothing was refused, as it is while this replica's clock is far behind."""
-    store, name, told = replica.store, news.name, [row.entry.t for row in news.rows]
-    before = store.stored(name, told)
-    is_taken = _take(replica, catch_up.decided(news), now_us)
-    state = known_state(name, store)
-    late = catch_up.below_the_fence(news, state, store)
-    for effect in late:
-        store.apply(effect)
-    is_taken &= _take(replica, catch_up.repeats(news, state), now_us)
-    is_taken &= _take(replica, catch_up.marks(news), now_us)
-    below = {effect.entry.t for effect in late}
-    return store.stored(name, told) - before - below, below, is_taken
-
-
-def _take(replica: InMemoryReplica, request: Append | Commit | None, now_us: int) -> bool:
-    if request is None:
-        return True
-    reply = replica.handle(Batch(replica.document.hash, (request,)), now_us).replies[0]
-    return not isinstance(reply, Refused)
 
 
 def is_at_rest(node: "ReplicaNode") -> bool:

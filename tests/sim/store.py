@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 
 from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.messages import Batch, BatchReply, Reply, Row, Scan
-from quorate.replica.machine import handle
+from quorate.api_specs.messages import Append, Batch, BatchReply, Commit, Refused, Reply, Row, Scan
+from quorate.replica import catch_up
+from quorate.replica.catch_up import News
+from quorate.replica.machine import handle, known_state
 from quorate.replica.ports import (
     NOT_RESERVED,
     Claim,
@@ -384,6 +386,27 @@ class InMemoryReplica:
                 self.store.apply(effect)
             replies.append(reply)
         return BatchReply(self.id, self.incarnation, self.store.clock, now_us, tuple(replies))
+
+    def install(self, news: News, now_us: int) -> tuple[set[Timestamp], set[Timestamp], bool]:
+        """Take what another replica tells: timestamps of the rows that came in above the fence, of those below it, and
+        whether nothing was refused, as it is while this replica's clock is far behind."""
+        name, told = news.name, [row.entry.t for row in news.rows]
+        before = self.store.stored(name, told)
+        refused = self._is_refused(catch_up.decided(news), now_us)
+        state = known_state(name, self.store)
+        late = catch_up.below_the_fence(news, state, self.store)
+        for effect in late:
+            self.store.apply(effect)
+        refused |= self._is_refused(catch_up.repeats(news, state), now_us)
+        refused |= self._is_refused(catch_up.marks(news), now_us)
+        below = {effect.entry.t for effect in late}
+        return self.store.stored(name, told) - before - below, below, not refused
+
+    def _is_refused(self, request: Append | Commit | None, now_us: int) -> bool:
+        if request is None:
+            return False
+        reply = self.handle(Batch(self.document.hash, (request,)), now_us).replies[0]
+        return isinstance(reply, Refused)
 
     def _keeps(self, name: str) -> bool:
         known = self._keeps_events.get(name)
