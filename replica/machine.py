@@ -62,7 +62,7 @@ def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events
     latest = latest_claimed(request)
     if (refused := refusal(request, latest, log.highest, now_us, bounds)) is not None:
         return refused, []
-    reply, effects = _handled(request, known_state(request.object, log), log, bounds, keeps_events)
+    reply, effects = _handled(request, _state(request.object, log), log, bounds, keeps_events)
     if effects and isinstance(request, Accept | Commit) and latest > log.highest:
         effects.insert(0, Claim(latest))
     return reply, effects
@@ -88,8 +88,7 @@ def _handled(
             return reserve(request, log)
 
 
-def known_state(name: str, log: Log) -> ObjectState:
-    """The object's state; of an object that the store does not know, what its floor says."""
+def _state(name: str, log: Log) -> ObjectState:
     if (known := log.state(name)) is not None:
         return known
     floor = log.floor()
@@ -256,7 +255,7 @@ def _scan(request: Scan, log: Log, bounds: Bounds) -> Scanned:
     for name in names[:limit]:
         if room < 0:
             break
-        state = known_state(name, log)
+        state = _state(name, log)
         newest = log.newest(name, state.collected, entries_max)
         rows = reversed(_within(newest[::-1], bounds)) if request.payload else map(_without_payload, newest)
         events = log.events(name, None if request.newest is None else entries_max)

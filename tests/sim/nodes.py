@@ -43,8 +43,8 @@ class ReplicaNode(Stoppable):
         self.slow_us = 0
         """How long it takes for a batch at most, besides gathering."""
         self.clock = WallClock(world, replica_id, skew_us)
-        self.watch = watch
-        self.uncommitted: list[tuple[Exchange, BatchReply]] = []
+        self._watch = watch
+        self._open: list[tuple[Exchange, BatchReply]] = []
         self._janitor = Janitor(self)
         self.asks = self._no_asks()
 
@@ -62,17 +62,17 @@ class ReplicaNode(Stoppable):
         self._held = None
         if self.front is not None:
             self.world.crash_front(self.front)
-        self.world.trace(self.id, lambda: f"crash, losing {len(self.uncommitted)} uncommitted batches")
+        self.world.trace(self.id, lambda: f"crash, losing {len(self._open)} uncommitted batches")
         self.replica.store.crash()
-        for exchange, _ in self.uncommitted:
+        for exchange, _ in self._open:
             exchange.front.fail_soon(exchange, "connection reset")
-        self.uncommitted.clear()
+        self._open.clear()
 
     def restart(self) -> None:
         """Come back with what was committed."""
         if not self.is_up:
             self.replica.start()
-            self.watch.restarted(self.replica)
+            self._watch.restarted(self.replica)
             self._janitor, self.asks = Janitor(self), self._no_asks()
             self.is_up = True
             self.world.trace(self.id, lambda: "restart")
@@ -81,7 +81,7 @@ class ReplicaNode(Stoppable):
         """Stopped with all that it was doing, and with the front end embedded in it."""
         super().stop()
         self.world.trace(self.id, lambda: "is stopped")
-        for exchange, _ in self.uncommitted:
+        for exchange, _ in self._open:
             exchange.front.time_out(exchange)
         if self.front is not None:
             self.front.stop()
@@ -114,19 +114,13 @@ class ReplicaNode(Stoppable):
 
     def hear_of(self, other: "ReplicaNode") -> None:
         """The other's watch tells this one how far its store has come (`quorate.replica.watch`)."""
-        if (
-            self.is_up
-            and other.is_up
-            and not self.is_stopped
-            and not other.is_stopped
-            and not other.uncommitted
-        ):
+        if self.is_up and other.is_up and not self.is_stopped and not other.is_stopped and not other._open:
             store = self.replica.store
             store.witnessed = max(store.witnessed, other.replica.store.clock)
 
     def prune(self) -> None:
         """A round of the janitor, as the server has one now and then."""
-        if self.is_up and not self.uncommitted and not self.is_stopped:
+        if self.is_up and not self._open and not self.is_stopped:
             self._janitor.round()
 
     def receive(self, exchange: Exchange) -> None:
@@ -144,11 +138,11 @@ class ReplicaNode(Stoppable):
             batch = _decode_batch(msgpack.encode(batch))
             check_batch(batch, self.world.document.limits)
         reply = self.replica.handle(batch, self.wall_us)
-        self.uncommitted.append((exchange, reply))
+        self._open.append((exchange, reply))
         commit_us_max = self.world.network.faults.commit_us_max + self.slow_us
         if commit_us_max == 0:
             self._commit()
-        elif len(self.uncommitted) == 1:
+        elif len(self._open) == 1:
             self.world.later(int(commit_us_max * self.world.chance()), self._commit)
 
     def _commit(self) -> None:
@@ -156,9 +150,9 @@ class ReplicaNode(Stoppable):
             self.hold(self._commit)
             return
         self.replica.store.commit()
-        committed, self.uncommitted = self.uncommitted, []
+        committed, self._open = self._open, []
         for exchange, reply in committed:
-            self.watch.committed(self.replica, exchange.batch, reply)
+            self._watch.committed(self.replica, exchange.batch, reply)
             exchange.front.travel_back(exchange, reply)
 
 

@@ -81,8 +81,6 @@ class Scenario(Struct, frozen=True):
     """Faults begin within so much time, or the usual one if that is longer."""
     doubled: float = 0.0
     """Share of keyed enqueues that another front end runs at the same time, under the same key."""
-    catches_up: bool = False
-    """Whether replicas bring each other what they missed."""
     leasing: Leasing | None = None
     """In worlds whose callers acquire."""
 
@@ -120,7 +118,6 @@ def scenario(seed: int) -> Scenario:
         is_exact=is_exact,
         has_codec=rng.random() < 0.2,
         prunes=rng.random() < 0.5,
-        catches_up=random.Random(f"catch-up {seed}").random() < 0.5,
     )
 
 

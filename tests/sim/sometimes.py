@@ -45,8 +45,6 @@ SOMETIMES: Final[Mapping[str, str]] = {
     "wishes of refused asks decided here": "... or certainly does not, so that the asking one decides",
     "wishes of lost asks decided here": "... or is not heard of: a Front is decided where it was called",
     "wishes of lost asks unknown": "... and all else has an unknown outcome",
-    "entries caught up": "Catch-up: a replica takes what it missed from another one",
-    "entries caught up below a fence": "... also what is complete, below its fence",
     "Enq/Ok": "",
     "Deq/Ok": "",
     "Deq/Empty": "",

@@ -9,10 +9,8 @@ from collections.abc import Callable, Sequence
 
 from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.messages import Append, Batch, BatchReply, Commit, Refused, Reply, Row, Scan
-from quorate.replica import catch_up
-from quorate.replica.catch_up import News
-from quorate.replica.machine import handle, known_state
+from quorate.api_specs.messages import Batch, BatchReply, Reply, Row, Scan
+from quorate.replica.machine import handle
 from quorate.replica.ports import (
     NOT_RESERVED,
     Claim,
@@ -60,10 +58,6 @@ class MemoryStore:
         """Transactions that were undone."""
         self._held: dict[tuple[str, str], tuple[int, Reservation]] = {}
         self._undo: list[Callable[[], object]] = []
-        self._changes: list[tuple[str, Timestamp]] = []
-        """What changed, in order: rows put or marked as complete, and decided summaries (ZERO)."""
-        self.caught_up: dict[str, int] = {}
-        """By replica: how many of its changes this one has taken; on disk with them."""
         self.collected: dict[str, Timestamp] = {}
         """Up to where logs became history, and (`deleted`) objects that got a deletion, for the janitor's waiting list."""
         self.deleted: dict[str, None] = {}
@@ -169,13 +163,6 @@ class MemoryStore:
             del self._held[at]
         return len(old)
 
-    def changes(self, since: int, limit: int) -> tuple[int, dict[str, set[Timestamp]]]:
-        """Up to where the answer goes, and of the changes after the first `since`: the rows of each object."""
-        found: dict[str, set[Timestamp]] = {}
-        for name, t in self._changes[since : since + limit]:
-            found.setdefault(name, set()).add(t)
-        return min(len(self._changes), since + limit), found
-
     def objects(self) -> list[str]:
         """The names of all objects that the store knows; for checkers."""
         return self.names("", "", len(self._objects))
@@ -264,7 +251,6 @@ class MemoryStore:
         found.rows[row.entry.t] = (number, row)
         insort(found.order, row.entry.t)
         found.arrived.append((number, row.entry.t))
-        self._changes.append((name, row.entry.t))
         if row.entry.value is None:
             self.deleted[name] = None
 
@@ -290,8 +276,6 @@ class MemoryStore:
         found = self._object(name)
         before = found.state
         found.state = state
-        if state is not None and state.committed != (None if before is None else before.committed):
-            self._changes.append((name, ZERO))
         if state is not None and state.collected > (ZERO if before is None else before.collected):
             self.collected[name] = state.collected
         is_valueless = state is not None and state.summary.value is None and state.summary.horizon > ZERO
@@ -322,7 +306,6 @@ class MemoryStore:
             if t in found.rows and not found.rows[t][1].complete:
                 number, row = found.rows[t]
                 found.rows[t] = (number, Row(row.entry, complete=True))
-                self._changes.append((name, t))
 
                 def undo(t: Timestamp = t, kept: tuple[int, Row] = (number, row)) -> None:
                     found.rows[t] = kept
@@ -386,27 +369,6 @@ class InMemoryReplica:
                 self.store.apply(effect)
             replies.append(reply)
         return BatchReply(self.id, self.incarnation, self.store.clock, now_us, tuple(replies))
-
-    def install(self, news: News, now_us: int) -> tuple[set[Timestamp], set[Timestamp], bool]:
-        """Take what another replica tells: timestamps of the rows that came in above the fence, of those below it, and
-        whether nothing was refused, as it is while this replica's clock is far behind."""
-        name, told = news.name, [row.entry.t for row in news.rows]
-        before = self.store.stored(name, told)
-        refused = self._is_refused(catch_up.decided(news), now_us)
-        state = known_state(name, self.store)
-        late = catch_up.below_the_fence(news, state, self.store)
-        for effect in late:
-            self.store.apply(effect)
-        refused |= self._is_refused(catch_up.repeats(news, state), now_us)
-        refused |= self._is_refused(catch_up.marks(news), now_us)
-        below = {effect.entry.t for effect in late}
-        return self.store.stored(name, told) - before - below, below, not refused
-
-    def _is_refused(self, request: Append | Commit | None, now_us: int) -> bool:
-        if request is None:
-            return False
-        reply = self.handle(Batch(self.document.hash, (request,)), now_us).replies[0]
-        return isinstance(reply, Refused)
 
     def _keeps(self, name: str) -> bool:
         known = self._keeps_events.get(name)

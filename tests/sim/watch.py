@@ -84,11 +84,6 @@ class Watch:
             if t > forgotten:
                 raise Violation(f"{replica.id} {name}: the entry {t} was forgotten in a crash")
 
-    def caught_up(self, replica: str, name: str, timestamps: set[Timestamp]) -> None:
-        """The replica took these rows of the object from another one."""
-        for t in timestamps:
-            self._stored[name, t].add(replica)
-
     def _check_appended(self, replica: str, request: Append, answer: Appended) -> None:
         """What is said to be stored was stored above the fence, now or earlier; one timestamp means one entry."""
         name = request.object

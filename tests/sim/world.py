@@ -13,7 +13,6 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from quorate.client_sdk.effects import Dispose, Done, Enqueue, Failed, Operation, Outcome
-from tests.sim.catching_up import CatchingUp, check_caught_up
 from tests.sim.ending import TELL_EVERY_US, drain, settle_down
 from tests.sim.exchange import Begun
 from tests.sim.history import Call, History
@@ -125,12 +124,10 @@ class World:
                     self._add_front(0, 0, node)
         plan_faults(self, self._rng)
         self.later(TELL_EVERY_US, self._tell)
-        CatchingUp(self).begin()
         if scenario.prunes:
             self.later(self.prune_every_us, self._prune)
         self._run_until_done(self._processes)
         self._heal()
-        check_caught_up(self)
         drain(self)
         if scenario.is_forgetful:
             settle_down(self)

@@ -10,7 +10,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from tests.sim.planted import (
-    catching_up,
     clocks,
     deciders,
     fronts,
@@ -25,13 +24,10 @@ from tests.sim.planted import (
 from tests.sim.planted.plant import Hint, Plant, Planting
 from tests.sim.planted.worlds import (
     ALL_STORE,
-    ALONE,
     BUSY,
     BY_CLASS,
     BY_QUORUM,
     CAS,
-    CAUGHT_UP,
-    CONSUMED,
     CRASHES,
     DICTIONARY,
     FIVE,
@@ -365,15 +361,6 @@ PLANTS: Final = (
     ),
     in_leased("payload-not-fetched", leases.keep_no_payload, 90, "well formed"),
     in_leased("room-for-all-leases", leases.have_room_for_all, 90, "leases bounded"),
-    Plant("installed-without-a-mark", catching_up.install_without_a_mark, HISTORY, 160, CAUGHT_UP),
-    Plant(
-        "installed-below-the-horizon",
-        catching_up.install_below_the_horizon,
-        ("not below the horizon",),
-        60,
-        CONSUMED,
-    ),
-    Plant("arrivals-forgotten", catching_up.forget_how_far_it_was, ("caught up",), 40, ALONE),
 )
 
 NEEDLESS: Final = (

@@ -40,8 +40,6 @@ CHECKS: Final = {
     "right course": "took no right course",
     "not too early": "handed out too early",
     "lease order": "handed out in another order",
-    "not below the horizon": "installed below the decided",
-    "caught up": "not caught up with",
     "leases bounded": "keeps more leases",
 }
 """Each check by its short name, and words of its Violation that no other has."""
@@ -72,7 +70,7 @@ class Hint(Struct, frozen=True):
             document=checked(replace(document, clock=self.clock or document.clock)),
             objects=self.objects or what.objects,
             faults=replace(what.faults, **self.faults),
-            **({"catches_up": False} | dict(self.fields)),
+            **self.fields,
         )
 
 

@@ -207,10 +207,10 @@ def acknowledge_before_the_commit() -> Planting:
     right = ReplicaNode.receive
 
     def receive(self: ReplicaNode, exchange: Exchange) -> None:
-        before = len(self.uncommitted)
+        before = len(self._open)
         right(self, exchange)
-        if len(self.uncommitted) > before:
-            exchange.front.travel_back(exchange, self.uncommitted[-1][1])
+        if len(self._open) > before:
+            exchange.front.travel_back(exchange, self._open[-1][1])
 
     return patched(ReplicaNode, receive=receive)
 

@@ -90,13 +90,3 @@ BY_QUORUM: Final = replace(
     rules=chosen("queue", (2, 2), (2, 2), "quorum"),
     clock=ClockSettings(0.0, front_end_error_s=0.0),
 )
-
-CAUGHT_UP: Final = replace(ROUGH_QUEUE, fields={**ROUGH_QUEUE.fields, "catches_up": True})
-CONSUMED: Final = replace(CAUGHT_UP, faults=ROUGH | {"lazy_loss": 0.0, "loss": 0.2})
-ALONE: Final = replace(
-    CAUGHT_UP,
-    rules=chosen("queue", *READ_ONE),
-    faults=ROUGH | {"crashes": 6, "loss": 0.3, "tail": 0.0},
-    fields={**CAUGHT_UP.fields, "deadline_s": 0.3},
-)
-"""Replicas bring each other what they missed; entries are often acknowledged at one alone."""
