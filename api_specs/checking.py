@@ -33,6 +33,7 @@ from quorate.api_specs.messages import (
     Append,
     Ask,
     Batch,
+    Changes,
     Collect,
     Commit,
     Request,
@@ -161,6 +162,10 @@ def _check_request(request: Request, limits: Limits) -> None:
         _check_prefix(request.after, "after")
         _check_count(request.limit, "limit")
         _check_count(request.newest or 0, "newest")
+        return
+    if isinstance(request, Changes):
+        for name in ("since", "upto", "place", "below", "limit"):
+            _check_count(getattr(request, name), name)
         return
     _check_object(request.object)
     match request:

@@ -126,7 +126,22 @@ class Reserve(Struct, frozen=True, tag="reserve", omit_defaults=True, forbid_unk
     accept: bool = False
 
 
-Request = Append | Collect | Accept | Commit | Scan | Reserve
+class Changes(Struct, frozen=True, tag="changes", omit_defaults=True, forbid_unknown_fields=True):
+    """Name what changed after number `since`, up to `upto`: objects, and of each the entries that arrived, newest first. For
+    replicas that catch up with this one.
+
+    Objects come in an order of this replica's own. The answer goes on where an earlier one ended: within object number
+    `place`, with entries that arrived before `below`; or, where that is 0, with the objects after it.
+    """
+
+    since: int = 0
+    upto: int = 0
+    place: int = 0
+    below: int = 0
+    limit: int = 1000
+
+
+Request = Append | Collect | Accept | Commit | Scan | Reserve | Changes
 
 
 class Row(Struct, frozen=True, omit_defaults=True):
@@ -209,6 +224,25 @@ class Scanned(Struct, frozen=True, tag="scanned", omit_defaults=True):
     more: bool = False
 
 
+class Change(Struct, frozen=True, omit_defaults=True):
+    """What changed of one object: the ballot that is committed now, and the timestamps of entries that arrived."""
+
+    object: str
+    committed: Ballot = NO_BALLOT
+    arrived: tuple[Timestamp, ...] = ()
+
+
+class Changed(Struct, frozen=True, tag="changed", omit_defaults=True):
+    """The answer to a Changes. `latest` is the number of this replica's newest change. While there is `more`, `place` and
+    `below` say where to go on."""
+
+    latest: int
+    objects: tuple[Change, ...] = ()
+    place: int = 0
+    below: int = 0
+    more: bool = False
+
+
 class Refused(Struct, frozen=True, tag="refused", omit_defaults=True):
     """The replica will not do it, and nothing was done. `reason` is a problem's name (`quorate.api_specs.problems`).
 
@@ -220,7 +254,7 @@ class Refused(Struct, frozen=True, tag="refused", omit_defaults=True):
     clock_offset_us: int = 0
 
 
-Reply = Appended | Collected | Accepted | Committed | Scanned | Reserved | Refused
+Reply = Appended | Collected | Accepted | Committed | Scanned | Reserved | Changed | Refused
 
 
 class Batch(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

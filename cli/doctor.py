@@ -24,7 +24,7 @@ from quorate.cli.doctor_secrets import SENT, certificate_checks, secret_checks
 from quorate.cli.document import is_loopback
 from quorate.cli.failure import EXIT_FAILED, Failure
 from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.status import Found, ask_all, cluster_document
+from quorate.cli.status import Found, ask_all, behind, cluster_document
 from quorate.client_sdk.errors import BadInput
 from quorate.measurement.held_ports import is_free
 from quorate.spark_reports.errors import JavaMissing
@@ -74,6 +74,7 @@ def doctor(
         *port_checks(answers),
         *certificate_checks({found.id: found.url for found in answers}),
         *tombstone_checks(answers),
+        *catch_up_checks(answers),
         *unasked,
     ]
     is_sound = all(check.ok or not check.needed for check in checks)
@@ -205,6 +206,14 @@ def tombstone_checks(answers: list[Found]) -> Iterator[Check]:
         f"bring back {names}: a deleted key is forgotten once every replica has confirmed the deletion",
         needed=False,
     )
+
+
+def catch_up_checks(answers: list[Found]) -> Iterator[Check]:
+    """Whether all replicas hold what the others hold."""
+    if any(found.catch_up for found in answers):
+        lines = behind(answers)
+        fix = "wait: it gets what it missed in the background; the metric quorate_catch_up_lag says how far it is"
+        yield Check("catch-up", not lines, "; ".join(lines) or "all are level", fix, needed=False)
 
 
 def _show(checks: list[Check]) -> None:

@@ -23,6 +23,8 @@ from quorate.client_sdk.http_transport import check_no_way_back
 from quorate.timestamps.timestamp import parse, wall_us
 
 _MIB: Final = 1024 * 1024
+BEHIND_S: Final = 10.0
+"""A replica that was not level with another one for so long is said to be behind; while callers are served, a second is usual."""
 _POLL_S: Final = 0.2
 """Between two questions of one who waits."""
 _WIDE: Final = 10_000
@@ -45,6 +47,19 @@ class Tombstones(Struct, frozen=True):
         return f"{self.waiting} deleted {'key' if self.waiting == 1 else 'keys'}{age}"
 
 
+class CatchUp(Struct, frozen=True):
+    """How far a replica is behind another one: `lag` changes of its logs that it has not looked at yet, or may not install yet
+    (None: not known), and the seconds since it had looked at all (None: it never had)."""
+
+    lag: int | None
+    age_s: float | None
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether it lasts."""
+        return bool(self.lag) and (self.age_s is None or self.age_s > BEHIND_S)
+
+
 class Found(Struct, frozen=True):
     """What one replica answered. `trouble` and `fix` say what is wrong with it and what to do; empty when nothing is.
 
@@ -65,6 +80,8 @@ class Found(Struct, frozen=True):
     clock_offset_s: float | None = None
     stored_ahead_s: float | None = None
     tombstones: Tombstones | None = None
+    catch_up: dict[str, CatchUp] = {}
+    """By other replica."""
     document_agrees: bool | None = None
     trouble: str = ""
     fix: str = ""
@@ -161,6 +178,7 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
             clock_offset_s=(told["now_us"] - here_us) / 1e6,
             stored_ahead_s=None if told["clock"] is None else _ahead_s(told["clock"], told["now_us"]),
             tombstones=convert(told["tombstones"], Tombstones | None),
+            catch_up=convert(told.get("catch_up", {}), dict[str, CatchUp]),
             document_agrees=agrees,
             trouble=trouble,
             fix=fix,
@@ -179,12 +197,24 @@ def _show(found: list[Found]) -> None:
         if each.trouble:
             fix = f": {each.fix}" if each.fix else ""
             out.print(f"{each.id}: {escape(each.trouble + fix)}.")
+    for line in behind(found):
+        out.print(f"{line}.")
     for each in found:
         if each.tombstones is not None and each.tombstones.waiting:
             by = ", ".join(each.tombstones.held_up_by)
             out.print(
                 f"{each.id} waits to forget {each.tombstones.told}{f'; held up by {by}' if by else ''}."
             )
+
+
+def behind(found: list[Found]) -> list[str]:
+    """A line for each replica that has long not been level with another one."""
+    return [
+        f"{each.id} catches up with {other}: {catch_up.lag} changes to look at"
+        for each in found
+        for other, catch_up in each.catch_up.items()
+        if catch_up.is_behind
+    ]
 
 
 def _table(found: list[Found], leave_out: tuple[str, ...] = ()) -> Table:

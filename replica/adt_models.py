@@ -186,6 +186,19 @@ class WaitingTombstones(BaseModel):
     )
 
 
+class CatchUpStatus(BaseModel):
+    """How far a replica is behind another one."""
+
+    lag: int | None = Field(
+        description="Changes of the other one's logs that it has not looked at yet, or may not install yet",
+        examples=[0],
+    )
+    age_s: float | None = Field(
+        description="How long ago it had looked at all that the other one held", examples=[0.8]
+    )
+    entries: int = Field(description="Entries that it had missed, and got from the other one", examples=[0])
+
+
 class ReplicaStatus(BaseModel):
     """A replica about itself. What the store tells (`objects` to `tombstones`) is null when the replica cannot vote."""
 
@@ -207,6 +220,9 @@ class ReplicaStatus(BaseModel):
     )
     tombstones: WaitingTombstones | None = Field(
         examples=[{"waiting": 1, "oldest_s": 4.5, "held_up_by": ["r3"]}]
+    )
+    catch_up: dict[str, CatchUpStatus] = Field(
+        description="By other replica", examples=[{"r2": {"lag": 0, "age_s": 0.8, "entries": 0}}]
     )
     reasons: list[str] = Field(description="Why it cannot vote now; empty when it can", examples=[[]])
 

@@ -5,6 +5,7 @@ Owns how the parts are put together and how errors of the framework become probl
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import cache, partial
@@ -27,6 +28,7 @@ from quorate.replica.access import Access, one_token
 from quorate.replica.admin_api import add_admin_endpoints
 from quorate.replica.adt_api import FrontEnd, Operations, add_adt_endpoints
 from quorate.replica.api_pages import page_routes
+from quorate.replica.catching_up import CatchingUp
 from quorate.replica.copying import Copies
 from quorate.replica.describing import document_of
 from quorate.replica.direct import Direct
@@ -40,7 +42,7 @@ from quorate.replica.lease_api import add_lease_endpoints
 from quorate.replica.live_api import add_live_endpoints
 from quorate.replica.live_page import add_live_page
 from quorate.replica.lookout import Lookout
-from quorate.replica.member import Member
+from quorate.replica.member import Lag, Member
 from quorate.replica.metrics import Metrics
 from quorate.replica.metrics_api import add_metrics_endpoint
 from quorate.replica.plain_requests import PlainRequests
@@ -118,6 +120,8 @@ def create_app(
         operations.front_end = front_end = connect(member)
         watch = Watch(member, to_others(member, access.own_token, tls))
         watch.start()
+        catching_up = CatchingUp(member, to_others(member, access.own_token, tls))
+        catching_up.start()
         app.ending.janitor = janitor = Janitor(member, front_end)
         janitor.start()
         running = None if beside is None else asyncio.create_task(beside(), name="quorate-beside")
@@ -128,7 +132,14 @@ def create_app(
                 running.cancel()
             app.ending.begin()
             lookouts.clear()
-            for end in (lookout.aclose, janitor.stop, watch.stop, front_end.aclose, metrics.aclose):
+            for end in (
+                lookout.aclose,
+                janitor.stop,
+                watch.stop,
+                catching_up.stop,
+                front_end.aclose,
+                metrics.aclose,
+            ):
                 await end()
             await asyncio.to_thread(member.close)
 
@@ -295,8 +306,14 @@ async def _status(member: Member) -> dict[str, Any]:
         "clock": None if vitals is None else vitals.clock,
         "file_bytes": None if vitals is None else vitals.file_bytes,
         "tombstones": None if vitals is None else _tombstones(vitals.tombstones, member.wall_us()),
+        "catch_up": {name: _catch_up(lag) for name, lag in member.lags.items()},
         "reasons": reasons,
     }
+
+
+def _catch_up(lag: Lag) -> dict[str, Any]:
+    age_s = None if lag.level_s is None else time.monotonic() - lag.level_s
+    return {"lag": lag.changes, "age_s": age_s, "entries": lag.entries}
 
 
 def _tombstones(waiting: Waiting, now_us: int) -> dict[str, Any]:

@@ -227,7 +227,7 @@ def _make_all(old: ClusterDocument, new: ClusterDocument, backups: Mapping[str, 
             clock = target.clock
             for other, (identity, _) in made.items():
                 if other != replica:
-                    target.put_witness(other, Witness(identity.store, clock, identity.born))
+                    target.others.put_witness(other, Witness(identity.store, clock, identity.born))
             target.note_configuration(new)
             target.commit()
     shutil.rmtree(staging)

@@ -14,6 +14,9 @@ from quorate.api_specs.messages import (
     Accepted,
     Append,
     Appended,
+    Change,
+    Changed,
+    Changes,
     Collect,
     Collected,
     Commit,
@@ -57,6 +60,8 @@ def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events
     """
     if isinstance(request, Scan):
         return _scan(request, log, bounds), []
+    if isinstance(request, Changes):
+        return _changes(request, log, bounds), []
     if (problem := malformed(request)) is not None:
         return Refused("bad-request", problem), []
     latest = latest_claimed(request)
@@ -270,3 +275,23 @@ def _scan(request: Scan, log: Log, bounds: Bounds) -> Scanned:
         found.append((name, answer))
         room -= weight(answer)
     return Scanned(tuple(found), more=len(names) > len(found))
+
+
+def _changes(request: Changes, log: Log, bounds: Bounds) -> Changed:
+    """Changed objects by number, each with what arrived there, until the page is full."""
+    found: list[Change] = []
+    left = min(request.limit, bounds.page_entries_max)
+    above = request.place - 1 if request.below else request.place
+    objects = log.changed(request.since, above, left + 1)
+    for number, name in objects[:left]:
+        is_begun = request.below > 0 and number == request.place
+        upto = min(request.upto, request.below - 1) if is_begun else request.upto
+        rows = log.arrived(name, request.since, upto, left)
+        state = _state(name, log)
+        found.append(Change(name, state.committed, tuple(t for _, t in rows if t > state.collected)))
+        if len(rows) == left:
+            return Changed(log.arrival(), tuple(found), number, rows[-1][0], more=True)
+        left -= len(rows)
+        if left <= len(found):
+            return Changed(log.arrival(), tuple(found), number, more=True)
+    return Changed(log.arrival(), tuple(found), more=False)

@@ -9,9 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
+from msgspec import Struct
+
 from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.messages import Announcement, BatchReply, Collect, Reply, Request, Scan, Testimony
+from quorate.api_specs.messages import (
+    Announcement,
+    BatchReply,
+    Changes,
+    Collect,
+    Reply,
+    Request,
+    Scan,
+    Testimony,
+)
 from quorate.replica.budget import Budget
 from quorate.replica.committer import Committer, Done, Note, TransactionCounts
 from quorate.replica.identity import Folder
@@ -67,6 +78,17 @@ class Peer(NamedTuple):
     met_s: float = 0.0
 
 
+class Lag(Struct):
+    """How far this replica is behind another one: `changes` of its log that were not looked at yet, or may not be installed yet
+    (None: not known), and since when nothing was missing (`level_s`, by the monotonic clock). `entries` and `bytes` of payload
+    were brought from it."""
+
+    changes: int | None = None
+    level_s: float | None = None
+    entries: int = 0
+    bytes: int = 0
+
+
 Trouble = Literal["stopping", "store-lost", "other-configuration", "starting", "storage-failed"]
 
 
@@ -94,6 +116,8 @@ class Member:
         """Follows requests; None where nothing is traced."""
         self.tombstones: Final = Tombstones()
         self.requests: Final = RequestCounts()
+        self.lags: Final = {name: Lag() for name in document.urls if name != replica_id}
+        """How far it is behind the others."""
         self.peers: Final[dict[str, Peer]] = {}
         """The other replicas, as the watch met them last."""
         self._bounds: Final = Bounds.of(document)
@@ -189,7 +213,7 @@ class Member:
         for request in requests:
             if budget.is_spent:
                 break
-            keeps = not isinstance(request, Scan) and self._keeps_events(request.object)
+            keeps = not isinstance(request, Scan | Changes) and self._keeps_events(request.object)
             reply, effects = handle(request, store, now_us, self._bounds, keeps)
             self.requests.note(request, reply, effects, store)
             if effects:
@@ -199,6 +223,10 @@ class Member:
         incarnation = self.folder.incarnation
         return BatchReply(self.id, incarnation, store.clock, self.wall_us(), tuple(replies), self.began)
 
+    def perform(self, store: Store, request: Request) -> None:
+        """Do a request of this replica's own, as part of the transaction."""
+        self._handle(store, (request,))
+
     async def testify(self, announcement: Announcement) -> Testimony:
         """What was known of the sender's store; from now on, what it says as well, unless it cannot be written. A replica
         that does not vote may still testify, if it has a store at all. Raises as `run` does."""
@@ -206,10 +234,10 @@ class Member:
             raise StoreLost(self.lost)
 
         def work(store: Store, *, notes: bool) -> Testimony:
-            known = store.witness(announcement.replica)
+            known = store.others.witness(announcement.replica)
             now = seen(known, announcement)
             if notes and now != known:
-                store.put_witness(announcement.replica, now)
+                store.others.put_witness(announcement.replica, now)
             before = known or Witness("", ZERO)
             is_noted = notes and (now.store, now.born) == (announcement.store, announcement.born)
             refuses = (self.folder.lost or "") if self.folder.is_other else ""

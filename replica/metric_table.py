@@ -126,6 +126,21 @@ METRICS: Final[Mapping[str, Metric]] = {
         ("objects", "type", "event_class"),
         "1 while the replicas that this one sees voting hold the quorums of the event class, by rule, else 0.",
     ),
+    "quorate_catch_up_lag": Metric(
+        "gauge",
+        ("replica",),
+        "Changes of the other replica's logs that this one has not looked at yet, or may not install yet; absent while "
+        "that is not known.",
+    ),
+    "quorate_catch_up_age_seconds": Metric(
+        "gauge",
+        ("replica",),
+        "How long ago this replica had looked at all that the other one held; absent before the first time.",
+    ),
+    "quorate_catch_up_entries_total": Metric(
+        "counter", ("replica",), "Log entries that this replica had missed, and got from the other one."
+    ),
+    "quorate_catch_up_bytes_total": Metric("counter", ("replica",), "Payloads of these entries."),
     "quorate_clock_offset_seconds": Metric(
         "gauge",
         ("replica",),

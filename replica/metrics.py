@@ -5,6 +5,7 @@ Owns the step from our plain numbers to families of the Prometheus library, and 
 costs the work nothing here: no call of the library is made but for an answer.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Final
@@ -17,7 +18,7 @@ from prometheus_client.utils import floatToGoString
 
 from quorate.client_sdk.counts import SECONDS, Counts, Distribution, Histogram
 from quorate.replica.committer import Overloaded
-from quorate.replica.member import Member, StoreLost, Vitals
+from quorate.replica.member import Lag, Member, StoreLost, Vitals
 from quorate.replica.metric_table import EVENTS, METRICS
 from quorate.replica.quorums_held import held_now
 from quorate.replica.store import StorageFailed
@@ -84,6 +85,7 @@ class Metrics:
             yield from _of_logs(self._gathered.figures)
         yield from self._of_traffic()
         yield from self._of_peers()
+        yield from _of_lags(self._member.lags)
 
     def _of_member(self) -> Iterator[Family]:
         member, trouble = self._member, self._member.trouble
@@ -149,6 +151,17 @@ class Metrics:
         yield _family(
             "quorate_clock_offset_error_seconds", [((name,), error / 1e6) for name, _, error in measured]
         )
+
+
+def _of_lags(lags: Mapping[str, Lag]) -> Iterator[Family]:
+    now_s, known = time.monotonic(), sorted(lags.items())
+    yield _family(
+        "quorate_catch_up_lag", [((name,), lag.changes) for name, lag in known if lag.changes is not None]
+    )
+    level = [((name,), now_s - lag.level_s) for name, lag in known if lag.level_s is not None]
+    yield _family("quorate_catch_up_age_seconds", level)
+    yield _family("quorate_catch_up_entries_total", [((name,), lag.entries) for name, lag in known])
+    yield _family("quorate_catch_up_bytes_total", [((name,), lag.bytes) for name, lag in known])
 
 
 def _of_front_end(counts: Counts) -> Iterator[Family]:

@@ -48,7 +48,7 @@ NOT_RESERVED: Final = Reservation()
 class Log(Protocol):
     """Reads of one replica's store, within a transaction that also holds all effects applied before.
 
-    `arrival` numbers rise by at least one with every row put, over all objects of the store.
+    `arrival` numbers rise by at least one with every row put and every decision that is committed, over all objects.
     """
 
     @property
@@ -85,7 +85,15 @@ class Log(Protocol):
         """The rows with these timestamps, history included, with payloads."""
 
     def arrival(self) -> int:
-        """The arrival number of the latest row put."""
+        """The arrival number of the latest row put, or of the latest decision committed if that came later."""
+
+    def changed(self, since: int, above: int, limit: int) -> list[tuple[int, str]]:
+        """Objects that a row was put to, or a decision committed of, after arrival number `since` (others may be among them):
+        number and name, by number, those above `above`, at most `limit`."""
+
+    def arrived(self, name: str, since: int, upto: int, limit: int) -> list[tuple[int, Timestamp]]:
+        """Arrival number and timestamp of the object's rows that arrived after `since`, up to `upto`; newest first, at most
+        `limit`."""
 
     def events(self, name: str, limit: int | None = None) -> list[tuple[Timestamp, str]]:
         """The newest decided events that the log keeps, by timestamp, at most `limit` (None: all)."""

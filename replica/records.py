@@ -75,6 +75,25 @@ def listed(timestamps: Sequence[Timestamp]) -> str:
     return msgspec.json.encode(list(timestamps)).decode()
 
 
+def progress_name(replica: str) -> str:
+    """The name under which is kept how far the other replica's changes were looked at."""
+    return f"caught-up {replica}"
+
+
+def progress_text(replica: str, store: str, since: int) -> str:
+    """How far, as text with a sum: the other one's store and the number of its change."""
+    return f"{store} {since} {_sum((replica, store, since))}"
+
+
+def progress_of(replica: str, text: str | None) -> tuple[str, int] | None:
+    """What the text says; None without one, and for a damaged one: then all is looked at again."""
+    parts = (text or "").split(" ")
+    if len(parts) != 3 or not parts[1].isdecimal():
+        return None
+    store, since = parts[0], int(parts[1])
+    return (store, since) if progress_text(replica, store, since) == text else None
+
+
 def damaged(what: str) -> StorageFailed:
     """The error that says so."""
     return StorageFailed(f"the database is damaged: {what} is not as it was written")

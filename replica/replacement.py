@@ -83,7 +83,7 @@ def make_replacement(
         objects = fill(target, sources, old)
         for other, (identity, source) in opened.items():
             if other != replica_id:
-                target.put_witness(other, Witness(identity.store, source.clock, identity.born))
+                target.others.put_witness(other, Witness(identity.store, source.clock, identity.born))
         target.note_configuration(new)
         target.commit()
         return objects

@@ -7,7 +7,18 @@ Owns both tables. A write token may do all that a front end does: such callers a
 import re
 from typing import Final
 
-from quorate.api_specs.messages import Accept, Append, Ask, Batch, Collect, Commit, Request, Reserve, Scan
+from quorate.api_specs.messages import (
+    Accept,
+    Append,
+    Ask,
+    Batch,
+    Changes,
+    Collect,
+    Commit,
+    Request,
+    Reserve,
+    Scan,
+)
 from quorate.api_specs.problems import TYPE_PREFIX
 from quorate.api_specs.tokens import ScopeName
 from quorate.replica.credentials import Credential, TokenList
@@ -80,7 +91,7 @@ def _foreign(caller: Credential) -> str:
 def changes(request: Request) -> bool:
     """Whether it changes anything at the replica, promises and fences included."""
     match request:
-        case Scan():
+        case Scan() | Changes():
             return False
         case Collect():
             return request.ballot is not None or request.fence != ZERO or request.fence_next != 0

@@ -234,6 +234,15 @@ NAMES: Final = _sql(
     "end",
     "limit",
 )
+NUMBERED: Final = _sql(
+    select(OBJECTS.c.id, OBJECTS.c.name)
+    .where(OBJECTS.c.id > _integer("after"))
+    .order_by(OBJECTS.c.id)
+    .limit(_integer("limit"))
+    .offset(_ZERO),
+    "after",
+    "limit",
+)
 STATES: Final = _sql(
     select(OBJECTS.c.id, OBJECTS.c.name, OBJECTS.c.state)
     .where(OBJECTS.c.id > _integer("after"))
@@ -270,6 +279,18 @@ ARRIVALS: Final = _sql(
     "since",
     "after",
     "upto",
+    "limit",
+)
+# The index by arrival holds all that is asked for.
+ARRIVED: Final = _sql(
+    select(ROWS.c.arrival, ROWS.c.t)
+    .where(_is_object, ROWS.c.arrival > _integer("since"), ROWS.c.arrival <= _integer("until"))
+    .order_by(ROWS.c.arrival.desc())
+    .limit(_integer("limit"))
+    .offset(_ZERO),
+    "object",
+    "since",
+    "until",
     "limit",
 )
 ABOVE: Final = _sql(

@@ -14,7 +14,9 @@ from quorate.adts.log import Entry
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Row
 from quorate.replica import statements
+from quorate.replica.about_others import AboutOthers
 from quorate.replica.cached_object import CachedObject
+from quorate.replica.changed_objects import ChangedObjects
 from quorate.replica.database import Database, StorageFailed
 from quorate.replica.in_force import note
 from quorate.replica.mark import Mark
@@ -32,8 +34,7 @@ from quorate.replica.ports import (
 )
 from quorate.replica.records import blob_of, listed, row_of, state_of, with_sum, without_sum
 from quorate.replica.reservations import HoldsKeys, Reservations, digest
-from quorate.replica.witness import Witness
-from quorate.timestamps.ballot import turn_of
+from quorate.timestamps.ballot import NO_BALLOT, turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 OBJECTS_CACHED_MAX: Final = 20_000
@@ -61,6 +62,8 @@ class Store(HoldsKeys):
         self.deleted: dict[str, None] = {}
         self.rollbacks = 0
         """Transactions that were undone."""
+        self.others: Final = AboutOthers(opened)
+        """What it remembers of other replicas' stores, as part of its transactions."""
         self._mark: Final = Mark(opened.path)
         self.held = Reservations(opened)
         self._load_counters()
@@ -69,13 +72,9 @@ class Store(HoldsKeys):
         counters = without_sum("its counters", self._database.one(statements.GET_COUNTERS))
         self._arrival, self._clock, self._floor, self._commits = counters
         self._counters = (self._arrival, self._clock, self._floor)
-        seen = (
-            without_sum("what it saw of other stores", row)
-            for row in self._database.all(statements.GET_WITNESSES)
-        )
-        self._witnessed = max((Timestamp(clock) for _, _, clock, _ in seen), default=ZERO)
-        """How far any other replica's store was seen to have come."""
+        self.others.load()
         (self._last_number,) = self._database.one(statements.LAST_OBJECT)
+        self._changed = ChangedObjects(self._arrival)
         self._database.commit()
 
     @property
@@ -83,24 +82,10 @@ class Store(HoldsKeys):
         """At or above every timestamp in the store."""
         return Timestamp(self._clock)
 
-    # What was seen of other replicas' stores; at most as many as the cluster document has replicas.
     @property
     def highest(self) -> Timestamp:
         """See `Log`."""
-        return max(self.clock, self._witnessed)
-
-    def witness(self, replica: str) -> Witness | None:
-        """The other replica's store as it was last seen."""
-        for columns in self._database.all(statements.GET_WITNESSES):
-            name, *seen = without_sum("what it saw of other stores", columns)
-            if name == replica:
-                return Witness(*seen)
-        return None
-
-    def put_witness(self, replica: str, seen: Witness) -> None:
-        """Remember it, as part of the transaction."""
-        self._database.write(statements.PUT_WITNESS, with_sum(replica, seen.store, seen.clock, seen.born))
-        self._witnessed = max(self._witnessed, seen.clock)
+        return max(self.clock, self.others.highest)
 
     def note_configuration(self, document: ClusterDocument) -> None:
         """Remember under which members and quorum choices it votes, as part of the transaction."""
@@ -172,6 +157,21 @@ class Store(HoldsKeys):
     def arrival(self) -> int:
         """See `Log`."""
         return int(self._arrival)
+
+    def changed(self, since: int, above: int, limit: int) -> list[tuple[int, str]]:
+        """See `Log`."""
+        known = self._changed.since(since, above, limit)
+        if known is None:
+            self._flush()
+            known = [
+                (number, name) for number, name in self._database.all(statements.NUMBERED, (above, limit))
+            ]
+        return known
+
+    def arrived(self, name: str, since: int, upto: int, limit: int) -> list[tuple[int, Timestamp]]:
+        """See `Log`."""
+        found = self._ask(statements.ARRIVED, self._object(name), since, upto, limit)
+        return [(arrival, Timestamp(t)) for arrival, t in found]
 
     def events(self, name: str, limit: int | None = None) -> list[tuple[Timestamp, str]]:
         """See `Log`."""
@@ -264,6 +264,7 @@ class Store(HoldsKeys):
         if (here.number, entry.t) in self._marks:
             self._flush_rows()  # A mark says nothing about a row that came after it.
         self._rows.append(with_sum(here.number, entry.t, self._arrival, entry.id, entry.value))
+        self._changed.note(here.number, name, self._arrival)
         if entry.value is None:
             self._deleted[name] = None
         before = len(here.recent)
@@ -280,6 +281,9 @@ class Store(HoldsKeys):
         here = self._numbered(state.name)
         if state.collected > (ZERO if here.state is None else here.state.collected):
             self._collected[state.name] = state.collected
+        if state.committed > (NO_BALLOT if here.state is None else here.state.committed):
+            self._arrival += 1
+            self._changed.note(here.number, state.name, self._arrival)
         here.state = state
         self._states[state.name] = (here.number, state)
         summary = state.summary
@@ -306,6 +310,7 @@ class Store(HoldsKeys):
         number = self._object(effect.name).number
         for sql in (statements.DELETE_OBJECT, statements.DELETE_LOG, statements.DELETE_EVENTS):
             self._database.write(sql, (number,))
+        self._changed.forget(number)
         self._recent_cached -= len(self._objects.pop(effect.name).recent)
         self.raise_floor(effect.floor)
 

@@ -112,7 +112,7 @@ def test_the_new_store_bears_witness_of_the_others_from_the_start(three: Path) -
     opened = open_folder(three / "new", new, "r3")
     assert opened.database is not None
     store = Store(opened.database)
-    assert [store.witness(each) for each in ("r1", "r2", "r3")] == [
+    assert [store.others.witness(each) for each in ("r1", "r2", "r3")] == [
         Witness("r1r1r1r1", t(9), born_in(three / "r1")),
         Witness("r2r2r2r2", t(2), born_in(three / "r2")),
         None,

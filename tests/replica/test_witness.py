@@ -275,7 +275,7 @@ async def test_the_watch_outlives_an_error_of_its_own(
             while not r1.is_vouched_for:
                 await asyncio.sleep(0.01)
             await r1.answer([append(1_000_000)])
-            while await r2.run(lambda store: store.witness("r1")) != Witness(
+            while await r2.run(lambda store: store.others.witness("r1")) != Witness(
                 r1.folder.identity.store, make(1_000_000, 0, "site"), r1.folder.identity.born
             ):
                 await asyncio.sleep(0.01)

@@ -24,6 +24,7 @@ from quorate.client_sdk.effects import (
     Write,
 )
 from quorate.client_sdk.leasing import TOO_MANY_LEASES
+from tests.sim.catching import EVERY_US, check_level
 from tests.sim.checkers import Violation
 from tests.sim.scenario import KEYS
 
@@ -35,11 +36,20 @@ TELL_EVERY_US: Final = 200_000
 """Between what replicas tell each other of their stores; in the service it is two seconds."""
 STRAYS_US: Final = 12_000_000
 """By then all that was under way when everything healed has arrived: the heaviest tail on a slow link, and again."""
+LEVEL_PASSES: Final = 6
 LEASE_S: Final = 1.0
 LEASE_ROUND_US: Final = 1_000_000
 LEASE_ROUNDS: Final = 40
 """More than any lease lasts, by any of the clocks."""
 LAST: Final = Value('"the last"')
+
+
+def level(world: "World") -> None:
+    """With all replicas up and nothing under way, each gets all that another one holds, within a few passes."""
+    _let_replicas_hear(world)
+    world.pass_time(STRAYS_US)
+    world.pass_time(LEVEL_PASSES * EVERY_US)
+    check_level(list(world.replicas.values()))
 
 
 def drain(world: "World") -> None:

@@ -14,6 +14,7 @@ from quorate.client_sdk.effects import Done, Effects, Now, Operation, Outcome, R
 from quorate.client_sdk.machine import FrontEnd
 from quorate.replica.asks import Asks
 from tests.sim.asking import send_ask
+from tests.sim.catching import CatchingUp
 from tests.sim.clocks import WALL_US_START, SteadyClock, WallClock
 from tests.sim.exchange import Begun, Exchange
 from tests.sim.janitor import Janitor
@@ -43,7 +44,8 @@ class ReplicaNode(Stoppable):
         self.slow_us = 0
         """How long it takes for a batch at most, besides gathering."""
         self.clock = WallClock(world, replica_id, skew_us)
-        self._watch = watch
+        self.watch = watch
+        self.catching_up: CatchingUp | None = None
         self._open: list[tuple[Exchange, BatchReply]] = []
         self._janitor = Janitor(self)
         self.asks = self._no_asks()
@@ -72,7 +74,9 @@ class ReplicaNode(Stoppable):
         """Come back with what was committed."""
         if not self.is_up:
             self.replica.start()
-            self._watch.restarted(self.replica)
+            self.watch.restarted(self.replica)
+            if self.catching_up is not None:
+                self.catching_up.restarted()
             self._janitor, self.asks = Janitor(self), self._no_asks()
             self.is_up = True
             self.world.trace(self.id, lambda: "restart")
@@ -141,18 +145,19 @@ class ReplicaNode(Stoppable):
         self._open.append((exchange, reply))
         commit_us_max = self.world.network.faults.commit_us_max + self.slow_us
         if commit_us_max == 0:
-            self._commit()
+            self.commit()
         elif len(self._open) == 1:
-            self.world.later(int(commit_us_max * self.world.chance()), self._commit)
+            self.world.later(int(commit_us_max * self.world.chance()), self.commit)
 
-    def _commit(self) -> None:
+    def commit(self) -> None:
+        """Make what was done durable, and let the replies go."""
         if self._held is not None:
-            self.hold(self._commit)
+            self.hold(self.commit)
             return
         self.replica.store.commit()
         committed, self._open = self._open, []
         for exchange, reply in committed:
-            self._watch.committed(self.replica, exchange.batch, reply)
+            self.watch.committed(self.replica, exchange.batch, reply)
             exchange.front.travel_back(exchange, reply)
 
 

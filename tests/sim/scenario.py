@@ -81,6 +81,8 @@ class Scenario(Struct, frozen=True):
     """Faults begin within so much time, or the usual one if that is longer."""
     doubled: float = 0.0
     """Share of keyed enqueues that another front end runs at the same time, under the same key."""
+    catches_up: bool = False
+    """Whether replicas get what they missed from each other; at the end they must be level then."""
     leasing: Leasing | None = None
     """In worlds whose callers acquire."""
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.messages import Batch, BatchReply, Reply, Row, Scan
+from quorate.api_specs.messages import Batch, BatchReply, Changes, Reply, Row, Scan
 from quorate.replica.machine import handle
 from quorate.replica.ports import (
     NOT_RESERVED,
@@ -25,7 +25,7 @@ from quorate.replica.ports import (
     Reservation,
 )
 from quorate.replica.refusals import Bounds
-from quorate.timestamps.ballot import turn_of
+from quorate.timestamps.ballot import NO_BALLOT, turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 
@@ -42,6 +42,7 @@ class _Object:
         self.order: list[Timestamp] = []
         self.arrived: list[tuple[int, Timestamp]] = []
         self.events: dict[Timestamp, str] = {}
+        self.number = 0
 
 
 class MemoryStore:
@@ -50,6 +51,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._objects: dict[str, _Object] = {}
         self._arrival = 0
+        self._last_number = 0
         self._floor = ZERO
         self._clock = ZERO
         self.witnessed = ZERO
@@ -136,6 +138,17 @@ class MemoryStore:
     def arrival(self) -> int:
         """See Log."""
         return self._arrival
+
+    def changed(self, since: int, above: int, limit: int) -> list[tuple[int, str]]:
+        """See Log. All that it knows: those without a change are no harm."""
+        known = [(found.number, name) for name, found in self._objects.items() if found.state is not None]
+        return sorted(each for each in known if each[0] > above)[:limit]
+
+    def arrived(self, name: str, since: int, upto: int, limit: int) -> list[tuple[int, Timestamp]]:
+        """See Log."""
+        found = self._objects.get(name)
+        rows = [] if found is None else [(number, t) for t, (number, _) in found.rows.items()]
+        return sorted((each for each in rows if since < each[0] <= upto), reverse=True)[:limit]
 
     def events(self, name: str, limit: int | None = None) -> list[tuple[Timestamp, str]]:
         """See Log."""
@@ -225,7 +238,11 @@ class MemoryStore:
         return len(history[:limit]), len(history) > limit
 
     def _object(self, name: str) -> _Object:
-        return self._objects.setdefault(name, _Object())
+        found = self._objects.setdefault(name, _Object())
+        if found.number == 0:
+            self._last_number += 1
+            found.number = self._last_number
+        return found
 
     def _note_state(self, state: ObjectState) -> None:
         summary = state.summary
@@ -276,6 +293,8 @@ class MemoryStore:
         found = self._object(name)
         before = found.state
         found.state = state
+        if state is not None and state.committed > (NO_BALLOT if before is None else before.committed):
+            self._arrival += 1
         if state is not None and state.collected > (ZERO if before is None else before.collected):
             self.collected[name] = state.collected
         is_valueless = state is not None and state.summary.value is None and state.summary.horizon > ZERO
@@ -363,7 +382,7 @@ class InMemoryReplica:
             raise OtherCluster(f"replica {self.id} holds the cluster document {self.document.hash[:12]}")
         replies: list[Reply] = []
         for request in batch.requests:
-            keeps = not isinstance(request, Scan) and self._keeps(request.object)
+            keeps = not isinstance(request, Scan | Changes) and self._keeps(request.object)
             reply, effects = handle(request, self.store, now_us, self._bounds, keeps)
             for effect in effects:
                 self.store.apply(effect)

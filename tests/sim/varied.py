@@ -44,7 +44,7 @@ def varied(seed: int) -> Scenario:
         what = _leaping(what, rng)
     if what.keyed and rng.random() < 0.6:
         what = replace(what, doubled=rng.choice([0.2, 0.6]))
-    return what
+    return replace(what, catches_up=rng.random() < 0.5)
 
 
 def _leaping(what: Scenario, rng: random.Random) -> Scenario:

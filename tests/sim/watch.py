@@ -17,6 +17,7 @@ from quorate.api_specs.messages import (
     Appended,
     Batch,
     BatchReply,
+    Changes,
     Collect,
     Commit,
     Refused,
@@ -55,7 +56,7 @@ class Watch:
         """Check what the batch did."""
         self.seen["batches of several"] += len(batch.requests) > 1
         for request, answer in zip(batch.requests, reply.replies, strict=True):
-            if isinstance(request, Scan):
+            if isinstance(request, Scan | Changes):
                 continue
             if isinstance(answer, Refused) and answer.reason == "bad-request":
                 raise Violation(f"{replica.id} was sent what no replica takes: {answer.detail}")
@@ -67,6 +68,10 @@ class Watch:
                 self._check_rises(replica.id, request.object, status)
             if isinstance(request, Commit):
                 self._check_decided(replica, request)
+
+    def installed(self, replica: str, name: str, t: Timestamp) -> None:
+        """A catch-up stores an entry below a fence."""
+        self._stored[name, t].add(replica)
 
     def restarted(self, replica: InMemoryReplica) -> None:
         """What a replica had said before it crashed it must still know: promises, and rows that are not history."""

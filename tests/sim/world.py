@@ -13,7 +13,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from quorate.client_sdk.effects import Dispose, Done, Enqueue, Failed, Operation, Outcome
-from tests.sim.ending import TELL_EVERY_US, drain, settle_down
+from tests.sim.catching import EVERY_US, CatchingUp
+from tests.sim.ending import TELL_EVERY_US, drain, level, settle_down
 from tests.sim.exchange import Begun
 from tests.sim.history import Call, History
 from tests.sim.leased import caller_of
@@ -111,6 +112,22 @@ class World:
     def run(self) -> None:
         """The callers' operations under faults; then everything heals and a fresh front end looks at what is left."""
         scenario = self.scenario
+        self._begin()
+        self._run_until_done(self._processes)
+        self._heal()
+        if scenario.catches_up:
+            level(self)
+        drain(self)
+        if scenario.is_forgetful:
+            settle_down(self)
+        for front in self.fronts:
+            for source in (front.machine.counts.events, front.janitor_outcomes):
+                for name, times in source.items():
+                    self.counters[name] = self.counters.get(name, 0) + times
+
+    def _begin(self) -> None:
+        """Front ends, faults, and what replicas do in the background."""
+        scenario = self.scenario
         for number in range(scenario.fronts):
             replica = (
                 list(self.replicas.values())[number % len(self.replicas)]
@@ -126,15 +143,8 @@ class World:
         self.later(TELL_EVERY_US, self._tell)
         if scenario.prunes:
             self.later(self.prune_every_us, self._prune)
-        self._run_until_done(self._processes)
-        self._heal()
-        drain(self)
-        if scenario.is_forgetful:
-            settle_down(self)
-        for front in self.fronts:
-            for source in (front.machine.counts.events, front.janitor_outcomes):
-                for name, times in source.items():
-                    self.counters[name] = self.counters.get(name, 0) + times
+        if scenario.catches_up:
+            self._catch_up()
 
     def skew_us(self, most_us: int) -> int:
         """A clock error."""
@@ -225,6 +235,15 @@ class World:
             for other in self.replicas.values():
                 replica.hear_of(other)
         self.later(TELL_EVERY_US, self._tell)
+
+    def _catch_up(self) -> None:
+        for node in self.replicas.values():
+            if node.catching_up is None:
+                node.catching_up = CatchingUp(
+                    node, [other for other in self.replicas.values() if other is not node]
+                )
+            node.catching_up.begin()
+        self.later(EVERY_US, self._catch_up)
 
     def _heal(self) -> None:
         self.trace("", lambda: "everything heals")

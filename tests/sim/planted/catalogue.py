@@ -10,6 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from tests.sim.planted import (
+    catching,
     clocks,
     deciders,
     fronts,
@@ -28,6 +29,8 @@ from tests.sim.planted.worlds import (
     BY_CLASS,
     BY_QUORUM,
     CAS,
+    CATCHING_UP,
+    CATCHING_UP_ROUGHLY,
     CRASHES,
     DICTIONARY,
     FIVE,
@@ -361,6 +364,10 @@ PLANTS: Final = (
     ),
     in_leased("payload-not-fetched", leases.keep_no_payload, 90, "well formed"),
     in_leased("room-for-all-leases", leases.have_room_for_all, 90, "leases bounded"),
+    # Catching up.
+    Plant("unmarked-installed", catching.install_unmarked, HISTORY, 250, CATCHING_UP_ROUGHLY),
+    Plant("history-installed", catching.install_history, ("nothing below the horizon",), 60, CATCHING_UP),
+    Plant("arrivals-forgotten", catching.forget_arrival_numbers, ("level",), 60, CATCHING_UP),
 )
 
 NEEDLESS: Final = (

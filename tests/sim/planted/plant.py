@@ -41,6 +41,8 @@ CHECKS: Final = {
     "not too early": "handed out too early",
     "lease order": "handed out in another order",
     "leases bounded": "keeps more leases",
+    "level": "not caught up with",
+    "nothing below the horizon": "was installed below the horizon",
 }
 """Each check by its short name, and words of its Violation that no other has."""
 

@@ -90,3 +90,12 @@ BY_QUORUM: Final = replace(
     rules=chosen("queue", (2, 2), (2, 2), "quorum"),
     clock=ClockSettings(0.0, front_end_error_s=0.0),
 )
+CATCHING_UP: Final = replace(
+    ROUGH_QUEUE,
+    rules=chosen("queue", *READ_ONE),
+    faults=ROUGH | {"crashes": 4, "lazy_loss": 0.3},
+    fields={**ROUGH_QUEUE.fields, **only(Enq=4, Deq=3), "catches_up": True},
+)
+CATCHING_UP_ROUGHLY: Final = replace(
+    ROUGH_QUEUE, faults=ROUGHER, fields={**CATCHING_UP.fields, "deadline_s": 1.0}
+)
