@@ -244,7 +244,7 @@ class Committer:
     def _attempt(self, group: list[_Job]) -> Exception | None:
         if self.in_doubt:
             return StorageFailed(str(self.problem))
-        arrival, begun_s = self._store.arrival(), time.perf_counter()
+        rows, begun_s = self._store.rows_put, time.perf_counter()
         try:
             for job in group:
                 job.result = job.work(self._store)
@@ -255,7 +255,7 @@ class Committer:
                 self.problem = None
                 self._troubles.end()
                 self.counts.requests.add(sum(job.weight for job in group))
-                self.counts.rows.add(self._store.arrival() - arrival)
+                self.counts.rows.add(self._store.rows_put - rows)
                 self.counts.commit_s.add(ended_s - committing_s)
         except Exception as error:  # noqa: BLE001
             # Work may raise what it likes, which is its submitter's business; here it must only be undone.

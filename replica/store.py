@@ -60,6 +60,8 @@ class Store(HoldsKeys):
         self._deleted: dict[str, None] = {}
         self.collected: dict[str, Timestamp] = {}
         self.deleted: dict[str, None] = {}
+        self.rows_put = 0
+        """Log entries, since it was opened."""
         self.rollbacks = 0
         """Transactions that were undone."""
         self.others: Final = AboutOthers(opened)
@@ -260,6 +262,7 @@ class Store(HoldsKeys):
     def _put_row(self, name: str, entry: Entry) -> None:
         here = self._numbered(name)
         self._arrival += 1
+        self.rows_put += 1
         self._note(entry.t)
         if (here.number, entry.t) in self._marks:
             self._flush_rows()  # A mark says nothing about a row that came after it.

@@ -3,9 +3,10 @@
 Owns when it deletes and buries, as the server's does. It must not know what may go (`quorate.replica.pruning` does).
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from quorate.client_sdk.effects import Bury
+from quorate.client_sdk.effects import Bury, Done, Outcome
 from quorate.replica.pruning import Pruning
 from quorate.replica.tombstones import Tombstones
 
@@ -37,5 +38,11 @@ class Janitor:
         due = [] if node.front is None else self._pruning.deleted(store, mono_s, BURIED_MAX)
         for name in due:
             if node.front is not None:  # It may crash over the one before.
-                node.front.start(Bury(name), BURY_DEADLINE_S, node.front.count_janitor)
+                node.front.start(Bury(name), BURY_DEADLINE_S, partial(_count, node.front.janitor_outcomes))
             self._pruning.again(store, name, mono_s)
+
+
+def _count(outcomes: dict[str, int], outcome: Outcome) -> None:
+    """Note how a burial ended."""
+    word = outcome.event_class if isinstance(outcome, Done) else "Bury/failed"
+    outcomes[word] = outcomes.get(word, 0) + 1

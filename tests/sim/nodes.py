@@ -10,7 +10,7 @@ from msgspec import msgpack
 
 from quorate.api_specs.checking import check_batch
 from quorate.api_specs.messages import Batch, BatchReply
-from quorate.client_sdk.effects import Done, Effects, Now, Operation, Outcome, Read, Send, Unanswered, Write
+from quorate.client_sdk.effects import Effects, Now, Operation, Outcome, Read, Send, Unanswered, Write
 from quorate.client_sdk.machine import FrontEnd
 from quorate.replica.asks import Asks
 from tests.sim.asking import send_ask
@@ -216,11 +216,6 @@ class FrontNode(Stoppable):
         self.is_alive = False
         self._held = None
         self.world.trace(self.name, lambda: "crash, for ever")
-
-    def count_janitor(self, outcome: Outcome) -> None:
-        """Note how a burial of the janitor ended."""
-        word = outcome.event_class if isinstance(outcome, Done) else "Bury/failed"
-        self.janitor_outcomes[word] = self.janitor_outcomes.get(word, 0) + 1
 
     def start(self, operation: Operation, deadline_s: float, on_finish: Callable[[Outcome], None]) -> Begun:
         """Start an operation, perhaps with others; `on_finish` is told its outcome, perhaps before this returns."""

@@ -45,6 +45,8 @@ SOMETIMES: Final[Mapping[str, str]] = {
     "wishes of refused asks decided here": "... or certainly does not, so that the asking one decides",
     "wishes of lost asks decided here": "... or is not heard of: a Front is decided where it was called",
     "wishes of lost asks unknown": "... and all else has an unknown outcome",
+    "entries caught up": "Catch-up: a replica gets an entry that it missed",
+    "entries caught up below a fence": "... that lies below its fence, and is complete",
     "Enq/Ok": "",
     "Deq/Ok": "",
     "Deq/Empty": "",
