@@ -156,16 +156,20 @@ def _check_object(name: str) -> None:
         raise ValueError("object: must be TYPE/NAME (dictionary/NAME/KEY) of the allowed characters")
 
 
-def _check_request(request: Request, limits: Limits) -> None:
+def _check_listing(request: Scan | Changes) -> None:
     if isinstance(request, Scan):
         _check_prefix(request.prefix, "prefix")
         _check_prefix(request.after, "after")
-        _check_count(request.limit, "limit")
-        _check_count(request.newest or 0, "newest")
-        return
-    if isinstance(request, Changes):
-        for name in ("since", "upto", "place", "below", "limit"):
-            _check_count(getattr(request, name), name)
+    counts = (
+        ("limit", "newest") if isinstance(request, Scan) else ("limit", "since", "upto", "place", "below")
+    )
+    for name in counts:
+        _check_count(getattr(request, name) or 0, name)
+
+
+def _check_request(request: Request, limits: Limits) -> None:
+    if isinstance(request, Scan | Changes):
+        _check_listing(request)
         return
     _check_object(request.object)
     match request:

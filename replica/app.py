@@ -5,7 +5,6 @@ Owns how the parts are put together and how errors of the framework become probl
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import cache, partial
@@ -42,9 +41,10 @@ from quorate.replica.lease_api import add_lease_endpoints
 from quorate.replica.live_api import add_live_endpoints
 from quorate.replica.live_page import add_live_page
 from quorate.replica.lookout import Lookout
-from quorate.replica.member import Lag, Member
+from quorate.replica.member import Member
 from quorate.replica.metrics import Metrics
 from quorate.replica.metrics_api import add_metrics_endpoint
+from quorate.replica.own_status import status_of
 from quorate.replica.plain_requests import PlainRequests
 from quorate.replica.queries import known_query
 from quorate.replica.quorums_held import held_now
@@ -52,10 +52,8 @@ from quorate.replica.refused_callers import RefusedCallers
 from quorate.replica.responses import Refusal, problem_of, problem_response
 from quorate.replica.rights import DOCUMENT_PATH
 from quorate.replica.serving import Serving
-from quorate.replica.tombstones import Waiting
 from quorate.replica.traffic import Traffic
 from quorate.replica.watch import Watch
-from quorate.timestamps.timestamp import wall_us
 
 API_VERSION: Final = "1.0"
 _ERRORS_SHOWN: Final = 5
@@ -260,7 +258,7 @@ def _add_service_endpoints(router: APIRouter, member: Member) -> None:
     @router.get("/v1/status", response_model=models.ReplicaStatus, operation_id="getStatus", tags=["service"])
     async def status() -> dict[str, Any]:
         """The replica about itself."""
-        return await _status(member)
+        return await status_of(member)
 
     @router.get(
         TYPE_PREFIX + "{name}",
@@ -290,35 +288,6 @@ def _quorum_health(member: Member) -> dict[str, Any]:
 def _lost(member: Member) -> Refusal | None:
     """Why no operation is run here."""
     return None if member.lost is None else Refusal(member.why_lost, member.lost)
-
-
-async def _status(member: Member) -> dict[str, Any]:
-    reasons = member.why_not_ready()
-    vitals = None if reasons else await member.vitals()
-    return {
-        "cluster": member.document.name,
-        "hash": member.document.hash,
-        "replica": member.id,
-        "store": member.folder.identity.store,
-        "incarnation": member.folder.incarnation,
-        "now_us": member.wall_us(),
-        "objects": None if vitals is None else vitals.objects,
-        "clock": None if vitals is None else vitals.clock,
-        "file_bytes": None if vitals is None else vitals.file_bytes,
-        "tombstones": None if vitals is None else _tombstones(vitals.tombstones, member.wall_us()),
-        "catch_up": {name: _catch_up(lag) for name, lag in member.lags.items()},
-        "reasons": reasons,
-    }
-
-
-def _catch_up(lag: Lag) -> dict[str, Any]:
-    age_s = None if lag.level_s is None else time.monotonic() - lag.level_s
-    return {"lag": lag.changes, "age_s": age_s, "entries": lag.entries}
-
-
-def _tombstones(waiting: Waiting, now_us: int) -> dict[str, Any]:
-    oldest_s = None if waiting.oldest is None else max(0.0, (now_us - wall_us(waiting.oldest)) / 1e6)
-    return {"waiting": waiting.keys, "oldest_s": oldest_s, "held_up_by": waiting.held_up_by}
 
 
 def _handle_errors(app: FastAPI) -> None:

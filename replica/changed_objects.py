@@ -3,6 +3,9 @@
 from collections import OrderedDict
 from typing import Final
 
+from quorate.replica.database import Database
+from quorate.replica.statements import NUMBERED
+
 CHANGED_MAX: Final = 50_000
 """Objects whose latest change is remembered; older ones are found by a walk over all."""
 
@@ -10,8 +13,9 @@ CHANGED_MAX: Final = 50_000
 class ChangedObjects:
     """The latest change of each object that changed after `complete_from`; nothing is known of earlier changes."""
 
-    def __init__(self, complete_from: int) -> None:
+    def __init__(self, complete_from: int, database: Database) -> None:
         self.complete_from = complete_from
+        self._database: Final = database
         self._latest: OrderedDict[int, tuple[int, str]] = OrderedDict()
 
     def note(self, object_number: int, name: str, arrival: int) -> None:
@@ -25,11 +29,11 @@ class ChangedObjects:
         """The object is gone."""
         self._latest.pop(object_number, None)
 
-    def since(self, arrival: int, above: int, limit: int) -> list[tuple[int, str]] | None:
-        """Number and name of those changed after `arrival`, numbered above `above`, by number, at most `limit`. None where
-        more may have changed than is remembered."""
+    def since(self, arrival: int, above: int, limit: int) -> list[tuple[int, str]]:
+        """Number and name of those changed after `arrival`, numbered above `above`, by number, at most `limit`. Where more may
+        have changed than is remembered, of all objects that the database holds."""
         if arrival < self.complete_from:
-            return None
+            return [(number, name) for number, name in self._database.all(NUMBERED, (above, limit))]
         found = []
         for number in reversed(self._latest):
             changed, name = self._latest[number]

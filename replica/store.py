@@ -60,10 +60,8 @@ class Store(HoldsKeys):
         self._deleted: dict[str, None] = {}
         self.collected: dict[str, Timestamp] = {}
         self.deleted: dict[str, None] = {}
-        self.rows_put = 0
-        """Log entries, since it was opened."""
-        self.rollbacks = 0
-        """Transactions that were undone."""
+        self.rows_put, self.rollbacks = 0, 0
+        """Log entries that were put since it was opened, and transactions that were undone."""
         self.others: Final = AboutOthers(opened)
         """What it remembers of other replicas' stores, as part of its transactions."""
         self._mark: Final = Mark(opened.path)
@@ -76,7 +74,7 @@ class Store(HoldsKeys):
         self._counters = (self._arrival, self._clock, self._floor)
         self.others.load()
         (self._last_number,) = self._database.one(statements.LAST_OBJECT)
-        self._changed = ChangedObjects(self._arrival)
+        self._changed = ChangedObjects(self._arrival, self._database)
         self._database.commit()
 
     @property
@@ -162,13 +160,8 @@ class Store(HoldsKeys):
 
     def changed(self, since: int, above: int, limit: int) -> list[tuple[int, str]]:
         """See `Log`."""
-        known = self._changed.since(since, above, limit)
-        if known is None:
-            self._flush()
-            known = [
-                (number, name) for number, name in self._database.all(statements.NUMBERED, (above, limit))
-            ]
-        return known
+        self._flush()
+        return self._changed.since(since, above, limit)
 
     def arrived(self, name: str, since: int, upto: int, limit: int) -> list[tuple[int, Timestamp]]:
         """See `Log`."""

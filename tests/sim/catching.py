@@ -15,6 +15,7 @@ from tests.sim.checkers import Violation
 
 if TYPE_CHECKING:
     from tests.sim.nodes import ReplicaNode
+    from tests.sim.world import World
 
 EVERY_US: Final = 50_000
 PAGE: Final = 5
@@ -121,6 +122,16 @@ class CatchingUp:
         delay_us = world.network.delay_us(node.id, other.id)
         if delay_us is not None:
             world.later(delay_us, arrived)
+
+
+def catch_up_steadily(world: "World") -> None:
+    """From now on each replica looks at the others again and again."""
+    nodes = list(world.replicas.values())
+    for node in nodes:
+        if node.catching_up is None:
+            node.catching_up = CatchingUp(node, [other for other in nodes if other is not node])
+        node.catching_up.begin()
+    world.later(EVERY_US, catch_up_steadily, world)
 
 
 def _known(store: Log, name: str) -> set[Timestamp]:

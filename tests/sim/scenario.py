@@ -16,6 +16,7 @@ from quorate.client_sdk.effects import (
     Bury,
     CompareAndSet,
     Dequeue,
+    Dispose,
     Enqueue,
     Items,
     Operation,
@@ -290,3 +291,8 @@ class Caller:
         new = self._value()
         is_delete = name.startswith("dictionary/") and self._number % 4 == 0
         return CompareAndSet(name, old, None if is_delete else new)
+
+
+def is_repeatable(operation: Operation) -> bool:
+    """Whether a repeat takes effect once: under a key, or by the tokens of leases."""
+    return bool(getattr(operation, "key", "")) or isinstance(operation, Dispose)

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from quorate.client_sdk.effects import Dispose, Done, Enqueue, Failed, Operation, Outcome
-from tests.sim.catching import EVERY_US, CatchingUp
+from quorate.client_sdk.effects import Done, Enqueue, Failed, Operation, Outcome
+from tests.sim.catching import catch_up_steadily
 from tests.sim.ending import TELL_EVERY_US, drain, level, settle_down
 from tests.sim.exchange import Begun
 from tests.sim.history import Call, History
@@ -21,7 +21,7 @@ from tests.sim.leased import caller_of
 from tests.sim.network import Link, Network, Stack
 from tests.sim.nodes import FrontNode, ReplicaNode
 from tests.sim.plan import plan_faults
-from tests.sim.scenario import Scenario
+from tests.sim.scenario import Scenario, is_repeatable
 from tests.sim.showing import shown, shown_outcome
 from tests.sim.watch import Watch
 
@@ -144,7 +144,7 @@ class World:
         if scenario.prunes:
             self.later(self.prune_every_us, self._prune)
         if scenario.catches_up:
-            self._catch_up()
+            catch_up_steadily(self)
 
     def skew_us(self, most_us: int) -> int:
         """A clock error."""
@@ -236,15 +236,6 @@ class World:
                 replica.hear_of(other)
         self.later(TELL_EVERY_US, self._tell)
 
-    def _catch_up(self) -> None:
-        for node in self.replicas.values():
-            if node.catching_up is None:
-                node.catching_up = CatchingUp(
-                    node, [other for other in self.replicas.values() if other is not node]
-                )
-            node.catching_up.begin()
-        self.later(EVERY_US, self._catch_up)
-
     def _heal(self) -> None:
         self.trace("", lambda: "everything heals")
         self._is_healed = True
@@ -277,11 +268,6 @@ class World:
     def add_observer(self) -> None:
         """A fresh front end without callers: `ask` is answered by it."""
         self._add_front(0, 0)
-
-
-def is_repeatable(operation: Operation) -> bool:
-    """Whether a repeat takes effect once: under a key, or by the tokens of leases."""
-    return bool(getattr(operation, "key", "")) or isinstance(operation, Dispose)
 
 
 class Process:
