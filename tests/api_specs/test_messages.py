@@ -38,6 +38,7 @@ SIMPLEST: dict[str, dict[str, Any]] = {
     "accept": {"object": "queue/q", "ballot": "b", "summary": {}},
     "commit": {"object": "queue/q"},
     "scan": {"prefix": ""},
+    "changes": {},
     "reserve": {"object": "queue/q", "key": "k", "ballot": "b", "entries": []},
 }
 
