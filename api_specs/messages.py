@@ -134,8 +134,8 @@ class Changes(Struct, frozen=True, tag="changes", omit_defaults=True, forbid_unk
     `place`, with entries that arrived before `below`; or, where that is 0, with the objects after it.
     """
 
-    since: int = 0
-    upto: int = 0
+    since: int
+    upto: int
     place: int = 0
     below: int = 0
     limit: int = 1000

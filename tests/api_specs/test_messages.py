@@ -38,7 +38,7 @@ SIMPLEST: dict[str, dict[str, Any]] = {
     "accept": {"object": "queue/q", "ballot": "b", "summary": {}},
     "commit": {"object": "queue/q"},
     "scan": {"prefix": ""},
-    "changes": {},
+    "changes": {"since": 0, "upto": 0},
     "reserve": {"object": "queue/q", "key": "k", "ballot": "b", "entries": []},
 }
 
