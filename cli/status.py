@@ -19,7 +19,7 @@ from quorate.cli.object_commands import ClusterOption
 from quorate.cli.output import AsJson, answer, console, reported
 from quorate.cli.probe import HostUnknown, NoAnswer, TlsFailed, WrongToken, get
 from quorate.cli.token import read_token
-from quorate.client_sdk.http_transport import check_no_way_back
+from quorate.client_sdk.http_transport import check_hosts
 from quorate.timestamps.timestamp import parse, wall_us
 
 _MIB: Final = 1024 * 1024
@@ -115,15 +115,16 @@ def cluster_document(cluster: str) -> ClusterDocument:
     url = url_of(cluster)
     if url is None:
         return read_document(Path(cluster))
+    token = read_token()
     try:
-        document = from_json(get(url, "/v1/cluster", read_token())["document"])
+        document = from_json(get(url, "/v1/cluster", token)["document"])
     except TlsFailed as error:
         raise Failure(f"{url} does not tell its cluster document: {error}; {error.fix}.") from None
     except (NoAnswer, KeyError, TypeError) as error:
         raise Failure(
             f"{url} does not tell its cluster document: {error}. Is a replica running there?"
         ) from None
-    check_no_way_back(url, document)
+    check_hosts(url, document, has_token=token is not None)
     return document
 
 

@@ -80,7 +80,13 @@ class Recipe(Struct, frozen=True):
             return self.cluster
         place = os.fspath(self.cluster)
         if is_url(place):
-            return await fetch_cluster(place, token=self.token, timeout_s=self.deadline_s, tls=self.tls)
+            return await fetch_cluster(
+                place,
+                token=self.token,
+                timeout_s=self.deadline_s,
+                tls=self.tls,
+                endpoints=self.endpoints,
+            )
         try:
             text = await asyncio.to_thread(Path(place).read_text, encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:

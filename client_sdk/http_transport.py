@@ -5,6 +5,7 @@ Owns which path a message goes to and in which encoding, and which HTTP client c
 
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -34,6 +35,10 @@ CLUSTER_PATH: Final = "/v1/cluster"
 
 TESTIMONY_BYTES_MAX: Final = 16 * 1024
 CLUSTER_BYTES_MAX: Final = 8 * 1024 * 1024
+
+
+_NO_ENDPOINTS: Final[Mapping[str, str]] = {}
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class _ClusterReply(Struct, frozen=True):
@@ -123,12 +128,17 @@ class HttpTransport:
 
 
 async def fetch_cluster(
-    url: str, *, token: str | None, timeout_s: float, tls: ClientTls = SYSTEM_TRUST
+    url: str,
+    *,
+    token: str | None,
+    timeout_s: float,
+    tls: ClientTls = SYSTEM_TRUST,
+    endpoints: Mapping[str, str] = _NO_ENDPOINTS,
 ) -> ClusterDocument:
     """The cluster document that the replica at `url` serves.
 
     Raises Unavailable when it does not answer, RefusedByReplicas when it will not tell, BadCluster when what it tells is
-    no valid cluster document, or leads from https:// to http://.
+    no valid cluster document, or leads where the token must not go: see `check_hosts`.
     """
     place = url.rstrip("/") + CLUSTER_PATH
     client = httpx_client(token, tls)
@@ -149,15 +159,31 @@ async def fetch_cluster(
         raise BadCluster(
             f"{place}: the document's hash differs: client and replica are of different versions"
         )
-    check_no_way_back(url, document)
+    check_hosts(url, document, has_token=token is not None, endpoints=endpoints)
     return document
 
 
-def check_no_way_back(url: str, document: ClusterDocument) -> None:
-    """Raises BadCluster for a document that was fetched by TLS from `url`, and leads to a replica without."""
+def check_hosts(
+    url: str, document: ClusterDocument, *, has_token: bool, endpoints: Mapping[str, str] = _NO_ENDPOINTS
+) -> None:
+    """Raises BadCluster for a document that was fetched from `url` and leads where a token must not go: from https:// to
+    http://, or, fetched without TLS, to a host that the caller has not named. `endpoints` names the URL of replicas."""
+    named = {_host(each) for each in (url, *endpoints.values())}
+    strangers = [each for each in (document.urls | dict(endpoints)).values() if _host(each) not in named]
+    if has_token and strangers and not url.startswith("https:"):
+        raise BadCluster(
+            f"{url}: its document leads to {strangers[0]}, a host that you have not named, and the token would be sent there: "
+            "name the document's file instead, or give that replica's URL in endpoints"
+        )
     plain = [each for each in document.urls.values() if not each.startswith("https:")]
     if url.startswith("https:") and plain:
         raise BadCluster(
             f"{url}: its document leads to {plain[0]}, where the token would be sent in the clear: give the replicas "
             "https:// URLs, or name the document's file instead"
         )
+
+
+def _host(url: str) -> str:
+    """The host of a URL; the names of this machine for itself count as one."""
+    host = urlsplit(url).hostname or ""
+    return "127.0.0.1" if host in _LOOPBACK else host

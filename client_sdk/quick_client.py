@@ -239,6 +239,8 @@ class QuickClient:
                 _, connection = await loop.create_connection(_Connection, place.host, place.port, ssl=context)
         except TimeoutError:
             raise _Broken("no answer in time (to connect)") from None
+        except ssl.SSLError:  # A certificate that is not trusted is a ValueError, too.
+            raise
         except ValueError as error:
             raise _Broken(f"{place.host!r} is no host name: {error}") from None
         return connection

@@ -13,6 +13,7 @@ import httpx
 import msgspec
 import pytest
 
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Batch, Collect
 from quorate.client_sdk import http_transport
 from quorate.client_sdk.effects import Unanswered
@@ -265,6 +266,36 @@ async def test_a_document_that_cannot_be_had_is_an_error_of_the_sdk(
     server.handler = handle
     with pytest.raises(error, match=r"127\.0\.0\.1"):
         await fetch_cluster(server.url, token=None, timeout_s=5)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "token", "endpoints", "is_refused"),
+    [
+        (("127.0.0.1", "localhost"), "t", {}, False),
+        (("127.0.0.1", "10.0.0.9"), None, {}, False),
+        (("127.0.0.1", "10.0.0.9"), "t", {}, True),
+        (("127.0.0.1", "10.0.0.9"), "t", {"r2": "http://10.0.0.9:2"}, False),
+        (("127.0.0.1", "10.0.0.9"), "t", {"r2": "http://127.0.0.1:2"}, False),
+        (("127.0.0.1", "10.0.0.9"), "t", {"r1": "http://10.0.0.8:2"}, True),
+    ],
+)
+async def test_a_token_goes_to_no_host_that_the_caller_has_not_named(
+    server: Server, hosts: tuple[str, str], token: str | None, endpoints: dict[str, str], is_refused: bool
+) -> None:
+    replicas = tuple(ReplicaInfo(f"r{n}", f"http://{host}:{n}") for n, host in enumerate(hosts, 1))
+    document = ClusterDocument("served", replicas)
+
+    async def handle(_: Asked) -> bytes:
+        served = {"hash": document.hash, "document": document}
+        return response(200, msgspec.json.encode(served), "application/json")
+
+    server.handler = handle
+    fetched = fetch_cluster(server.url, token=token, timeout_s=5, endpoints=endpoints)
+    if not is_refused:
+        assert await fetched == document
+        return
+    with pytest.raises(BadCluster, match=r"10\.0\.0\.9:2, a host that you have not named"):
+        await fetched
 
 
 async def test_a_document_is_not_waited_for_without_an_end(server: Server) -> None:

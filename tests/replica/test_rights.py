@@ -178,7 +178,7 @@ async def test_without_a_token_nothing_of_the_cluster_is_told(
         assert (meaning.status_code, meaning.json()["type"]) == (200, refused["type"])
         assert (await client.post(refused["type"])).status_code == 401
     pages = {"/v1/openapi.json", "/docs", "/ui", "/ui/page.js", "/problems/{name}"}
-    assert opened == {"/v1/health/live", "/v1/health/ready"} | pages
+    assert opened == {"/v1/health/live", "/v1/health/ready", "/v1/health/quorums"} | pages
 
 
 async def test_who_asks_too_often_is_told_when_to_come_again(
