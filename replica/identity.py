@@ -358,7 +358,10 @@ def identity_in(opened: Database) -> Identity:
     try:
         meta = dict(opened.all(statements.GET_META))
         opened.commit()
-        return msgspec.convert(meta, Identity, strict=False)
+        facts = {
+            name: meta[name] for name in Identity.__struct_fields__ if name in meta
+        }  # Beside other notes.
+        return msgspec.convert(facts, Identity, strict=False)
     except (StorageFailed, msgspec.ValidationError):
         raise FolderRefused(f"{opened.path} is no database of a replica. {_DAMAGED}") from None
 

@@ -60,6 +60,8 @@ def test_entry_that_one_replica_acknowledged_reaches_the_others(clusters: Cluste
     )
     assert "all are level" in quorate("doctor", "--cluster", str(cluster.document_path)).stdout
 
+    cluster.kill("r2")
+    cluster.restart("r2")  # How far it had looked is kept.
     cluster.kill("r1")
     shutil.rmtree(cluster.data_folder("r1"))
     assert [held(cluster, each) for each in BACK] == [len(ITEMS)] * 2
