@@ -223,6 +223,7 @@ def _configure(connection: sqlite3.Connection, record: object) -> None:
         f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
         f"journal_size_limit = {WAL_BYTES_MAX}",
         "trusted_schema = OFF",
+        "secure_delete = ON",  # Deleted values are overwritten; many systems' SQLite does so anyway.
         "cache_size = -65536",  # 64 MiB
         "temp_store = MEMORY",
     ):

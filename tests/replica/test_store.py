@@ -224,6 +224,24 @@ def test_deleting_goes_up_to_the_limit_and_says_whether_rows_are_left(store: Sto
     assert store.stored("queue/a", TIMES) == set(sorted(TIMES)[5:])
 
 
+def test_deleted_values_are_in_no_file_once_the_store_is_closed(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path, one_replica(), "r1")
+    assert folder.database is not None
+    store, secret = Store(folder.database), "cardholder-4711"
+    times = [make(us, 0, "a") for us in range(1, 200)]
+    for t in times:
+        store.apply([PutState(ObjectState("queue/a")), PutRow("queue/a", Entry(t, t, Value(f'"{secret}"')))])
+    store.commit()
+    assert any(secret.encode() in file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
+    store.delete_upto("queue/a", times[-1], len(times))
+    store.commit()
+    store.close()
+    folder.close()
+    assert not [
+        file for file in tmp_path.iterdir() if file.is_file() and secret.encode() in file.read_bytes()
+    ]
+
+
 def test_free_pages_go_back_to_the_file_system(store: Store) -> None:
     big = Value('"' + "x" * 3000 + '"')
     for number in range(1, 2001):
