@@ -15,7 +15,7 @@ from quorate.adts.log import Entry
 from quorate.api_specs.messages import Batch, BatchReply, Changed, Collect, Collected, Reply, Request
 from quorate.api_specs.values import text_bytes
 from quorate.client_sdk.effects import Unanswered
-from quorate.replica.catch_up import Lack, Progress, install
+from quorate.replica.catch_up import Lack, Progress, install, resumed
 from quorate.replica.committer import Overloaded
 from quorate.replica.member import Member, StoreLost
 from quorate.replica.store import StorageFailed, Store
@@ -125,7 +125,7 @@ class CatchingUp:
         there = "" if known is None else f"{known.store}.{known.born}"
         if other not in self._progress or self._progress[other][0] != there:
             kept = store.others.progress(other)
-            self._progress[other] = there, Progress(kept[1] if kept is not None and kept[0] == there else 0)
+            self._progress[other] = there, resumed(kept[1] if kept is not None and kept[0] == there else 0)
         return self._progress[other][1]
 
     def _keep(self, store: Store, other: str) -> None:
