@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, Final
 
 import pytest
-from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, parse
 from quorate.cli.document import new_document
@@ -110,13 +109,17 @@ PLANS: Final = [
 ]
 
 
+URLS = {f"r{n}": f"http://127.0.0.1:{n}" for n in (1, 2, 3)}
+
+
 def test_what_plans_print_can_be_pasted_and_is_up_as_they_say(clusters: Clusters) -> None:
     """One object for each plan; then r1, which the votes of most of them prefer, is killed."""
     offers = [planned(*plan) for plan in PLANS]
     rules = []
     for number, ((adt, _, _), offer) in enumerate(zip(PLANS, offers, strict=True)):
-        document = parse(new_document({f"r{n}": f"http://127.0.0.1:{n}" for n in (1, 2, 3)}) + offer["toml"])
-        rules.append(replace(document.choices[-1], objects=f"{adt}/plan{number}"))
+        head, mark, general = new_document(URLS).partition("[[choices]]")
+        narrowed = offer["toml"].replace(f'"{adt}/*"', f'"{adt}/plan{number}"')
+        rules.append(parse(f"{head}{narrowed}\n{mark}{general}").choices[0])
     cluster = clusters.start(rules=rules)
     first = {"queue": "Enq", "register": "Write", "dictionary": "Put"}
     with connect(cluster.document, deadline_s=20) as client:
