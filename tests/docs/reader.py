@@ -371,6 +371,8 @@ def _has_replicas(printed: str) -> bool:
 
 
 def _in_a_document(rule: str) -> str:
-    """A cluster document of three replicas with the rule above its others."""
+    """A cluster document of three replicas with the rule above its others, and in the place of one of the same name."""
     made = new_document({f"r{number}": f"http://127.0.0.1:800{number}" for number in (1, 2, 3)})
-    return made.replace("[[choices]]", rule + "\n[[choices]]", 1)
+    head, *general = re.split(r"^(?=\[\[choices\]\])", made, flags=re.MULTILINE)
+    named = re.findall(r"^objects = .*$", rule, re.MULTILINE)
+    return "".join([head, rule + "\n", *(each for each in general if each.splitlines()[1] not in named)])
