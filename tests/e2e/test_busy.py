@@ -14,7 +14,7 @@ import pytest
 from quorate.client_sdk import AsyncClient, Unavailable, connect_async, observe
 from tests.e2e.harness import Clusters
 
-DEADLINE_S = 4.0
+DEADLINE_S = 20.0
 SIZES = 20
 CONSUMERS = 8
 KEYS = 600

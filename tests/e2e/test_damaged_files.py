@@ -57,6 +57,7 @@ async def _fill(cluster: LocalCluster, half: int) -> None:
             await queue.enqueue_many([f"{half}-{number}" for number in range(60)])
             for _ in range(5):
                 await queue.dequeue()
+        await client.queue("keyed").enqueue(half, idempotency_key=f"key-{half}")
         for number in range(20):
             await client.register(f"cell-{half}").write(number)
             await client.dictionary("users").put(f"user-{number}", [half, number, "x" * 300])
