@@ -92,6 +92,12 @@ KINDS: Final[Mapping[str, Kind]] = {
     "too-many-requests": Kind(
         429, "Too many requests for this token", "Wait as long as Retry-After says, then try again.", True
     ),
+    "too-many-keys": Kind(
+        429,
+        "The replica remembers as many idempotency keys as it may",
+        "Repeat the operation when the retry window of some of them has passed, or send it without a key.",
+        True,
+    ),
     "head-too-large": Kind(431, "The request's headers are too large", "Send fewer or shorter ones.", True),
     "clock-ahead": Kind(
         409,

@@ -84,7 +84,7 @@ def problem_response(document: Problem, headers: Mapping[str, str] | None = None
 def headers_of(document: Problem, headers: Mapping[str, str] | None = None) -> dict[str, str]:
     """The headers of the response that carries a problem, besides what its body is; those given among them."""
     all_headers = dict(headers or {})
-    if document.name in ("overloaded", "starting"):
+    if document.name in ("overloaded", "starting", "too-many-keys"):
         all_headers["Retry-After"] = str(RETRY_AFTER_S)
     return all_headers
 

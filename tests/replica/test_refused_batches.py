@@ -6,11 +6,22 @@ from pathlib import Path
 from typing import Literal, get_args, get_type_hints
 
 import msgspec
+import pytest
 
 from quorate.adts.log import Entry, Leased, Summary, Value
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import DELIVERIES_MAX
-from quorate.api_specs.messages import Accept, Append, Appended, Batch, BatchReply, Collect, Refused
+from quorate.api_specs.messages import (
+    Accept,
+    Append,
+    Appended,
+    Batch,
+    BatchReply,
+    Collect,
+    Refused,
+    Request,
+    Reserve,
+)
 from quorate.client_sdk.effects import Unanswered
 from quorate.replica.embedded import EmbeddedTransport, to_others
 from quorate.replica.identity import open_folder
@@ -32,14 +43,16 @@ def append(t: Timestamp, attempt: Literal["first", "again"] = "first") -> Append
 
 
 async def test_a_timestamp_far_ahead_or_behind_is_a_problem_and_leaves_nothing(
-    serving: Serving, document: ClusterDocument
+    serving: Serving, document: ClusterDocument, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests = {
+    requests: dict[str, Request] = {
         "clock-ahead": append(at(HOUR_US)),
         "clock-behind": append(at(-HOUR_US)),
         "too-old": append(at(-HOUR_US), "again"),
         "malformed": Append("register/r", (Entry("1", at(0), None),)),
+        "too-many-keys": Reserve("queue/q", "k", at(0), (Entry(at(0), at(0)),)),
     }
+    monkeypatch.setattr("quorate.replica.reserving.RESERVATIONS_MAX", 0)
     reasons = set(get_args(get_type_hints(Refused)["reason"]))
     assert {"bad-request" if name == "malformed" else name for name in requests} == reasons
     async with serving(document) as client:

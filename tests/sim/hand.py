@@ -122,12 +122,19 @@ class Hand:
                 self._exchange(packet)
 
     def carry_until(self, name: str, front: str, *replicas: str) -> None:
-        """Only packets between the front end and these replicas travel, until the operation has its outcome."""
+        """Only packets between the front end and these replicas travel, until the operation has its outcome. Where it waits for
+        others, time passes until it waits no longer."""
         for _ in range(STEPS_MAX):
             if name in self.outcomes:
                 return
             ready = (each.send.replica for each in self.packets if each.front == front)
-            self.carry(front, next(replica for replica in ready if replica in replicas))
+            if (target := next((replica for replica in ready if replica in replicas), None)) is not None:
+                self.carry(front, target)
+                continue
+            wake_s = self._wakes[front]
+            assert wake_s is not None, f"{front} waits for nothing"
+            self._pass_until(front, wake_s)
+            self._obey(front, self._fronts[front].tick(self._now(front)))
         raise AssertionError(f"{name} has no outcome: {self.packets}")
 
     def drop(self, front: str) -> None:

@@ -1,7 +1,6 @@
 """Schedules by hand: the narrow races that DESIGN section 6 tells of, each told first and then played."""
 
 from collections.abc import Callable, Generator
-from itertools import cycle
 from typing import Any, cast
 
 import pytest
@@ -16,7 +15,6 @@ from quorate.client_sdk.blind import Blind
 from quorate.client_sdk.decider import Decider
 from quorate.client_sdk.effects import Dequeue, Done, Enqueue, Failed, Operation, Outcome, Peek, Read, Write
 from quorate.client_sdk.tasks import Event, Gathering, Task
-from quorate.timestamps.timestamp import ZERO
 from tests.sim.hand import Hand
 from tests.sim.history import Call, History
 from tests.sim.linearizability import Serial, linearization, settled
@@ -194,41 +192,6 @@ def test_a_decision_at_one_replica_that_others_pass_by_never_was() -> None:
     hand.settle()
     assert hand.result("f1") == (Z,)
     assert hand.ask("f4", Dequeue(QUEUE)) == ()
-    assert hand.has_order()
-
-
-def test_an_undecided_horizon_does_not_touch_an_older_entry_that_completes_there() -> None:
-    """Enq(x) has reached r2 only. f1 reads r2 and r3 and proposes to take x; r1 alone accepts, so that its horizon is at
-    x, undecided. Now Enq(x) arrives at r1, which is not fenced: x is complete, at r1 and r2. f1 vanishes. f2 reserves
-    a place for z under a key, decided at r2 and r3, with the horizon where it always was. Then x must come from r1, from
-    below the horizon that r1 had accepted.
-    """
-    hand = Recorded()
-    hand.start("fx", enqueue(X), "x")
-    hand.carry("fx", "r2")
-    hand.start("f1", Dequeue(QUEUE), "f1")
-    for replica in cycle(("r2", "r3")):
-        if any(isinstance(packet.send.request, Accept) for packet in hand.packets):
-            break
-        hand.carry("f1", replica)
-    hand.packets = [
-        packet
-        for packet in hand.packets
-        if packet.front == "fx" or (packet.send.replica == "r1" and isinstance(packet.send.request, Accept))
-    ]
-    hand.carry("f1", "r1")
-    state = hand.replicas["r1"].store.state(QUEUE)
-    assert state is not None
-    assert (state.horizon, state.fence) == (ZERO, ZERO)
-    assert state.summary.horizon > ZERO
-    hand.carry("fx", "r1")
-    assert hand.result("x") is None
-    hand.packets.clear()
-    hand.start("f2", Enqueue(QUEUE, (Z,), key="k"), "z")
-    hand.carry_until("z", "f2", "r2", "r3")
-    hand.packets.clear()
-    assert dequeue_at(hand, "f3", "r1", "r3") == (X,)
-    assert dequeue_at(hand, "f4", "r1", "r3") == (Z,)
     assert hand.has_order()
 
 
