@@ -14,7 +14,7 @@ from quorate.adts.catalogue import SPECIFICATIONS
 from quorate.adts.specification import Invocation
 from tests.sim.history import NEVER, Call
 
-NODES_MAX: Final = 30_000
+NODES_MAX: Final = 60_000
 
 
 class Inconclusive(Exception):
