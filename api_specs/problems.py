@@ -5,7 +5,7 @@ take effect and will not; None where that depends on the case, which then says s
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 from msgspec import Meta, Struct
@@ -14,6 +14,10 @@ from quorate.api_specs.messages import NOT_DECODED
 
 MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "/problems/"
+
+Limit = Literal["too-many-keys", "too-many-leases", "too-many-dead-letters"]
+"""Bounds that an operation may meet: it was not done, and may be repeated when there is room again."""
+LIMITS: Final[tuple[Limit, ...]] = get_args(Limit)
 
 
 class Kind(NamedTuple):
@@ -94,8 +98,20 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "too-many-keys": Kind(
         429,
-        "The replica remembers as many idempotency keys as it may",
+        "As many idempotency keys are remembered as may be",
         "Repeat the operation when the retry window of some of them has passed, or send it without a key.",
+        True,
+    ),
+    "too-many-leases": Kind(
+        429,
+        "The queue has as many items handed out as it may",
+        "Settle some, or try again when some are due.",
+        True,
+    ),
+    "too-many-dead-letters": Kind(
+        429,
+        "The queue has as many dead letters as it may",
+        "Requeue or discard some, or reject without a dead letter.",
         True,
     ),
     "head-too-large": Kind(431, "The request's headers are too large", "Send fewer or shorter ones.", True),
@@ -206,6 +222,11 @@ class Problem(Struct, frozen=True):
     def name(self) -> str:
         """The row of the table that it is an instance of."""
         return self.type.removeprefix(TYPE_PREFIX)
+
+
+def as_limit(name: str) -> Limit | None:
+    """The bound that the name of a problem tells of, if it tells of one."""
+    return next((limit for limit in LIMITS if limit == name), None)
 
 
 def problem(name: str, detail: str, *, definite: bool | None = None) -> Problem:

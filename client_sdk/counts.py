@@ -89,7 +89,7 @@ class Histogram:
 class OperationKind(Struct, frozen=True, order=True):
     """`type` is that of the object (queue, register, dictionary), `operation` the one that a caller asked for (Enq, Deq, Cas,
     …). `outcome` is how it ended: that of its event class (Ok, Empty, Fail, Present, …), the reason of a failure
-    (unavailable, unknown, refused, key-reused), or cancelled, when its caller did not wait for the end."""
+    (unavailable, unknown, refused, key-reused, or the name of a bound), or cancelled, when its caller did not wait for the end."""
 
     type: str
     operation: str

@@ -8,6 +8,7 @@ from quorate.adts.log import Dead, Leased, Value
 from quorate.adts.specification import EventClass
 from quorate.adts.times import Times
 from quorate.api_specs.messages import Ask, BatchReply, Request
+from quorate.api_specs.problems import Limit
 from quorate.api_specs.wishes import WishOver
 from quorate.timestamps.timestamp import Timestamp
 
@@ -214,11 +215,12 @@ class Failed(Struct, frozen=True):
     * "unavailable": no quorum answered in time;
     * "unknown": it may or may not have taken effect (never `definite`);
     * "refused": the replicas will not do it (wrong clock, other cluster document, no credentials …);
-    * "key-reused": its idempotency key was used before, with other arguments.
+    * "key-reused": its idempotency key was used before, with other arguments;
+    * a bound was met (`quorate.api_specs.problems.Limit`): it may be repeated when there is room again.
     `definite`: it is certain that it did not and will not take effect.
     """
 
-    reason: Literal["unavailable", "unknown", "refused", "key-reused"]
+    reason: Literal["unavailable", "unknown", "refused", "key-reused"] | Limit
     detail: str
     definite: bool
     answered: frozenset[str] = frozenset()
@@ -230,12 +232,14 @@ Outcome = Done | Failed
 class Unanswered(Struct, frozen=True):
     """What a driver delivers when a batch got no reply. `refused`: the replica answered, with an error for all of it.
 
-    `definite`: certainly nothing of the batch was or will be done (as when no connection could be made).
+    `definite`: certainly nothing of the batch was or will be done (as when no connection could be made). `limit`: the bound that
+    it was refused for, if it was one.
     """
 
     detail: str
     refused: bool = False
     definite: bool = False
+    limit: Limit | None = None
 
 
 Answer = BatchReply | Unanswered

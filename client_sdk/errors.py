@@ -5,6 +5,7 @@
     ├── OutcomeUnknown      it may or may not have taken effect; never definite
     ├── LeaseLost           some leases are not the caller's any more; definite for these, and the others took effect
     ├── RefusedByReplicas   they will not do it: wrong clock, other cluster document, no credentials, a key used before
+    ├── LimitReached        a bound is met: repeat it when there is room again; always definite
     ├── BadInput            a name, value or option outside the rules (also a ValueError); always definite
     ├── BadCluster          a cluster document that cannot be used (also a ValueError); always definite
     └── Closed              the client was closed; definite when it was before the operation began
@@ -13,9 +14,10 @@ Owns this tree and the step from a failed outcome to its error. Must not know tr
 here only as an outcome.
 """
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from quorate.api_specs import cluster
+from quorate.api_specs.problems import Limit
 from quorate.client_sdk.effects import Failed
 
 
@@ -40,6 +42,15 @@ class OutcomeUnknown(QuorateError):
 
 class RefusedByReplicas(QuorateError):
     """The replicas answered that they will not do it; the message says why and what to do."""
+
+
+class LimitReached(QuorateError):
+    """A bound is met: nothing was done, and the operation may be repeated when there is room again. `limit` is the name of the
+    bound, that of the problem (`quorate.api_specs.problems`)."""
+
+    def __init__(self, message: str, limit: Limit) -> None:
+        super().__init__(message, definite=True)
+        self.limit: Final = limit
 
 
 class LeaseLost(QuorateError):
@@ -82,6 +93,8 @@ def error_of(failed: Failed) -> QuorateError:
             return OutcomeUnknown(failed.detail)
         case "refused" | "key-reused":
             return RefusedByReplicas(failed.detail, definite=failed.definite)
+        case "too-many-keys" | "too-many-leases" | "too-many-dead-letters":
+            return LimitReached(failed.detail, failed.reason)
     assert_never(failed.reason)
 
 
@@ -90,6 +103,7 @@ __all__ = [
     "BadInput",
     "Closed",
     "LeaseLost",
+    "LimitReached",
     "OutcomeUnknown",
     "QuorateError",
     "RefusedByReplicas",

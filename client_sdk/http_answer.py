@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from quorate.api_specs.messages import NOT_DECODED, BatchReply
+from quorate.api_specs.problems import as_limit
 from quorate.client_sdk.effects import Unanswered
 
 MSGPACK: Final = "application/msgpack"
@@ -103,14 +104,15 @@ def refusal(who: str, answer: HttpAnswer) -> Unanswered:
         sentence = f"it redirects to {answer.location!r}: give the replica's own URL"
     elif problem.advice:
         sentence = f"{sentence.rstrip('.')}. {problem.advice.rstrip('.')}"
-    refused = 300 <= status < 500 and status not in (
-        HTTPStatus.REQUEST_TIMEOUT,
-        HTTPStatus.TOO_MANY_REQUESTS,
-    )
+    limit = as_limit(problem.name)
+    is_for_later = status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
+    refused = limit is not None or (300 <= status < 500 and not is_for_later)
     definite = problem.definite
     if definite is None:
         definite = refused or problem.name in NOTHING_DONE
-    return Unanswered(f"{who}: {sentence}"[:DETAIL_CHARS_MAX], refused=refused, definite=definite)
+    return Unanswered(
+        f"{who}: {sentence}"[:DETAIL_CHARS_MAX], refused=refused, definite=definite, limit=limit
+    )
 
 
 def _problem(body: bytes) -> _Problem:

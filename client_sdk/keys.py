@@ -13,7 +13,7 @@ DIGEST_CHARS: Final = 16
 """Hexadecimal digits: 64 bits, against mistakes, not against malice."""
 
 TOO_MANY_KEYS: Final = Failed(
-    "refused",
+    "too-many-keys",
     "too many operations with an idempotency key on this object at once: repeat it later, or send it without a key",
     definite=True,
 )

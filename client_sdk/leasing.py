@@ -21,13 +21,13 @@ from quorate.client_sdk.keys import digest
 from quorate.timestamps.timestamp import Timestamp, wall_us
 
 TOO_MANY_LEASES: Final = Failed(
-    "refused",
+    "too-many-leases",
     f"the queue has as many items handed out, or waiting to be, as it may ({LEASES_MAX}, and a bound on their payloads): "
     "settle some, try again when some are due, or discard dead letters, among which expired ones then find room",
     definite=True,
 )
 TOO_MANY_DEAD: Final = Failed(
-    "refused",
+    "too-many-dead-letters",
     f"the queue has as many dead letters as it may ({DEAD_MAX}, and a bound on their payloads): requeue or discard some, or "
     "reject without a dead letter",
     definite=True,

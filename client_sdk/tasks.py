@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, Protocol
 from msgspec import Struct
 
 from quorate.api_specs.messages import Refused, Reply, Request, Served
+from quorate.api_specs.problems import Limit, as_limit
 from quorate.client_sdk.effects import Failed, Now, Unanswered
 
 RESEND_S_FIRST: Final = 0.2
@@ -43,21 +44,31 @@ Steps = Generator[float, Event, Any]
 class Expired(Exception):
     """No quorum: the deadline passed, or (`is_refused`) all replicas answered and too few agreed.
 
-    `answered` are the replicas that did answer the last round.
+    `answered` are the replicas that did answer the last round; `limit` is the bound that some of those that refused have met.
     """
 
-    def __init__(self, detail: str, answered: Iterable[str] = (), *, is_refused: bool = False) -> None:
+    def __init__(
+        self,
+        detail: str,
+        answered: Iterable[str] = (),
+        *,
+        is_refused: bool = False,
+        limit: Limit | None = None,
+    ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.answered = frozenset(answered)
         self.is_refused = is_refused
+        self.limit: Final = limit
 
     def outcome(self, is_unknown: bool) -> Failed:
         """What to tell the caller; `is_unknown`: something that may take effect was sent."""
         if is_unknown:
             return Failed("unknown", self.detail, definite=False, answered=self.answered)
-        reason: Literal["refused", "unavailable"] = "refused" if self.is_refused else "unavailable"
-        return Failed(reason, self.detail, definite=True, answered=self.answered)
+        refused: Literal["refused"] | Limit = self.limit or "refused"
+        return Failed(
+            refused if self.is_refused else "unavailable", self.detail, definite=True, answered=self.answered
+        )
 
 
 class Sender(Protocol):
@@ -114,6 +125,8 @@ class Gathering:
         self.replies: dict[str, Any] = {}
         """A replica's reply; a tuple of them to several requests."""
         self.troubles: dict[str, str] = {}
+        self.limit: Limit | None = None
+        """The bound that a replica refused for, if one did."""
         self.at_large = 0
         """Requests that may have reached their replica, or may still: all but those certainly not acted upon."""
         self._task = task
@@ -175,6 +188,10 @@ class Gathering:
                 self._pending[event.replica] = (self._task.now.mono_s + delay_s, delay_s)
             return True
         del self._pending[event.replica], self._tokens[event.replica]
+        if isinstance(event.answer, Refused):
+            self.limit = as_limit(event.answer.reason) or self.limit
+        elif isinstance(event.answer, Unanswered):
+            self.limit = event.answer.limit or self.limit
         if isinstance(event.answer, Refused | Unanswered):
             self.troubles[event.replica] = event.answer.detail
         elif not isinstance(event.answer, Served):  # Tokens of asks are of no round.
@@ -192,7 +209,7 @@ class Gathering:
             if self._task.is_late:
                 raise Expired(self.explain(), self.replies)
             if not self._pending:
-                raise Expired(self.explain(), self.replies, is_refused=True)
+                raise Expired(self.explain(), self.replies, is_refused=True, limit=self.limit)
             if self._task.now.mono_s >= until_s:
                 return False
             event = yield min(self.next_resend_s, until_s, self._task.deadline_s)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from quorate.client_sdk import Lease, LeaseLost, Queue, QuorateError, RefusedByReplicas
+from quorate.client_sdk import Lease, LeaseLost, LimitReached, Queue, QuorateError
 from quorate.integrations.broker_address import Address
 from quorate.integrations.custody import Custody, Ending, Held
 
@@ -295,7 +295,7 @@ def _reject(queue: Queue, leases: Sequence[Lease], deadline_s: float) -> None:
     """Make them dead letters; where there is no room for so many, drop them, as brokers do."""
     try:
         queue.reject(*leases, deadline_s=deadline_s)
-    except RefusedByReplicas as error:
+    except LimitReached as error:
         queue.reject(*leases, dead_letter=False, deadline_s=deadline_s)
         _logger.error("queue %s: dropped %d rejected messages: %s", queue.name, len(leases), error)
 

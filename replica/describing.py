@@ -15,14 +15,14 @@ from fastapi.openapi.utils import get_openapi
 from msgspec import Struct
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.api_specs.problems import KINDS, MEDIA_TYPE, Problem, as_json, problem
+from quorate.api_specs.problems import KINDS, LIMITS, MEDIA_TYPE, Problem, as_json, problem
 from quorate.replica import protocol_api
 from quorate.replica.openapi_security import describe_security
 from quorate.replica.openapi_table import INTRODUCTION, OPERATIONS, TAGS, Told
 
 _SCHEMAS: Final = "#/components/schemas/{name}"
 _METHODS: Final = frozenset({"get", "put", "post", "delete"})
-_MAY_ASK_TO_WAIT: Final = frozenset({"too-many-requests", "overloaded", "starting"})
+_MAY_ASK_TO_WAIT: Final = frozenset({"too-many-requests", "overloaded", "starting", *LIMITS})
 
 
 class ClusterInfo(Struct, frozen=True):

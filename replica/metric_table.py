@@ -185,6 +185,9 @@ EVENTS: Final[Mapping[str, str]] = {
     "outcomes unknown": "An operation ended without anybody knowing whether it took effect.",
     "outcomes refused": "The replicas would not do an operation.",
     "outcomes key-reused": "An idempotency key came with other arguments.",
+    "outcomes too-many-keys": "As many idempotency keys were remembered as may be.",
+    "outcomes too-many-leases": "A queue had as many items handed out as it may.",
+    "outcomes too-many-dead-letters": "A queue had as many dead letters as it may.",
 }
 """What `quorate.client_sdk.counts.Counts.events` counts, by its name there."""
 

@@ -15,7 +15,7 @@ _RUN: Final = ("malformed", "bad-name", "refused", "unavailable", "outcome-unkno
 
 _LOOK: Final = (*_GATE, *_RUN)
 _WRITE: Final = (*_LOOK, *_BODY)
-_KEYED: Final = (*_WRITE, "key-reused")
+_KEYED: Final = (*_WRITE, "key-reused", "too-many-keys")
 _MESSAGE: Final = (*_GATE, *_BODY, "malformed", "wrong-cluster")
 
 
@@ -100,13 +100,13 @@ OPERATIONS: Final[Mapping[str, Told]] = {
     "acquire": Told(
         "Acquire items under leases",
         "The items handed out. None: there was none, and came none while the call waited.",
-        _WRITE,
+        (*_WRITE, "too-many-leases"),
         (_TO_ACCEPT, _TO_RENEW, _TO_RELEASE, _TO_REJECT, _TO_LEASES),
     ),
     "getLeases": Told("Count a queue's leases", "How many there are.", _LOOK, (_TO_ACQUIRE, _TO_LETTERS)),
     "acceptLeases": Told("Accept leases", _SETTLED, _WRITE, (_TO_ACQUIRE,)),
     "releaseLeases": Told("Release leases", _SETTLED, _WRITE, (_TO_ACQUIRE,)),
-    "rejectLeases": Told("Reject leases", _SETTLED, _WRITE, (_TO_LETTERS,)),
+    "rejectLeases": Told("Reject leases", _SETTLED, (*_WRITE, "too-many-dead-letters"), (_TO_LETTERS,)),
     "renewLeases": Told(
         "Renew leases", "Which leases were lost, and how long the others last.", _WRITE, (_TO_ACCEPT,)
     ),
@@ -114,7 +114,10 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         "List a queue's dead letters", "The dead letters, oldest first.", _LOOK, (_TO_REQUEUE, _TO_DISCARD)
     ),
     "requeueDeadLetters": Told(
-        "Requeue dead letters", "How many are handed out again.", _WRITE, (_TO_ACQUIRE,)
+        "Requeue dead letters",
+        "How many are handed out again.",
+        (*_WRITE, "too-many-leases"),
+        (_TO_ACQUIRE,),
     ),
     "discardDeadLetters": Told("Discard dead letters", "How many are gone.", _WRITE, (_TO_LETTERS,)),
     "getCluster": Told("Show the cluster document", "The document and its hash.", _GATE),

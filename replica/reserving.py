@@ -8,10 +8,7 @@ from quorate.api_specs.limits import RESERVATIONS_MAX
 from quorate.api_specs.messages import Refused, Reply, Reserve, Reserved
 from quorate.replica.ports import NOT_RESERVED, Effect, Log, PutReservation, Reservation
 
-FULL = (
-    f"this replica remembers {RESERVATIONS_MAX} idempotency keys, which is all it has room for: repeat the operation when "
-    "the retry window of some of them has passed, or send it without a key"
-)
+FULL = f"this replica remembers {RESERVATIONS_MAX} idempotency keys, which is all it has room for"
 
 
 def reserve(request: Reserve, log: Log) -> tuple[Reply, list[Effect]]:

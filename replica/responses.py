@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from quorate.adts.catalogue import BadName
 from quorate.api_specs.checking import BadBatch
-from quorate.api_specs.problems import MEDIA_TYPE, Problem, problem
+from quorate.api_specs.problems import LIMITS, MEDIA_TYPE, Problem, problem
 from quorate.api_specs.values import BadValue
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.errors import Closed
@@ -37,12 +37,6 @@ _NAMES: Final[Mapping[type[Exception], str]] = {
     StoreLost: "store-lost",
     OtherConfiguration: "other-configuration",
     Starting: "starting",
-}
-_REASONS: Final[Mapping[str, str]] = {
-    "unavailable": "unavailable",
-    "unknown": "outcome-unknown",
-    "refused": "refused",
-    "key-reused": "key-reused",
 }
 
 
@@ -84,7 +78,7 @@ def problem_response(document: Problem, headers: Mapping[str, str] | None = None
 def headers_of(document: Problem, headers: Mapping[str, str] | None = None) -> dict[str, str]:
     """The headers of the response that carries a problem, besides what its body is; those given among them."""
     all_headers = dict(headers or {})
-    if document.name in ("overloaded", "starting", "too-many-keys"):
+    if document.name in ("overloaded", "starting", *LIMITS):
         all_headers["Retry-After"] = str(RETRY_AFTER_S)
     return all_headers
 
@@ -105,5 +99,7 @@ def problem_of(error: Exception) -> Problem:
 def refusal_of(failed: Failed) -> Refusal:
     """The refusal that tells of an operation that gave no answer."""
     return Refusal(
-        _REASONS[failed.reason], failed.detail, definite=failed.definite and failed.reason != "unknown"
+        "outcome-unknown" if failed.reason == "unknown" else failed.reason,
+        failed.detail,
+        definite=failed.definite and failed.reason != "unknown",
     )

@@ -28,6 +28,7 @@ PUBLIC = [
     "Lease",
     "LeaseCounts",
     "LeaseLost",
+    "LimitReached",
     "OperationKind",
     "OutcomeUnknown",
     "Queue",
@@ -83,12 +84,13 @@ def test_every_error_says_whether_it_is_definite() -> None:
         errors.OutcomeUnknown("x"),
         errors.LeaseLost(("1/x",)),
         errors.RefusedByReplicas("x", definite=True),
+        errors.LimitReached("x", "too-many-keys"),
         errors.BadInput("x"),
         errors.BadCluster("x"),
         errors.Closed("x", definite=False),
     ]
     assert {type(each) for each in made} == {errors.QuorateError, *errors.QuorateError.__subclasses__()}
-    assert [each.definite for each in made] == [True, False, False, True, True, True, True, False]
+    assert [each.definite for each in made] == [True, False, False, True, True, True, True, True, False]
 
 
 def test_the_tree_in_the_docstring_is_the_tree() -> None:

@@ -21,6 +21,7 @@ SECTIONS: Final = {
         "Unavailable",
         "OutcomeUnknown",
         "RefusedByReplicas",
+        "LimitReached",
         "BadInput",
         "BadCluster",
         "Closed",
