@@ -23,7 +23,6 @@ from quorate.client_sdk.effects import (
     ReadLeases,
     Write,
 )
-from quorate.client_sdk.leasing import TOO_MANY_LEASES
 from tests.sim.catching import EVERY_US, check_level
 from tests.sim.checkers import Violation
 from tests.sim.scenario import KEYS
@@ -81,7 +80,7 @@ def drain_leases(world: "World", name: str) -> None:
                 break
             tokens = tuple(record.token for record in outcome.result)
             world.ask(Dispose(name, "accept", tokens), DRAIN_DEADLINE_S)
-        if isinstance(outcome, Failed) and outcome.detail != TOO_MANY_LEASES.detail:
+        if isinstance(outcome, Failed) and outcome.reason != "too-many-leases":
             raise Violation(f"on a healthy cluster an acquire ends with {outcome}")
         if not world.ask(ReadLeases(name), DRAIN_DEADLINE_S).leases:
             return

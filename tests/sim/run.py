@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quorate.adts.catalogue import adt_of
+from quorate.api_specs.problems import LIMITS
 from tests.sim.checkers import Violation, check_drained, check_object
 from tests.sim.faults import NO_FAULTS
 from tests.sim.lease_checkers import check_leases, projected
@@ -51,7 +52,8 @@ def run(what: Scenario, trace: Callable[[str], None] | None = None) -> Report:
 
 def check_quiet(world: World) -> None:
     """Where nothing goes wrong, every operation has its answer."""
-    expected = {"refused (definite)"} if world.scenario.leasing and world.scenario.leasing.is_tight else set()
+    is_tight = world.scenario.leasing is not None and world.scenario.leasing.is_tight
+    expected = {f"{limit} (definite)" for limit in LIMITS} if is_tight else set()
     failed = {word for word in world.history.outcomes if word.endswith("definite)")} - expected
     if failed and world.scenario.faults == NO_FAULTS:
         raise Violation(f"without any fault there were outcomes {world.history.outcomes}")

@@ -78,7 +78,7 @@ SOMETIMES_LEASED: Final[Mapping[str, str]] = {
     "keyed repeats": "Leases 4: an ending whose outcome was unknown is repeated",
     "wishes of lost asks decided here": "Leases 4: it was handed over, and its answer is lost",
     "wishes of lost asks unknown": "an acquire was handed over, and its answer is lost",
-    "refused (definite)": "Leases 5: no room",
+    "too-many-leases (definite)": "Leases 5: no room",
     "ambiguous ids": "an item that may be incomplete is handed out",
     "lost accepts found decided": "Decide 5: the accept of a lost turn is in force after all",
     "ClearDead/Ok": "",
