@@ -35,7 +35,7 @@ from quorate.client_sdk.effects import (
     Write,
 )
 from quorate.replica import adt_models as models
-from quorate.replica.leaving import ends_before_caller_goes
+from quorate.replica.leaving import ends_before_caller_goes, has_gone
 from quorate.replica.responses import Refusal, refusal_of
 
 DEADLINE_S: Final = 5.0
@@ -68,6 +68,7 @@ IdempotencyKey = Annotated[
         description="A repeat with the same key, within the retry window, takes effect once: what took effect is answered again",
     ),
 ]
+Decided = Dequeue | CompareAndSet | PutIfAbsent
 
 
 class FrontEnd(Protocol):
@@ -117,9 +118,31 @@ class Operations:
             raise Refusal("malformed", f"max: at most {self.limits.batch_items_max}")
         if operation.wait_s > self.limits.wait_s_max:
             raise Refusal("malformed", f"wait_s: at most {self.limits.wait_s_max:g} seconds")
+        if isinstance(operation, Dequeue) and operation.key:
+            return await self.decide(request, operation, deadline_s, operation.wait_s)
         if operation.wait_s == 0:
             return await self.run(operation, deadline_s)
-        running = asyncio.ensure_future(self.run(operation, deadline_s, operation.wait_s))
+        return await self._run_while_asked(request, operation, deadline_s, operation.wait_s)
+
+    async def decide(
+        self, request: Request, operation: Decided, deadline_s: float | None, wait_s: float = 0.0
+    ) -> Any:
+        """As `run`; under a key, only while the client is there: a repeat of one that left may hear that there was nothing
+        to do, which nobody remembers."""
+        if not operation.key:
+            return await self.run(operation, deadline_s, wait_s)
+        await self.be_asked(request, operation.key)
+        return await self._run_while_asked(request, operation, deadline_s, wait_s)
+
+    async def be_asked(self, request: Request, key: str | None) -> None:
+        """Raises Refusal where a request under a key comes late, from a client that has gone: its repeat may be forgotten."""
+        if key and await has_gone(request.receive):
+            raise Refusal("unavailable", "the client went away", definite=True)
+
+    async def _run_while_asked(
+        self, request: Request, operation: Operation, deadline_s: float | None, wait_s: float
+    ) -> Any:
+        running = asyncio.ensure_future(self.run(operation, deadline_s, wait_s))
         if not await ends_before_caller_goes(running, request.receive):
             raise Refusal("unavailable", "the client went away", definite=False)
         return running.result()
@@ -195,6 +218,7 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
         "/v1/queues/{name}/items", response_model=models.Enqueued, operation_id="enqueue", tags=["queues"]
     )
     async def enqueue(
+        request: Request,
         name: Name,
         body: models.EnqueueBody,
         deadline_s: DeadlineS = None,
@@ -209,6 +233,7 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
             raise Refusal("malformed", "expires_s: must be above delay_s, or nobody gets the items")
         spans = Spans(body.delay_s, body.expires_s or 0.0)
         operation = Enqueue(object_name("queue", name), values, idempotency_key or "", spans)
+        await operations.be_asked(request, idempotency_key)
         await operations.run(operation, deadline_s)
         return enqueued(len(values))
 
@@ -268,15 +293,15 @@ def _add_registers(router: APIRouter, operations: Operations) -> None:
         tags=["registers"],
     )
     async def compare_and_set_register(
+        request: Request,
         name: Name,
         body: models.CompareAndSetBody,
         deadline_s: DeadlineS = None,
         idempotency_key: IdempotencyKey = None,
     ) -> Response:
         """Write a register if it holds the value `old`."""
-        return await _compare_and_set(
-            operations, object_name("register", name), body, deadline_s, idempotency_key
-        )
+        full_name = object_name("register", name)
+        return await _compare_and_set(operations, request, full_name, body, deadline_s, idempotency_key)
 
 
 def _add_dictionaries(router: APIRouter, operations: Operations) -> None:
@@ -329,6 +354,7 @@ def _add_entry_decisions(router: APIRouter, operations: Operations) -> None:
         tags=["dictionaries"],
     )
     async def compare_and_set_entry(
+        request: Request,
         name: Name,
         key: Key,
         body: models.CompareAndSetBody,
@@ -337,7 +363,7 @@ def _add_entry_decisions(router: APIRouter, operations: Operations) -> None:
     ) -> Response:
         """Set the value of a key if it has the value `old` (null: if it is absent)."""
         full_name = object_name("dictionary", name, key)
-        return await _compare_and_set(operations, full_name, body, deadline_s, idempotency_key)
+        return await _compare_and_set(operations, request, full_name, body, deadline_s, idempotency_key)
 
     @router.post(
         "/v1/dictionaries/{name}/entries/{key}/put-if-absent",
@@ -346,6 +372,7 @@ def _add_entry_decisions(router: APIRouter, operations: Operations) -> None:
         tags=["dictionaries"],
     )
     async def put_entry_if_absent(
+        request: Request,
         name: Name,
         key: Key,
         body: models.ValueBody,
@@ -355,17 +382,18 @@ def _add_entry_decisions(router: APIRouter, operations: Operations) -> None:
         """Set the value of a key if it has none."""
         full_name = object_name("dictionary", name, key)
         operation = PutIfAbsent(full_name, operations.value(body.value), idempotency_key or "")
-        was_absent = await operations.run(operation, deadline_s)
+        was_absent = await operations.decide(request, operation, deadline_s)
         return json_response(f'{{"stored":{"true" if was_absent else "false"}}}')
 
 
 async def _compare_and_set(
     operations: Operations,
+    request: Request,
     full_name: str,
     body: models.CompareAndSetBody,
     deadline_s: float | None,
     key: str | None,
 ) -> Response:
     operation = CompareAndSet(full_name, operations.value(body.old), operations.value(body.new), key or "")
-    was_old = await operations.run(operation, deadline_s)
+    was_old = await operations.decide(request, operation, deadline_s)
     return json_response(f'{{"swapped":{"true" if was_old else "false"}}}')
