@@ -3,6 +3,7 @@
 Owns paths and checks of input. What the replicas answer is the lookout's business, what it means `overview`'s.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Annotated, Final
 
@@ -61,8 +62,9 @@ def add_live_endpoints(router: APIRouter, member: Member, lookout: Callable[[], 
     ) -> Response:
         """The cluster as this replica sees it now: who is up, and horizon, fence and entries of each object."""
         _check_text(after, prefix)
-        seen = await opened().look(Scan(prefix, after, limit, newest=COUNTED_MAX, payload=False))
-        return _fresh(overview_of(document, member.id, member.wall_us(), seen, COUNTED_MAX))
+        scan = Scan(prefix, after, limit, newest=COUNTED_MAX, payload=False)
+        seen, catch_ups = await asyncio.gather(opened().look(scan), opened().catch_ups())
+        return _fresh(overview_of(document, member.id, member.wall_us(), seen, COUNTED_MAX, catch_ups))
 
     @router.get("/v1/trace", response_model=models.ObjectTrace, operation_id="getTrace", tags=["service"])
     async def trace(

@@ -12,6 +12,15 @@ def _example(value: dict[str, Any]) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [value]})
 
 
+class CatchUpSeen(BaseModel):
+    """How far a replica is behind another one, as it says itself."""
+
+    lag: int | None = Field(
+        description="Changes of the other's logs that it has not looked at yet, or may not install yet; null: not known yet"
+    )
+    entries: int = Field(description="Entries that it brought from there since it started")
+
+
 class ReplicaSeen(BaseModel):
     """A replica, as the one that answers sees it."""
 
@@ -29,6 +38,9 @@ class ReplicaSeen(BaseModel):
     incarnation: str | None
     missing: int | None = Field(
         description="Entries of the objects listed that others hold and it does not, of those that still count"
+    )
+    catch_up: dict[str, CatchUpSeen] | None = Field(
+        description="By other replica, how far it is behind; null where it does not tell"
     )
 
 
@@ -75,6 +87,7 @@ class Overview(BaseModel):
                     "clock_offset_ms": 0.0,
                     "incarnation": "ebf6a7e116289fdb",
                     "missing": 0,
+                    "catch_up": {"r2": {"lag": 0, "entries": 250}},
                 }
             ],
             "objects": [

@@ -18,6 +18,7 @@ from quorate.quorums.choices import constraints_of
 from quorate.quorums.system_choice import SystemChoice
 from quorate.replica import live_models as models
 from quorate.replica.lookout import Seen
+from quorate.replica.own_status import CatchUp
 from quorate.replica.quorums_held import rules_in_force
 from quorate.timestamps.timestamp import ZERO, Timestamp
 
@@ -27,9 +28,15 @@ RULES_SHOWN_MAX: Final = 50
 
 
 def overview_of(
-    document: ClusterDocument, served_by: str, now_us: int, seen: Mapping[str, Seen], newest: int
+    document: ClusterDocument,
+    served_by: str,
+    now_us: int,
+    seen: Mapping[str, Seen],
+    newest: int,
+    catch_ups: Mapping[str, Mapping[str, CatchUp] | None],
 ) -> models.Overview:
-    """The cluster at a glance, from the answers to a scan for the `newest` entries of each object."""
+    """The cluster at a glance, from the answers to a scan for the `newest` entries of each object, and what each replica says of
+    how far it is behind the others."""
     known = {id: dict(each.objects) for id, each in seen.items()}
     # Behind the last name that a cut-off answer gave, its replica may know objects that it did not name.
     ends = [max(known[id]) for id, each in seen.items() if each.more and known[id]]
@@ -44,14 +51,18 @@ def overview_of(
         hash=document.hash,
         served_by=served_by,
         now_us=now_us,
-        replicas=[_replica(document, id, each, objects) for id, each in seen.items()],
+        replicas=[_replica(document, id, each, objects, catch_ups.get(id)) for id, each in seen.items()],
         objects=objects,
         next=end,
     )
 
 
 def _replica(
-    document: ClusterDocument, id: str, seen: Seen, objects: Iterable[models.ObjectSeen]
+    document: ClusterDocument,
+    id: str,
+    seen: Seen,
+    objects: Iterable[models.ObjectSeen],
+    catch_up: Mapping[str, CatchUp] | None,
 ) -> models.ReplicaSeen:
     is_ready = seen.state == "ready"
     missing = sum(each.replicas[id].missing for each in objects if id in each.replicas)
@@ -65,7 +76,12 @@ def _replica(
         clock_offset_ms=round(seen.clock_offset_us / 1000, 1) if is_ready else None,
         incarnation=seen.incarnation or None,
         missing=missing if is_ready else None,
+        catch_up=None if catch_up is None else {name: _catch_up(each) for name, each in catch_up.items()},
     )
+
+
+def _catch_up(told: CatchUp) -> models.CatchUpSeen:
+    return models.CatchUpSeen(lag=told.lag, entries=told.entries)
 
 
 def _object(

@@ -6,9 +6,20 @@ Owns the form. It reads what the member knows, and asks nobody else.
 import time
 from typing import Any
 
+from msgspec import Struct, to_builtins
+
 from quorate.replica.member import Lag, Member
 from quorate.replica.tombstones import Waiting
 from quorate.timestamps.timestamp import wall_us
+
+
+class CatchUp(Struct, frozen=True):
+    """How far a replica is behind another one: `lag` changes of its logs that were not looked at yet, or may not be installed yet
+    (None: not known), the seconds since nothing was missing (None: never yet), and how many entries were brought."""
+
+    lag: int | None
+    age_s: float | None
+    entries: int
 
 
 async def status_of(member: Member) -> dict[str, Any]:
@@ -25,14 +36,19 @@ async def status_of(member: Member) -> dict[str, Any]:
         "clock": None if vitals is None else vitals.clock,
         "file_bytes": None if vitals is None else vitals.file_bytes,
         "tombstones": None if vitals is None else _tombstones(vitals.tombstones, member.wall_us()),
-        "catch_up": {name: _catch_up(lag) for name, lag in member.lags.items()},
+        "catch_up": to_builtins(catch_up_of(member)),
         "reasons": reasons,
     }
 
 
-def _catch_up(lag: Lag) -> dict[str, Any]:
+def catch_up_of(member: Member) -> dict[str, CatchUp]:
+    """How far the replica is behind each other one."""
+    return {name: _catch_up(lag) for name, lag in member.lags.items()}
+
+
+def _catch_up(lag: Lag) -> CatchUp:
     age_s = None if lag.level_s is None else time.monotonic() - lag.level_s
-    return {"lag": lag.changes, "age_s": age_s, "entries": lag.entries}
+    return CatchUp(lag.changes, age_s, lag.entries)
 
 
 def _tombstones(waiting: Waiting, now_us: int) -> dict[str, Any]:

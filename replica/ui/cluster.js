@@ -38,22 +38,37 @@ function summed(replicas) {
 }
 
 function newReplica(replica) {
-  const cells = ["state", "number", "number", "number", "number", "address"];
+  const cells = ["state", "number", "catch-up", "number", "number", "number", "address"];
   return element("tr", {}, element("th", { scope: "row" }, replica.id), ...cells.map((name) => element("td", { class: name })));
 }
 
 function fillReplica(row, replica) {
-  const [, state, missing, answered, clock, votes, address] = row.children;
+  const [, state, missing, catchUp, answered, clock, votes, address] = row.children;
   row.className = replica.state;
   if (state.dataset.state !== replica.state) {
     state.dataset.state = replica.state;
     state.replaceChildren(stateMark(replica.state));
   }
   say(missing, shown(replica.missing, ""));
+  say(catchUp, catchUpOf(replica.catch_up));
   say(answered, shown(replica.answered_ms, " ms"));
   say(clock, replica.clock_offset_ms === null ? "–" : `${replica.clock_offset_ms.toFixed(1)} ms`);
   say(votes, String(replica.votes));
   say(address, replica.url);
+}
+
+/** In words, how far a replica is behind each other one, and how many entries it has brought from them. */
+function catchUpOf(told) {
+  const others = Object.entries(told ?? {});
+  if (others.length === 0) return "–";
+  const behind = others.filter(([, each]) => each.lag !== 0);
+  const lags = behind.map(([id, each]) => each.lag === null ? `${id}: not looked at yet` : `${id}: ${counted(each.lag, "change")} behind`);
+  const brought = others.reduce((sum, [, each]) => sum + each.entries, 0);
+  return [...(lags.length > 0 ? lags : ["level"]), ...(brought > 0 ? [`${counted(brought, "entry", "entries")} brought`] : [])].join("; ");
+}
+
+function counted(number, one, many = `${one}s`) {
+  return `${number} ${number === 1 ? one : many}`;
 }
 
 function shown(number, unit) {

@@ -7,6 +7,7 @@ from tests.browser import Tab
 
 MARKUP = '<img src=x onerror="window.struck = 1">'
 SUM = "document.querySelector('#replicas-sum').textContent"
+CATCH_UP = "[...document.querySelectorAll('#replica-rows .catch-up')].map(cell => cell.textContent)"
 NOTICE = "document.querySelector('#notice').textContent"
 OUTCOMES = "[...document.querySelectorAll('#outcomes li')].map(item => item.innerText)"
 OFFERED = "[...document.querySelectorAll('#operations button')].map(each => each.textContent)"

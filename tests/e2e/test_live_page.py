@@ -4,6 +4,7 @@ A person starts a cluster, opens the page, enqueues, sees a replica killed, and 
 is loaded from elsewhere, nothing becomes markup, and the console stays empty but for requests that replicas refused.
 """
 
+import asyncio
 import json
 import re
 import time
@@ -11,11 +12,15 @@ import time
 import httpx
 import pytest
 
+from quorate.api_specs.messages import Batch, BatchReply, Collect
 from quorate.cli.local_cluster import LocalCluster
+from quorate.client_sdk import OutcomeUnknown, connect
+from quorate.timestamps.timestamp import make
 from tests import browser
 from tests.browser import Tab
-from tests.e2e.harness import QUICK, WAIT_S, Clusters
+from tests.e2e.harness import QUICK, WAIT_S, Clusters, http
 from tests.e2e.live_page import (
+    CATCH_UP,
     DRAWN,
     IN_HAND,
     MARKUP,
@@ -336,3 +341,44 @@ def test_short_names_stay_with_their_timestamps(tab: Tab, shared_cluster: LocalC
     assert tab.evaluate(ROWS)[0][0] == names[-1]
     tab.click("#trace-whole")
     tab.wait_for(f"/^[0-9a-f]{{14}}\\.[0-9a-f]{{4}}\\./.test({ROWS}[0][0])")
+
+
+def fence_all_before_now(cluster: LocalCluster, *replicas: str) -> None:
+    """As a decision does that nobody ever ended: no entry of the queue that is older may be appended there any more."""
+
+    async def collect() -> None:
+        transport = http(cluster.document)
+        asked = Collect("queue/jobs", fence=make(time.time_ns() // 1000, 0, "s"))
+        for replica in replicas:
+            answer = await transport.exchange(replica, Batch(cluster.document.hash, (asked,)), WAIT_S)
+            assert isinstance(answer, BatchReply)
+        await transport.aclose()
+
+    asyncio.run(collect())
+
+
+def test_it_shows_what_a_replica_has_not_got_yet_and_what_it_brought(tab: Tab, clusters: Clusters) -> None:
+    """x reaches r1 alone, and is fenced at r2 and r3, which may not install it while nobody has settled its fate. r1 was
+    down while y was enqueued, and brings it. Then dequeues settle x, and all are level."""
+    cluster = clusters.start()
+    for id in ("r2", "r3"):
+        cluster.kill(id)
+    with connect(cluster.document, deadline_s=1) as client, pytest.raises(OutcomeUnknown):
+        client.queue("jobs").enqueue("x")
+    cluster.kill("r1")
+    for id in ("r2", "r3"):
+        cluster.restart(id)
+    fence_all_before_now(cluster, "r2", "r3")
+    with connect(cluster.document) as client:
+        client.queue("jobs").enqueue("y")
+    cluster.restart("r1")
+    url = open_page(tab, cluster)
+    tab.wait_for(f"{CATCH_UP}[0] === 'level; 1 entry brought'")
+    tab.wait_for(f"{CATCH_UP}.slice(1).every(each => each === 'r1: 1 change behind')")
+    with connect(cluster.document) as client:
+        while client.queue("jobs").dequeue() != "y":
+            pass
+    tab.wait_for(f"{CATCH_UP}.every(each => each.startsWith('level'))")
+    cluster.kill("r3")
+    tab.wait_for(f"{CATCH_UP}[2] === '\u2013'")
+    assert_quiet(tab, url)

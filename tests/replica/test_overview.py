@@ -6,8 +6,10 @@ from quorate.adts.log import Dead, Entry, LeaseCounts, Leased, Summary, Value
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Collected, Row, Status
+from quorate.replica.live_models import CatchUpSeen
 from quorate.replica.lookout import Seen
 from quorate.replica.overview import EVENT_CHARS_MAX, choices_of, overview_of, trace_of
+from quorate.replica.own_status import CatchUp
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, make
 
@@ -41,7 +43,7 @@ def test_a_replica_misses_what_others_hold_above_the_highest_horizon() -> None:
     answers = seen(
         {QUEUE: log(2, 3, 4, horizon=1, fence=2)}, {QUEUE: log(1, 2, fence=1)}, {QUEUE: log(3, 4, horizon=2)}
     )
-    told = overview_of(DOCUMENT, "r1", 5, answers, newest=100)
+    told = overview_of(DOCUMENT, "r1", 5, answers, newest=100, catch_ups={})
     (found,) = told.objects
     assert (found.horizon, found.fence, found.entries, found.is_cut) == (T[2], T[2], 2, False)
     assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 2, "r3": 0}
@@ -52,13 +54,23 @@ def test_a_replica_misses_what_others_hold_above_the_highest_horizon() -> None:
 def test_of_a_register_only_the_newest_value_is_missed() -> None:
     """Those before it are history, which one replica has deleted and another has not."""
     answers = seen({REGISTER: log(3)}, {REGISTER: log(1, 2, 3)}, {REGISTER: log(1)})
-    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=100).objects
+    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=100, catch_ups={}).objects
     assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 0, "r3": 1}
+
+
+def test_catch_up_is_each_replicas_own_word() -> None:
+    told_by = {"r1": {"r2": CatchUp(None, None, 0), "r3": CatchUp(7, 2.5, 250)}, "r2": None}
+    told = overview_of(DOCUMENT, "r1", 5, seen({}, {}, {}), newest=100, catch_ups=told_by)
+    assert [each.catch_up for each in told.replicas] == [
+        {"r2": CatchUpSeen(lag=None, entries=0), "r3": CatchUpSeen(lag=7, entries=250)},
+        None,
+        None,
+    ]
 
 
 def test_nothing_counts_as_missing_below_where_a_log_was_cut_off() -> None:
     answers = seen({QUEUE: log(3, 4)}, {QUEUE: log(1, 2)}, {QUEUE: log(1, 4)})
-    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=2).objects
+    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=2, catch_ups={}).objects
     assert found.is_cut
     assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 2, "r3": 1}
 
@@ -66,7 +78,7 @@ def test_nothing_counts_as_missing_below_where_a_log_was_cut_off() -> None:
 def test_a_replica_that_does_not_know_an_object_misses_all_of_it_and_one_that_is_down_is_not_counted() -> (
     None
 ):
-    told = overview_of(DOCUMENT, "r1", 5, seen({QUEUE: log(1)}, {}, DOWN), newest=100)
+    told = overview_of(DOCUMENT, "r1", 5, seen({QUEUE: log(1)}, {}, DOWN), newest=100, catch_ups={})
     (found,) = told.objects
     assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 1}
     down = told.replicas[2]
@@ -81,9 +93,11 @@ def test_a_replica_that_does_not_know_an_object_misses_all_of_it_and_one_that_is
 def test_a_page_of_objects_ends_where_every_replica_has_told_all() -> None:
     """r1 was cut off behind queue/b: that r2 knows queue/c says nothing of r1."""
     answers = seen({"queue/a": log(1), "queue/b": log(1)}, {"queue/b": log(1), "queue/c": log(1)}, more=True)
-    told = overview_of(DOCUMENT, "r1", 5, answers, newest=100)
+    told = overview_of(DOCUMENT, "r1", 5, answers, newest=100, catch_ups={})
     assert ([each.object for each in told.objects], told.next) == (["queue/a", "queue/b"], "queue/b")
-    told = overview_of(DOCUMENT, "r1", 5, seen({"queue/a": log(1)}, {"queue/c": log(1)}), newest=100)
+    told = overview_of(
+        DOCUMENT, "r1", 5, seen({"queue/a": log(1)}, {"queue/c": log(1)}), newest=100, catch_ups={}
+    )
     assert ([each.object for each in told.objects], told.next) == (["queue/a", "queue/c"], None)
 
 
@@ -178,7 +192,7 @@ def test_the_overview_counts_leases_as_the_latest_decision_tells() -> None:
     newer = Status(horizon=T[2], accepted=make_ballot(T[5], 1))
     late = replace(log(horizon=2), summary=None, status=newer, leases=LeaseCounts(1, 2, 3))
     early = replace(log(horizon=1), summary=None, leases=LeaseCounts(7, 7, 7))
-    told = overview_of(DOCUMENT, "r1", 5, seen({QUEUE: early}, {QUEUE: late}, {}), newest=100)
+    told = overview_of(DOCUMENT, "r1", 5, seen({QUEUE: early}, {QUEUE: late}, {}), newest=100, catch_ups={})
     (found,) = told.objects
     assert (found.held, found.waiting, found.dead) == (1, 2, 3)
 
