@@ -21,6 +21,7 @@ from quorate.replica.identity import FolderRefused, Identity, format_store, open
 from quorate.replica.ports import (
     NOT_RESERVED,
     Effect,
+    Log,
     MarkComplete,
     ObjectState,
     PutEvent,
@@ -111,7 +112,7 @@ def fill(target: Store, sources: Mapping[str, Store], document: ClusterDocument)
     for name in _names(sources.values()):
         if _is_forgotten(name, sources, document):
             continue
-        target.apply(_object(name, sources.values()))
+        target.apply(union(name, sources.values()))
         objects += 1
         if objects % PAGE == 0:
             target.commit()
@@ -182,7 +183,7 @@ def _names(sources: Collection[Store]) -> Iterator[str]:
         after = upto
 
 
-def _object(name: str, sources: Collection[Store]) -> Iterator[Effect]:
+def union(name: str, sources: Collection[Log]) -> Iterator[Effect]:
     """All that the sources hold of one object."""
     state = merged([state for source in sources if (state := source.state(name)) is not None])
     yield PutState(state)
@@ -200,7 +201,7 @@ def _object(name: str, sources: Collection[Store]) -> Iterator[Effect]:
     yield MarkComplete(name, tuple(sorted(complete)))
 
 
-def _rows(source: Store, name: str, above: Timestamp) -> Iterator[Row]:
+def _rows(source: Log, name: str, above: Timestamp) -> Iterator[Row]:
     while page := source.rows(name, above, PAGE):
         yield from page
         above = page[-1].entry.t

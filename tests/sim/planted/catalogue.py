@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from tests.sim.planted import (
     catching,
+    caught_up,
     clocks,
     deciders,
     fronts,
@@ -300,13 +301,7 @@ PLANTS: Final = (
     by_hand("buried-while-young", fronts.bury_at_once, schedules.deletion_that_is_young),
     # Decisions.
     Plant("ambiguous-forgotten-at-once", deciders.forget_ambiguous_at_once, HISTORY, 240, FIVE),
-    Plant(
-        "one-key-remembered",
-        deciders.remember_one_key,
-        HISTORY,
-        40,
-        KEYED_QUEUE,
-    ),
+    Plant("one-key-remembered", deciders.remember_one_key, HISTORY, 40, KEYED_QUEUE),
     Plant("no-turns-remembered", deciders.remember_no_turns, HISTORY, 40, ROUGH_QUEUE),
     by_hand(
         "old-turns-forgotten",
@@ -368,6 +363,9 @@ PLANTS: Final = (
     Plant("unmarked-installed", catching.install_unmarked, HISTORY, 250, CATCHING_UP_ROUGHLY),
     Plant("history-installed", catching.install_history, ("nothing below the horizon",), 60, CATCHING_UP),
     Plant("arrivals-forgotten", catching.forget_arrival_numbers, ("level",), 60, CATCHING_UP),
+    by_hand("unmarked-below-a-fence", catching.install_unmarked, caught_up.unmarked_below_a_fence),
+    by_hand("marked-left-out", catching.install_nothing_below, caught_up.acknowledged_at_one, *HISTORY),
+    by_hand("changes-skipped", catching.forget_arrival_numbers, caught_up.acknowledged_at_one, *HISTORY),
 )
 
 NEEDLESS: Final = (

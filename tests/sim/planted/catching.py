@@ -22,6 +22,16 @@ def install_unmarked() -> Planting:
     return patched(catch_up, _below_fence=below_fence)
 
 
+def install_nothing_below() -> Planting:
+    """A replica that catches up installs nothing below its fence, marked complete or not."""
+
+    def below_fence(name: str, rows: Iterable[Row], log: Log) -> list[Effect]:
+        del name, rows, log
+        return []
+
+    return patched(catch_up, _below_fence=below_fence)
+
+
 def install_history() -> Planting:
     """A replica that catches up installs entries below its committed horizon."""
 

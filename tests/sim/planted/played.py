@@ -3,20 +3,27 @@
 Owns more ways to move packets than `tests.sim.hand`, and the judging. It must not know any schedule.
 """
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClockSettings
-from quorate.api_specs.messages import Batch, Request
+from quorate.api_specs.messages import Batch, Changed, Collected, Reply, Request
 from quorate.client_sdk.effects import Dequeue, Done, Now, Operation, Outcome
 from quorate.quorums.choice import Ordering
+from quorate.replica import catch_up
+from quorate.replica.ports import Effect
+from quorate.replica.replacement import union
 from tests.sim.checkers import Violation, check_drained, check_object
 from tests.sim.hand import EXACT, Hand, Packet
 from tests.sim.history import Call, History
+from tests.sim.store import InMemoryReplica, MemoryStore
 
 MAJORITIES: Final = {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}
 QUEUE: Final = "queue/q"
 STEPS_MAX: Final = 2_000
+PAGE: Final = 100
 
 
 class Played(Hand):
@@ -145,6 +152,35 @@ class Played(Hand):
         if self._now_us - begun_us > most_us:
             raise Violation(f"on a healthy cluster it took {(self._now_us - begun_us) / 1e6:.3f} s")
 
+    def catch_up(self, replica: str, other: str) -> None:
+        """The replica, which has just started, looks at all changes of the other one, and gets what it may."""
+        here, progress = self.replicas[replica], catch_up.resumed(0)
+        for _ in range(2):  # The first pass learns of the latest change, the second looks at all up to there.
+            progress.begin()
+            asked = progress.request(PAGE)
+            (changed,) = self._told(other, asked)
+            assert isinstance(changed, Changed)
+            assert not changed.more
+            for lack in progress.hear(asked, changed, here.store):
+                (told,) = self._told(other, lack.request(here.store))
+                assert isinstance(told, Collected)
+                catch_up.install(
+                    lack, told, here.store, partial(self._told, replica), partial(_apply, here.store)
+                )
+
+    def _told(self, replica: str, request: Request) -> tuple[Reply, ...]:
+        batch = Batch(self.document.hash, (request,))
+        return self.replicas[replica].exchange(batch, self._now(replica).wall_us).replies
+
+    def replace(self, replica: str) -> None:
+        """The replica's disk is lost, and its new store is made from those of all the others."""
+        lost = self.replicas.pop(replica)
+        stores = [other.store for other in self.replicas.values()]
+        made = InMemoryReplica(self.document, replica)
+        for name in lost.store.objects():
+            _apply(made.store, name, union(name, stores))
+        self.replicas = {id: self.replicas.get(id, made) for id in self.document.votes}
+
     def of(self, front: str) -> list[Packet]:
         """What the front end has on its way."""
         return [packet for packet in self.packets if packet.front == front]
@@ -168,3 +204,11 @@ class Played(Hand):
     def _now(self, front: str = "") -> Now:
         now = super()._now(front)
         return Now(now.mono_s, now.wall_us + self.slept_us)
+
+
+def _apply(store: MemoryStore, name: str, effects: Iterable[Effect]) -> None:
+    """Write and commit what no request brought."""
+    del name
+    for effect in effects:
+        store.apply(effect)
+    store.commit()
