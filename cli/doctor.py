@@ -17,14 +17,14 @@ from msgspec import to_builtins
 from rich.markup import escape
 from rich.table import Table
 
-from quorate.api_specs.cluster import BadCluster, ClockSettings
+from quorate.api_specs.cluster import BadCluster, ClockSettings, ClusterDocument
 from quorate.cli.doctor_check import Check
 from quorate.cli.doctor_folder import folder_checks
 from quorate.cli.doctor_secrets import SENT, certificate_checks, secret_checks
 from quorate.cli.document import is_loopback
 from quorate.cli.failure import EXIT_FAILED, Failure
 from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.status import Found, ask_all, behind, cluster_document
+from quorate.cli.status import Found, ask_all, behind, cluster_document, lacking, own_views
 from quorate.client_sdk.errors import BadInput
 from quorate.measurement.held_ports import is_free
 from quorate.spark_reports.errors import JavaMissing
@@ -63,7 +63,7 @@ def doctor(
 ) -> None:
     """Look for what is missing or wrong on this machine, and say how to mend it."""
     secrets = list(secret_checks())
-    answers, unasked = _asked(cluster, secrets) if cluster else ([], [])
+    answers, asked = _asked(cluster, secrets) if cluster else ([], [])
     own = {urlsplit(found.url).port for found in answers if found.is_up}
     checks = [
         *machine_checks(own),
@@ -75,7 +75,7 @@ def doctor(
         *certificate_checks({found.id: found.url for found in answers}),
         *tombstone_checks(answers),
         *catch_up_checks(answers),
-        *unasked,
+        *asked,
     ]
     is_sound = all(check.ok or not check.needed for check in checks)
     if as_json:
@@ -87,12 +87,14 @@ def doctor(
 
 
 def _asked(cluster: str, secrets: Iterable[Check]) -> tuple[list[Found], list[Check]]:
-    """What the replicas answer; or none of it, and the finding that says why."""
+    """What the replicas answer, and whether their quorums are up; or none of it, and the finding that says why."""
     if not all(check.ok for check in secrets if check.what in SENT):
         fix = "mend what stands above first: no question could be sent"
         return [], [Check("replicas", False, "not asked", fix)]
     try:
-        return ask_all(cluster_document(cluster)), []
+        document = cluster_document(cluster)
+        answers = ask_all(document)
+        return answers, list(quorum_checks(document, answers))
     except (Failure, BadCluster, BadInput) as error:
         fix = "mend it, or name another file or a replica's URL with --cluster; the replicas were not asked"
         return [], [Check("cluster document", False, str(error), fix)]
@@ -174,6 +176,16 @@ def clock_checks(answers: list[Found]) -> Iterator[Check]:
         skew_s = max(offsets) - min(offsets)
         fix = "synchronise the clocks of the replicas (chrony, ntpd): blind operations are ordered by them"
         yield Check("clock skew", skew_s <= SKEW_MAX_S, f"{skew_s * 1000:.0f} ms between replicas", fix)
+
+
+def quorum_checks(document: ClusterDocument, answers: list[Found]) -> Iterator[Check]:
+    """Whether every operation finds its quorums, among the replicas that answer here and in the eyes of each of them."""
+    lines = lacking(document, answers)
+    fix = "bring back replicas that do not answer, until every operation finds its quorums"
+    yield Check("quorums", not lines, "; ".join(lines) or "every operation finds its own", fix)
+    if not lines and (own := own_views(answers)):
+        fix = "ask again in 15 s, for what it sees may be so old; then see that it reaches the others"
+        yield Check("quorums, as replicas see them", False, "; ".join(own), fix, needed=False)
 
 
 def stored_checks(answers: list[Found]) -> Iterator[Check]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec.structs import replace
 from rich import box
 from rich.markup import escape
 from rich.measure import Measurement
@@ -18,6 +19,7 @@ from quorate.cli.failure import EXIT_FAILED, Failure
 from quorate.cli.object_commands import ClusterOption
 from quorate.cli.output import AsJson, answer, console, reported
 from quorate.cli.probe import HostUnknown, NoAnswer, TlsFailed, WrongToken, get
+from quorate.cli.served import HEALTH_PATH, RuleServed, served_by
 from quorate.cli.token import read_token
 from quorate.client_sdk.http_transport import check_hosts
 from quorate.timestamps.timestamp import parse, wall_us
@@ -83,6 +85,8 @@ class Found(Struct, frozen=True):
     catch_up: dict[str, CatchUp] = {}
     """By other replica."""
     document_agrees: bool | None = None
+    quorums: str = ""
+    """What it says itself that quorums lack; empty where nothing."""
     trouble: str = ""
     fix: str = ""
 
@@ -103,9 +107,12 @@ def status(
         time.sleep(_POLL_S)
         found = ask_all(document)
     if as_json:
-        answer(True, {"replicas": [to_builtins(each) for each in found]})
+        told = {"replicas": [to_builtins(each) for each in found]}
+        answer(True, told | {"quorums": [to_builtins(each) for each in served_now(document, found)]})
     else:
         _show(found)
+        for line in lacking(document, found) or own_views(found):
+            console().print(f"{escape(line)}.")
     if not all(each.is_ready for each in found):
         raise typer.Exit(EXIT_FAILED)
 
@@ -140,7 +147,8 @@ def _ask(document: ClusterDocument, id: str, token: str | None) -> Found:
     began_us = time.time_ns() // 1000
     try:
         told = get(url, "/v1/status", token)
-        return understood(document, id, told, (began_us + time.time_ns() // 1000) // 2)
+        found = understood(document, id, told, (began_us + time.time_ns() // 1000) // 2)
+        return replace(found, quorums=_quorums_of(url)) if found.is_ready else found
     except WrongToken as error:
         return Found(id, url, is_up=True, trouble=str(error), fix="set QUORATE_TOKEN to this cluster's token")
     except TlsFailed as error:
@@ -151,6 +159,15 @@ def _ask(document: ClusterDocument, id: str, token: str | None) -> Found:
         return Found(
             id, url, trouble=str(error), fix=f"start it (quorate serve --id {id} …), or look at its log"
         )
+
+
+def _quorums_of(url: str) -> str:
+    """What the replica itself says that quorums lack."""
+    try:
+        get(url, HEALTH_PATH)
+    except NoAnswer as error:
+        return str(error)
+    return ""
 
 
 def _ahead_s(clock: str, now_us: int) -> float:
@@ -206,6 +223,22 @@ def _show(found: list[Found]) -> None:
             out.print(
                 f"{each.id} waits to forget {each.tombstones.told}{f'; held up by {by}' if by else ''}."
             )
+
+
+def served_now(document: ClusterDocument, found: list[Found]) -> list[RuleServed]:
+    """What the replicas that are ready can serve together."""
+    return served_by(document, [each.id for each in found if each.is_ready])
+
+
+def lacking(document: ClusterDocument, found: list[Found]) -> list[str]:
+    """A line for each rule and type, where some operation finds no quorum; else none."""
+    served = served_now(document, found)
+    return [each.told for each in served] if any(each.lacking for each in served) else []
+
+
+def own_views(found: list[Found]) -> list[str]:
+    """What replicas say of quorums by themselves, of those that find some lacking."""
+    return [f"{each.id} says that {each.quorums}" for each in found if each.quorums]
 
 
 def behind(found: list[Found]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from quorate.adts.catalogue import adt_of
 from quorate.adts.specification import operation_of
+from quorate.api_specs.classes_held import rules_in_force
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.api_specs.messages import Collected
 from quorate.client_sdk.standing import Standing
@@ -19,7 +20,6 @@ from quorate.quorums.system_choice import SystemChoice
 from quorate.replica import live_models as models
 from quorate.replica.lookout import Seen
 from quorate.replica.own_status import CatchUp
-from quorate.replica.quorums_held import rules_in_force
 from quorate.timestamps.timestamp import ZERO, Timestamp
 
 EVENT_CHARS_MAX: Final = 200

@@ -2,6 +2,7 @@
 and that operations go on; and what callers saw when there was no quorum any more.
 """
 
+import json
 from typing import Final
 
 import httpx
@@ -11,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.local_cluster import LocalCluster
 from quorate.client_sdk import OperationKind, Unavailable, connect
+from tests.cli.conftest import quorate
 from tests.e2e.harness import QUICK, WAIT_S, Clusters, until_now
 
 OFFSET_S: Final = 0.4
@@ -118,7 +120,14 @@ def test_the_health_of_quorums_tells_of_two_killed_of_three_while_the_replica_it
     assert health(cluster, "quorums").json()["voting"] == 3
     assert set(held(cluster).values()) == {1}
 
+    named = ("--cluster", str(cluster.document_path))
+    assert "every operation finds its own" in quorate("doctor", *named).stdout
+    assert " no: " not in quorate("status", *named).stdout
+
     cluster.kill("r3")
+    fast = "queue/fast-*: Enq yes; Deq, Peek, Size no: 2 of 3 needed replicas answer"
+    assert f"{fast}." in quorate("status", *named).stdout
+    assert "queue/*: Enq, Deq, Peek, Size yes." in quorate("status", *named).stdout
     until_now(lambda: health(cluster, "quorums").status_code == 503, "one is missing", deadline_s=SEEN_S)
     one = health(cluster, "quorums").json()["detail"]
     assert one.startswith("quorums are missing for rule 1, queue: Deq/Ok, Deq/Empty, Peek/Ok")
@@ -139,6 +148,14 @@ def test_the_health_of_quorums_tells_of_two_killed_of_three_while_the_replica_it
     assert held(cluster)["queue/fast-*", "Deq/Ok"] == 0
     assert {value for (objects, _), value in held(cluster).items() if objects != "queue/fast-*"} == {0}
     assert health(cluster, "ready").status_code == 200
+    told = json.loads(quorate("status", "--json", *named).stdout)
+    assert "quorums are missing" in told["replicas"][0]["quorums"]
+    lacks = {each["objects"]: each["lacking"].get("Deq") for each in told["quorums"]}
+    assert lacks["queue/*"] == "1 of 2 needed replicas answers"
+    doctor = quorate("doctor", "--json", *named)
+    (check,) = [each for each in json.loads(doctor.stdout)["checks"] if each["what"] == "quorums"]
+    assert not check["ok"]
+    assert "queue/fast-*: Enq yes; Deq, Peek, Size no: 1 of 3 needed replicas answers" in check["found"]
 
     cluster.start()
     until_now(lambda: health(cluster, "quorums").status_code == 200, "all are back", deadline_s=SEEN_S)

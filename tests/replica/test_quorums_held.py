@@ -1,16 +1,14 @@
 """The health of quorums: what the service asks for each event class, and who counts as voting."""
 
 from quorate.adts.queue import Queue
+from quorate.api_specs.classes_held import ClassHeld, needed_by, rules_in_force
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
 from quorate.quorums.choice import QuorumChoice
 from quorate.replica.member import Peer
 from quorate.replica.quorums_held import (
     FRESH_S,
     PLACES_TOLD_MAX,
-    ClassHeld,
     Held,
-    needed_by,
-    rules_in_force,
     voting_of,
 )
 

@@ -1,0 +1,75 @@
+"""Which event classes have their quorums among given replicas: for each rule of a cluster document and each data type. Pure.
+
+Owns what the service asks for an event, which may be more than the class's own quorums, and the words for what is lacking.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from quorate.adts.catalogue import SPECIFICATIONS
+from quorate.adts.specification import EventClass, Kind, operation_of
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
+from quorate.quorums.choice import QuorumChoice
+from quorate.quorums.tally import Quorum, VoteCount
+
+SETTLING: Final = frozenset({"Peek"})
+"""Observing operations that decide: the front of a queue is settled before it is shown."""
+
+
+class ClassHeld(NamedTuple):
+    """An event class of the rule at place `rule` (from 1; 0 is the default), and whether its quorums are up.
+
+    `lacks`: what one of them lacks, in words; empty where it is held.
+    """
+
+    rule: int
+    objects: str
+    type: str
+    event_class: EventClass
+    is_held: bool
+    lacks: str = ""
+
+
+def classes_held(document: ClusterDocument, voting: Collection[str]) -> Iterator[ClassHeld]:
+    """All classes of all rules, while these replicas vote."""
+    for rule, adt in rules_in_force(document):
+        place = document.choices.index(rule) + 1 if rule in document.choices else 0
+        choice = document.choice_by(rule, adt)
+        for name in choice.classes:
+            lacking = [quorum for quorum in needed_by(choice, name) if not quorum.is_met_by(voting)]
+            lacks = max((_lack(quorum, voting) for quorum in lacking), default=(0, ""))[1]
+            yield ClassHeld(place, rule.objects, adt, name, not lacking, lacks)
+
+
+def _lack(quorum: Quorum, voting: Collection[str]) -> tuple[int, str]:
+    """How much it needs, and in words what of that is there."""
+    if not isinstance(quorum, VoteCount):
+        return 1, f"no quorum among {', '.join(sorted(voting)) or 'none'}"
+    held = sum(quorum.votes[name] for name in voting)
+    if set(quorum.votes.values()) > {1}:
+        return quorum.needed, f"{held} of {quorum.needed} needed votes answer"
+    return quorum.needed, f"{held} of {quorum.needed} needed replicas {'answers' if held == 1 else 'answer'}"
+
+
+def needed_by(choice: QuorumChoice, event_class: EventClass) -> Sequence[Quorum]:
+    """The quorums that the service asks for an event of this class, which may be more than the class's own.
+
+    All decisions of a type share their quorums, and so do its blind operations' final ones (`docs/quorums.md`).
+    """
+    operation = operation_of(event_class)
+    kind = choice.specification.kinds[operation]
+    if kind is Kind.DECIDE or operation in SETTLING:
+        return choice.initial_of_kind(Kind.DECIDE), choice.final_of_kind(Kind.DECIDE)
+    if kind is Kind.BLIND:
+        return choice.initial_of_kind(kind), choice.final_of_kind(kind)
+    return (choice.initial_of(operation),)
+
+
+def rules_in_force(document: ClusterDocument) -> list[tuple[ChoiceRule, str]]:
+    """Each rule with each data type that it is in force for; behind one for all objects of a type, none is."""
+    found: list[tuple[ChoiceRule, str]] = []
+    open_types = list(SPECIFICATIONS)
+    for rule in (*document.choices, ChoiceRule("*")):
+        found += [(rule, adt) for adt in open_types if rule.covers(adt)]
+        open_types = [adt for adt in open_types if rule.objects not in ("*", f"{adt}/*")]
+    return found
