@@ -104,7 +104,7 @@ class Progress:
 
     def _lack(self, change: Change, log: Log) -> Lack | None:
         here = _state(change.object, log)
-        entries = missing(change.object, change.arrived, log)
+        entries = missing(change.object, change.arrived, log) if change.arrived else ()
         behind = self._behind.pop(change.object, NO_BALLOT)
         if change.committed > here.committed and len(self._behind) < WAITING_MAX:
             self._behind[change.object] = change.committed
@@ -114,6 +114,8 @@ class Progress:
 
     def _again(self, log: Log) -> list[Lack]:
         """What waits still, and the decisions of objects that have not changed there since."""
+        if not self._waiting and not self._behind:
+            return []
         by_object: dict[str, list[Timestamp]] = {}
         for name, t in self._waiting:
             by_object.setdefault(name, []).append(t)

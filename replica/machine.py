@@ -286,7 +286,7 @@ def _changes(request: Changes, log: Log, bounds: Bounds) -> Changed:
     for number, name in objects[:left]:
         is_begun = request.below > 0 and number == request.place
         upto = min(request.upto, request.below - 1) if is_begun else request.upto
-        rows = log.arrived(name, request.since, upto, left)
+        rows = log.arrived(name, request.since, upto, left) if request.since < upto else []
         state = _state(name, log)
         found.append(Change(name, state.committed, tuple(t for _, t in rows if t > state.collected)))
         if len(rows) == left:

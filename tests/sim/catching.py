@@ -6,7 +6,7 @@ Owns when it asks, on its way over the same network. It must not know what may b
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from quorate.api_specs.messages import Batch, BatchReply, Changed, Changes, Collected, Request
+from quorate.api_specs.messages import Batch, Changed, Changes, Collected, Reply, Request
 from quorate.replica import catch_up
 from quorate.replica.catch_up import Lack, Progress
 from quorate.replica.ports import Effect, Log, PutRow
@@ -50,10 +50,10 @@ class CatchingUp:
     def _ask_changes(self, other: "ReplicaNode") -> None:
         progress = self._progress[other.id]
         asked = progress.request(PAGE)
-        self._ask(other, asked, lambda reply: self._hear(other, asked, reply))
+        self._ask(other, asked, lambda told: self._hear(other, asked, told))
 
-    def _hear(self, other: "ReplicaNode", asked: Changes, reply: BatchReply) -> None:
-        (told,), progress = reply.replies, self._progress[other.id]
+    def _hear(self, other: "ReplicaNode", asked: Changes, told: Reply) -> None:
+        progress = self._progress[other.id]
         assert isinstance(told, Changed)
         lacking = progress.hear(asked, told, self._node.replica.store)
         if not told.more:
@@ -65,8 +65,7 @@ class CatchingUp:
             self._ask_changes(other)
 
     def _fetch(self, other: "ReplicaNode", progress: Progress, lack: Lack) -> None:
-        def hear(reply: BatchReply) -> None:
-            (told,) = reply.replies
+        def hear(told: Reply) -> None:
             assert isinstance(told, Collected)
             self._install(lack, told)
             if (rest := progress.settle(lack, told, self._node.replica.store)) is not None:
@@ -104,20 +103,18 @@ class CatchingUp:
             store.apply(effect)
         store.commit()
 
-    def _ask(self, other: "ReplicaNode", request: Request, hear: Callable[[BatchReply], None]) -> None:
+    def _ask(self, other: "ReplicaNode", request: Request, hear: Callable[[Reply], None]) -> None:
         """There and back; where either way is cut, or a process is down or stopped, nothing comes of it."""
         node, world, process = self._node, self._world, self._process
-        batch = Batch(world.document.hash, (request,))
 
-        def answered(reply: BatchReply) -> None:
+        def answered(reply: Reply) -> None:
             if node.is_up and not node.is_stopped and process == self._process:
                 hear(reply)
 
         def arrived() -> None:
             delay_us = world.network.delay_us(other.id, node.id)
             if other.is_up and not other.is_stopped and delay_us is not None:
-                reply = other.replica.exchange(batch, other.wall_us)
-                world.later(delay_us, answered, reply)
+                world.later(delay_us, answered, other.replica.tell(request, other.wall_us))
 
         delay_us = world.network.delay_us(node.id, other.id)
         if delay_us is not None:

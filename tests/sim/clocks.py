@@ -24,6 +24,8 @@ class WallClock:
     @property
     def skew_us(self) -> int:
         """How far it is off."""
+        if not self._drift and not self.leap_us:
+            return self._skew_us
         drifted_us = int((self._world.now_us - self._set_at_us) * self._drift)
         most_us = max(abs(self._skew_us), self._world.network.faults.replica_skew_us)
         return self.leap_us + max(-most_us, min(most_us, self._skew_us + drifted_us))

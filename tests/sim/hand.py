@@ -15,7 +15,7 @@ from quorate.client_sdk.effects import Done, Effects, Now, Operation, Outcome, S
 from quorate.client_sdk.machine import FrontEnd
 from quorate.quorums.choice import Ordering
 from tests.sim.clocks import WALL_US_START
-from tests.sim.store import InMemoryReplica
+from tests.sim.in_memory import InMemoryReplica
 
 STEPS_MAX = 2_000
 EXACT = ClockSettings(front_end_error_s=0.0)

@@ -14,6 +14,7 @@ from quorate.adts.catalogue import SPECIFICATIONS
 from quorate.adts.specification import Invocation
 from tests.sim.history import NEVER, Call
 
+DEQ: Final = Invocation("Deq")
 NODES_MAX: Final = 60_000
 
 
@@ -86,13 +87,16 @@ class Serial:
         """
         states = []
         taken: tuple[Any, ...] = ()
-        for _ in range(max(1, len(call.results)) if call.is_known else call.count):
-            state, response = self._specification.step(state, Invocation("Deq"))
-            if response.term == "Empty" or (not call.is_known and response.results[0] in self._returned):
+        is_known = call.is_known
+        for _ in range(max(1, len(call.results)) if is_known else call.count):
+            state, response = self._specification.step(state, DEQ)
+            if response.term == "Empty" or (not is_known and response.results[0] in self._returned):
                 break
             taken += response.results
+            if is_known and taken != call.results[: len(taken)]:
+                return []
             states.append(state)
-        if not call.is_known:
+        if not is_known:
             return states
         return [state] if taken == call.results else []
 
@@ -265,6 +269,7 @@ class _Search:
         place_of = {id(call): place for place, call in enumerate(self.calls)}
         self._after = [place_of.get(id(call.after), -1) for call in self.calls]
         self._alike = [(call.operation, call.args, call.count) for call in self.calls]
+        self._times = [(call.invoked, call.returned) for call in self.calls]
 
     def open(self, mask: int, state: Hashable) -> Any:
         """All (place, mask, state) one call further."""
@@ -277,22 +282,23 @@ class _Search:
 
         Of unknown calls that are alike the first invoked stands for all: they can be swapped.
         """
-        found = []
+        found: list[tuple[int, int]] = []
         unknown = set()
         bound = NEVER
         start = (~mask & (mask + 1)).bit_length() - 1
         for place in range(start, len(self.calls)):
             if mask >> place & 1:
                 continue
-            call = self.calls[place]
-            if call.invoked > bound:
+            invoked, returned = self._times[place]
+            if invoked > bound:
                 break
-            bound = min(bound, call.returned)
+            bound = min(bound, returned)
             if (earlier := self._after[place]) >= 0 and not mask >> earlier & 1:
                 continue
-            if not call.is_known:
+            if returned >= NEVER:
                 if self._alike[place] in unknown:
                     continue
                 unknown.add(self._alike[place])
-            found.append(place)
-        return sorted(found, key=lambda place: self.calls[place].returned)
+            found.append((returned, place))
+        found.sort()
+        return [place for _, place in found]

@@ -17,9 +17,9 @@ from tests.sim.asking import send_ask
 from tests.sim.catching import CatchingUp
 from tests.sim.clocks import WALL_US_START, SteadyClock, WallClock
 from tests.sim.exchange import Begun, Exchange
+from tests.sim.in_memory import InMemoryReplica
 from tests.sim.janitor import Janitor
 from tests.sim.showing import shown, shown_answer
-from tests.sim.store import InMemoryReplica
 from tests.sim.surroundings import Stoppable, Surroundings
 from tests.sim.watch import Watch
 

@@ -1,16 +1,14 @@
-"""The simulated twin of a replica's store, and a whole replica in memory on top of it.
+"""The simulated twin of a replica's store.
 
 Owns one replica's objects and logs, with a durable part and a transaction that a crash loses. It must not know what the
-rows mean: every decision is the replica machine's (`quorate.replica.machine.handle`).
+rows mean: every decision is the replica machine's (`quorate.replica.machine.handle`), run by `tests.sim.in_memory`.
 """
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Sequence
 
 from quorate.adts.catalogue import adt_of
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.messages import Batch, BatchReply, Changes, Reply, Row, Scan
-from quorate.replica.machine import handle
+from quorate.api_specs.messages import Row
 from quorate.replica.ports import (
     NOT_RESERVED,
     Claim,
@@ -24,13 +22,8 @@ from quorate.replica.ports import (
     PutState,
     Reservation,
 )
-from quorate.replica.refusals import Bounds
 from quorate.timestamps.ballot import NO_BALLOT, turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
-
-
-class OtherCluster(ValueError):
-    """The batch comes from a front end that holds another cluster document."""
 
 
 class _Object:
@@ -60,6 +53,8 @@ class MemoryStore:
         """Transactions that were undone."""
         self._held: dict[tuple[str, str], tuple[int, Reservation]] = {}
         self._undo: list[Callable[[], object]] = []
+        self.version = 0
+        """Another number after each change of an object or a log."""
         self.collected: dict[str, Timestamp] = {}
         """Up to where logs became history, and (`deleted`) objects that got a deletion, for the janitor's waiting list."""
         self.deleted: dict[str, None] = {}
@@ -141,14 +136,20 @@ class MemoryStore:
 
     def changed(self, since: int, above: int, limit: int) -> list[tuple[int, str]]:
         """See Log. All that it knows: those without a change are no harm."""
-        known = [(found.number, name) for name, found in self._objects.items() if found.state is not None]
-        return sorted(each for each in known if each[0] > above)[:limit]
+        known = [
+            (found.number, name)
+            for name, found in self._objects.items()
+            if found.state is not None and found.number > above
+        ]
+        return sorted(known)[:limit]
 
     def arrived(self, name: str, since: int, upto: int, limit: int) -> list[tuple[int, Timestamp]]:
         """See Log."""
         found = self._objects.get(name)
-        rows = [] if found is None else [(number, t) for t, (number, _) in found.rows.items()]
-        return sorted((each for each in rows if since < each[0] <= upto), reverse=True)[:limit]
+        if found is None or since >= upto:
+            return []
+        rows = [(number, t) for t, (number, _) in found.rows.items() if since < number <= upto]
+        return sorted(rows, reverse=True)[:limit]
 
     def events(self, name: str, limit: int | None = None) -> list[tuple[Timestamp, str]]:
         """See Log."""
@@ -187,6 +188,7 @@ class MemoryStore:
 
     def apply(self, effect: Effect) -> None:
         """Write one effect into the open transaction."""
+        self.version += 1
         match effect:
             case PutRow(name, entry):
                 self._arrival += 1
@@ -216,6 +218,7 @@ class MemoryStore:
 
     def crash(self) -> None:
         """Lose what was applied since the last commit."""
+        self.version += 1
         self.rollbacks += 1
         while self._undo:
             self._undo.pop()()
@@ -228,6 +231,7 @@ class MemoryStore:
     def delete_upto(self, name: str, upto: Timestamp, limit: int) -> tuple[int, bool]:
         """Delete the object's oldest rows at or below `upto`, at most `limit`: how many, and whether any are left."""
         assert not self._undo, "pruning is a transaction of its own"
+        self.version += 1
         found = self._objects.get(name)
         if found is None:
             return 0, False
@@ -343,54 +347,3 @@ class MemoryStore:
                 self._objects[name] = before
 
         self._undo.append(undo)
-
-
-class InMemoryReplica:
-    """A replica without disk and network: the shipped machine over a MemoryStore.
-
-    `now_us` arguments are this replica's wall clock, in microseconds.
-    """
-
-    def __init__(self, document: ClusterDocument, replica_id: str) -> None:
-        self.document = document
-        self.id = replica_id
-        self.store = MemoryStore()
-        self._bounds = Bounds.of(document)
-        self._keeps_events: dict[str, bool] = {}
-        self._number = 0
-        self.start()
-
-    @property
-    def incarnation(self) -> str:
-        """Changes with every start."""
-        return f"{self.id}i{self._number}"
-
-    def start(self) -> None:
-        """Start, or start again after a crash: what was not committed is lost."""
-        self.store.crash()
-        self._number += 1
-
-    def exchange(self, batch: Batch, now_us: int) -> BatchReply:
-        """Handle and commit a batch; OtherCluster when its sender holds another cluster document."""
-        reply = self.handle(batch, now_us)
-        self.store.commit()
-        return reply
-
-    def handle(self, batch: Batch, now_us: int) -> BatchReply:
-        """Handle a batch in the open transaction: the reply must not leave before `store.commit`."""
-        if batch.cluster != self.document.hash:
-            raise OtherCluster(f"replica {self.id} holds the cluster document {self.document.hash[:12]}")
-        replies: list[Reply] = []
-        for request in batch.requests:
-            keeps = not isinstance(request, Scan | Changes) and self._keeps(request.object)
-            reply, effects = handle(request, self.store, now_us, self._bounds, keeps)
-            for effect in effects:
-                self.store.apply(effect)
-            replies.append(reply)
-        return BatchReply(self.id, self.incarnation, self.store.clock, now_us, tuple(replies))
-
-    def _keeps(self, name: str) -> bool:
-        known = self._keeps_events.get(name)
-        if known is None:
-            known = self._keeps_events[name] = not self.document.rule_of(name).collect
-        return known

@@ -1,5 +1,7 @@
 """The simulated store keeps what the machine wrote, and loses in a crash exactly what was not committed."""
 
+from collections.abc import Callable
+
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import (
@@ -7,14 +9,19 @@ from quorate.api_specs.messages import (
     Appended,
     Batch,
     BatchReply,
+    Changes,
     Collect,
     Collected,
     Request,
     Window,
 )
+from quorate.replica.machine import handle
 from quorate.replica.ports import Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.refusals import Bounds
+from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
-from tests.sim.store import InMemoryReplica, MemoryStore
+from tests.sim.in_memory import InMemoryReplica
+from tests.sim.store import MemoryStore
 
 DOCUMENT = ClusterDocument("sim", tuple(ReplicaInfo(f"r{i}", f"http://r{i}:1") for i in (1, 2, 3)))
 NAME = "queue/q"
@@ -101,3 +108,29 @@ def test_event_written_twice_in_a_transaction_is_undone_to_what_was_before() -> 
         store.apply(PutEvent(NAME, at(2), event))
     store.crash()
     assert store.events(NAME) == [(at(1), "Enq")]
+
+
+def test_what_is_said_of_changes_is_what_the_store_holds_after_every_step() -> None:
+    """The answer is kept for as long as nothing changes; after each kind of change it must be a new one."""
+    replica = InMemoryReplica(DOCUMENT, "r1")
+    store, question = replica.store, Changes(0, 100)
+    committed = ObjectState(NAME, committed=make_ballot(at(3), 1))
+    steps: list[Callable[[], object]] = [
+        lambda: store.apply(PutState(ObjectState(NAME))),
+        lambda: store.apply(PutRow(NAME, entry(1))),
+        store.commit,
+        lambda: store.apply(PutRow(NAME, entry(2))),
+        lambda: store.apply(PutState(committed)),
+        store.crash,
+        lambda: store.delete_upto(NAME, at(1), 5),
+        lambda: store.apply(Forget(NAME, at(9))),
+    ]
+    told = []
+    for step in steps:
+        step()
+        (right, _) = handle(question, store, 0, Bounds.of(DOCUMENT))
+        for _ in range(2):
+            (reply,) = replica.handle(batch(question), 0).replies
+            assert reply == right
+        told.append(str(right))
+    assert len(set(told)) == 7, "each step but the commit changes the answer"

@@ -32,7 +32,7 @@ from quorate.replica.ports import ObjectState
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, step_of, turn_of
 from quorate.timestamps.timestamp import Timestamp
 from tests.sim.checkers import Violation
-from tests.sim.store import InMemoryReplica
+from tests.sim.in_memory import InMemoryReplica
 
 NOTHING_PROMISED: Final = Status()
 

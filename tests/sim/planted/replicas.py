@@ -14,9 +14,10 @@ from quorate.replica.refusals import Bounds
 from quorate.timestamps.ballot import NO_BALLOT, turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 from tests.sim.exchange import Exchange
+from tests.sim.in_memory import InMemoryReplica
 from tests.sim.nodes import ReplicaNode
 from tests.sim.planted.plant import Planting, patched
-from tests.sim.store import InMemoryReplica, MemoryStore
+from tests.sim.store import MemoryStore
 
 
 def _state_of(handled: Handled, before: ObjectState) -> ObjectState:
