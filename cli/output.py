@@ -17,7 +17,7 @@ from quorate.adts.catalogue import BadName
 from quorate.api_specs.cluster import BadCluster
 from quorate.api_specs.problems import KINDS
 from quorate.cli.failure import EXIT_FAILED, EXIT_UNKNOWN, EXIT_USAGE, Failure
-from quorate.cli.values import compact
+from quorate.cli.values import compact, spelled_out
 from quorate.client_sdk.errors import BadInput, QuorateError, Unavailable
 from quorate.measurement.plan import BadPlan
 from quorate.quorums.choice import BadChoice
@@ -70,7 +70,7 @@ def tell_error(as_json: bool, sentence: str, kind: str, code: int) -> None:
         with suppress(AnswerLost):
             answer(True, {"error": sentence, "kind": kind, "definite": code != EXIT_UNKNOWN})
             return
-    say(f"quorate: {sentence}")
+    say(f"quorate: {spelled_out(sentence)}")
 
 
 def reported(command: Callable[P, None]) -> Callable[P, None]:

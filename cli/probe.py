@@ -18,6 +18,7 @@ from typing import Any, Final, NoReturn, Protocol
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import BACKUP_S_MAX, BACKUP_SENT_S_MAX
 from quorate.api_specs.messages import Batch, Collected, Refused, Scan, Scanned
+from quorate.cli.values import spelled_out
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.http_transport import HttpTransport
 from quorate.client_sdk.tls import from_environment
@@ -86,8 +87,8 @@ def get(url: str, path: str, token: str | None = None, timeout_s: float = TIMEOU
     """The JSON that the replica at `url` answers at `path`. Raises NoAnswer."""
     try:
         with _answered(_request(url, path, token), timeout_s) as response:
-            return json.loads(response.read(_BODY_BYTES_MAX))
-    except ValueError as error:
+            return _shown(json.loads(_body(response, timeout_s)))
+    except (ValueError, RecursionError) as error:
         raise NoAnswer(f"it answers, but not as a replica does ({error})") from None
 
 
@@ -105,6 +106,27 @@ def download(url: str, path: str, token: str | None, target: Sink) -> Mapping[st
             if time.monotonic() > late_s:
                 raise NoAnswer("it sends too slowly")
         return dict(response.headers)
+
+
+def _body(response: Any, timeout_s: float) -> bytes:
+    """All of a body, which may take `timeout_s` and be of `_BODY_BYTES_MAX`. Raises NoAnswer."""
+    late_s, read = time.monotonic() + timeout_s, bytearray()
+    while chunk := response.read1(_CHUNK):
+        read += chunk
+        if len(read) > _BODY_BYTES_MAX:
+            raise NoAnswer("its answer is too long")
+        if time.monotonic() > late_s:
+            raise NoAnswer("it sends too slowly")
+    return bytes(read)
+
+
+def _shown(told: Any) -> Any:
+    """What was told, with nothing in its texts that a terminal would obey: whoever answers may be no replica."""
+    if isinstance(told, str):
+        return spelled_out(told)
+    if isinstance(told, dict):
+        return {spelled_out(name): _shown(value) for name, value in told.items()}
+    return [_shown(value) for value in told] if isinstance(told, list) else told
 
 
 def _request(url: str, path: str, token: str | None) -> urllib.request.Request:
@@ -187,8 +209,8 @@ async def _scan(
 def _refuse(error: urllib.error.HTTPError) -> NoReturn:
     """The problem document of a status that is not 2xx; replicas that are not ready say so in one."""
     try:
-        problem = json.loads(error.read(_BODY_BYTES_MAX))
-    except (OSError, ValueError):
+        problem = _shown(json.loads(_body(error, _READY_TIMEOUT_S)))
+    except (OSError, ValueError, RecursionError, NoAnswer):
         problem = None
     if 300 <= error.code < 400:
         raise NoAnswer("it redirects: give the replica's own URL")

@@ -9,6 +9,7 @@ from quorate.client_sdk.asked import Asked, Verdict
 from quorate.client_sdk.clock_bound import SETTLE_S
 from quorate.client_sdk.decisions import Wish
 from quorate.client_sdk.effects import Failed, Outcome
+from quorate.client_sdk.looks import Looks
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Resolved, Task
 from quorate.quorums.choice import QuorumChoice
@@ -29,8 +30,9 @@ class OperationFailed(Exception):
 class Machine(Protocol):
     """What operations need of the front end around them."""
 
-    is_hurried: bool
-    """Whether a dequeue that waits for items looks for the last time."""
+    @property
+    def looks(self) -> Looks:
+        """How often who waits for items looks again."""
 
     @property
     def limits(self) -> Limits:

@@ -34,6 +34,7 @@ from quorate.client_sdk.effects import (
 )
 from quorate.client_sdk.errors import Closed
 from quorate.client_sdk.link import Link
+from quorate.client_sdk.looks import Looks
 from quorate.client_sdk.machine import FrontEnd
 from quorate.client_sdk.ports import Asker, Clock, SystemClock, Traces, Transport
 from quorate.client_sdk.starts import Start, Starts
@@ -59,8 +60,9 @@ Left = Callable[[asyncio.Future[Outcome]], None]
 class Machine(Protocol):
     """The part of `quorate.client_sdk.machine.FrontEnd` that is driven."""
 
-    is_hurried: bool
-    """Whether waiting dequeues end with what they find at their next look."""
+    @property
+    def looks(self) -> Looks:
+        """How often who waits for items looks again."""
 
     def start_all(self, begun: Sequence[Operation], now: Now, deadline_s: float) -> tuple[list[int], Effects]:
         """Begin operations: their numbers, and what to do."""
@@ -217,7 +219,7 @@ class Driver:
 
     def hurry(self) -> None:
         """Have dequeues that wait for items end with what they find at their next look, which comes soon."""
-        self._machine.is_hurried = True
+        self._machine.looks.is_hurried = True
 
     async def aclose(self) -> None:
         """Fail what still runs with Closed, flush lazy messages for at most CLOSE_TIMEOUT_S, give up connections."""

@@ -32,6 +32,7 @@ from quorate.client_sdk.effects import (
     Unanswered,
 )
 from quorate.client_sdk.host_asks import HostAsks
+from quorate.client_sdk.looks import Looks
 from quorate.client_sdk.marks import Marks
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.mirrors import OBJECTS_MAX, Mirrors
@@ -61,8 +62,6 @@ class FrontEnd(TimeNow):
     ) -> None:
         super().__init__(document, site)
         self.counts: Final = counts or Counts()
-        self.is_hurried = False
-        """Whether waiting dequeues end with what they find at their next look: for a front end that will soon be closed."""
         self._choice_of = lru_cache(maxsize=OBJECTS_MAX)(document.choice_of)
         self._draws: Final = Draws(seed)
         self._source: Final = PayloadSource(own, document.votes)
@@ -72,6 +71,7 @@ class FrontEnd(TimeNow):
         self._mirrors: Final = Mirrors(document.votes, self._forget_decider)
         self._deciders: dict[str, Decider] = {}
         self._tasks: dict[int, Task] = {}
+        self.looks: Final = Looks(self._tasks)
         self._rounds: dict[int, tuple[Task, SideBySide]] = {}
         """By the numbers of the operations that run side by side."""
         self._tokens: dict[int, tuple[Task, Requests]] = {}

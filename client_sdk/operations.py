@@ -4,6 +4,7 @@ Blind ones are in `blind`, observing ones in `observe`; deciding ones are wishes
 """
 
 from collections.abc import Callable, Generator, Mapping
+from itertools import count
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -37,10 +38,6 @@ from quorate.client_sdk.effects import (
 from quorate.client_sdk.keys import decision_id
 from quorate.client_sdk.leasing import Clear
 from quorate.client_sdk.tasks import Event, Expired, Task
-
-POLL_S_FIRST: Final = 0.005
-POLL_S_MAX: Final = 0.1
-"""How often a waiting dequeue looks again: after the first time, then twice as long each time, up to the last."""
 
 
 def run(operation: Operation, task: Task, machine: Machine) -> OutcomeSteps:
@@ -108,13 +105,12 @@ def _decide_some(
 ) -> Generator[float, Event, Verdict]:
     """The verdict that gives some items, or the last one when the time to wait is over."""
     until_s = min(task.now.mono_s + operation.wait_s, task.deadline_s)
-    pause_s = POLL_S_FIRST
-    while True:
+    for looked in count(1):
         verdict = yield from decide(operation.object, wish, task, machine)
-        if verdict.result or task.now.mono_s >= until_s or machine.is_hurried or task.is_left:
+        if verdict.result or task.now.mono_s >= until_s or machine.looks.is_hurried or task.is_left:
             return verdict
-        yield from pause(task, min(task.now.mono_s + pause_s, until_s))
-        pause_s = min(2 * pause_s, POLL_S_MAX)
+        yield from pause(task, min(task.now.mono_s + machine.looks.pause_s(looked), until_s))
+    raise AssertionError("there is no last look")
 
 
 def _dispose(operation: Dispose, task: Task, machine: Machine) -> OutcomeSteps:

@@ -20,3 +20,9 @@ def test_who_types_commands_is_told_of_the_variable_and_not_of_a_header(
     shown = capsys.readouterr().err
     assert "asks for a token. Set QUORATE_TOKEN to a token that this cluster accepts)" in shown
     assert "header" not in shown
+
+
+def test_error_gives_a_terminal_nothing_to_obey(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit), errors_shown(as_json=False):
+        raise RefusedByReplicas("r1 (\x1b]0;mine\x07 \u202e)", definite=True)
+    assert capsys.readouterr().err == "quorate: r1 (\\u001b]0;mine\\u0007 \\u202e)\n"

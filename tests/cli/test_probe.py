@@ -2,7 +2,9 @@
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from quorate.cli.probe import HostUnknown, NoAnswer, TlsFailed, WrongToken, get
 from quorate.cli.status import ask_all
 
 WAIT_S = 60
+PAUSE_S = 0.05
 
 
 class Server(HTTPServer):
@@ -20,6 +23,9 @@ class Server(HTTPServer):
 
     status = 200
     location = ""
+    body = b"{}"
+    pieces = 1
+    """Of one byte each besides, with a pause before each."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -35,9 +41,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(self.server.status)
         if self.server.location:
             self.send_header("Location", self.server.location)
-        self.send_header("Content-Length", "2")
+        self.send_header("Content-Length", str(len(self.server.body) + self.server.pieces - 1))
         self.end_headers()
-        self.wfile.write(b"{}")
+        self.wfile.write(self.server.body)
+        with suppress(OSError):
+            for _ in range(1, self.server.pieces):
+                time.sleep(PAUSE_S)
+                self.wfile.write(b" ")
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
@@ -95,3 +105,29 @@ def test_host_that_nobody_knows_is_no_replica_to_be_started(
     (found,) = ask_all(read_document(document))
     assert "start it" not in found.fix
     assert "cluster document" in found.fix
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_answer_that_comes_by_drops_is_given_up(servers: tuple[Server, Server], status: int) -> None:
+    servers[0].status, servers[0].pieces = status, 200
+    began_s = time.monotonic()
+    with pytest.raises(NoAnswer):
+        get(servers[0].url, "/v1/status", timeout_s=0.2)
+    assert time.monotonic() - began_s < 100 * PAUSE_S
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_answer_that_is_nested_without_end_is_none_of_a_replica(
+    servers: tuple[Server, Server], status: int
+) -> None:
+    servers[0].status, servers[0].body = status, b"[" * 100_000
+    with pytest.raises(NoAnswer):
+        get(servers[0].url, "/v1/status")
+
+
+def test_answer_gives_a_terminal_nothing_to_obey(servers: tuple[Server, Server]) -> None:
+    servers[0].status, servers[0].body = 409, b'{"detail": "\\u001b]0;mine\\u0007 \\u202e"}'
+    with pytest.raises(NoAnswer, match=r"^\\u001b\]0;mine\\u0007 \\u202e$"):
+        get(servers[0].url, "/v1/status")
+    servers[0].status, servers[0].body = 200, b'{"reasons": ["\\u001b[2J"]}'
+    assert get(servers[0].url, "/v1/status") == {"reasons": ["\\u001b[2J"]}

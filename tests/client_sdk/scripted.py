@@ -31,6 +31,7 @@ from quorate.client_sdk.effects import (
     SendAsk,
     Unanswered,
 )
+from quorate.client_sdk.looks import Looks
 from quorate.timestamps.timestamp import ZERO
 
 
@@ -80,7 +81,7 @@ class ScriptedMachine:
         self.asks: list[SendAsk] = []
         self.served: list[tuple[int, Served | Unanswered]] = []
         self.breaks = False
-        self.is_hurried = False
+        self.looks = Looks(())
         self.started_over = 0
         self._token = 0
         self._open: dict[int, set[int]] = {}
