@@ -18,7 +18,8 @@ from quorate.replica.replacement import union
 from tests.sim.checkers import Violation, check_drained, check_object
 from tests.sim.hand import EXACT, Hand, Packet
 from tests.sim.history import Call, History
-from tests.sim.store import InMemoryReplica, MemoryStore
+from tests.sim.in_memory import InMemoryReplica
+from tests.sim.store import MemoryStore
 
 MAJORITIES: Final = {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}
 QUEUE: Final = "queue/q"
