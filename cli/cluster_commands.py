@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import typer
 
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import REPLICAS_MAX, STOP_S_MAX
+from quorate.api_specs.limits import ADDRESS_SHARE_MAX, REPLICAS_MAX, STOP_S_MAX
 from quorate.cli.data_folder import (
     Served,
     audit_line,
@@ -32,7 +32,14 @@ from quorate.cli.document import DEFAULT_NAME, change_stores, new_document, read
 from quorate.cli.failure import EXIT_FAILED, Failure, Usage
 from quorate.cli.local_cluster import READY_DEADLINE_S, LocalCluster
 from quorate.cli.output import AsJson, answer, reported, say
-from quorate.cli.serve_options import ClockOffsetOption, LogFormat, LogFormatOption, PortOption, TracesOption
+from quorate.cli.serve_options import (
+    AddressShareOption,
+    ClockOffsetOption,
+    LogFormat,
+    LogFormatOption,
+    PortOption,
+    TracesOption,
+)
 from quorate.cli.token import read_token
 from quorate.client_sdk.connecting import is_url
 
@@ -191,6 +198,7 @@ def serve(
     ] = None,
     log_format: LogFormatOption = LogFormat.TEXT,
     traces: TracesOption = "",
+    address_share: AddressShareOption = ADDRESS_SHARE_MAX,
     stop_with_parent: Annotated[bool, typer.Option("--stop-with-parent", hidden=True)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Tell an error as one JSON line.")] = False,
 ) -> None:
@@ -213,6 +221,7 @@ def serve(
         endpoints=_endpoints(document, replica_id, endpoint or []),
         logs_json=log_format is LogFormat.JSON,
         traces=traces,
+        address_share=address_share,
     )
     run_replica(document, replica_id, data, served)
 

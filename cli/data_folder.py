@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.limits import ADDRESS_SHARE_MAX
 from quorate.cli.failure import Failure, Usage
 from quorate.cli.token import read_token
 from quorate.client_sdk.tls import from_environment
@@ -91,6 +92,7 @@ class Served(Struct, frozen=True):
     endpoints: Mapping[str, str] | None = None
     logs_json: bool = False
     traces: str = ""
+    address_share: float = ADDRESS_SHARE_MAX
 
 
 def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served: Served) -> None:
@@ -111,6 +113,7 @@ def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served
         from_environment(),
         allows_plain=served.allows_plain,
         allows_anyone=served.allows_anyone,
+        address_share=served.address_share,
     )
     access = _access()
     log_to_stderr(replica_id, is_json=served.logs_json)

@@ -8,6 +8,9 @@ import typer
 _CLOCK_OFFSET_S_MAX: Final = 366 * 86400
 """More than any test needs; beyond what timestamps hold, janitor and front end would fail at every step."""
 
+_ADDRESS_SHARE_MIN: Final = 0.001
+"""Of 2,000 connections, two."""
+
 
 class LogFormat(enum.Enum):
     """The words of `--log-format`."""
@@ -40,5 +43,15 @@ ClockOffsetOption = Annotated[
         min=-_CLOCK_OFFSET_S_MAX,
         max=_CLOCK_OFFSET_S_MAX,
         help="Make the replica's clock wrong, to test what that does.",
+    ),
+]
+AddressShareOption = Annotated[
+    float,
+    typer.Option(
+        "--address-share",
+        metavar="SHARE",
+        min=_ADDRESS_SHARE_MIN,
+        max=1.0,
+        help="So large a share of the connections may come from one address; 1.0 where all callers are behind one.",
     ),
 ]

@@ -21,7 +21,7 @@ import uvicorn
 from msgspec import Struct
 
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import CONNECTIONS_MAX, IDLE_S_MAX
+from quorate.api_specs.limits import ADDRESS_SHARE_MAX, CONNECTIONS_MAX, IDLE_S_MAX
 from quorate.client_sdk.connecting import is_url
 from quorate.client_sdk.errors import BadInput
 from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
@@ -58,7 +58,8 @@ class ServeRefused(Exception):
 
 class Door(Struct, frozen=True):
     """How a replica is reached, and by whom. `host` and `port` when they are not those of its URL in the cluster document;
-    `tls` is its own certificate, `client_tls` is how it calls the others; the rest as in `exposure`."""
+    `tls` is its own certificate, `client_tls` is how it calls the others; `address_share` of its connections may come from one
+    address; the rest as in `exposure`."""
 
     host: str | None = None
     port: int | None = None
@@ -66,6 +67,7 @@ class Door(Struct, frozen=True):
     client_tls: ClientTls = SYSTEM_TRUST
     allows_plain: bool = False
     allows_anyone: bool = False
+    address_share: float = ADDRESS_SHARE_MAX
 
 
 def serve(
@@ -111,7 +113,7 @@ def serve(
         traces=followed,
     )
     app = _application(member, door, access, context, is_local=is_loopback(host))
-    config = _config(app, host, port, context)
+    config = _config(app, host, port, context, door.address_share)
     _log.info(
         "replica %s of cluster %s starts on %s:%s from %s", replica_id, document.name, host, port, folder
     )
@@ -210,7 +212,9 @@ def _checked(host: str, url: str, door: Door, access: Access) -> ServerContext |
         raise ServeRefused(str(error)) from None
 
 
-def _config(app: ReplicaApp, host: str, port: int, context: ServerContext | None) -> uvicorn.Config:
+def _config(
+    app: ReplicaApp, host: str, port: int, context: ServerContext | None, address_share: float
+) -> uvicorn.Config:
     config = uvicorn.Config(
         app,
         host=host,
@@ -228,7 +232,7 @@ def _config(app: ReplicaApp, host: str, port: int, context: ServerContext | None
         timeout_graceful_shutdown=CUT_S,
     )
     config.load()
-    config.http_protocol_class = bounded(Bounds(_connections_max()), app.traffic, app.direct)
+    config.http_protocol_class = bounded(Bounds(_connections_max(), address_share), app.traffic, app.direct)
     config.ssl = None if context is None else context.context
     return config
 

@@ -86,7 +86,7 @@ FIXED = {
     ),
     "ADDRESS_SHARE_MAX": (
         limits.ADDRESS_SHARE_MAX,
-        "The share of these that one address may have (of IPv6: one /64). For a further one, one of the same address gives way.",
+        "The share of these that one address may have (of IPv6: one /64). For a further one, one of the same address gives way. `quorate serve --address-share` sets another.",
     ),
     "AHEAD_MAX": (
         limits.AHEAD_MAX,

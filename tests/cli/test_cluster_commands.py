@@ -93,7 +93,14 @@ def test_serve_refuses_a_wrong_folder_a_wrong_id_and_an_open_door(tmp_path: Path
 
 @pytest.mark.parametrize(
     "words",
-    [("--port", "99999"), ("--port", "-1"), ("--clock-offset", "nan"), ("--clock-offset", "1e300")],
+    [
+        ("--port", "99999"),
+        ("--port", "-1"),
+        ("--clock-offset", "nan"),
+        ("--clock-offset", "1e300"),
+        ("--address-share", "0"),
+        ("--address-share", "1.1"),
+    ],
 )
 def test_serve_takes_no_number_that_it_cannot_use(tmp_path: Path, words: tuple[str, str]) -> None:
     """The system would listen on another port than 99999, and timestamps do not hold such a clock."""

@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 import pytest
 
+from quorate.cli.local_cluster import LocalCluster
 from quorate.replica.connections import Bounds
 from quorate.replica.crowd import Crowd, origin
 from tests.replica.test_connections import GET, WAIT_S, Serve, served
@@ -71,6 +73,24 @@ async def test_one_that_speaks_is_never_cut_off_for_a_new_one(served: Serve) -> 
             async with calling(port, 1, "127.0.0.3") as fourth:
                 assert await fourth[0].asks() == b"503"
         assert [await each.asks() for each in speaking] == [b"200"] * 2
+
+
+async def test_the_share_of_one_address_is_settable(tmp_path: Path) -> None:
+    """A hundredth of 2,000 connections, or of fewer where the system allows fewer files."""
+    cluster = LocalCluster.create(tmp_path / "cluster", replicas=1)
+    cluster.serve_options["r1"] = ["--address-share", "0.01"]
+    with cluster:
+        await asyncio.to_thread(_started, cluster)
+        port = int(cluster.urls["r1"].rpartition(":")[2])
+        async with calling(port, 30, OTHER) as callers:
+            said = [await each.asks() for each in callers]
+            assert 1 <= said.count(b"200") <= 20
+            assert said.count(b"") == 30 - said.count(b"200"), "they were silent, and gave way"
+
+
+def _started(cluster: LocalCluster) -> None:
+    cluster.start()
+    cluster.ready()
 
 
 async def test_an_address_that_speaks_on_all_its_connections_leaves_room_for_others(served: Serve) -> None:
