@@ -146,5 +146,22 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
         return None
 
 
+CAPACITY_ALARM: Final = 0.8
+"""From this share of a bound on, somebody should look."""
+
+
+class Capacity(Struct, frozen=True):
+    """What one replica takes in; `quorate serve` sets it. New objects and entries are refused beyond, and nothing else."""
+
+    objects_max: int = 1_000_000
+    """Objects; each key of a dictionary is one."""
+    log_entries_max: int = 10_000_000
+    """Entries of one object's log, with history that is not deleted yet."""
+    disk_bytes_max: int = 64 * 1024**3
+    """What the database holds; its file may be larger."""
+    disk_free_min: int = 256 * 1024**2
+    """Bytes that are to stay free on the file system: to take items out must always be possible."""
+
+
 DEFAULTS: Final = Limits()
 assert DEFAULTS.problem() is None

@@ -249,7 +249,16 @@ class Refused(Struct, frozen=True, tag="refused", omit_defaults=True):
     `clock_offset_us` is how far the timestamp in question is ahead of the replica's clock (behind when negative).
     """
 
-    reason: Literal["clock-ahead", "clock-behind", "too-old", "bad-request", "too-many-keys"]
+    reason: Literal[
+        "clock-ahead",
+        "clock-behind",
+        "too-old",
+        "bad-request",
+        "too-many-keys",
+        "log-full",
+        "too-many-objects",
+        "disk-full",
+    ]
     detail: str
     clock_offset_us: int = 0
 

@@ -15,7 +15,9 @@ from quorate.api_specs.messages import NOT_DECODED
 MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "/problems/"
 
-Limit = Literal["too-many-keys", "too-many-leases", "too-many-dead-letters"]
+Limit = Literal[
+    "too-many-keys", "too-many-leases", "too-many-dead-letters", "log-full", "too-many-objects", "disk-full"
+]
 """Bounds that an operation may meet: it was not done, and may be repeated when there is room again."""
 LIMITS: Final[tuple[Limit, ...]] = get_args(Limit)
 
@@ -114,6 +116,12 @@ KINDS: Final[Mapping[str, Kind]] = {
         "Requeue or discard some, or reject without a dead letter.",
         True,
     ),
+    "log-full": Kind(
+        429,
+        "The object's log has as many entries as it may",
+        "Take items out, or wait until others do, then try again.",
+        True,
+    ),
     "head-too-large": Kind(431, "The request's headers are too large", "Send fewer or shorter ones.", True),
     "clock-ahead": Kind(
         409,
@@ -183,6 +191,18 @@ KINDS: Final[Mapping[str, Kind]] = {
         "The replica's database failed",
         "Use another replica; make room on the disk of this one, or restart it when the detail says so.",
         False,
+    ),
+    "too-many-objects": Kind(
+        507,
+        "The replica has as many objects as it may",
+        "Delete keys of dictionaries that are not needed, or give the replica more with --objects-max.",
+        True,
+    ),
+    "disk-full": Kind(
+        507,
+        "The replica takes in nothing more, for its disk would be full",
+        "Take items out or delete some, make room on the replica's disk, or give it more with --disk-bytes-max.",
+        True,
     ),
     "no-room": Kind(
         507,

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import typer
 
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import ADDRESS_SHARE_MAX, REPLICAS_MAX, STOP_S_MAX
+from quorate.api_specs.limits import ADDRESS_SHARE_MAX, REPLICAS_MAX, STOP_S_MAX, Capacity
 from quorate.cli.data_folder import (
     Served,
     audit_line,
@@ -33,10 +33,15 @@ from quorate.cli.failure import EXIT_FAILED, Failure, Usage
 from quorate.cli.local_cluster import READY_DEADLINE_S, LocalCluster
 from quorate.cli.output import AsJson, answer, reported, say
 from quorate.cli.serve_options import (
+    CAPACITY,
     AddressShareOption,
     ClockOffsetOption,
+    DiskBytesMaxOption,
+    DiskFreeMinOption,
+    LogEntriesMaxOption,
     LogFormat,
     LogFormatOption,
+    ObjectsMaxOption,
     PortOption,
     TracesOption,
 )
@@ -199,6 +204,10 @@ def serve(
     log_format: LogFormatOption = LogFormat.TEXT,
     traces: TracesOption = "",
     address_share: AddressShareOption = ADDRESS_SHARE_MAX,
+    objects_max: ObjectsMaxOption = CAPACITY.objects_max,
+    log_entries_max: LogEntriesMaxOption = CAPACITY.log_entries_max,
+    disk_bytes_max: DiskBytesMaxOption = CAPACITY.disk_bytes_max,
+    disk_free_min: DiskFreeMinOption = CAPACITY.disk_free_min,
     stop_with_parent: Annotated[bool, typer.Option("--stop-with-parent", hidden=True)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Tell an error as one JSON line.")] = False,
 ) -> None:
@@ -222,6 +231,7 @@ def serve(
         logs_json=log_format is LogFormat.JSON,
         traces=traces,
         address_share=address_share,
+        capacity=Capacity(objects_max, log_entries_max, disk_bytes_max, disk_free_min),
     )
     run_replica(document, replica_id, data, served)
 

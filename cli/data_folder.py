@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import ADDRESS_SHARE_MAX
+from quorate.api_specs.limits import ADDRESS_SHARE_MAX, Capacity
 from quorate.cli.failure import Failure, Usage
 from quorate.cli.token import read_token
 from quorate.client_sdk.tls import from_environment
@@ -93,13 +93,14 @@ class Served(Struct, frozen=True):
     logs_json: bool = False
     traces: str = ""
     address_share: float = ADDRESS_SHARE_MAX
+    capacity: Capacity = Capacity()
 
 
 def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served: Served) -> None:
     """Serve until a signal, with the tokens of the environment; Failure when the folder or the address cannot be used."""
     from quorate.replica.identity import FolderRefused  # noqa: PLC0415
     from quorate.replica.logs import log_to_stderr  # noqa: PLC0415
-    from quorate.replica.server import Door, ServeRefused, serve  # noqa: PLC0415
+    from quorate.replica.server import Door, ServeRefused, Settings, serve  # noqa: PLC0415
     from quorate.replica.server_tls import ServerTls  # noqa: PLC0415
 
     check_member(document, replica_id)
@@ -124,9 +125,7 @@ def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served
             folder,
             door=door,
             access=access,
-            clock_offset_s=served.clock_offset_s,
-            endpoints=served.endpoints,
-            traces=served.traces,
+            settings=Settings(served.capacity, served.endpoints, served.traces, served.clock_offset_s),
         )
     except (FolderRefused, ServeRefused) as error:
         raise Failure(f"{error}.") from None

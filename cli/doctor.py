@@ -24,7 +24,7 @@ from quorate.cli.doctor_secrets import SENT, certificate_checks, secret_checks
 from quorate.cli.document import is_loopback
 from quorate.cli.failure import EXIT_FAILED, Failure
 from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.status import Found, ask_all, behind, cluster_document, lacking, own_views
+from quorate.cli.status import Found, ask_all, behind, cluster_document, lacking, nearly_full, own_views
 from quorate.client_sdk.errors import BadInput
 from quorate.measurement.held_ports import is_free
 from quorate.spark_reports.errors import JavaMissing
@@ -75,6 +75,7 @@ def doctor(
         *certificate_checks({found.id: found.url for found in answers}),
         *tombstone_checks(answers),
         *catch_up_checks(answers),
+        *capacity_checks(answers),
         *asked,
     ]
     is_sound = all(check.ok or not check.needed for check in checks)
@@ -226,6 +227,14 @@ def catch_up_checks(answers: list[Found]) -> Iterator[Check]:
         lines = behind(answers)
         fix = "wait: it gets what it missed in the background; the metric quorate_catch_up_lag says how far it is"
         yield Check("catch-up", not lines, "; ".join(lines) or "all are level", fix, needed=False)
+
+
+def capacity_checks(answers: list[Found]) -> Iterator[Check]:
+    """Whether the replicas have room."""
+    if any(found.capacity_used for found in answers):
+        lines = nearly_full(answers)
+        fix = "take items out, delete keys, make room on its disk, or start it with a higher bound; at 100% it refuses what is new"
+        yield Check("capacity", not lines, "; ".join(lines) or "all have room", fix, needed=False)
 
 
 def _show(checks: list[Check]) -> None:

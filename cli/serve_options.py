@@ -5,6 +5,8 @@ from typing import Annotated, Final
 
 import typer
 
+from quorate.api_specs.limits import Capacity
+
 _CLOCK_OFFSET_S_MAX: Final = 366 * 86400
 """More than any test needs; beyond what timestamps hold, janitor and front end would fail at every step."""
 
@@ -54,4 +56,23 @@ AddressShareOption = Annotated[
         max=1.0,
         help="So large a share of the connections may come from one address; 1.0 where all callers are behind one.",
     ),
+
+
+def _bound(name: str, what: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(
+        f"--{name}", min=1, metavar="N", envvar=f"QUORATE_{name.upper().replace('-', '_')}", help=what
+    )
+    return option
+
+
+CAPACITY: Final = Capacity()
+ObjectsMaxOption = Annotated[int, _bound("objects-max", "Refuse new objects when it has so many.")]
+LogEntriesMaxOption = Annotated[
+    int, _bound("log-entries-max", "Refuse new entries of an object whose log has so many.")
+]
+DiskBytesMaxOption = Annotated[
+    int, _bound("disk-bytes-max", "Refuse new entries when its database holds so many bytes.")
+]
+DiskFreeMinOption = Annotated[
+    int, _bound("disk-free-min", "Refuse new entries when its disk has fewer bytes free.")
 ]

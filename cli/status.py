@@ -14,6 +14,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from quorate.api_specs.cluster import ClusterDocument, from_json
+from quorate.api_specs.limits import CAPACITY_ALARM
 from quorate.cli.document import DEFAULT_NAME, read_document, url_of
 from quorate.cli.failure import EXIT_FAILED, Failure
 from quorate.cli.object_commands import ClusterOption
@@ -84,6 +85,8 @@ class Found(Struct, frozen=True):
     tombstones: Tombstones | None = None
     catch_up: dict[str, CatchUp] = {}
     """By other replica."""
+    capacity_used: dict[str, float] | None = None
+    """The share of each of its bounds."""
     document_agrees: bool | None = None
     quorums: str = ""
     """What it says itself that quorums lack; empty where nothing."""
@@ -197,6 +200,7 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
             stored_ahead_s=None if told["clock"] is None else _ahead_s(told["clock"], told["now_us"]),
             tombstones=convert(told["tombstones"], Tombstones | None),
             catch_up=convert(told.get("catch_up", {}), dict[str, CatchUp]),
+            capacity_used=convert(told.get("capacity_used"), dict[str, float] | None),
             document_agrees=agrees,
             trouble=trouble,
             fix=fix,
@@ -215,7 +219,7 @@ def _show(found: list[Found]) -> None:
         if each.trouble:
             fix = f": {each.fix}" if each.fix else ""
             out.print(f"{each.id}: {escape(each.trouble + fix)}.")
-    for line in behind(found):
+    for line in (*behind(found), *nearly_full(found)):
         out.print(f"{line}.")
     for each in found:
         if each.tombstones is not None and each.tombstones.waiting:
@@ -248,6 +252,16 @@ def behind(found: list[Found]) -> list[str]:
         for each in found
         for other, catch_up in each.catch_up.items()
         if catch_up.is_behind
+    ]
+
+
+def nearly_full(found: list[Found]) -> list[str]:
+    """A line for each replica that has nearly as much as it may."""
+    return [
+        f"{each.id} has used {share:.0%} of --{bound}"
+        for each in found
+        for bound, share in (each.capacity_used or {}).items()
+        if share >= CAPACITY_ALARM
     ]
 
 

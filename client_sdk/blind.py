@@ -100,6 +100,15 @@ class Blind:
         self._stored[entry.t], self._fenced[entry.t] = frozenset(stored), frozenset(fenced)
         return self._ended(self._settle_alone(_Attempt(entry)), done_as)
 
+    def again(self, entry: Entry, done_as: str) -> OutcomeSteps:
+        """Store an entry that some replicas store already."""
+        self._is_sent = True
+        return self._ended(self._begin_again(_Attempt(entry)), done_as)
+
+    def _begin_again(self, attempt: _Attempt) -> Generator[float, Event, list[_Attempt]]:
+        yield from self._store([attempt], "again")
+        return [attempt]
+
     def _ended(self, steps: Generator[float, Event, list[_Attempt]], done_as: str) -> OutcomeSteps:
         """The outcome, once the entries that `steps` store are stored, and their time is over."""
         try:
@@ -127,8 +136,7 @@ class Blind:
 
     def _settle_alone(self, attempt: _Attempt) -> Generator[float, Event, list[_Attempt]]:
         yield from self._free([attempt])
-        yield from self._store([attempt], "again")
-        return [attempt]
+        return (yield from self._begin_again(attempt))
 
     def write_back(self, entry: Entry) -> Generator[float, Event, bool]:
         """Store a reader's entry at a final quorum, as it is; False when fences stand in the way."""

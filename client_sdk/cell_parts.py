@@ -60,7 +60,7 @@ class WritePart:
 
     def __init__(self, operation: Write, machine: Machine) -> None:
         self.operation: Final = operation
-        self.refusals: Final[dict[str, str]] = {}
+        self.refusals: Final[dict[str, Refused]] = {}
         self._machine: Final = machine
         choice = machine.choice_of(operation.object)
         self._final: Final = choice.final_of_kind(Kind.BLIND)
@@ -82,7 +82,7 @@ class WritePart:
     def take(self, replica: str, reply: Reply) -> None:
         """See Part."""
         if isinstance(reply, Refused):
-            self.refusals[replica] = reply.detail
+            self.refusals[replica] = reply
             return
         assert isinstance(reply, Appended)
         (self._stored if reply.stored[0] else self._fenced).add(replica)
@@ -95,6 +95,8 @@ class WritePart:
             self._final, self._everyone, self._stored, self._fenced, is_hedged=is_hedged
         ):
             return Alone(self._go_on)
+        if self._stored and self._stored | self._fenced | self.refusals.keys() == self._everyone:
+            return Alone(self._again)
         return None
 
     def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome:
@@ -106,6 +108,11 @@ class WritePart:
         done = Done(None, done_as(self.operation), frozenset(self._stored))
         until_s = self._machine.passed_s(self._entry.t)
         return done if until_s <= now_s else Alone(lambda task: _later(task, until_s, done))
+
+    def _again(self, task: Task) -> OutcomeSteps:
+        """Some store it, and others refused, perhaps for want of room."""
+        blind = Blind(self.operation.object, task, self._machine)
+        return blind.again(self._entry, done_as(self.operation))
 
     def _go_on(self, task: Task) -> OutcomeSteps:
         blind = Blind(self.operation.object, task, self._machine)
@@ -122,7 +129,7 @@ class ReadPart:
 
     def __init__(self, operation: Read, machine: Machine) -> None:
         self.operation: Final = operation
-        self.refusals: Final[dict[str, str]] = {}
+        self.refusals: Final[dict[str, Refused]] = {}
         self._machine: Final = machine
         self._choice: Final = machine.choice_of(operation.object)
         self._needed: Final = self._choice.initial_of(observe.word_of(operation))
@@ -140,7 +147,7 @@ class ReadPart:
     def take(self, replica: str, reply: Reply) -> None:
         """See Part."""
         if isinstance(reply, Refused):
-            self.refusals[replica] = reply.detail
+            self.refusals[replica] = reply
             return
         assert isinstance(reply, Collected)
         if observe.is_whole(reply):

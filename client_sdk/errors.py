@@ -14,7 +14,7 @@ Owns this tree and the step from a failed outcome to its error. Must not know tr
 here only as an outcome.
 """
 
-from typing import Final, assert_never
+from typing import Final
 
 from quorate.api_specs import cluster
 from quorate.api_specs.problems import Limit
@@ -93,9 +93,8 @@ def error_of(failed: Failed) -> QuorateError:
             return OutcomeUnknown(failed.detail)
         case "refused" | "key-reused":
             return RefusedByReplicas(failed.detail, definite=failed.definite)
-        case "too-many-keys" | "too-many-leases" | "too-many-dead-letters":
-            return LimitReached(failed.detail, failed.reason)
-    assert_never(failed.reason)
+        case limit:
+            return LimitReached(failed.detail, limit)
 
 
 __all__ = [

@@ -10,11 +10,11 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from quorate.api_specs.messages import Reply, Request
+from quorate.api_specs.messages import Refused, Reply, Request
 from quorate.client_sdk.asking import OutcomeSteps
 from quorate.client_sdk.blind import HEDGE_S
 from quorate.client_sdk.effects import Operation, Outcome
-from quorate.client_sdk.tasks import Expired, Gathering, Steps, Task
+from quorate.client_sdk.tasks import Expired, Gathering, Steps, Task, limit_of
 
 
 class Alone(Struct, frozen=True):
@@ -31,7 +31,7 @@ class Part(Protocol):
         """What is run."""
 
     @property
-    def refusals(self) -> Mapping[str, str]:
+    def refusals(self) -> Mapping[str, Refused]:
         """The replicas that refused its request, though perhaps none of the others', and why."""
 
     def request_to(self, replica: str, *, is_repeat: bool) -> Request:
@@ -135,7 +135,14 @@ class SideBySide:
             own = expired
             if refusals:
                 answered = round_.replies.keys() - refusals.keys()
-                own = Expired(round_.explain(refusals), answered, is_refused=expired.is_refused)
+                details = {replica: refused.detail for replica, refused in refusals.items()}
+                limits = (limit_of(refused) for refused in refusals.values())
+                own = Expired(
+                    round_.explain(details),
+                    answered,
+                    is_refused=expired.is_refused,
+                    limit=next(filter(None, limits), None),
+                )
             is_at_large = round_.at_large > len(refusals)
             outcome = part.failed(own, is_at_large=is_at_large)
             for number in numbers:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
-from quorate.api_specs.messages import Refused, Reply, Request, Served
+from quorate.api_specs.messages import Append, Refused, Reply, Request, Served
 from quorate.api_specs.problems import Limit, as_limit
 from quorate.client_sdk.effects import Failed, Now, Unanswered
 
@@ -81,6 +81,16 @@ class Sender(Protocol):
         """Count one more round that met its quorum."""
 
 
+def limit_of(answer: object) -> Limit | None:
+    """The bound that a replica refused for; None where it did not, or for another reason."""
+    match answer:
+        case Refused():
+            return as_limit(answer.reason)
+        case Unanswered():
+            return answer.limit
+    return None
+
+
 SOON_S: Final = 1e-6
 """Who waits so long goes on in the driver's next turn, after all that is ready now."""
 
@@ -127,6 +137,8 @@ class Gathering:
         self.troubles: dict[str, str] = {}
         self.limit: Limit | None = None
         """The bound that a replica refused for, if one did."""
+        self._full: set[str] = set()
+        """The replicas that did."""
         self.at_large = 0
         """Requests that may have reached their replica, or may still: all but those certainly not acted upon."""
         self._task = task
@@ -188,10 +200,9 @@ class Gathering:
                 self._pending[event.replica] = (self._task.now.mono_s + delay_s, delay_s)
             return True
         del self._pending[event.replica], self._tokens[event.replica]
-        if isinstance(event.answer, Refused):
-            self.limit = as_limit(event.answer.reason) or self.limit
-        elif isinstance(event.answer, Unanswered):
-            self.limit = event.answer.limit or self.limit
+        if (limit := limit_of(event.answer)) is not None:
+            self.limit = limit
+            self._full.add(event.replica)
         if isinstance(event.answer, Refused | Unanswered):
             self.troubles[event.replica] = event.answer.detail
         elif not isinstance(event.answer, Served):  # Tokens of asks are of no round.
@@ -208,7 +219,7 @@ class Gathering:
         while not is_enough():
             if self._task.is_late:
                 raise Expired(self.explain(), self.replies)
-            if not self._pending:
+            if not self._pending and not self._wait_for_room():
                 raise Expired(self.explain(), self.replies, is_refused=True, limit=self.limit)
             if self._task.now.mono_s >= until_s:
                 return False
@@ -221,6 +232,15 @@ class Gathering:
             self._is_counted = True
             self._task.count_round(self._kind, self._begun_s)
         return True
+
+    def _wait_for_room(self) -> bool:
+        """Where some may have stored what others have no room for, it cannot be taken back: ask these again. Whether any is."""
+        if self._kind != Append.__name__ or not self.at_large:
+            return False
+        due_s = self._task.now.mono_s + RESEND_S_FIRST
+        self._pending = dict.fromkeys(self._full, (due_s, RESEND_S_FIRST))
+        self._full.clear()
+        return bool(self._pending)
 
     def explain(self, refusals: Mapping[str, str] = MappingProxyType({})) -> str:
         """Who gave an answer that counts, and what is known of the others, who may have refused or said nothing; those of

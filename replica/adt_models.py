@@ -218,6 +218,12 @@ class ReplicaStatus(BaseModel):
     file_bytes: dict[str, int] | None = Field(
         description="The sizes of its files", examples=[{"database": 4096, "log": 32768}]
     )
+    capacity_used: dict[str, float] | None = Field(
+        description="The share of what it may take in that is used, by the option of `quorate serve` that sets the bound",
+        examples=[
+            {"objects-max": 0.01, "log-entries-max": 0.2, "disk-bytes-max": 0.1, "disk-free-min": 0.005}
+        ],
+    )
     tombstones: WaitingTombstones | None = Field(
         examples=[{"waiting": 1, "oldest_s": 4.5, "held_up_by": ["r3"]}]
     )

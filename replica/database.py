@@ -71,6 +71,9 @@ class _Mapped:
 _mapped: Final = _Mapped()
 
 
+_PAGES: Final = ("page_count", "freelist_count", "page_size")
+
+
 class Database:
     """One open SQLite file. Used by one thread at a time.
 
@@ -174,6 +177,11 @@ class Database:
         """Bytes of the database file and of its write-ahead log."""
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
         return {file.name: file.stat().st_size for file in files if file.exists()}
+
+    def held_bytes(self) -> int:
+        """Bytes of the file's pages that hold something, what the transaction at hand has written among them."""
+        pages, free, size = (self.one(f"PRAGMA {what}")[0] for what in _PAGES)
+        return int((pages - free) * size)
 
     def close(self) -> None:
         """Close the file; the write-ahead log is folded in."""

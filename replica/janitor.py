@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from quorate.client_sdk.effects import Bury, Failed, Outcome
+from quorate.replica.capacity import alarm, shares
 from quorate.replica.committer import Overloaded
 from quorate.replica.member import Member, StoreLost
 from quorate.replica.pruning import Pruning
@@ -44,6 +45,7 @@ class Janitor:
         self._front_end: Final = front_end
         self._pruning: Final = Pruning(member.document, member.tombstones)
         self._troubles: Final = Troubles(_log, logging.WARNING)
+        self._room: Final = Troubles(_log, logging.WARNING)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -61,6 +63,7 @@ class Janitor:
             try:
                 await self._try_to_write()
                 await self._prune()
+                await self._look_at_room()
                 await self._bury()
                 self._troubles.end()
             except (Overloaded, StorageFailed) as error:
@@ -87,6 +90,13 @@ class Janitor:
         ):
             await asyncio.sleep(0)
         await self._member.run(Store.give_back_space)
+
+    async def _look_at_room(self) -> None:
+        used = await self._member.run(lambda store: shares(store.use(), self._member.capacity))
+        if words := alarm(used):
+            self._room.meet(words)
+        else:
+            self._room.end()
 
     async def _bury(self) -> None:
         """Bury what is due, for as long as a round may take, in batches that grow while all replicas answer: as many go as

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.limits import Capacity
 from quorate.api_specs.messages import (
     Announcement,
     BatchReply,
@@ -24,6 +25,7 @@ from quorate.api_specs.messages import (
     Testimony,
 )
 from quorate.replica.budget import Budget
+from quorate.replica.capacity import Use, refused, shares
 from quorate.replica.committer import Committer, Done, Note, TransactionCounts
 from quorate.replica.identity import Folder
 from quorate.replica.machine import handle
@@ -60,7 +62,9 @@ class Starting(Exception):
 class Vitals(NamedTuple):
     """What the store says of itself."""
 
-    objects: int
+    use: Use
+    capacity_used: dict[str, float]
+    """The share of each bound."""
     clock: Timestamp
     file_bytes: dict[str, int]
     tombstones: Waiting
@@ -105,7 +109,9 @@ class Member:
         wall_us: Callable[[], int] = lambda: time.time_ns() // 1000,
         endpoints: Mapping[str, str] | None = None,
         traces: "RequestTraces | None" = None,
+        capacity: Capacity = Capacity(),  # noqa: B008 - it cannot change
     ) -> None:
+        self.capacity: Final = capacity
         self.document: Final = document
         self.id: Final = replica_id
         self.urls: Final = document.urls | dict(endpoints or {})
@@ -214,7 +220,8 @@ class Member:
             if budget.is_spent:
                 break
             keeps = not isinstance(request, Scan | Changes) and self._keeps_events(request.object)
-            reply, effects = handle(request, store, now_us, self._bounds, keeps)
+            full = refused(request, store, self.capacity)
+            reply, effects = (full and (full, [])) or handle(request, store, now_us, self._bounds, keeps)
             self.requests.note(request, reply, effects, store)
             if effects:
                 store.apply(effects)
@@ -270,9 +277,12 @@ class Member:
         """Figures of the store; None without one."""
         if self._committer is None:
             return None
-        return await self.run(
-            lambda store: Vitals(store.count(), store.clock, store.sizes(), self.tombstones.waiting())
-        )
+        return await self.run(self._vitals)
+
+    def _vitals(self, store: Store) -> Vitals:
+        use = store.use()
+        used = shares(use, self.capacity)
+        return Vitals(use, used, store.clock, store.sizes(), self.tombstones.waiting())
 
     @property
     def why_lost(self) -> Trouble:

@@ -64,6 +64,12 @@ METRICS: Final[Mapping[str, Metric]] = {
     "quorate_entries_stored_total": Metric("counter", (), "Log entries that appends added."),
     "quorate_entries_fenced_total": Metric("counter", (), "Log entries that a fence kept out."),
     "quorate_objects": Metric("gauge", (), "Objects in the store; each key of a dictionary is one."),
+    "quorate_capacity_used_ratio": Metric(
+        "gauge",
+        ("bound",),
+        "Share of what the replica may take in that is used, by the option of `quorate serve` that sets the bound. From 0.8 on "
+        "it says so in its log; at 1 it refuses what is new.",
+    ),
     "quorate_log_entries": Metric("gauge", (), "Entries of all logs, with history that is not deleted yet."),
     "quorate_log_entries_max": Metric("gauge", (), "Entries of the longest log."),
     "quorate_queue_entries_waiting": Metric(
@@ -188,6 +194,9 @@ EVENTS: Final[Mapping[str, str]] = {
     "outcomes too-many-keys": "As many idempotency keys were remembered as may be.",
     "outcomes too-many-leases": "A queue had as many items handed out as it may.",
     "outcomes too-many-dead-letters": "A queue had as many dead letters as it may.",
+    "outcomes log-full": "The log of an object had as many entries as it may.",
+    "outcomes too-many-objects": "Replicas had as many objects as they may.",
+    "outcomes disk-full": "The disks of replicas had no room for more.",
 }
 """What `quorate.client_sdk.counts.Counts.events` counts, by its name there."""
 

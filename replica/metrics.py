@@ -110,7 +110,9 @@ class Metrics:
         if (vitals := self._gathered.vitals) is None:
             return
         waiting = vitals.tombstones
-        yield _family("quorate_objects", _alone(vitals.objects))
+        yield _family("quorate_objects", _alone(vitals.use.objects))
+        used = vitals.capacity_used.items()
+        yield _family("quorate_capacity_used_ratio", [((bound,), share) for bound, share in used])
         ahead_us = wall_us(vitals.clock) - self._member.wall_us()
         yield _family("quorate_stored_ahead_seconds", _alone(max(0, ahead_us) / 1e6))
         sizes = {name.endswith("-wal"): size for name, size in vitals.file_bytes.items()}

@@ -15,7 +15,8 @@ _RUN: Final = ("malformed", "bad-name", "refused", "unavailable", "outcome-unkno
 
 _LOOK: Final = (*_GATE, *_RUN)
 _WRITE: Final = (*_LOOK, *_BODY)
-_KEYED: Final = (*_WRITE, "key-reused", "too-many-keys")
+_NEW: Final = (*_WRITE, "log-full", "too-many-objects", "disk-full")
+_KEYED: Final = (*_NEW, "key-reused", "too-many-keys")
 _MESSAGE: Final = (*_GATE, *_BODY, "malformed", "wrong-cluster")
 
 
@@ -76,7 +77,7 @@ OPERATIONS: Final[Mapping[str, Told]] = {
     "peekQueue": Told("Peek at a queue", "The oldest item, or none.", _LOOK, (_TO_DEQUEUE,)),
     "getQueue": Told("Count a queue's items", "How many items wait.", _LOOK, (_TO_DEQUEUE, _TO_PEEK)),
     "readRegister": Told("Read a register", "The value.", _LOOK, (_TO_SWAP,)),
-    "writeRegister": Told("Write a register", "The register holds the value.", _WRITE, (_TO_READ,)),
+    "writeRegister": Told("Write a register", "The register holds the value.", _NEW, (_TO_READ,)),
     "compareAndSetRegister": Told(
         "Compare and set a register", "Whether the register held `old`.", _KEYED, (_TO_READ,)
     ),
@@ -84,9 +85,9 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         "Read a dictionary's key", "The value.", (*_LOOK, "not-found"), (_TO_ENTRY_SWAP, _TO_DELETE)
     ),
     "putEntry": Told(
-        "Set a dictionary's key", "The key has the value.", _WRITE, (_TO_ENTRY, _TO_DELETE, _TO_DICTIONARY)
+        "Set a dictionary's key", "The key has the value.", _NEW, (_TO_ENTRY, _TO_DELETE, _TO_DICTIONARY)
     ),
-    "deleteEntry": Told("Delete a dictionary's key", "The key is absent.", _WRITE, (_TO_ENTRY,)),
+    "deleteEntry": Told("Delete a dictionary's key", "The key is absent.", _NEW, (_TO_ENTRY,)),
     "compareAndSetEntry": Told(
         "Compare and set a dictionary's key", "Whether the key had the value `old`.", _KEYED, (_TO_ENTRY,)
     ),
@@ -100,7 +101,7 @@ OPERATIONS: Final[Mapping[str, Told]] = {
     "acquire": Told(
         "Acquire items under leases",
         "The items handed out. None: there was none, and came none while the call waited.",
-        (*_WRITE, "too-many-leases"),
+        (*_NEW, "too-many-leases"),
         (_TO_ACCEPT, _TO_RENEW, _TO_RELEASE, _TO_REJECT, _TO_LEASES),
     ),
     "getLeases": Told("Count a queue's leases", "How many there are.", _LOOK, (_TO_ACQUIRE, _TO_LETTERS)),

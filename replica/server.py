@@ -21,7 +21,7 @@ import uvicorn
 from msgspec import Struct
 
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import ADDRESS_SHARE_MAX, CONNECTIONS_MAX, IDLE_S_MAX
+from quorate.api_specs.limits import ADDRESS_SHARE_MAX, CONNECTIONS_MAX, IDLE_S_MAX, Capacity
 from quorate.client_sdk.connecting import is_url
 from quorate.client_sdk.errors import BadInput
 from quorate.client_sdk.tls import SYSTEM_TRUST, ClientTls
@@ -70,6 +70,16 @@ class Door(Struct, frozen=True):
     address_share: float = ADDRESS_SHARE_MAX
 
 
+class Settings(Struct, frozen=True):
+    """How a replica works. `endpoints` maps ids of other replicas to URLs that override the document's (proxies, tunnels);
+    `traces` is the URL of a collector, without which nothing is traced; `clock_offset_s` makes its clock wrong, for tests."""
+
+    capacity: Capacity = Capacity()
+    endpoints: Mapping[str, str] | None = None
+    traces: str = ""
+    clock_offset_s: float = 0.0
+
+
 def serve(
     document: ClusterDocument,
     replica_id: str,
@@ -77,16 +87,12 @@ def serve(
     *,
     door: Door = Door(),  # noqa: B008 - it cannot change
     access: Access | None = None,
-    clock_offset_s: float = 0.0,
-    endpoints: Mapping[str, str] | None = None,
-    traces: str = "",
+    settings: Settings = Settings(),  # noqa: B008 - it cannot change
 ) -> None:
     """Serve replica `replica_id` from its data `folder` until SIGTERM or SIGINT. SIGHUP reads the tokens and the certificate
     again; so does a change of their files.
 
-    `access` says which tokens are accepted (left out: none is asked for). `clock_offset_s` makes its clock wrong, for tests.
-    `traces` is the URL of a collector of traces; without one, nothing is traced. `endpoints` maps ids of other replicas to
-    URLs that override the document's (proxies, tunnels).
+    `access` says which tokens are accepted (left out: none is asked for).
     Raises FolderRefused before it listens, or ServeRefused when it must not or cannot.
     """
     access = access or nobody_asked()
@@ -94,23 +100,24 @@ def serve(
     try:
         host, port = _address(document.urls[replica_id], door)
         context = _checked(host, document.urls[replica_id], door, access)
-        followed = _traces(traces, replica_id)
+        followed = _traces(settings.traces, replica_id)
     except BaseException:
         opened.abandon()
         raise
     if opened.lost is not None:
         _log.error("%s", opened.lost)
     _prepare_process()
-    if clock_offset_s:
-        _log.warning("the clock is wrong by %+g s, as was asked for", clock_offset_s)
-    offset_us = round(clock_offset_s * 1e6)
+    if settings.clock_offset_s:
+        _log.warning("the clock is wrong by %+g s, as was asked for", settings.clock_offset_s)
+    offset_us = round(settings.clock_offset_s * 1e6)
     member = Member(
         document,
         replica_id,
         opened,
         wall_us=lambda: time.time_ns() // 1000 + offset_us,
-        endpoints=endpoints,
+        endpoints=settings.endpoints,
         traces=followed,
+        capacity=settings.capacity,
     )
     app = _application(member, door, access, context, is_local=is_loopback(host))
     config = _config(app, host, port, context, door.address_share)

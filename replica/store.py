@@ -5,7 +5,6 @@ uses it. Everything between two commits is one transaction; if it fails, the cac
 """
 
 from bisect import bisect_left, bisect_right
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -15,7 +14,8 @@ from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Row
 from quorate.replica import statements
 from quorate.replica.about_others import AboutOthers
-from quorate.replica.cached_object import CachedObject
+from quorate.replica.cached_object import CachedObject, ObjectCache
+from quorate.replica.capacity import Use
 from quorate.replica.changed_objects import ChangedObjects
 from quorate.replica.database import Database, StorageFailed
 from quorate.replica.in_force import note
@@ -34,12 +34,9 @@ from quorate.replica.ports import (
 )
 from quorate.replica.records import blob_of, listed, row_of, state_of, with_sum, without_sum
 from quorate.replica.reservations import HoldsKeys, Reservations, digest
+from quorate.replica.use import StoreUse
 from quorate.timestamps.ballot import NO_BALLOT, turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
-
-OBJECTS_CACHED_MAX: Final = 20_000
-TIMESTAMPS_CACHED_MAX: Final = 500_000
-"""Over all cached objects."""
 
 
 class Store(HoldsKeys):
@@ -51,8 +48,7 @@ class Store(HoldsKeys):
 
     def __init__(self, opened: Database) -> None:
         self._database: Final = opened
-        self._objects: OrderedDict[str, CachedObject] = OrderedDict()
-        self._recent_cached = 0
+        self._objects: Final = ObjectCache()
         self._rows: list[tuple[Any, ...]] = []
         self._marks: dict[tuple[int, Timestamp], None] = {}
         self._states: dict[str, tuple[int, ObjectState]] = {}
@@ -66,6 +62,7 @@ class Store(HoldsKeys):
         """What it remembers of other replicas' stores, as part of its transactions."""
         self._mark: Final = Mark(opened.path)
         self.held = Reservations(opened)
+        self._use: Final = StoreUse(opened)
         self._load_counters()
 
     def _load_counters(self) -> None:
@@ -180,10 +177,17 @@ class Store(HoldsKeys):
         end = prefix + "\U0010ffff"
         return [name for (name,) in self._database.all(statements.NAMES, (after, prefix, end, limit))]
 
-    def count(self) -> int:
-        """The number of objects."""
-        self._flush()
-        return int(self._database.one(statements.COUNT_OBJECTS)[0])
+    def length(self, name: str) -> int:
+        """Rows of the object's log, history included."""
+        here = self._object(name)
+        known = self._use.length(here.number)
+        if known is None and here.number:
+            known = self._use.counted(here.number, self._ask(statements.COUNT_LOG, here)[0][0])
+        return known or 0
+
+    def use(self) -> Use:
+        """How much it holds."""
+        return self._use.now()
 
     def states(self, after: int, limit: int) -> list[tuple[int, ObjectState]]:
         """Objects numbered above `after`, in that order; the numbers mean nothing else."""
@@ -192,9 +196,7 @@ class Store(HoldsKeys):
         return [(number, state_of(number, name, blob)) for number, name, blob in found]
 
     def _object(self, name: str) -> CachedObject:
-        here = self._objects.get(name)
-        if here is not None:
-            self._objects.move_to_end(name)
+        if (here := self._objects.get(name)) is not None:
             return here
         found = self._database.one(statements.GET_OBJECT, (name,))
         here = (
@@ -202,22 +204,11 @@ class Store(HoldsKeys):
             if found is None
             else CachedObject(found[0], state_of(found[0], name, found[1]), found[2] or ZERO)
         )
-        self._objects[name] = here
-        if len(self._objects) > OBJECTS_CACHED_MAX or self._recent_cached > TIMESTAMPS_CACHED_MAX:
-            self._evict()
+        self._objects.put(name, here)
+        if self._objects.is_full:
+            self._flush()
+            self._objects.shrink()
         return here
-
-    def _evict(self) -> None:
-        """Forget the objects that were not used for longest, but none that this transaction has changed."""
-        self._flush()
-        while len(self._objects) > max(1, OBJECTS_CACHED_MAX // 2):
-            self._objects.popitem(last=False)
-        kept: int = 0
-        for name in reversed(list(self._objects)):
-            kept += len(self._objects[name].recent)
-            if kept > TIMESTAMPS_CACHED_MAX // 2:
-                del self._objects[name]
-        self._recent_cached = sum(len(each.recent) for each in self._objects.values())
 
     def _ask(self, sql: str, here: CachedObject, *parameters: Any) -> Sequence[Any]:
         """A query on one object's rows, which sees what the transaction put before."""
@@ -257,15 +248,14 @@ class Store(HoldsKeys):
         self._arrival += 1
         self.rows_put += 1
         self._note(entry.t)
+        self._use.put(here.number, len(entry.value) if isinstance(entry.value, str) else 0)
         if (here.number, entry.t) in self._marks:
             self._flush_rows()  # A mark says nothing about a row that came after it.
         self._rows.append(with_sum(here.number, entry.t, self._arrival, entry.id, entry.value))
         self._changed.note(here.number, name, self._arrival)
         if entry.value is None:
             self._deleted[name] = None
-        before = len(here.recent)
-        here.add(entry.t)
-        self._recent_cached += len(here.recent) - before
+        self._objects.add(here, entry.t)
 
     def put_held(self, digested: str, held: Reservation) -> None:
         """Hold this under the digest of a key; its timestamps move the store's clock."""
@@ -295,6 +285,7 @@ class Store(HoldsKeys):
         if here.number == 0:
             self._last_number += 1
             here.number = self._last_number
+            self._use.made(here.number)
         return here
 
     def _note(self, timestamp: Timestamp) -> None:
@@ -307,7 +298,8 @@ class Store(HoldsKeys):
         for sql in (statements.DELETE_OBJECT, statements.DELETE_LOG, statements.DELETE_EVENTS):
             self._database.write(sql, (number,))
         self._changed.forget(number)
-        self._recent_cached -= len(self._objects.pop(effect.name).recent)
+        self._use.forgot(number)
+        self._objects.pop(effect.name)
         self.raise_floor(effect.floor)
 
     def raise_floor(self, floor: Timestamp) -> None:
@@ -341,9 +333,8 @@ class Store(HoldsKeys):
         cut = self._ask(statements.NTH_UPTO, here, upto, limit - 1)
         last = Timestamp(cut[0][0]) if cut else upto
         deleted = self._database.write(statements.DELETE_UPTO, (here.number, last))
-        before = len(here.recent)
-        here.drop(last)
-        self._recent_cached += len(here.recent) - before
+        self._use.deleted(here.number, deleted)
+        self._objects.drop(here, last)
         return deleted, bool(cut)
 
     def commit(self) -> None:
@@ -353,6 +344,7 @@ class Store(HoldsKeys):
         if self._database.wrote or counters != self._counters:
             self.touch()
         self._database.commit()
+        self._use.commit()
         self._counters = counters
         self._mark.write(self._commits)
         for noted, passed_on in ((self._collected, self.collected), (self._deleted, self.deleted)):
@@ -372,10 +364,10 @@ class Store(HoldsKeys):
         self._rows, self._marks, self._states = [], {}, {}
         self._collected, self._deleted = {}, {}
         self._objects.clear()
-        self._recent_cached = 0
         self._database.rollback()
         self._load_counters()
         self.held.load()
+        self._use.load()
 
     def give_back_space(self) -> None:
         """Return some free pages of the file, if there are many, to the file system."""

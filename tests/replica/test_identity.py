@@ -174,6 +174,6 @@ def test_creation_that_was_cut_off_is_begun_again(tmp_path: Path) -> None:
     (tmp_path / IDENTITY_FILE).unlink()
     folder = open_folder(tmp_path, cluster(), "r1")
     assert folder.database is not None
-    assert Store(folder.database).count() == 0
+    assert Store(folder.database).use().objects == 0
     assert (tmp_path / IDENTITY_FILE).exists()
     folder.abandon()

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from quorate.adts.log import Entry, Summary, Value
 from quorate.replica import cached_object
-from quorate.replica import store as store_module
 from quorate.replica.database import VACUUM_PAGES, Database, StorageFailed
 from quorate.replica.identity import DATABASE_FILE, open_folder
 from quorate.replica.ports import (
@@ -114,7 +113,7 @@ def open_store(path: Path) -> Store:
 @given(steps=steps)
 def test_store_answers_as_its_simulated_twin(cached: int, steps: list[Any]) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store_module, "OBJECTS_CACHED_MAX", cached)
+        patch.setattr(cached_object, "OBJECTS_CACHED_MAX", cached)
         patch.setattr(cached_object, "RECENT_MAX", 3)
         opened = open_folder(Path(folder), one_replica(), "r1")
         assert opened.database is not None
