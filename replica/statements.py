@@ -360,14 +360,11 @@ NEWEST_EVENTS: Final = _sql(
     "limit",
 )
 
-LONG_LOGS: Final = _sql(
-    select(ROWS.c.object, func.count()).group_by(ROWS.c.object).having(func.count() >= _integer("rows_min")),
-    "rows_min",
-)
 COUNT_LOG: Final = _sql(select(func.count()).where(_is_object), "object")
 
 # What a survey counts.
-_of_each = select(func.count().label("length")).select_from(ROWS).group_by(ROWS.c.object).subquery()
+_of_each = select(ROWS.c.object, func.count().label("length")).group_by(ROWS.c.object).subquery()
+LONG_LOGS: Final = _sql(select(_of_each).where(_of_each.c.length >= _integer("rows_min")), "rows_min")
 COUNT_ROWS: Final = _sql(
     select(
         func.coalesce(func.sum(_of_each.c.length), _ZERO), func.coalesce(func.max(_of_each.c.length), _ZERO)
