@@ -56,6 +56,7 @@ AddressShareOption = Annotated[
         max=1.0,
         help="So large a share of the connections may come from one address; 1.0 where all callers are behind one.",
     ),
+]
 
 
 def _bound(name: str, what: str) -> typer.models.OptionInfo:
