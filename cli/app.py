@@ -1,28 +1,15 @@
-"""The command tree: which word leads to which command."""
+"""The command tree: which word leads to which command.
+
+Only what the word names is imported: the start of a process is most of what a short command takes.
+"""
 
 import sys
+from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
-from quorate.cli import (
-    backup_commands,
-    cluster_commands,
-    demo_command,
-    doctor,
-    lease_commands,
-    measure_command,
-    object_commands,
-    quorums_choices,
-    quorums_command,
-    quorums_plan,
-    repair_command,
-    report_command,
-    status,
-    token_command,
-    trace_command,
-)
 from quorate.cli.failure import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from quorate.cli.groups import Group, UsageError
 from quorate.cli.output import tell_error
@@ -32,15 +19,38 @@ EXIT_CODES = (
     "2 the command line or a file it names is wrong; 3 it may or may not have happened."
 )
 
-app = typer.Typer(
-    name="quorate",
-    cls=Group,
-    help="Replicated queues, registers and dictionaries by quorum consensus on abstract data types.",
-    epilog=EXIT_CODES,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+
+class _Command(NamedTuple):
+    """A word at the top, and where its command or group (named `..._app`) is. `with_modules` add commands to the group."""
+
+    word: str
+    panel: str
+    module: str
+    name: str
+    with_modules: tuple[str, ...] = ()
+
+
+_COMMANDS: Final = (
+    _Command("up", "Replicas", "cluster_commands", "up"),
+    _Command("init", "Replicas", "cluster_commands", "init"),
+    _Command("format", "Replicas", "cluster_commands", "format_folder"),
+    _Command("replace", "Replicas", "cluster_commands", "replace_store"),
+    _Command("serve", "Replicas", "cluster_commands", "serve"),
+    _Command("backup", "Replicas", "backup_commands", "backup"),
+    _Command("repair", "Objects", "repair_command", "repair"),
+    _Command("restore", "Replicas", "backup_commands", "restore"),
+    _Command("restore-cluster", "Replicas", "backup_commands", "restore_cluster"),
+    _Command("report", "Looking", "report_command", "report"),
+    _Command("trace", "Looking", "trace_command", "trace"),
+    _Command("status", "Looking", "status", "status"),
+    _Command("doctor", "Looking", "doctor", "doctor"),
+    _Command("measure", "Looking", "measure_command", "measure_command"),
+    _Command("demo", "Looking", "demo_command", "demo"),
+    _Command("token", "Replicas", "token_command", "token_app"),
+    _Command("queue", "Objects", "object_commands", "queue_app", ("lease_commands",)),
+    _Command("register", "Objects", "object_commands", "register_app"),
+    _Command("dict", "Objects", "object_commands", "dictionary_app"),
+    _Command("quorums", "Planning", "quorums_command", "quorums_app", ("quorums_choices", "quorums_plan")),
 )
 
 
@@ -50,50 +60,50 @@ def _tell_version(*, is_asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     is_version_asked: Annotated[
         bool,
         typer.Option("--version", callback=_tell_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """See `app` for the text."""
+    """See `app_of` for the text."""
 
 
-for command in (cluster_commands.up, cluster_commands.init):
-    app.command(rich_help_panel="Replicas")(command)
-app.command("format", rich_help_panel="Replicas")(cluster_commands.format_folder)
-app.command("replace", rich_help_panel="Replicas")(cluster_commands.replace_store)
-app.command(rich_help_panel="Replicas")(cluster_commands.serve)
-app.command("backup", rich_help_panel="Replicas")(backup_commands.backup)
-app.command("repair", rich_help_panel="Objects")(repair_command.repair)
-app.command("restore", rich_help_panel="Replicas")(backup_commands.restore)
-app.command("restore-cluster", rich_help_panel="Replicas")(backup_commands.restore_cluster)
+def app_of(word: str = "") -> typer.Typer:
+    """The tree with the one command of that word; with all of them where none has it."""
+    app = typer.Typer(
+        name="quorate",
+        cls=Group,
+        help="Replicated queues, registers and dictionaries by quorum consensus on abstract data types.",
+        epilog=EXIT_CODES,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for command in [each for each in _COMMANDS if each.word == word] or _COMMANDS:
+        _add(app, command)
+    return app
 
-app.add_typer(token_command.token_app, name="token", rich_help_panel="Replicas")
 
-for name, command in lease_commands.COMMANDS.items():
-    object_commands.queue_app.command(name)(command)
-app.add_typer(object_commands.queue_app, name="queue", rich_help_panel="Objects")
-app.add_typer(object_commands.register_app, name="register", rich_help_panel="Objects")
-app.add_typer(object_commands.dictionary_app, name="dict", rich_help_panel="Objects")
-
-quorums_command.quorums_app.command("choices")(quorums_choices.choices)
-quorums_command.quorums_app.command("availability")(quorums_choices.availability_of_choices)
-quorums_command.quorums_app.command("plan")(quorums_plan.plan_command)
-app.add_typer(quorums_command.quorums_app, name="quorums", rich_help_panel="Planning")
-
-app.command("report", rich_help_panel="Looking")(report_command.report)
-app.command("trace", rich_help_panel="Looking")(trace_command.trace)
-app.command("status", rich_help_panel="Looking")(status.status)
-app.command("doctor", rich_help_panel="Looking")(doctor.doctor)
-app.command("measure", rich_help_panel="Looking")(measure_command.measure_command)
-app.command("demo", rich_help_panel="Looking")(demo_command.demo)
+def _add(app: typer.Typer, command: _Command) -> None:
+    found: Any = getattr(import_module(f"quorate.cli.{command.module}"), command.name)
+    for module in command.with_modules:
+        added: Any = import_module(f"quorate.cli.{module}")
+        known = {each.name for each in found.registered_commands}
+        for name, function in added.COMMANDS.items():
+            if name not in known:
+                found.command(name)(function)
+    if isinstance(found, typer.Typer):
+        app.add_typer(found, name=command.word, rich_help_panel=command.panel)
+    else:
+        app.command(command.word, rich_help_panel=command.panel)(found)
 
 
 def run() -> None:
     """Run the command that the arguments name; with --json a wrong command line is told in JSON, too."""
-    tree: Any = typer.main.get_command(app)
+    tree: Any = typer.main.get_command(app_of(sys.argv[1] if len(sys.argv) > 1 else ""))
     _leave_out_types_of_flags(tree)
     if "--json" not in sys.argv:
         tree(prog_name="quorate")

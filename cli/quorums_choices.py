@@ -1,6 +1,6 @@
 """`quorate quorums choices|availability`: all minimal quorum choices of a data type, and how often each is up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -282,3 +282,9 @@ def _blocked(sets: Sequence[Sequence[str]] | None) -> str:
     listed = " ".join(shown(each) for each in sets[:BLOCKING_SHOWN_MAX])
     more = len(sets) - BLOCKING_SHOWN_MAX
     return listed + (f" and {more} more" if more > 0 else "")
+
+
+COMMANDS: Final[Mapping[str, Callable[..., None]]] = {
+    "choices": choices,
+    "availability": availability_of_choices,
+}

@@ -1,6 +1,6 @@
 """`quorate quorums plan`: which votes, choices and systems suit a mix of operations best."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -339,3 +339,6 @@ def _strategy_lines(setting: Setting, assignment: Assignment) -> list[str]:
         label = f"{row['of']} {row['quorum']}"
         of_access.setdefault(label, []).append(f"{shown(row['ask'])} {row['share']:.0%}")
     return [f"{label}: " + ", ".join(sorted(asked)) for label, asked in of_access.items()]
+
+
+COMMANDS: Final[Mapping[str, Callable[..., None]]] = {"plan": plan_command}

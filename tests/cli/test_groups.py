@@ -1,14 +1,19 @@
 """What is said of a word that is no command, and of an option before its command."""
 
+import subprocess
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
-from quorate.cli.app import app
+from quorate.cli.app import app_of
 
 
 def said(*words: str) -> str:
     """What the command says of a wrong command line, without the frame."""
-    done = CliRunner().invoke(app, words, prog_name="quorate", env={"TERM": "dumb", "COLUMNS": "300"})
+    done = CliRunner().invoke(
+        app_of(words[0]), words, prog_name="quorate", env={"TERM": "dumb", "COLUMNS": "300"}
+    )
     assert done.exit_code == 2
     return " ".join(done.output.replace("│", " ").split())
 
@@ -25,3 +30,19 @@ def said(*words: str) -> str:
 )
 def test_a_wrong_word_is_answered_with_the_right_one(words: tuple[str, ...], told: str) -> None:
     assert told in said(*words)
+
+
+@pytest.mark.parametrize(
+    ("word", "left_out"),
+    [
+        ("serve", ("quorate.measurement.measuring", "quorate.quorums.search", "quorate.cli.demo_command")),
+        ("token", ("quorate.client_sdk.client", "quorate.cli.cluster_commands", "asyncio")),
+        ("queue", ("quorate.quorums.search", "quorate.cli.demo_command")),
+    ],
+)
+def test_a_command_starts_without_what_other_commands_need(word: str, left_out: tuple[str, ...]) -> None:
+    asked = f"import sys; from quorate.cli.app import app_of; app_of({word!r}); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", asked], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert not set(left_out) & set(done.stdout.split())
