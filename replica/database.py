@@ -10,6 +10,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -18,7 +19,8 @@ from sqlalchemy import create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
-from quorate.replica.statements import CREATE
+from quorate.replica.pages import read_until_full
+from quorate.replica.statements import CREATE, VALUE_AT
 
 BUSY_TIMEOUT_S: Final = 5
 WAL_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -110,10 +112,12 @@ class Database:
                 self._run(statement)
         self._wrote = True
 
-    def all(self, sql: str, parameters: tuple[Any, ...] = ()) -> Sequence[Any]:
-        """All result rows of a query."""
-        with _mapped:
-            return self._run(sql, parameters).fetchall()
+    def all(self, sql: str, parameters: tuple[Any, ...] = (), bytes_max: int | None = None) -> Sequence[Any]:
+        """All result rows of a query; of rows of a log, with `bytes_max`, only until a page is full: no more are read."""
+        with _mapped, closing(self._run(sql, parameters)) as cursor:
+            if bytes_max is None:
+                return cursor.fetchall()
+            return read_until_full(cursor, itemgetter(VALUE_AT), bytes_max)
 
     def each(self, sql: str) -> Iterator[Any]:
         """The result rows of a query one by one, for more than fits in memory."""

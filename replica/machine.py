@@ -31,8 +31,8 @@ from quorate.api_specs.messages import (
     Status,
     Window,
 )
-from quorate.api_specs.values import text_bytes
 from quorate.gc.collection import collected_by_commit, collected_by_completion, may_forget
+from quorate.replica.pages import page_of
 from quorate.replica.ports import (
     Claim,
     Effect,
@@ -139,7 +139,8 @@ def _fence_of_next(request: Collect, state: ObjectState, log: Log) -> Timestamp:
 def _read(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Collected:
     """Summary and rows; read after promise and fence, so that nothing at or below the fence can slip in later."""
     summary = None if request.known == state.accepted else state.summary
-    rows = _within(log.wanted(request.object, request.wanted), bounds) if request.wanted else []
+    room = bounds.page_bytes_max
+    rows = page_of(log.wanted(request.object, request.wanted, room), room) if request.wanted else []
     if request.window is None:
         latest = _latest_held(state, log)
         return Collected(
@@ -163,32 +164,24 @@ def _without_payload(row: Row) -> Row:
     return Row(Entry(row.entry.id, row.entry.t), row.complete)
 
 
-def _within(rows: list[Row], bounds: Bounds) -> list[Row]:
-    """The first of `rows`, as many as fit a page, but at least one."""
-    size = 0
-    for place, row in enumerate(rows):
-        size += text_bytes(row.entry.value) if isinstance(row.entry.value, str) else 0
-        if place and size > bounds.page_bytes_max:
-            return rows[:place]
-    return rows
-
-
 def _read_window(
     window: Window, state: ObjectState, log: Log, bounds: Bounds
 ) -> tuple[list[Row], int, Timestamp, bool]:
     """What arrived in the window since, then what lies above it; as rows, arrival number, new upper end, cut off."""
     after = max(window.after, state.collected)
-    page = bounds.page_entries_max
-    arrived = log.arrivals(state.name, after, window.upto, window.since, page) if window.upto > after else []
+    page, room = bounds.page_entries_max, bounds.page_bytes_max
+    bytes_max = room if window.payload else None
+    is_known = window.upto > after
+    arrived = log.arrivals(state.name, after, window.upto, window.since, page, bytes_max) if is_known else []
     rows = [row for _, row in arrived]
-    kept = _within(rows, bounds) if window.payload else rows
+    kept = page_of(rows, room) if window.payload else rows
     if len(arrived) == page or len(kept) < len(rows):
         return kept, arrived[len(kept) - 1][0], window.upto, True
     limit = min(window.limit, page - len(arrived))
     if window.upto == INFINITY or limit == 0:
         return rows, log.arrival(), max(window.upto, after), False
-    above = log.rows(state.name, max(after, window.upto), limit)
-    fitting = _within(above, bounds) if window.payload else above
+    above = log.rows(state.name, max(after, window.upto), limit, bytes_max)
+    fitting = page_of(above, room) if window.payload else above
     is_end = len(above) < limit and len(fitting) == len(above)
     return rows + fitting, log.arrival(), INFINITY if is_end else fitting[-1].entry.t, False
 
@@ -261,8 +254,9 @@ def _scan(request: Scan, log: Log, bounds: Bounds) -> Scanned:
         if room < 0:
             break
         state = _state(name, log)
-        newest = log.newest(name, state.collected, entries_max)
-        rows = reversed(_within(newest[::-1], bounds)) if request.payload else map(_without_payload, newest)
+        full = bounds.page_bytes_max
+        newest = log.newest(name, state.collected, entries_max, full if request.payload else None)
+        rows = reversed(page_of(newest[::-1], full)) if request.payload else map(_without_payload, newest)
         events = log.events(name, None if request.newest is None else entries_max)
         answer = Collected(
             _status(state),

@@ -65,15 +65,19 @@ class Log(Protocol):
         """Those of `timestamps` that have a row, history included."""
 
     def arrivals(
-        self, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int
+        self, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int, room: int | None = None
     ) -> list[tuple[int, Row]]:
-        """Rows in (after, upto] with an arrival number above `since`, by arrival number, at most `limit`."""
+        """Rows in (after, upto] with an arrival number above `since`, by arrival number, at most `limit`.
 
-    def rows(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+        Here and below, `room` ends the reading behind the row with which payloads fill a page of so many bytes
+        (`quorate.replica.pages`).
+        """
+
+    def rows(self, name: str, after: Timestamp, limit: int, room: int | None = None) -> list[Row]:
         """Rows above `after`, by timestamp, at most `limit`."""
 
-    def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
-        """The newest rows above `after`, by timestamp, at most `limit`."""
+    def newest(self, name: str, after: Timestamp, limit: int, room: int | None = None) -> list[Row]:
+        """The newest rows above `after`, by timestamp, at most `limit`; where `room` cuts, the oldest are left out."""
 
     def nth(self, name: str, after: Timestamp, n: int) -> Timestamp | None:
         """The timestamp of the n-th row above `after` (of the last one when there are fewer; None without any)."""
@@ -81,7 +85,7 @@ class Log(Protocol):
     def below(self, name: str, timestamp: Timestamp) -> Timestamp | None:
         """The greatest timestamp of a row below `timestamp`."""
 
-    def wanted(self, name: str, timestamps: Sequence[Timestamp]) -> list[Row]:
+    def wanted(self, name: str, timestamps: Sequence[Timestamp], room: int | None = None) -> list[Row]:
         """The rows with these timestamps, history included, with payloads."""
 
     def arrival(self) -> int:

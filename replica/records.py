@@ -5,7 +5,7 @@ inside a value changes nothing that it would see. CRC-32 finds every burst of up
 thousand million of the rest; it is no defence against malice. Must not know which statement the columns are for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 from zlib import crc32
 
@@ -36,6 +36,11 @@ def row_of(number: int, columns: Sequence[Any]) -> Row:
     if _sum((number, t, arrival, entry_id, value)) + complete * COMPLETE != found:
         raise damaged(f"the entry at {t}")
     return Row(Entry(entry_id, Timestamp(t), value), bool(complete))
+
+
+def rows_of(number: int, found: Iterable[Sequence[Any]]) -> list[Row]:
+    """The rows of object `number` from the columns of each; StorageFailed when one is damaged."""
+    return [row_of(number, columns) for columns in found]
 
 
 def without_sum(what: str, columns: Sequence[Any]) -> Sequence[Any]:

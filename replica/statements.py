@@ -132,6 +132,8 @@ COMPLETE: Final = 1 << 32
 _ZERO = literal_column("0", Integer)
 _ONE = literal_column("1", Integer)
 _row = (ROWS.c.t, ROWS.c.arrival, ROWS.c.id, ROWS.c.value, ROWS.c.complete, ROWS.c.sum)
+VALUE_AT: Final = 3
+"""Where the payload stands in it."""
 _is_object = ROWS.c.object == _integer("object")
 _is_listed = ROWS.c.t.in_(select(func.json_each(_text("list")).table_valued("value").c.value))
 _upsert = sqlite.insert(OBJECTS)

@@ -32,7 +32,7 @@ from quorate.replica.ports import (
     PutState,
     Reservation,
 )
-from quorate.replica.records import blob_of, listed, row_of, state_of, with_sum, without_sum
+from quorate.replica.records import blob_of, listed, row_of, rows_of, state_of, with_sum, without_sum
 from quorate.replica.reservations import HoldsKeys, Reservations, digest
 from quorate.replica.use import StoreUse
 from quorate.timestamps.ballot import NO_BALLOT, turn_of
@@ -106,27 +106,26 @@ class Store(HoldsKeys):
         return found
 
     def arrivals(
-        self, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int
+        self, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int, room: int | None = None
     ) -> list[tuple[int, Row]]:
         """See `Log`."""
         if since >= self._arrival:
             return []
         here = self._object(name)
-        found = self._ask(statements.ARRIVALS, here, since, after, upto, limit)
+        found = self._ask(statements.ARRIVALS, here, since, after, upto, limit, room=room)
         return [(row[1], row_of(here.number, row)) for row in found]
 
-    def rows(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+    def rows(self, name: str, after: Timestamp, limit: int, room: int | None = None) -> list[Row]:
         """See `Log`."""
         here = self._object(name)
         if after >= here.recent_above and (not here.recent or here.recent[-1] <= after):
             return []
-        return [row_of(here.number, row) for row in self._ask(statements.ABOVE, here, after, limit)]
+        return rows_of(here.number, self._ask(statements.ABOVE, here, after, limit, room=room))
 
-    def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+    def newest(self, name: str, after: Timestamp, limit: int, room: int | None = None) -> list[Row]:
         """See `Log`."""
         here = self._object(name)
-        found = self._ask(statements.NEWEST, here, after, limit)
-        return [row_of(here.number, row) for row in reversed(found)]
+        return rows_of(here.number, reversed(self._ask(statements.NEWEST, here, after, limit, room=room)))
 
     def nth(self, name: str, after: Timestamp, n: int) -> Timestamp | None:
         """See `Log`."""
@@ -146,10 +145,10 @@ class Store(HoldsKeys):
         found = self._ask(statements.BELOW, here, timestamp)[0][0]
         return None if found is None else Timestamp(found)
 
-    def wanted(self, name: str, timestamps: Sequence[Timestamp]) -> list[Row]:
+    def wanted(self, name: str, timestamps: Sequence[Timestamp], room: int | None = None) -> list[Row]:
         """See `Log`."""
         here = self._object(name)
-        return [row_of(here.number, row) for row in self._ask(statements.WANTED, here, listed(timestamps))]
+        return rows_of(here.number, self._ask(statements.WANTED, here, listed(timestamps), room=room))
 
     def arrival(self) -> int:
         """See `Log`."""
@@ -210,13 +209,13 @@ class Store(HoldsKeys):
             self._objects.shrink()
         return here
 
-    def _ask(self, sql: str, here: CachedObject, *parameters: Any) -> Sequence[Any]:
+    def _ask(self, sql: str, here: CachedObject, *params: Any, room: int | None = None) -> Sequence[Any]:
         """A query on one object's rows, which sees what the transaction put before."""
         if here.number == 0:
             return statements.NO_ROWS.get(sql, ())
         if self._rows or self._marks:
             self._flush_rows()
-        return self._database.all(sql, (here.number, *parameters))
+        return self._database.all(sql, (here.number, *params), room)
 
     # Writes
 

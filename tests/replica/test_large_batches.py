@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import threading
 import time
+import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -29,11 +30,14 @@ from quorate.api_specs.tokens import digest_of
 from quorate.client_sdk.effects import Done, Read, Write
 from quorate.replica.budget import Budget
 from quorate.replica.identity import open_folder
+from quorate.replica.machine import handle
 from quorate.replica.member import Member
+from quorate.replica.ports import ObjectState, PutRow, PutState
+from quorate.replica.refusals import Bounds
 from quorate.replica.store import Store
 from quorate.replica.weights import weight
 from quorate.timestamps.ballot import make_ballot
-from quorate.timestamps.timestamp import make
+from quorate.timestamps.timestamp import INFINITY, ZERO, make
 from tests.in_process import in_process
 from tests.replica import test_direct
 from tests.replica.conftest import one_replica
@@ -50,6 +54,51 @@ WAIT_S = 30.0
 def item(name: str, number: int) -> Append:
     t = make(time.time_ns() // 1000, number, "c")
     return Append(name, (Entry(t, t, ITEM),), "first")
+
+
+@pytest.mark.parametrize("room", [None, PAGE_BYTES])
+def test_a_page_reads_no_more_rows_than_it_has_room_for(tmp_path: Path, room: int | None) -> None:
+    """2,000 items of a kilobyte: a page has room for nine, and one more is read, which tells that there are more."""
+    folder = open_folder(tmp_path / "data", one_replica(LIMITS), "r1")
+    assert folder.database is not None
+    store, name = Store(folder.database), "queue/q"
+    times = [make(1_700_000_000_000_000 + number, 0, "s") for number in range(2000)]
+    store.apply([PutState(ObjectState(name)), *(PutRow(name, Entry(t, t, ITEM)) for t in times)])
+    store.commit()
+    expected = times if room is None else times[:10]
+    for found in (
+        store.rows(name, ZERO, 2000, room),
+        [row for _, row in store.arrivals(name, ZERO, INFINITY, 0, 2000, room)],
+        store.wanted(name, times, room),
+    ):
+        assert [row.entry.t for row in found] == expected
+    newest = times if room is None else times[-10:]
+    assert [row.entry.t for row in store.newest(name, ZERO, 2000, room)] == newest
+    folder.abandon()
+
+
+def test_reading_a_page_of_many_large_items_takes_the_memory_of_a_page(tmp_path: Path) -> None:
+    limits = Limits()
+    folder = open_folder(tmp_path / "data", one_replica(limits), "r1")
+    assert folder.database is not None
+    store, name, bounds = Store(folder.database), "queue/q", Bounds.of(one_replica(limits))
+    value = Value('"' + "x" * 20_000 + '"')
+    times = [make(1_700_000_000_000_000 + number, 0, "s") for number in range(2000)]
+    store.apply([PutState(ObjectState(name)), *(PutRow(name, Entry(t, t, value)) for t in times)])
+    store.commit()
+    window = Window(limit=2000)
+    asked = (Collect(name, window=window), Collect(name, wanted=tuple(times)), Scan("queue/"))
+    tracemalloc.start()
+    try:
+        for request in asked:
+            tracemalloc.reset_peak()
+            before, _ = tracemalloc.get_traced_memory()
+            handle(request, store, 1_700_000_000_000_000, bounds)
+            taken = tracemalloc.get_traced_memory()[1] - before
+            assert taken < 3 * limits.page_bytes_max, f"{taken} bytes for {request}"
+    finally:
+        tracemalloc.stop()
+        folder.abandon()
 
 
 @pytest.fixture

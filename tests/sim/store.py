@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from quorate.adts.catalogue import adt_of
 from quorate.api_specs.messages import Row
+from quorate.replica.pages import read_until_full, value_in
 from quorate.replica.ports import (
     NOT_RESERVED,
     Claim,
@@ -84,7 +85,7 @@ class MemoryStore:
         return set() if found is None else {t for t in timestamps if t in found.rows}
 
     def arrivals(
-        self, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int
+        self, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int, room: int | None = None
     ) -> list[tuple[int, Row]]:
         """See Log."""
         found = self._objects.get(name)
@@ -96,23 +97,25 @@ class MemoryStore:
                 rows.append(found.rows[t])
                 if len(rows) == limit:
                     break
-        return rows
+        return read_until_full(rows, lambda each: value_in(each[1]), room)
 
-    def rows(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+    def rows(self, name: str, after: Timestamp, limit: int, room: int | None = None) -> list[Row]:
         """See Log."""
         found = self._objects.get(name)
         if found is None:
             return []
         start = bisect_right(found.order, after)
-        return [found.rows[t][1] for t in found.order[start : start + limit]]
+        return read_until_full((found.rows[t][1] for t in found.order[start : start + limit]), value_in, room)
 
-    def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+    def newest(self, name: str, after: Timestamp, limit: int, room: int | None = None) -> list[Row]:
         """See Log."""
         found = self._objects.get(name)
         if found is None:
             return []
         start = max(bisect_right(found.order, after), len(found.order) - limit)
-        return [found.rows[t][1] for t in found.order[start:]]
+        return read_until_full((found.rows[t][1] for t in reversed(found.order[start:])), value_in, room)[
+            ::-1
+        ]
 
     def nth(self, name: str, after: Timestamp, n: int) -> Timestamp | None:
         """See Log."""
@@ -125,10 +128,11 @@ class MemoryStore:
         index = 0 if found is None else bisect_left(found.order, timestamp)
         return None if found is None or index == 0 else found.order[index - 1]
 
-    def wanted(self, name: str, timestamps: Sequence[Timestamp]) -> list[Row]:
+    def wanted(self, name: str, timestamps: Sequence[Timestamp], room: int | None = None) -> list[Row]:
         """See Log."""
         found = self._objects.get(name)
-        return [] if found is None else [found.rows[t][1] for t in timestamps if t in found.rows]
+        rows = [] if found is None else [found.rows[t][1] for t in timestamps if t in found.rows]
+        return read_until_full(rows, value_in, room)
 
     def arrival(self) -> int:
         """See Log."""

@@ -73,8 +73,10 @@ def merge_without_ballots() -> Planting:
 def scan_the_oldest() -> Planting:
     """A scan shows the oldest page of a key's log, not the newest."""
 
-    def newest(self: MemoryStore, name: str, after: Timestamp, limit: int) -> list[Row]:
-        return self.rows(name, after, limit)
+    def newest(
+        self: MemoryStore, name: str, after: Timestamp, limit: int, room: int | None = None
+    ) -> list[Row]:
+        return self.rows(name, after, limit, room)
 
     return patched(MemoryStore, newest=newest)
 
