@@ -22,6 +22,8 @@ JOBS_MAX: Final = 2000
 """Jobs that wait; more are refused."""
 GROUP_WEIGHT_MAX: Final = 2000
 """Protocol requests in one transaction, unless a single job has more: what comes later waits no longer than that."""
+GROUP_S_MAX: Final = 0.25
+"""Seconds of work in one transaction, unless a single job takes more; the rest of its group goes into the next one."""
 STOP_TIMEOUT_S: Final = 10.0
 SIZES: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 """Upper bounds of the classes into which transactions are counted."""
@@ -194,22 +196,25 @@ class Committer:
     def _run(self) -> None:
         while group := self._next_group():
             with self._turn:
-                self._do(group)
+                left = self._do(group)
+            with self._changed:
+                self._jobs.extendleft(reversed(left))
             self._is_busy = False
-            _release(group)
+            waiting = set(left)
+            _release([job for job in group if job not in waiting])
         try:
             with self._turn:
                 self._store.close()
         except StorageFailed as error:
             _log.error("closing the store: %s", error)
 
-    def _do(self, group: list[_Job]) -> None:
-        """Give each job its result or error. Raises nothing."""
+    def _do(self, group: list[_Job]) -> list[_Job]:
+        """Give each job its result or error, but for those, given back, that no time was left for. Raises nothing."""
         try:
             wanted = [job for job in group if job.is_wanted()]
             for job in group:
                 job.error = Unwanted("nobody waits for it any more")
-            self._commit(wanted)
+            return self._commit(wanted)
         except Exception as error:  # noqa: BLE001
             # `_commit` hands on all that work and store raise, so this is a mistake in undoing or in here: of any
             # class. Without the thread nobody would ever be answered; with it, all hear that the store is in doubt.
@@ -217,6 +222,7 @@ class Committer:
             self.problem, self.in_doubt = f"the writer failed: {error}", True
             for job in group:
                 job.error = StorageFailed(self.problem)
+            return []
 
     def _next_group(self) -> list[_Job]:
         """The jobs that wait, up to a weight; waits for one. Empty when the committer stops."""
@@ -231,38 +237,50 @@ class Committer:
                 group.append(self._jobs.popleft())
             return group
 
-    def _commit(self, group: list[_Job]) -> None:
-        """Do the group in one transaction; when one job raises, each in a transaction of its own."""
-        error = self._attempt(group)
+    def _commit(self, group: list[_Job]) -> list[_Job]:
+        """Do the group in one transaction; when one job raises, each in a transaction of its own. What no time is left for."""
+        late_s = time.perf_counter() + GROUP_S_MAX
+        left, error = self._attempt(group, late_s)
         if error is not None and not isinstance(error, StorageFailed) and len(group) > 1:
-            for job in group:
-                job.error = self._attempt([job])
-        else:
-            for job in group:
-                job.error = error
+            for place, job in enumerate(group):
+                if place and time.perf_counter() >= late_s:
+                    return group[place:]
+                _, job.error = self._attempt([job], late_s)
+            return []
+        for job in group[: len(group) - len(left)]:
+            job.error = error
+        return left
 
-    def _attempt(self, group: list[_Job]) -> Exception | None:
+    def _attempt(self, group: list[_Job], late_s: float) -> tuple[list[_Job], Exception | None]:
+        """Those of the group that were not begun, for it was late; and what was raised."""
         if self.in_doubt:
-            return StorageFailed(str(self.problem))
+            return [], StorageFailed(str(self.problem))
         rows, begun_s = self._store.rows_put, time.perf_counter()
         try:
-            for job in group:
-                job.result = job.work(self._store)
+            done = self._work(group, late_s)
             commits, committing_s = self._store.commits, time.perf_counter()
             self._store.commit()
             ended_s = time.perf_counter()
             if self._store.commits > commits:
                 self.problem = None
                 self._troubles.end()
-                self.counts.requests.add(sum(job.weight for job in group))
+                self.counts.requests.add(sum(job.weight for job in done))
                 self.counts.rows.add(self._store.rows_put - rows)
                 self.counts.commit_s.add(ended_s - committing_s)
         except Exception as error:  # noqa: BLE001
             # Work may raise what it likes, which is its submitter's business; here it must only be undone.
             self._undo(error)
-            return error
-        _tell(group, begun_s, committing_s, ended_s)
-        return None
+            return [], error
+        _tell(done, begun_s, committing_s, ended_s)
+        return group[len(done) :], None
+
+    def _work(self, group: list[_Job], late_s: float) -> list[_Job]:
+        """Do at least one of the jobs, and others until it is late: those that were done."""
+        for place, job in enumerate(group):
+            if place and time.perf_counter() >= late_s:
+                return group[:place]
+            job.result = job.work(self._store)
+        return group
 
     def _undo(self, error: Exception) -> None:
         if isinstance(error, StorageFailed):

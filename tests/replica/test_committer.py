@@ -2,13 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from quorate.adts.log import Entry, Value
+from quorate.replica import committer as committing
 from quorate.replica.committer import Committer, Overloaded, Transaction
 from quorate.replica.database import StorageFailed
 from quorate.replica.identity import open_folder
@@ -63,6 +64,42 @@ async def test_work_that_waits_together_shares_one_commit(opened: tuple[Store, C
     assert await asyncio.gather(*rest) == list(range(1, 41))
     await first
     assert store.commits == before + 1
+
+
+async def waiting(committer: Committer, works: Sequence[Callable[[Store], int]]) -> list[int | BaseException]:
+    """What came of work that waited together."""
+    blocker = Blocker()
+    first = asyncio.ensure_future(committer.submit(blocker))
+    await asyncio.to_thread(blocker.entered.wait, 30)
+    rest = [asyncio.ensure_future(committer.submit(work)) for work in works]
+    await asyncio.sleep(0)
+    blocker.leave.set()
+    await first
+    return await asyncio.gather(*rest, return_exceptions=True)
+
+
+async def test_work_for_which_no_time_is_left_goes_into_the_next_transaction(
+    opened: tuple[Store, Committer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committing, "GROUP_S_MAX", 0.0)
+    store, committer = opened
+    before = store.commits
+    found = await waiting(committer, [partial(write, number=number) for number in range(1, 41)])
+    assert found == list(range(1, 41))
+    assert store.commits == before + 40
+    assert [row.entry.t for row in store.rows("queue/q", ZERO, 50)] == [
+        make(number, 0, "a") for number in range(1, 41)
+    ]
+
+
+async def test_work_that_raises_fails_alone_where_no_time_is_left(
+    opened: tuple[Store, Committer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committing, "GROUP_S_MAX", 0.0)
+    _, committer = opened
+    fails: list[Callable[[Store], int]] = [lambda _: 1 // 0, partial(write, number=2), lambda _: 1 // 0]
+    first, second, third = await waiting(committer, fails)
+    assert (type(first), second, type(third)) == (ZeroDivisionError, 2, ZeroDivisionError)
 
 
 async def test_reading_costs_no_commit(opened: tuple[Store, Committer]) -> None:
