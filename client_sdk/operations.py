@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from quorate.api_specs.wishes import Front, Lend, Swap, Take, Tend
-from quorate.client_sdk import observe, queue_looks
+from quorate.client_sdk import observe, queue_looks, untouched
 from quorate.client_sdk.asked import Verdict
 from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps, decide, pause
 from quorate.client_sdk.blind import Blind, done_as
@@ -68,6 +68,8 @@ def _write(operation: Write, task: Task, machine: Machine) -> OutcomeSteps:
 
 
 def _peek(operation: Peek, task: Task, machine: Machine) -> OutcomeSteps:
+    if (shown := (yield from untouched.look(operation.object, task, machine))) is not None:
+        return Done((), "Peek/Empty", shown)
     verdict = yield from decide(operation.object, Front(), task, machine)
     values = tuple(entry.value for entry in verdict.result)
     return Done(values, "Peek/Ok" if values else "Peek/Empty", verdict.answered)

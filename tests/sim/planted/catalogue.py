@@ -14,6 +14,7 @@ from tests.sim.planted import (
     caught_up,
     clocks,
     deciders,
+    empties,
     fronts,
     handing,
     keys,
@@ -243,6 +244,7 @@ PLANTS: Final = (
         replace(WHOLE_READS, faults=GOOD_CLOCKS | {"lazy_loss": 1.0}),
     ),
     by_hand("size-at-first-look", sizes.size_at_first_look, schedules.item_at_one_replica),
+    *empties.PLANTED,
     by_hand("peek-only-reads", fronts.peek_only_reads, schedules.peek_while_an_older_entry_travels),
     by_hand("no-commit-wait", clocks.no_commit_wait, schedules.write_from_the_future),
     by_hand(

@@ -303,6 +303,30 @@ def peek_while_an_older_entry_travels() -> None:
     hand.judge()
 
 
+def peek_at_what_a_decision_adopted() -> None:
+    """Enq(x) has reached r1 only. A Peek at r1 and r2 adopts it in a decision and answers x. Then a new front end peeks at r2 and
+    r3: their logs are empty, and x is in the summary of r2 only."""
+    hand = Played()
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    hand.carry("f1", "r1")
+    hand.drop("f1")
+    hand.at("f2", Peek(QUEUE), "r1", "r2")
+    hand.at("f3", Peek(QUEUE), "r2", "r3")
+    hand.settle()
+    hand.judge()
+
+
+def peek_at_the_replica_that_missed_it() -> None:
+    """x is stored at r1 and r2, and has returned. A new front end peeks; r3 answers first."""
+    hand = Played()
+    hand.at("f1", Enqueue(QUEUE, (X,)), "r1", "r2")
+    hand.packets.clear()
+    hand.start("f2", Peek(QUEUE), "peek")
+    hand.carry("f2", "r3")
+    hand.settle()
+    hand.judge()
+
+
 def key_at_two_front_ends() -> None:
     """x is reserved under a key; y, stamped later, is everywhere, and all replicas are fenced at it. Enq(x) is refused by
     all. What f1 does next reaches all replicas, but it crashes before it hears of it. All that waits is taken; then the
