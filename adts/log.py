@@ -30,7 +30,6 @@ class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 class Decision(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A decision asked for under an idempotency key (its id): its ballot, and the entries that it took or reserved.
 
-    `at_us` is when it was made (microseconds since 1970); the turn of its ballot may have begun long before.
     `digest` says in short what was asked for, where the entries do not, so that the key used for something else is noticed.
     """
 
@@ -38,7 +37,6 @@ class Decision(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     ballot: Ballot
     taken: tuple[Entry, ...] = ()
     digest: str = ""
-    at_us: int = 0
 
 
 class Leased(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -96,10 +94,9 @@ Ending = Literal["accept", "release", "reject", "drop"]
 
 
 class Settled(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Leases that one decision ended, how, and when (microseconds since 1970): digests of their tokens. A repeat finds its
-    answer here."""
+    """Leases that the decision of `ballot` ended, and how: digests of their tokens. A repeat finds its answer here."""
 
-    at_us: int
+    ballot: Ballot
     how: Ending
     tokens: tuple[str, ...]
 
@@ -109,8 +106,8 @@ class Summary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
 
     * `horizon`: a queue is consumed up to here; a cell (register, dictionary entry) got its `value` here.
     * `adopted`: entries that belong to every view over this summary, wherever the horizon stands, until taken.
-    * `ambiguous`: ids and timestamps of entries taken while it was not known whether they are complete; their front
-      end, when it recovers them, learns from here that they took effect.
+    * `ambiguous`: ids of entries taken while it was not known whether they are complete, each with the ballot of the decision
+      that took it, oldest first; their front end, when it recovers them, learns from here that they took effect.
     * `recent`: the latest decisions that were asked for under a key, oldest first, so that a repeat gets its answer.
     * `turns`: of the latest turns that changed the state, the last ballot of each, oldest first; an owner that lost its
       turn tells from them whether its last accept is part of this summary. `turns_floor` is the newest one dropped.
@@ -121,7 +118,7 @@ class Summary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     horizon: Timestamp = ZERO
     value: Value | None = None
     adopted: tuple[Entry, ...] = ()
-    ambiguous: tuple[tuple[str, Timestamp], ...] = ()
+    ambiguous: tuple[tuple[str, Ballot], ...] = ()
     recent: tuple[Decision, ...] = ()
     turns: tuple[Ballot, ...] = ()
     turns_floor: Ballot = NO_BALLOT

@@ -255,18 +255,18 @@ def check_summary(summary: Summary, limits: Limits) -> None:
     """Raises ValueError unless every part of the summary is in form and in bounds."""
     for what, most in listed_max(limits).items():
         _check_listed(getattr(summary, what), what, most)
-    _check_timestamps([summary.horizon, *(at for _, at in summary.ambiguous)])
+    _check_timestamps([summary.horizon])
     for ballot in (*summary.turns, summary.turns_floor):
         _check_ballot(ballot)
     if summary.value is not None:
         _check_text(summary.value, limits)
     _check_entries(summary.adopted, ADOPTED_MAX, limits)
     _check_leases(summary, limits)
-    for entry_id, _ in summary.ambiguous:
+    for entry_id, ballot in summary.ambiguous:
         _check_id(entry_id)
+        _check_ballot(ballot)
     for decision in summary.recent:
         _check_id(decision.id)
-        _check_time(decision.at_us, "recent")
         _check_digest(decision.digest)
         _check_ballot(decision.ballot)
         _check_entries(decision.taken, limits.batch_items_max, limits)
@@ -287,7 +287,7 @@ def _check_leases(summary: Summary, limits: Limits) -> None:
         _check_time(record.until_us, "leases")
         _check_time(record.expires_us, "leases")
     for settled in summary.settled:
-        _check_time(settled.at_us, "settled")
+        _check_ballot(settled.ballot)
         _check_listed(settled.tokens, "settled", TEND_TOKENS_MAX)
         for token in settled.tokens:
             _check_digest(token)

@@ -171,6 +171,18 @@ class Appended(Struct, frozen=True, tag="appended", omit_defaults=True):
     stored: tuple[bool, ...]
 
 
+class Aged(Struct, frozen=True, omit_defaults=True):
+    """What a replica has held for the retry window, by elapsed time: what its summary lists up to, and with, the last part of
+    each of these ballots. NO_BALLOT: nothing of that list."""
+
+    recent: Ballot = NO_BALLOT
+    ambiguous: Ballot = NO_BALLOT
+    settled: Ballot = NO_BALLOT
+
+
+NOT_AGED: Final = Aged()
+
+
 class Collected(Struct, frozen=True, tag="collected", omit_defaults=True):
     """The answer to a Collect. `summary` is None when it is the one the front end said it has.
 
@@ -178,7 +190,7 @@ class Collected(Struct, frozen=True, tag="collected", omit_defaults=True):
     number `since`, unless `more`: then arrivals were cut off at `since`, and it must ask again.
     `events` (only in a Scan) are the decided events that the log keeps, by timestamp. `leases` (only in a Scan without
     payloads) counts what the summary keeps of a queue besides its log. `latest` (only where no window was asked for) is
-    the highest timestamp that the replica holds of the object.
+    the highest timestamp that the replica holds of the object. `aged` (not in a Scan): what may be forgotten of the summary.
     """
 
     status: Status
@@ -191,6 +203,7 @@ class Collected(Struct, frozen=True, tag="collected", omit_defaults=True):
     events: tuple[tuple[Timestamp, str], ...] = ()
     leases: LeaseCounts = NO_LEASES
     latest: Timestamp = ZERO
+    aged: Aged = NOT_AGED
 
 
 class Accepted(Struct, frozen=True, tag="accepted", omit_defaults=True):

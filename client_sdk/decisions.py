@@ -256,7 +256,7 @@ def _note_recovered(draft: Draft, wishes: Sequence[Wish]) -> None:
     """A recovered entry that a newer one covers took effect just before it; its other attempts must hear so."""
     for wish in wishes:
         if isinstance(wish, Recover) and wish.entry.t > draft.horizon:
-            draft.ambiguous[wish.entry.id] = wish.entry.t
+            draft.note_ambiguous(wish.entry)
 
 
 def _swap(

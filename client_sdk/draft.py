@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Decision, Entry, Seen, Summary
 from quorate.api_specs.limits import ADOPTED_MAX, KEYED_ENTRIES_MAX
+from quorate.api_specs.messages import Aged
 from quorate.api_specs.values import payload_bytes
 from quorate.client_sdk.leasing import Context as LeasingContext
-from quorate.client_sdk.leasing import Ledger
+from quorate.client_sdk.leasing import Ledger, aged_parts
 from quorate.timestamps.ballot import Ballot, step_of, turn_of
-from quorate.timestamps.timestamp import Timestamp, wall_us
+from quorate.timestamps.timestamp import Timestamp
 
 TURNS_MAX: Final = 64
 """Turns that a summary remembers: an owner that lost its turn looks again after as many others at most."""
@@ -29,9 +30,11 @@ class Context(LeasingContext, frozen=True):
     take_bytes_max: int
     is_complete: Callable[[Seen], bool]
     recent_max: int
-    forget_before: Timestamp
-    """Ambiguous entries and keyed decisions older than this are beyond all retries: nobody asks for them any more.
-    While there is no room for another key, and none may go, a new key is refused."""
+    aged: Sequence[Aged]
+    """What replicas have held for the retry window: nobody asks for it any more. While there is no room for another key, and
+    none may go, a new key is refused."""
+    turns_before: Timestamp
+    """Turns older than this need not be remembered."""
 
 
 class Draft:
@@ -42,8 +45,8 @@ class Draft:
         self.value = summary.value
         self.adopted = {entry.id: entry for entry in summary.adopted}
         self.ambiguous = dict(summary.ambiguous)
-        oldest_us = wall_us(context.forget_before)
-        self.recent = [known for known in summary.recent if known.at_us >= oldest_us]
+        old = [each.recent for each in context.aged]
+        self.recent = list(summary.recent[aged_parts([known.ballot for known in summary.recent], old) :])
         self._turns = list(summary.turns)
         self.before = summary
         self.context = context
@@ -52,7 +55,11 @@ class Draft:
     def note_taken(self, found: Seen) -> None:
         """The entry is about to leave every view; if its own operation may still ask, leave word."""
         if not self.context.is_complete(found):
-            self.ambiguous[found.entry.id] = found.entry.t
+            self.note_ambiguous(found.entry)
+
+    def note_ambiguous(self, entry: Entry) -> None:
+        """Leave word that the entry took effect, under the ballot that did so first."""
+        self.ambiguous.setdefault(entry.id, self.context.ballot)
 
     def pass_over(self, found: Seen) -> None:
         """The entry at the front leaves it: the horizon passes it."""
@@ -84,8 +91,7 @@ class Draft:
     def note_changed(self, key: str = "", taken: tuple[Entry, ...] = (), digest: str = "") -> None:
         """This ballot changes the state; with a key, a repeat will find its answer here."""
         if key:
-            at_us = max(self.context.latest_us, wall_us(turn_of(self.context.ballot)))
-            self.recent.append(Decision(key, self.context.ballot, taken, digest, at_us))
+            self.recent.append(Decision(key, self.context.ballot, taken, digest))
         turn = turn_of(self.context.ballot)
         self._turns = [*(known for known in self._turns if turn_of(known) != turn), self.context.ballot]
 
@@ -107,18 +113,24 @@ class Draft:
         is_noted = any(known not in self.before.recent for known in self.recent)
         if after == self.before and not is_noted:
             return self.before
-        old = self.context.forget_before
+        old = self.context.turns_before
         latest = enumerate(self._turns[-TURNS_MAX:], TURNS_KEPT - min(len(self._turns), TURNS_MAX))
         turns = tuple(known for place, known in latest if place >= 0 or known >= old)
         dropped = self._turns[: len(self._turns) - len(turns)]
         return replace(
             after,
-            ambiguous=tuple((i, t) for i, t in after.ambiguous if t >= old or i in keep),
+            ambiguous=self._unforgotten(after.ambiguous, keep),
             recent=tuple(self.recent),
             turns=turns,
             turns_floor=dropped[-1] if dropped else self.before.turns_floor,
-            settled=self.ledger.settled_since(old),
+            settled=self.ledger.settled_since([each.settled for each in self.context.aged]),
         )
+
+    def _unforgotten(
+        self, ambiguous: tuple[tuple[str, Ballot], ...], keep: set[str]
+    ) -> tuple[tuple[str, Ballot], ...]:
+        old = aged_parts([ballot for _, ballot in ambiguous], [each.ambiguous for each in self.context.aged])
+        return tuple(part for place, part in enumerate(ambiguous) if place >= old or part[0] in keep)
 
 
 def is_included(summary: Summary, ballot: Ballot) -> bool | None:

@@ -5,7 +5,7 @@ the caller passes the waiting ones, and lets the horizon pass those that were ta
 is handed out again; who may settle it is told by its token alone, so that no clock can have it accepted twice.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from quorate.api_specs.values import payload_bytes
 from quorate.api_specs.wishes import Lend, Tend, Tended
 from quorate.client_sdk.effects import Failed
 from quorate.client_sdk.keys import digest
-from quorate.timestamps.timestamp import Timestamp, wall_us
+from quorate.timestamps.ballot import Ballot
 
 TOO_MANY_LEASES: Final = Failed(
     "too-many-leases",
@@ -46,11 +46,22 @@ class Clear(Struct, frozen=True):
 class Context(Struct, frozen=True):
     """What a change of leases needs to know."""
 
+    ballot: Ballot
+    """Of the decision."""
     earliest_us: int
     """True time is not before this, in microseconds since 1970: what deadlines are held against."""
     latest_us: int
     """True time is not after this: what spans are counted from."""
     leases_bytes_max: int
+
+
+def aged_parts(listed: Sequence[Ballot], old: Collection[Ballot]) -> int:
+    """How many parts of a list, oldest first, are old: all up to the last one whose ballot a replica calls old.
+
+    A ballot that is not in the list says nothing, though it be higher than others: it may have lost to them, which were
+    decided later. Whoever lists the ballot goes on from the summary that was proposed under it, and so lists what stood before.
+    """
+    return max((place for place, ballot in enumerate(listed, 1) if ballot in old), default=0)
 
 
 class Ledger:
@@ -74,14 +85,14 @@ class Ledger:
         """As a summary keeps them."""
         return tuple(self._dead)
 
-    def settled_since(self, oldest: Timestamp) -> tuple[Settled, ...]:
-        """How leases ended, but for what nobody repeats any more and what there is no room for."""
-        oldest_us = wall_us(oldest)
+    def settled_since(self, old: Collection[Ballot]) -> tuple[Settled, ...]:
+        """How leases ended, but for what nobody repeats any more (up to one of `old`) and what there is no room for."""
+        first = aged_parts([each.ballot for each in self._settled], old)
         kept: list[Settled] = []
         room = SETTLED_MAX
-        for each in reversed(self._settled):
+        for each in reversed(self._settled[first:]):
             room -= len(each.tokens)
-            if each.at_us < oldest_us or (kept and room < 0):
+            if kept and room < 0:
                 break
             kept.append(each)
         return tuple(reversed(kept))
@@ -162,7 +173,7 @@ class Ledger:
                 self._end(held[token], wish, until_us)
                 ended.append(digest(token))
         if ended and wish.how != "renew":
-            self._settled.append(Settled(self._context.latest_us, wish.how, tuple(ended)))
+            self._settled.append(Settled(self._context.ballot, wish.how, tuple(ended)))
         return Tended(tuple(lost), until_us)
 
     def _end(self, record: Leased, wish: Tend, until_us: int) -> None:

@@ -11,7 +11,17 @@ from typing import Final
 from msgspec import UNSET, Struct
 
 from quorate.adts.log import NOTHING, Entry, Seen, Summary
-from quorate.api_specs.messages import Accepted, Appended, Collected, Reply, Request, Row, Status, Window
+from quorate.api_specs.messages import (
+    Accepted,
+    Aged,
+    Appended,
+    Collected,
+    Reply,
+    Request,
+    Row,
+    Status,
+    Window,
+)
 from quorate.quorums.tally import Quorum
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
@@ -48,6 +58,8 @@ class Mirror:
         """Until then this front end begins no decision: somebody looks whether one is made."""
         self.accepted_by: dict[str, Ballot] = {}
         self.known: dict[str, Known] = {}
+        self.aged: dict[str, Aged] = {}
+        """What each replica has held for the retry window. What was old stays so, and ballots name it for ever."""
         self.lives = 0
         """How often something was thrown away: a look that was under way meanwhile must begin again."""
         self.latest: Timestamp = ZERO
@@ -206,6 +218,7 @@ class Mirror:
     def _absorb_collected(self, replica: str, window: Window | None, reply: Collected) -> None:
         if reply.summary is not None:
             self._adopt(reply.summary, reply.status.accepted)
+        self.aged[replica] = reply.aged
         for row in reply.rows:
             self._absorb_row(replica, row)
         if window is None:

@@ -85,9 +85,7 @@ class Janitor:
             await self._member.run(Store.touch)
 
     async def _prune(self) -> None:
-        while await self._member.run(
-            lambda store: self._pruning.round(store, time.monotonic(), self._member.wall_us())
-        ):
+        while await self._member.run(lambda store: self._pruning.round(store, time.monotonic())):
             await asyncio.sleep(0)
         await self._member.run(Store.give_back_space)
 

@@ -24,6 +24,7 @@ from quorate.api_specs.messages import (
     Scan,
     Testimony,
 )
+from quorate.replica.ages import Ages
 from quorate.replica.budget import Budget
 from quorate.replica.capacity import Use, refused, shares
 from quorate.replica.committer import Committer, Done, Note, TransactionCounts
@@ -127,6 +128,7 @@ class Member:
         self.peers: Final[dict[str, Peer]] = {}
         """The other replicas, as the watch met them last."""
         self._bounds: Final = Bounds.of(document)
+        self._ages: Final = Ages(document.memory_s)
         self._keeps_events: Final = lru_cache(NAMES_CACHED)(lambda name: not document.rule_of(name).collect)
         self.lost: str | None = folder.lost
         """Why this replica must not vote; None when nothing speaks against it."""
@@ -225,6 +227,7 @@ class Member:
             self.requests.note(request, reply, effects, store)
             if effects:
                 store.apply(effects)
+            reply = self._ages.told(request, reply, store, time.monotonic())
             budget.note(request, reply)
             replies.append(reply)
         incarnation = self.folder.incarnation

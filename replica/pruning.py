@@ -1,6 +1,6 @@
 """Which rows and deletions the janitor deals with, and when. No I/O of its own, no clock: both come in.
 
-Owns the waiting lists: history is deleted once it was collected for the lag *and* is older than what must be remembered, and
+Owns the waiting lists: history is deleted once it was collected for the lag *and* arrived so long ago as must be remembered, by elapsed time, and
 deletions are buried once they are older than the retry window. Nothing here looks at live rows. The lists are in memory;
 at the start, and when they overflowed, a walk over the objects (not their rows) fills them again.
 """
@@ -11,9 +11,10 @@ from typing import Final
 
 from quorate.adts.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
+from quorate.replica.ports import ANY_ARRIVAL
 from quorate.replica.store import Store
 from quorate.replica.tombstones import Tombstones
-from quorate.timestamps.timestamp import ZERO, Timestamp, make, wall_us
+from quorate.timestamps.timestamp import ZERO, Timestamp
 
 ROWS_MAX: Final = 2000
 """Rows deleted in one transaction; other work waits that long."""
@@ -36,7 +37,8 @@ class Pruning:
         self._lag_s: Final = document.limits.consumed_lag_s
         self._window_s: Final = document.memory_s
         self._tombstones: Final = tombstones
-        self._history: list[tuple[float, str, Timestamp]] = []
+        self._history: list[tuple[float, str, Timestamp, float]] = []
+        """Collected rows: when they are due, of which object, up to where, and from when on all of them are old."""
         self._young: list[tuple[float, str]] = []
         """Deletions that must still be remembered."""
         self._deleted: list[tuple[float, str]] = []
@@ -51,7 +53,7 @@ class Pruning:
         self._forgotten_upto = -1
         """Reservations up to this number are gone."""
 
-    def round(self, store: Store, mono_s: float, now_us: int) -> bool:
+    def round(self, store: Store, mono_s: float) -> bool:
         """Note what is new, delete what is due, within bounds. Whether more is due already."""
         if store.rollbacks != self._rollbacks:  # A round before may have been undone with its transaction.
             self._rollbacks = store.rollbacks
@@ -60,35 +62,46 @@ class Pruning:
         self._walk(store, mono_s)
         self._note(store, mono_s)
         is_more_ripe = self._ripen(store, mono_s)
-        oldest_us = max(0, now_us - int(self._window_s * 1e6))
-        cutoff = make(oldest_us, 0, "0")
-        rows_left, objects_left = ROWS_MAX, OBJECTS_MAX
-        while self._history and self._history[0][0] <= mono_s and rows_left > 0 and objects_left > 0:
-            _, name, upto = heapq.heappop(self._history)
-            objects_left -= 1
-            state = store.state(name)
-            upto = min(upto, ZERO if state is None else state.collected)
-            deleted, is_more = store.delete_upto(name, min(upto, cutoff), rows_left)
-            rows_left -= deleted
-            if is_more:
-                heapq.heappush(self._history, (mono_s, name, upto))
-            elif upto > cutoff:
-                wait_s = (wall_us(upto) + 1 - oldest_us) / 1e6  # Not due again before it is old enough.
-                heapq.heappush(self._history, (mono_s + wait_s, name, upto))
-        is_more_history = bool(self._history and self._history[0][0] <= mono_s)
-        is_more_reserved = self._forget_reservations(store, mono_s)
+        old = self._old_number(store, mono_s)
+        is_more_history = self._delete_history(store, mono_s, old)
+        is_more_reserved = self._forget_reservations(store, old)
         return self._can_walk() or is_more_ripe or is_more_history or is_more_reserved
 
-    def _forget_reservations(self, store: Store, mono_s: float) -> bool:
-        """Forget keys whose window has passed since they were last heard of, by elapsed time: steps of clocks do not count.
-        Whether there are more."""
+    def _old_number(self, store: Store, mono_s: float) -> int:
+        """The number that the store had come to a window ago, by elapsed time: steps of clocks do not count."""
         numbers = self._numbers
         if not numbers or numbers[-1][0] + self._window_s / NUMBERS <= mono_s:
             numbers.append((mono_s, store.arrival()))
         while len(numbers) > 1 and numbers[1][0] + self._window_s <= mono_s:
             numbers.popleft()
-        noted_s, upto = numbers[0]
-        if noted_s + self._window_s > mono_s or upto <= self._forgotten_upto or not store.reservations():
+        noted_s, number = numbers[0]
+        return number if noted_s + self._window_s <= mono_s else -1
+
+    def _delete_history(self, store: Store, mono_s: float, old: int) -> bool:
+        """Delete rows that were collected for the lag and arrived a window ago; and the younger ones, met again, once all of them
+        did. Whether there are more."""
+        rows_left, objects_left = ROWS_MAX, OBJECTS_MAX
+        while self._history and self._history[0][0] <= mono_s and rows_left > 0 and objects_left > 0:
+            due_s, name, upto, old_s = heapq.heappop(self._history)
+            objects_left -= 1
+            state = store.state(name)
+            upto = min(upto, ZERO if state is None else state.collected)
+            by = ANY_ARRIVAL if old_s <= mono_s else old
+            deleted, is_more = store.delete_upto(name, upto, rows_left, by)
+            rows_left -= deleted
+            if is_more:
+                heapq.heappush(self._history, (due_s, name, upto, old_s))
+            elif old_s > mono_s and upto > ZERO:
+                heapq.heappush(self._history, (old_s, name, upto, old_s))
+        return bool(self._history and self._history[0][0] <= mono_s)
+
+    def _note_collected(self, name: str, upto: Timestamp, mono_s: float) -> None:
+        """All of these rows have arrived by now."""
+        heapq.heappush(self._history, (mono_s + self._lag_s, name, upto, mono_s + self._window_s))
+
+    def _forget_reservations(self, store: Store, upto: int) -> bool:
+        """Forget keys whose window has passed since they were last heard of. Whether there are more."""
+        if upto <= self._forgotten_upto or not store.reservations():
             return False
         if store.forget_reservations(upto, ROWS_MAX) == ROWS_MAX:
             return True
@@ -141,7 +154,7 @@ class Pruning:
             self._walked = 0  # Those left out are met again on the walk.
         else:
             for name, upto in collected.items():
-                heapq.heappush(self._history, (mono_s + self._lag_s, name, upto))
+                self._note_collected(name, upto, mono_s)
         for name in deleted:
             self._note_deleted(name, mono_s)
 
@@ -163,7 +176,7 @@ class Pruning:
         found = store.states(self._walked, OBJECTS_MAX)
         for _, state in found:
             if state.collected > ZERO:
-                heapq.heappush(self._history, (mono_s + self._lag_s, state.name, state.collected))
+                self._note_collected(state.name, state.collected, mono_s)
             if adt_of(state.name) == "dictionary" and deleted_at(store, state.name) is not None:
                 self._note_deleted(state.name, mono_s)
         self._walked = found[-1][0] if len(found) == OBJECTS_MAX else None

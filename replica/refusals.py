@@ -13,8 +13,8 @@ from quorate.adts.times import Times
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import DELAY_S_MAX
 from quorate.api_specs.messages import Accept, Append, Collect, Commit, Refused, Reserve
-from quorate.timestamps.ballot import turn_of
-from quorate.timestamps.timestamp import ZERO, Timestamp, make, wall_us
+from quorate.timestamps.ballot import Ballot, turn_of
+from quorate.timestamps.timestamp import ZERO, Timestamp, wall_us
 
 
 class Bounds:
@@ -145,11 +145,13 @@ def _latest_asked(request: Collect) -> Timestamp:
 def _latest(summary: Summary) -> Timestamp:
     """The latest timestamp that the summary tells of: of events, of decisions that it remembers, and of turns."""
     entries = (entry.t for entry in summary.adopted)
-    ambiguous = (timestamp for _, timestamp in summary.ambiguous)
-    turns = (turn_of(ballot) for ballot in (*summary.turns, summary.turns_floor))
-    decided = (turn_of(decision.ballot) for decision in summary.recent)
+    turns = (turn_of(ballot) for ballot in (*summary.turns, summary.turns_floor, *_listed(summary)))
     taken = (entry.t for decision in summary.recent for entry in decision.taken)
     kept = (entry.t for entry in summary.kept())
-    remembered_us = [each.at_us for each in summary.recent] + [each.at_us for each in summary.settled]
-    remembered = make(max(remembered_us, default=0), 0, "0")
-    return max((summary.horizon, *entries, *ambiguous, *turns, *decided, *taken, *kept, remembered))
+    return max((summary.horizon, *entries, *turns, *taken, *kept))
+
+
+def _listed(summary: Summary) -> list[Ballot]:
+    """The ballots of what the summary remembers for the retry window."""
+    decided = [each.ballot for each in summary.recent] + [each.ballot for each in summary.settled]
+    return decided + [ballot for _, ballot in summary.ambiguous]

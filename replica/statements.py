@@ -27,9 +27,8 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql import Executable
 
-SCHEMA_VERSION: Final = 5
-"""2 added the table of witnesses, 3 the sums of all records, 4 the configuration and the births of stores, 5 the table of
-reservations. No release wrote those before."""
+SCHEMA_VERSION: Final = 6
+"""2 added witnesses, 3 sums of records, 4 configuration and births, 5 reservations, 6 ballots in summaries; none released."""
 
 _METADATA = MetaData()
 
@@ -330,17 +329,15 @@ LAST_ABOVE: Final = _sql(
 )
 BELOW: Final = _sql(select(func.max(ROWS.c.t)).where(_is_object, ROWS.c.t < _text("upto")), "object", "upto")
 # What is deleted at a time: the oldest rows up to a limit.
+_UPTO = (_is_object, ROWS.c.t <= _text("upto"), ROWS.c.arrival <= _integer("arrival"))
 NTH_UPTO: Final = _sql(
-    select(ROWS.c.t)
-    .where(_is_object, ROWS.c.t <= _text("upto"))
-    .order_by(ROWS.c.t)
-    .limit(_ONE)
-    .offset(_integer("skipped")),
+    select(ROWS.c.t).where(*_UPTO).order_by(ROWS.c.t).limit(_ONE).offset(_integer("skipped")),
     "object",
     "upto",
+    "arrival",
     "skipped",
 )
-DELETE_UPTO: Final = _sql(delete(ROWS).where(_is_object, ROWS.c.t <= _text("upto")), "object", "upto")
+DELETE_UPTO: Final = _sql(delete(ROWS).where(*_UPTO), "object", "upto", "arrival")
 NO_ROWS: Final = {LAST_ABOVE: ((None,),), BELOW: ((None,),)}
 """The answers about an object without a log, where they are not simply empty."""
 PUT_EVENT: Final = _sql(

@@ -324,14 +324,14 @@ class Store(HoldsKeys):
             self._states = {}
         self.held.flush()
 
-    def delete_upto(self, name: str, upto: Timestamp, limit: int) -> tuple[int, bool]:
-        """Delete the object's oldest rows at or below `upto`, at most `limit`: how many, and whether any are left."""
+    def delete_upto(self, name: str, upto: Timestamp, limit: int, by: int) -> tuple[int, bool]:
+        """Delete the object's oldest rows up to `upto` that arrived by number `by`, at most `limit`: how many; if any stay."""
         here = self._object(name)
         if here.number == 0:
             return 0, False
-        cut = self._ask(statements.NTH_UPTO, here, upto, limit - 1)
+        cut = self._ask(statements.NTH_UPTO, here, upto, by, limit - 1)
         last = Timestamp(cut[0][0]) if cut else upto
-        deleted = self._database.write(statements.DELETE_UPTO, (here.number, last))
+        deleted = self._database.write(statements.DELETE_UPTO, (here.number, last, by))
         self._use.deleted(here.number, deleted)
         self._objects.drop(here, last)
         return deleted, bool(cut)

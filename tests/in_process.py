@@ -153,7 +153,7 @@ class InProcessCluster:
 
         def one_round(store: Store) -> bool:
             now = self.clock.now()
-            return served.pruning.round(store, now.mono_s, now.wall_us)
+            return served.pruning.round(store, now.mono_s)
 
         before = self.run(served.member.run(_entries))
         while self.run(served.member.run(one_round)):

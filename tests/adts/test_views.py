@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from quorate.adts import cell, queue
 from quorate.adts.log import NOTHING, Entry, Seen, Summary, Value
+from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 
 
@@ -47,7 +48,7 @@ def test_an_adopted_entry_is_not_there_twice_when_a_log_has_it_at_another_time()
 
 
 def test_what_was_taken_while_incomplete_does_not_come_back_at_another_time() -> None:
-    summary = Summary(horizon=at(5), ambiguous=((at(2), at(2)),))
+    summary = Summary(horizon=at(5), ambiguous=((at(2), make_ballot(at(5), 1)),))
     assert queue.view(summary, seen(entry(2, 9))) == []
 
 
@@ -55,7 +56,7 @@ SUMMARIES = st.builds(
     lambda horizon, adopted, taken: Summary(
         horizon=at(horizon),
         adopted=tuple(entry(number) for number in sorted(adopted)),
-        ambiguous=tuple((at(number), at(number)) for number in sorted(taken - adopted)),
+        ambiguous=tuple((at(number), make_ballot(at(9), 1)) for number in sorted(taken - adopted)),
     ),
     st.integers(0, 9),
     st.frozensets(st.integers(1, 9), max_size=3),

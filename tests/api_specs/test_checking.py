@@ -17,7 +17,7 @@ from quorate.api_specs.limits import (
     Limits,
 )
 from quorate.api_specs.messages import Accept, Append, Batch, Collect, Commit, Request, Scan, Window
-from quorate.timestamps.ballot import NO_BALLOT, make_ballot
+from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, make
 
 NAME = "queue/q"
@@ -28,13 +28,13 @@ SUMMARY = Summary(
     AT,
     Value("1"),
     (ENTRY,),
-    ((AT, AT),),
+    ((AT, BALLOT),),
     (Decision("k", BALLOT, (ENTRY,)),),
     (BALLOT,),
     BALLOT,
     (Leased(ENTRY, 5, 1, True, 7, 1),),
     (Dead(ENTRY, "expired", 2),),
-    (Settled(5, "accept", ("0123456789abcdef",)),),
+    (Settled(BALLOT, "accept", ("0123456789abcdef",)),),
 )
 GOOD: list[Request] = [
     Append(NAME, (ENTRY,)),
@@ -94,16 +94,16 @@ def test_what_a_front_end_sends_passes() -> None:
         (of_summary(dead=(Dead(ENTRY, "expired", DELIVERIES_MAX + 1),)), "deliveries: must be 0"),
         (of_summary(leases=(Leased(ENTRY, excused=-1),)), "excused: must be 0"),
         (of_summary(dead=(Dead(ENTRY, "expired"),) * (DEAD_MAX + 1)), f"dead: {DEAD_MAX + 1} of them"),
-        (of_summary(settled=(Settled(5, "drop", ()),) * (SETTLED_MAX + 1)), "settled: 1025 of them"),
-        (of_summary(settled=(Settled(-1, "drop", ()),)), "settled: times must be"),
-        (of_summary(settled=(Settled(5, "drop", ("x" * 65,)),)), "digest: must be"),
-        (of_summary(ambiguous=(("", AT),)), "id: must be"),
-        (of_summary(ambiguous=(("a", INFINITY),)), "can only bound a window"),
+        (of_summary(settled=(Settled(BALLOT, "drop", ()),) * (SETTLED_MAX + 1)), "settled: 1025 of them"),
+        (of_summary(settled=(Settled(Ballot("x"), "drop", ()),)), "is not a ballot"),
+        (of_summary(settled=(Settled(BALLOT, "drop", ("x" * 65,)),)), "digest: must be"),
+        (of_summary(ambiguous=(("", BALLOT),)), "id: must be"),
+        (of_summary(ambiguous=(("a", make_ballot(INFINITY, 1)),)), "cannot be a turn"),
         (of_summary(recent=(Decision("", BALLOT),)), "id: must be"),
         (of_summary(recent=(Decision("k", NO_BALLOT),) * 11), "recent: 11 of them"),
         (of_summary(turns=("x",)), "is not a ballot"),
         (of_summary(turns=(BALLOT,) * 101), "turns: 101 of them, at most 100"),
-        (of_summary(ambiguous=((AT, AT),) * (AMBIGUOUS_MAX + 1)), f"ambiguous: {AMBIGUOUS_MAX + 1} of them"),
+        (of_summary(ambiguous=((AT, BALLOT),) * (AMBIGUOUS_MAX + 1)), f"ambiguous: {AMBIGUOUS_MAX + 1} of them"),
         (of_summary(recent=(Decision("k", BALLOT, digest="é"),)), "digest: must be at most"),
         (of_summary(recent=(Decision("k", BALLOT, digest="0" * 65),)), "digest: must be at most"),
         (of_summary(turns_floor="x"), "is not a ballot"),

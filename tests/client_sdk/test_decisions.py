@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from quorate.adts import queue
 from quorate.adts.log import NOTHING, Decision, Entry, Seen, Summary, Value
 from quorate.api_specs.limits import ADOPTED_MAX
+from quorate.api_specs.messages import Aged
 from quorate.api_specs.wishes import Front, Swap, Take
 from quorate.client_sdk.decisions import (
     Fate,
@@ -29,7 +30,8 @@ CONTEXT = Context(
     take_bytes_max=1000,
     is_complete=lambda found: found.complete or len(found.holders) >= 2,
     recent_max=2,
-    forget_before=ZERO,
+    aged=(),
+    turns_before=ZERO,
     earliest_us=1000,
     latest_us=1000,
     leases_bytes_max=1000,
@@ -85,11 +87,11 @@ def test_what_lies_above_the_bound_is_not_touched() -> None:
 
 def test_an_entry_that_may_be_incomplete_is_taken_and_noted() -> None:
     plan = queue_plan(NOTHING, doubtful(1) | complete(2), Take(2))
-    assert plan.summary.ambiguous == ((at(1), at(1)),)
+    assert plan.summary.ambiguous == ((at(1), CONTEXT.ballot),)
 
 
 def test_nothing_taken_is_the_same_summary() -> None:
-    summary = Summary(horizon=at(5), ambiguous=((at(1), at(1)),))
+    summary = Summary(horizon=at(5), ambiguous=((at(1), CONTEXT.ballot),))
     assert queue_plan(summary, {}, Take(1), Front(), Settle()).summary is summary
 
 
@@ -117,35 +119,36 @@ def test_a_repeat_under_a_key_gets_the_first_answer() -> None:
     assert again.summary is first.summary
 
 
-def test_a_key_is_remembered_from_its_decision_on_however_old_the_turn() -> None:
-    """A steady owner's turn may have begun half the memory before; the retry window begins when the item is taken."""
-    late = replace(CONTEXT, latest_us=5000)
-    first = queue_plan(NOTHING, complete(1, 2, 3), Take(1, "k"), context=late)
-    within = replace(CONTEXT, latest_us=8000, forget_before=at(5000))
+def test_a_key_is_remembered_until_a_replica_calls_its_decision_old() -> None:
+    """That it calls another ballot old says nothing, though it be a higher one: it may have lost."""
+    first = queue_plan(NOTHING, complete(1, 2, 3), Take(1, "k"))
+    within = replace(CONTEXT, aged=(Aged(make_ballot(at(4), 1)),))
     other = queue_plan(first.summary, complete(2, 3), Take(1), context=within)
     again = queue_plan(other.summary, complete(3), Take(1, "k"), context=within)
     assert [each.id for each in again.results[0]] == [at(1)]
-    beyond = replace(CONTEXT, latest_us=8000, forget_before=at(5001))
+    beyond = replace(CONTEXT, aged=(Aged(), Aged(CONTEXT.ballot)))
     assert queue_plan(other.summary, complete(3), Take(1), context=beyond).summary.recent == ()
 
 
 def test_a_new_key_is_refused_while_there_is_no_room_and_takes_nothing() -> None:
-    kept = (Decision(f"k{n}", make_ballot(at(n + 1), 1), at_us=n + 1) for n in range(2))
+    kept = (Decision(f"k{n}", make_ballot(at(n + 1), 1)) for n in range(2))
     full = replace(NOTHING, recent=tuple(kept))
     plan = queue_plan(full, complete(5), Take(1, "new"))
     assert plan.results == {0: TOO_MANY_KEYS}
     assert plan.summary is full
-    later = replace(CONTEXT, forget_before=at(3))
+    later = replace(CONTEXT, aged=(Aged(make_ballot(at(2), 1)),))
     assert taken(queue_plan(full, complete(5), Take(1, "new"), context=later).results[0]) == ["5"]
 
 
 def test_ambiguous_ids_go_when_old_unless_a_log_still_shows_the_entry() -> None:
-    summary = Summary(horizon=at(9), ambiguous=((at(1), at(1)), (at(2), at(2))))
-    context = replace(CONTEXT, forget_before=at(5))
+    summary = Summary(
+        horizon=at(9), ambiguous=((at(1), make_ballot(at(3), 1)), (at(2), make_ballot(at(3), 1)))
+    )
+    context = replace(CONTEXT, aged=(Aged(ambiguous=make_ballot(at(3), 1)),))
     restamped = {at(2): Seen(Entry(at(2), at(20), Value("2")), {"r1"})}
     plan = queue_plan(summary, restamped | complete(12), Take(1), context=context)
     assert taken(plan.results[0]) == ["12"]
-    assert plan.summary.ambiguous == ((at(2), at(2)),)
+    assert plan.summary.ambiguous == ((at(2), make_ballot(at(3), 1)),)
 
 
 def fate(summary: Summary, *, may_be_complete: bool, us: int = 5) -> tuple[Fate, Summary]:
@@ -158,7 +161,7 @@ def test_an_entry_above_the_horizon_is_adopted() -> None:
 
 
 def test_an_entry_that_was_taken_took_effect() -> None:
-    summary = Summary(horizon=at(9), ambiguous=((at(5), at(5)),))
+    summary = Summary(horizon=at(9), ambiguous=((at(5), CONTEXT.ballot),))
     assert fate(summary, may_be_complete=False) == (Fate.IN_FORCE, summary)
     adopted = Summary(horizon=at(9), adopted=(entry(5),))
     assert fate(adopted, may_be_complete=False) == (Fate.IN_FORCE, adopted)
@@ -253,7 +256,7 @@ def test_a_swap_that_fails_on_an_incomplete_value_writes_it_back() -> None:
     plan = cell_plan(NOTHING, doubtful(1), Swap(Value("9"), Value("2")))
     assert plan.results == {0: False}
     assert (plan.summary.horizon, plan.summary.value) == (at(1), "1")
-    assert plan.summary.ambiguous == ((at(1), at(1)),)
+    assert plan.summary.ambiguous == ((at(1), CONTEXT.ballot),)
 
 
 def test_absent_and_null_match_each_other_but_only_absent_is_absent() -> None:
@@ -294,6 +297,6 @@ def test_the_latest_turns_are_remembered_however_long_ago_they_began() -> None:
     summary = NOTHING
     ballots = [make_ballot(make(turn, 0, "f"), 1) for turn in range(1, TURNS_KEPT + 3)]
     for number, ballot in enumerate(ballots, 1):
-        context = replace(CONTEXT, ballot=ballot, forget_before=at(1_000_000))
+        context = replace(CONTEXT, ballot=ballot, turns_before=at(1_000_000))
         summary = queue_plan(summary, complete(number), Take(1), context=context).summary
     assert [is_included(summary, ballot) for ballot in ballots] == [None, None] + [True] * TURNS_KEPT

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from quorate.adts.log import NOTHING, Dead, Entry, Leased, Seen, Settled, Summary, Value
 from quorate.adts.times import NO_TIMES, Times, digest_in, entry_id
 from quorate.api_specs.limits import DEAD_MAX, DEFAULTS, DELIVERIES_MAX, LEASES_MAX, SETTLED_MAX
+from quorate.api_specs.messages import Aged
 from quorate.api_specs.wishes import Lend, Take, Tend, Tended
 from quorate.client_sdk.decisions import Mend, Plan, Wish, plan_queue
 from quorate.client_sdk.draft import Context
@@ -24,7 +25,8 @@ CONTEXT = Context(
     take_bytes_max=10_000,
     is_complete=lambda found: len(found.holders) >= 2,
     recent_max=2,
-    forget_before=ZERO,
+    aged=(),
+    turns_before=ZERO,
     earliest_us=NOW,
     latest_us=NOW + 10,
     leases_bytes_max=1000,
@@ -74,7 +76,7 @@ def test_what_is_handed_out_leaves_the_front_and_is_kept_with_its_payload() -> N
 
 def test_what_may_be_incomplete_is_noted_when_it_is_handed_out() -> None:
     plan = planned(NOTHING, seen(entry(1), holders=1), Lend(1, LEASE))
-    assert plan.summary.ambiguous == ((at(1), at(1)),)
+    assert plan.summary.ambiguous == ((at(1), CONTEXT.ballot),)
 
 
 def test_an_adopted_entry_is_handed_out_and_no_longer_adopted() -> None:
@@ -359,12 +361,12 @@ def test_how_leases_ended_is_forgotten_when_it_is_old_or_there_are_too_many() ->
     summary = replace(
         first(entry(1)),
         settled=(
-            Settled(5, "accept", ("a",)),
-            Settled(7, "accept", ("b",) * (SETTLED_MAX - 1)),
+            Settled(make_ballot(at(5), 1), "accept", ("a",)),
+            Settled(make_ballot(at(7), 1), "accept", ("b",) * (SETTLED_MAX - 1)),
         ),
     )
     accept = Tend("accept", tokens(summary))
-    kept = planned(summary, {}, accept, forget_before=at(6)).summary.settled
+    kept = planned(summary, {}, accept, aged=(Aged(settled=make_ballot(at(5), 1)),)).summary.settled
     assert [len(each.tokens) for each in kept] == [SETTLED_MAX - 1, 1]
     assert [len(each.tokens) for each in planned(summary, {}, accept).summary.settled] == [SETTLED_MAX - 1, 1]
     assert len(planned(replace(summary, settled=summary.settled[:1]), {}, accept).summary.settled) == 2

@@ -11,7 +11,7 @@ from quorate.replica import use as use_module
 from quorate.replica.capacity import Use, alarm, refused, shares
 from quorate.replica.database import Database
 from quorate.replica.identity import DATABASE_FILE, open_folder
-from quorate.replica.ports import Forget, ObjectState, PutRow, PutState
+from quorate.replica.ports import ANY_ARRIVAL, Forget, ObjectState, PutRow, PutState
 from quorate.replica.store import Store
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import Timestamp, make
@@ -118,7 +118,7 @@ def test_a_store_counts_what_it_holds(store: Store, tmp_path: Path, monkeypatch:
     assert counted(store) == (2, 4, 0)
     store.rollback()
     assert counted(store) == (2, 3, 1)
-    assert store.delete_upto("queue/a", at(2), 10) == (2, False)
+    assert store.delete_upto("queue/a", at(2), 10, ANY_ARRIVAL) == (2, False)
     assert counted(store) == (2, 1, 1)
     store.commit()
     puts(store, "queue/a", 5, 6)
@@ -149,7 +149,7 @@ def test_the_disk_is_looked_at_as_it_fills(store: Store, monkeypatch: pytest.Mon
     store.apply([PutState(ObjectState("queue/a")), PutRow("queue/a", Entry(at(1), at(1), large))])
     store.commit()
     assert store.use().disk_bytes >= before.disk_bytes + use_module.LOOK_BYTES
-    store.delete_upto("queue/a", at(1), 10)
+    store.delete_upto("queue/a", at(1), 10, ANY_ARRIVAL)
     store.commit()
     monkeypatch.setattr(use_module, "LOOK_S", 0.0)
     assert store.use().disk_bytes < before.disk_bytes + use_module.LOOK_BYTES, "free pages hold nothing"

@@ -23,6 +23,7 @@ from quorate.api_specs.messages import (
     Window,
 )
 from quorate.replica.machine import handle
+from quorate.replica.ports import ANY_ARRIVAL
 from quorate.replica.refusals import Bounds
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
 from quorate.timestamps.timestamp import INFINITY, Timestamp, make
@@ -30,7 +31,6 @@ from tests.sim.store import MemoryStore
 
 NAME, CELL = "queue/q", "dictionary/d/k"
 NOW_US = 1_000_000_000
-AHEAD_US = NOW_US + 2_000_001
 
 
 def at(us: int, site: str = "c") -> Timestamp:
@@ -239,7 +239,7 @@ def test_payloads_of_taken_entries_are_there_while_they_last() -> None:
     replica.append(entry(1))
     replica.ask(Commit(NAME, ballot(5), at(1), Summary(at(1))))
     assert [row.entry.value for row in replica.ask(Collect(NAME, wanted=(at(1),))).rows] == ["1"]
-    assert replica.store.delete_upto(NAME, at(1), 9) == (1, False)
+    assert replica.store.delete_upto(NAME, at(1), 9, ANY_ARRIVAL) == (1, False)
     assert replica.ask(Collect(NAME, wanted=(at(1),))).rows == ()
 
 
@@ -287,11 +287,10 @@ def test_a_scan_of_the_newest_entries_alone_is_short() -> None:
         Accept(NAME, ballot(1), Summary(turns_floor=ballot(2_000_001))),
         Accept(NAME, ballot(1), Summary(recent=(Decision("k", ballot(2_000_001)),))),
         Accept(NAME, ballot(1), Summary(recent=(Decision("k", ballot(1), (entry(2_000_001),)),))),
-        Accept(NAME, ballot(1), Summary(recent=(Decision("k", ballot(1), at_us=AHEAD_US),))),
-        Accept(NAME, ballot(1), Summary(settled=(Settled(AHEAD_US, "accept", ("t",)),))),
+        Accept(NAME, ballot(1), Summary(settled=(Settled(ballot(2_000_001), "accept", ("t",)),))),
         Commit(NAME, ballot(2_000_001)),
         Accept(NAME, ballot(1), Summary(adopted=(entry(2_000_001),))),
-        Accept(NAME, ballot(1), Summary(ambiguous=(("id", at(2_000_001)),))),
+        Accept(NAME, ballot(1), Summary(ambiguous=(("id", ballot(2_000_001)),))),
         Commit(NAME, horizon=at(2_000_001)),
         Commit(NAME, ballot(1), at(1), Summary(horizon=at(2_000_001))),
         Commit(NAME, ballot(1), at(1), Summary(adopted=(entry(2_000_001),))),

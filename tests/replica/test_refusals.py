@@ -25,7 +25,7 @@ def test_after_clocks_were_set_back_objects_go_on_where_they_stand() -> None:
 def test_all_that_a_summary_tells_of_counts_as_stored() -> None:
     """Else a replica would refuse what was decided on top of it, once clocks were set back."""
     replica = Replica()
-    remembered = Summary(horizon=at(1), recent=(Decision("key", ballot(1), (), "", NOW_US + 1_500_000),))
+    remembered = Summary(horizon=at(1), recent=(Decision("key", ballot(1_500_000)),))
     assert isinstance(replica.ask(Accept(NAME, ballot(1), remembered)), Accepted)
     assert replica.store.clock >= at(1_500_000)[:19]
     again = Accept(NAME, ballot(2), remembered)

@@ -13,6 +13,7 @@ from quorate.replica import cached_object
 from quorate.replica.database import VACUUM_PAGES, Database, StorageFailed
 from quorate.replica.identity import DATABASE_FILE, open_folder
 from quorate.replica.ports import (
+    ANY_ARRIVAL,
     Effect,
     Forget,
     MarkComplete,
@@ -216,9 +217,9 @@ def test_deleting_goes_up_to_the_limit_and_says_whether_rows_are_left(store: Sto
         put(store, t)
     store.commit()
     fifth = sorted(TIMES)[4]
-    assert store.delete_upto("queue/a", fifth, 3) == (3, True)
-    assert store.delete_upto("queue/a", fifth, 3) == (2, False)
-    assert store.delete_upto("queue/a", fifth, 3) == (0, False)
+    assert store.delete_upto("queue/a", fifth, 3, ANY_ARRIVAL) == (3, True)
+    assert store.delete_upto("queue/a", fifth, 3, ANY_ARRIVAL) == (2, False)
+    assert store.delete_upto("queue/a", fifth, 3, ANY_ARRIVAL) == (0, False)
     assert [row.entry.t for row in store.rows("queue/a", ZERO, 99)] == sorted(TIMES)[5:]
     assert store.stored("queue/a", TIMES) == set(sorted(TIMES)[5:])
 
@@ -232,7 +233,7 @@ def test_deleted_values_are_in_no_file_once_the_store_is_closed(tmp_path: Path) 
         store.apply([PutState(ObjectState("queue/a")), PutRow("queue/a", Entry(t, t, Value(f'"{secret}"')))])
     store.commit()
     assert any(secret.encode() in file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
-    store.delete_upto("queue/a", times[-1], len(times))
+    store.delete_upto("queue/a", times[-1], len(times), ANY_ARRIVAL)
     store.commit()
     store.close()
     folder.close()
@@ -249,7 +250,7 @@ def test_free_pages_go_back_to_the_file_system(store: Store) -> None:
     store.commit()
     pages = store._database.one("PRAGMA page_count")[0]
     assert pages > 2000
-    store.delete_upto("queue/a", INFINITY, 10_000)
+    store.delete_upto("queue/a", INFINITY, 10_000, ANY_ARRIVAL)
     store.commit()
     for _ in range(2):
         store.give_back_space()

@@ -80,7 +80,7 @@ class CatchingUp:
 
         def handle(request: Request) -> None:
             batch = Batch(cluster, (request,))
-            reply = node.replica.handle(batch, node.wall_us)
+            reply = node.replica.handle(batch, node.wall_us, node.clock.mono_s)
             store.commit()
             node.watch.committed(node.replica, batch, reply)
 

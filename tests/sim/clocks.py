@@ -35,6 +35,11 @@ class WallClock:
         """What it shows."""
         return WALL_US_START + self._world.now_us + self.skew_us
 
+    @property
+    def mono_s(self) -> float:
+        """What the replica's monotonic clock shows: it drifts as well, and never steps."""
+        return self._world.now_us * (1 + self._drift) / 1e6
+
     def reset(self, skew_us: int) -> None:
         """Step to another error."""
         self._skew_us, self._set_at_us = skew_us, self._world.now_us

@@ -71,7 +71,11 @@ def drain(world: "World") -> None:
 
 
 def drain_leases(world: "World", name: str) -> None:
-    """Accept all that can be had, until nothing is held or waits; what the dead held comes back with time."""
+    """Accept all that can be had, until nothing is held or waits; what the dead held comes back with time: where clocks were
+    ahead, once they have come as far again."""
+    if world.scenario.faults.leaps:
+        for replica in world.replicas.values():
+            replica.leap(world.scenario.faults.leap_us_max + LEASE_ROUND_US)
     for number in range(LEASE_ROUNDS):
         if number > LEASE_ROUNDS // 2:  # Expired items may find no room among the dead letters.
             world.outcome_of(ClearDead(name, (), is_requeued=True), DRAIN_DEADLINE_S)

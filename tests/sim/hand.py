@@ -208,7 +208,9 @@ class Hand:
     def _exchange(self, packet: Packet) -> None:
         batch = Batch(self.document.hash, packet.send.requests)
         check_batch(batch, self.document.limits)
-        reply = self.replicas[packet.send.replica].exchange(batch, self._now(packet.send.replica).wall_us)
+        name = packet.send.replica
+        stepped_us = self.wall_errors_us.get(name, 0)
+        reply = self.replicas[name].exchange(batch, self._now(name).wall_us, stepped_us)
         machine = self._fronts[packet.front]
         tokens = [packet.send.token for _ in packet.send.requests]
         self._obey(

@@ -5,6 +5,7 @@ Owns how requests reach the machine and its effects the store. It must not know 
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Batch, BatchReply, Changes, Reply, Request, Scan
+from quorate.replica.ages import Ages
 from quorate.replica.machine import handle
 from quorate.replica.refusals import Bounds
 from tests.sim.store import MemoryStore
@@ -41,18 +42,24 @@ class InMemoryReplica:
         """Start, or start again after a crash: what was not committed is lost."""
         self.store.crash()
         self._number += 1
+        self._ages = Ages(self.document.memory_s)
 
-    def exchange(self, batch: Batch, now_us: int) -> BatchReply:
-        """Handle and commit a batch; OtherCluster when its sender holds another cluster document."""
-        reply = self.handle(batch, now_us)
+    def exchange(self, batch: Batch, now_us: int, stepped_us: int = 0) -> BatchReply:
+        """Handle and commit a batch; OtherCluster when its sender holds another cluster document. Its clock was stepped so far."""
+        reply = self.handle(batch, now_us, (now_us - stepped_us) / 1e6)
         self.store.commit()
         return reply
 
-    def handle(self, batch: Batch, now_us: int) -> BatchReply:
-        """Handle a batch in the open transaction: the reply must not leave before `store.commit`."""
+    def handle(self, batch: Batch, now_us: int, mono_s: float) -> BatchReply:
+        """Handle a batch in the open transaction: the reply must not leave before `store.commit`. `mono_s` never steps."""
         if batch.cluster != self.document.hash:
             raise OtherCluster(f"replica {self.id} holds the cluster document {self.document.hash[:12]}")
-        replies = tuple([self._answer(request, now_us) for request in batch.requests])
+        replies = tuple(
+            [
+                self._ages.told(request, self._answer(request, now_us), self.store, mono_s)
+                for request in batch.requests
+            ]
+        )
         return BatchReply(self.id, self.incarnation, self.store.clock, now_us, replies)
 
     def tell(self, request: Request, now_us: int) -> Reply:

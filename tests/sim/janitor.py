@@ -27,10 +27,10 @@ class Janitor:
 
     def round(self) -> None:
         """Delete what is due; the embedded front end, where there is one, buries old deletions."""
-        node, mono_s = self._node, self._node.world.now_us / 1e6
+        node, mono_s = self._node, self._node.clock.mono_s
         store: Any = node.replica.store
         for _ in range(ROUNDS_MAX):
-            if not self._pruning.round(store, mono_s, node.wall_us):
+            if not self._pruning.round(store, mono_s):
                 break
         else:
             raise AssertionError(f"the janitor of {node.id} finds no end")

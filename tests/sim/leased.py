@@ -25,7 +25,7 @@ from quorate.client_sdk.effects import (
     Spans,
 )
 from tests.sim.scenario import Caller, Leasing, Scenario, scenario
-from tests.sim.varied import varied, with_faults
+from tests.sim.varied import varied
 
 QUEUE: Final = "queue/q"
 TIMED: Final = "~t"
@@ -39,7 +39,6 @@ def leased(seed: int) -> Scenario:
     what = varied(seed)
     if what.is_forgetful:
         what = scenario(seed)
-    what = with_faults(what, replace(what.faults, leaps=0))  # A lease lasts as long as the clocks say.
     rng = random.Random(f"leased {seed}")
     limits = what.document.limits
     if is_tight := rng.random() < 0.25:

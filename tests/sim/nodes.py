@@ -141,7 +141,7 @@ class ReplicaNode(Stoppable):
         if self.world.has_codec:
             batch = _decode_batch(msgpack.encode(batch))
             check_batch(batch, self.world.document.limits)
-        reply = self.replica.handle(batch, self.wall_us)
+        reply = self.replica.handle(batch, self.wall_us, self.clock.mono_s)
         self._open.append((exchange, reply))
         commit_us_max = self.world.network.faults.commit_us_max + self.slow_us
         if commit_us_max == 0:

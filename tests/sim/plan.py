@@ -82,6 +82,9 @@ class Plan:
         for replica in chosen:
             leap = self._world.replicas[replica].leap
             self._world.later(start_us, self._world.unless_healed, "leaps", leap, leap_us)
+        if self._rng.random() < 0.5:
+            front = self._rng.choice(self._world.fronts)
+            self._world.later(start_us, front.step_clock, leap_us)
 
     def _on_speed(self) -> None:
         for _ in range(self._faults.freezes):

@@ -20,7 +20,7 @@ from tests.sim.faults import NO_FAULTS
 from tests.sim.lease_checkers import check_leases, projected
 from tests.sim.leased import leased
 from tests.sim.scenario import Scenario, keeps_order, scenario
-from tests.sim.varied import varied, with_faults
+from tests.sim.varied import leaping, varied, with_faults
 from tests.sim.world import World
 
 TRACE_LINES: Final = 200
@@ -93,11 +93,16 @@ def has_good_clocks(what: Scenario) -> bool:
     return keeps_order(document, what.faults, is_embedded=is_embedded)
 
 
-def run_seed(seed: int, *, is_leased: bool = False) -> Report:
+def made(seed: int, *, is_leased: bool = False, is_leaping: bool = False) -> Scenario:
+    """The scenario of `seed`, in worlds of this kind."""
+    what = leased(seed) if is_leased else varied(seed)
+    return leaping(what) if is_leaping else what
+
+
+def run_seed(seed: int, *, is_leased: bool = False, is_leaping: bool = False) -> Report:
     """Run the scenario of `seed`; a failure names the command that replays it, and shows the end of its trace."""
-    if is_leased:
-        return run_shown(leased(seed), f"--leased --seed {seed}")
-    return run_shown(varied(seed), f"--seed {seed}")
+    what = made(seed, is_leased=is_leased, is_leaping=is_leaping)
+    return run_shown(what, f"{'--leased ' * is_leased}{'--leaping ' * is_leaping}--seed {seed}")
 
 
 def run_shown(what: Scenario, options: str) -> Report:
@@ -132,9 +137,11 @@ def main() -> int:
         metavar="NAME=VALUE",
         help="as loss=0.1, instead of the seed's",
     )
+    parser.add_argument("--leaping", action="store_true", help="the seed's scenario with clocks that leap")
     options = parser.parse_args()
-    made = scenario if options.plain else leased if options.leased else varied
-    what = made(options.seed)
+    what = made(options.seed, is_leased=options.leased, is_leaping=options.leaping)
+    if options.plain:
+        what = scenario(options.seed)
     if options.fault:
         try:
             what = with_faults(what, what.faults.with_options(options.fault))

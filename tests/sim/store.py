@@ -232,14 +232,14 @@ class MemoryStore:
         known = [found.state for found in self._objects.values() if found.state is not None]
         return list(enumerate(known, 1))[after : after + limit]
 
-    def delete_upto(self, name: str, upto: Timestamp, limit: int) -> tuple[int, bool]:
-        """Delete the object's oldest rows at or below `upto`, at most `limit`: how many, and whether any are left."""
+    def delete_upto(self, name: str, upto: Timestamp, limit: int, by: int) -> tuple[int, bool]:
+        """See `Store`."""
         assert not self._undo, "pruning is a transaction of its own"
         self.version += 1
         found = self._objects.get(name)
         if found is None:
             return 0, False
-        history = found.order[: bisect_right(found.order, upto)]
+        history = sorted(t for number, t in found.arrived if t <= upto and number <= by)
         for t in history[:limit]:
             self._drop(name, t)
         found.arrived = [(number, t) for number, t in found.arrived if t in found.rows]

@@ -4,6 +4,7 @@ from quorate.adts.log import NOTHING, Entry, Value
 from quorate.api_specs.cluster import ClockSettings
 from quorate.client_sdk.decisions import Fate, Recover, plan_queue
 from quorate.client_sdk.effects import CompareAndSet, Dequeue, Enqueue, Failed, PutIfAbsent, Write
+from quorate.replica.ports import ANY_ARRIVAL
 from quorate.timestamps.timestamp import INFINITY, ZERO
 from tests.client_sdk.test_repeats_in_one_batch import CONTEXT, STAMPS
 from tests.sim.hand import Hand
@@ -48,7 +49,7 @@ def test_a_repeat_whose_items_are_gone_fails_alone() -> None:
     assert hand.ask("f1", Dequeue(QUEUE, key="k")) == (X,)
     hand.carry_commits("f1", *EVERYONE)
     for replica in hand.replicas.values():
-        assert replica.store.delete_upto(QUEUE, INFINITY, 9) == (1, False)
+        assert replica.store.delete_upto(QUEUE, INFINITY, 9, ANY_ARRIVAL) == (1, False)
     hand.ask("f1", Enqueue(QUEUE, (Y,)))
     hand.start("f2", Dequeue(QUEUE, 9), "occupies the decider")
     hand.start("f2", Dequeue(QUEUE, key="k"), "repeat")

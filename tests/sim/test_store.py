@@ -16,7 +16,7 @@ from quorate.api_specs.messages import (
     Window,
 )
 from quorate.replica.machine import handle
-from quorate.replica.ports import Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.ports import ANY_ARRIVAL, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
 from quorate.replica.refusals import Bounds
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
@@ -79,9 +79,9 @@ def test_pruning_deletes_the_oldest_rows() -> None:
     store.apply(PutState(ObjectState(NAME, collected=at(2))))
     store.commit()
     assert store.collected == {NAME: at(2)}
-    assert store.delete_upto(NAME, at(2), 1) == (1, True)
+    assert store.delete_upto(NAME, at(2), 1, ANY_ARRIVAL) == (1, True)
     assert store.stored(NAME, [at(1), at(2), at(3)]) == {at(2), at(3)}
-    assert store.delete_upto(NAME, at(2), 5) == (1, False)
+    assert store.delete_upto(NAME, at(2), 5, ANY_ARRIVAL) == (1, False)
     assert [(number, state.name) for number, state in store.states(0, 9)] == [(1, NAME)]
     assert store.states(1, 9) == []
 
@@ -122,7 +122,7 @@ def test_what_is_said_of_changes_is_what_the_store_holds_after_every_step() -> N
         lambda: store.apply(PutRow(NAME, entry(2))),
         lambda: store.apply(PutState(committed)),
         store.crash,
-        lambda: store.delete_upto(NAME, at(1), 5),
+        lambda: store.delete_upto(NAME, at(1), 5, ANY_ARRIVAL),
         lambda: store.apply(Forget(NAME, at(9))),
     ]
     told = []
@@ -130,7 +130,7 @@ def test_what_is_said_of_changes_is_what_the_store_holds_after_every_step() -> N
         step()
         (right, _) = handle(question, store, 0, Bounds.of(DOCUMENT))
         for _ in range(2):
-            (reply,) = replica.handle(batch(question), 0).replies
+            (reply,) = replica.handle(batch(question), 0, 0.0).replies
             assert reply == right
         told.append(str(right))
     assert len(set(told)) == 7, "each step but the commit changes the answer"

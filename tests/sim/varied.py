@@ -47,14 +47,19 @@ def varied(seed: int) -> Scenario:
     return replace(what, catches_up=rng.random() < 0.5)
 
 
+def leaping(what: Scenario) -> Scenario:
+    """The scenario, with clocks that leap; one whose callers bury, which goes by clocks, stays as it is."""
+    if what.is_forgetful or what.faults.leaps:
+        return what
+    return _leaping(what, random.Random(f"leaping {what.seed}"))
+
+
 def _leaping(what: Scenario, rng: random.Random) -> Scenario:
-    """Clocks of replicas leap, by seconds or by months; front ends measure theirs. (Without keys: how long those are
-    remembered goes by clocks.)"""
+    """Clocks of replicas leap, by seconds or by months, and those of front ends with them or alone; front ends measure theirs."""
     clock = replace(what.document.clock, front_end_error_s=None)
     what = replace(what, document=replace(what.document, clock=clock))
     leap_us_max = rng.choice([10_000_000, 3_600_000_000, 300 * 86_400_000_000])
-    what = with_faults(what, replace(what.faults, leaps=rng.randint(1, 4), leap_us_max=leap_us_max))
-    return replace(what, keyed=0.0)
+    return with_faults(what, replace(what.faults, leaps=rng.randint(1, 4), leap_us_max=leap_us_max))
 
 
 def with_faults(what: Scenario, faults: Faults) -> Scenario:

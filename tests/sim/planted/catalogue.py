@@ -10,6 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from tests.sim.planted import (
+    ages,
     catching,
     caught_up,
     clocks,
@@ -39,6 +40,7 @@ from tests.sim.planted.worlds import (
     GOOD_CLOCKS,
     HISTORY,
     KEYED_QUEUE,
+    LEAPING_KEYS,
     MOVING,
     QUEUE,
     READ_ONE,
@@ -341,6 +343,9 @@ PLANTS: Final = (
     Plant("own-entries-proposed", keys.propose_ones_own, HISTORY, 5, TWINS),
     Plant("lowest-ballot-proposed", keys.propose_the_lowest, HISTORY, 5, TWINS),
     Plant("key-not-written-down", keys.forget_what_is_held, HISTORY, 5, TWINS),
+    by_hand("ages-by-wall-clock", ages.measure_ages_by_the_wall_clock, schedules.key_after_a_step_of_clocks),
+    by_hand("latest-is-old", ages.call_old_what_is_latest, schedules.key_that_was_decided_last),
+    Plant("old-after-a-restart", ages.call_old_what_was_found, HISTORY, 240, LEAPING_KEYS),
     # Handing over.
     Plant("every-copy-served", handing.serve_every_copy, HISTORY, 15, ROUTED),
     Plant("decided-here-after-a-lost-answer", handing.decide_here_after_a_lost_answer, HISTORY, 15, ROUTED),

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from quorate.adts import queue
 from quorate.adts.log import Seen, Summary
+from quorate.api_specs.messages import Aged
 from quorate.api_specs.wishes import Front, Take
 from quorate.client_sdk import decisions, draft
 from quorate.client_sdk.decider import Decider
@@ -20,7 +21,7 @@ from quorate.client_sdk.tasks import Event, Task
 from quorate.client_sdk.turn import Turn, TurnLost
 from quorate.quorums.tally import Quorum
 from quorate.timestamps.ballot import Ballot, make_ballot
-from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+from quorate.timestamps.timestamp import ZERO, Timestamp
 from tests.sim.planted.plant import AnyOne, Planting, patched
 
 Steps = Generator[float, Event, None]
@@ -40,7 +41,9 @@ def forget_ambiguous_at_once() -> Planting:
     right = Decider._context
 
     def context(self: Decider) -> Context:
-        return replace(right(self), forget_before=INFINITY)
+        listed = self._mirror.summary
+        ballots = [known.ballot for known in listed.recent] + [ballot for _, ballot in listed.ambiguous]
+        return replace(right(self), aged=[Aged(ballot, ballot, ballot) for ballot in ballots])
 
     return patched(Decider, _context=context)
 

@@ -243,6 +243,44 @@ def front_end_that_was_suspended() -> None:
     hand.judge()
 
 
+def key_after_a_step_of_clocks() -> None:
+    """x, y and z wait. x is dequeued under a key, whose caller does not hear of it. All clocks step ahead by an hour, y is dequeued,
+    and the key is repeated; then all is dequeued."""
+    hand = Played(clock=ClockSettings())
+    for number, value in enumerate((X, Y, Z), 1):
+        hand.ask(f"f{number}", Enqueue(QUEUE, (value,)))
+    keyed = Dequeue(QUEUE, key="k")
+    hand.start("f4", keyed, "x")
+    hand.go_until(Accept, "f4", *hand.replicas)
+    hand.reach("f4", *hand.replicas)
+    hand.vanish("f4")
+    for name in hand.replicas:
+        hand.wall_errors_us[name] = 3_600_000_000
+    hand.ask("f5", Dequeue(QUEUE))
+    hand.ask("f6", Dequeue(QUEUE))
+    hand.start("f7", keyed, "x")
+    hand.settle()
+    hand.judge()
+
+
+def key_that_was_decided_last() -> None:
+    """x is dequeued under a key a retry window after w was under another. At once others are dequeued, and the key is repeated."""
+    hand = Played(clock=ClockSettings())
+    for number, value in enumerate((W, X, Y, Z), 1):
+        hand.ask(f"f{number}", Enqueue(QUEUE, (value,)))
+    hand.ask("f5", Dequeue(QUEUE, key="w"))
+    hand.slept_us = int((hand.document.memory_s + 1) * 1e6)
+    keyed = Dequeue(QUEUE, key="k")
+    hand.start("f6", keyed, "x")
+    hand.go_until(Accept, "f6", *hand.replicas)
+    hand.reach("f6", *hand.replicas)
+    hand.vanish("f6")
+    hand.ask("f7", Dequeue(QUEUE))
+    hand.start("f8", keyed, "x")
+    hand.settle()
+    hand.judge()
+
+
 def one_of_two_writes_is_fenced() -> None:
     """A swap by a clock that is ahead has fenced a register everywhere. Of two writes that begin at one moment, one is to
     that register: all replicas refuse it, and store the other."""

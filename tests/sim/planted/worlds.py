@@ -52,6 +52,13 @@ ROUGH_QUEUE: Final = Hint(
 KEYED_QUEUE: Final = replace(ROUGH_QUEUE, fields={**ROUGH_QUEUE.fields, "keyed": 1.0})
 WHOLE_READS: Final = Hint(DICTIONARY, faults=GOOD_CLOCKS, fields={**BUSY, **only(Write=4, Delete=1, Items=3)})
 MOVING: Final = replace(WHOLE_READS, fields={**WHOLE_READS.fields, "processes": 2, "think_us": 300})
+LEAPING_KEYS: Final = replace(
+    KEYED_QUEUE,
+    clock=ClockSettings(),
+    faults={**KEYED_QUEUE.faults, "leaps": 4, "leap_us_max": 300 * 86_400_000_000, "loss": 0.2},
+    fields={**KEYED_QUEUE.fields, **only(Enq=3, Deq=5)},
+)
+"""Replicas' clocks leap by up to 300 days, and repeats of dequeues under keys come after it."""
 TWINS: Final = replace(
     KEYED_QUEUE, fields={**KEYED_QUEUE.fields, "doubled": 0.9, "fronts": 5, **only(Enq=4, Deq=2)}
 )

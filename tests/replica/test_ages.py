@@ -1,0 +1,59 @@
+"""A replica calls old what it has held for the window, by its own monotonic clock, in bounded memory."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.adts.log import NOTHING, Decision, Settled, Summary
+from quorate.api_specs.messages import NOT_AGED, Aged
+from quorate.replica.ages import OBJECTS_MAX, SAMPLES, Ages
+from quorate.timestamps.ballot import Ballot, make_ballot
+from quorate.timestamps.timestamp import make
+
+WINDOW_S = 32.0
+
+
+def ballot(number: int) -> Ballot:
+    return make_ballot(make(number, 0, "f"), 1)
+
+
+def with_keys(*numbers: int) -> Summary:
+    return Summary(recent=tuple(Decision(f"k{number}", ballot(number)) for number in numbers))
+
+
+def test_what_lists_end_with_is_old_a_window_after_it_was_met() -> None:
+    ages = Ages(WINDOW_S)
+    both = Summary(
+        recent=with_keys(1, 2).recent,
+        ambiguous=(("a", ballot(1)), ("b", ballot(3))),
+        settled=(Settled(ballot(4), "accept", ("t",)),),
+    )
+    ages.meet("queue/q", both, 100.0)
+    assert ages.aged("queue/q", 131.9) == NOT_AGED
+    assert ages.aged("queue/q", 132.0) == Aged(ballot(2), ballot(3), ballot(4))
+    ages.meet("queue/q", with_keys(1, 2, 9), 140.0)
+    assert ages.aged("queue/q", 171.9) == Aged(ballot(2), ballot(3), ballot(4))
+    assert ages.aged("queue/q", 172.0) == Aged(ballot(9))
+
+
+@given(st.lists(st.floats(0.001, 5.0), min_size=1, max_size=300))
+def test_nothing_is_called_old_early_and_little_is_kept(pauses: list[float]) -> None:
+    ages, now_s, met = Ages(WINDOW_S), 0.0, {}
+    for number, pause_s in enumerate(pauses, 1):
+        now_s += pause_s
+        met[ballot(number)] = now_s
+        ages.meet("queue/q", with_keys(number), now_s)
+        old = ages.aged("queue/q", now_s).recent
+        assert old not in met or met[old] + WINDOW_S <= now_s
+        assert len(ages._met["queue/q"]) <= 2 * SAMPLES + 2
+    assert ages.aged("queue/q", now_s + WINDOW_S).recent == ballot(len(pauses))
+
+
+def test_objects_followed_are_bounded_and_one_without_lists_is_not_followed() -> None:
+    ages = Ages(WINDOW_S)
+    for number in range(OBJECTS_MAX + 5):
+        ages.meet(f"queue/{number}", with_keys(1), 0.0)
+    assert ages.aged("queue/0", 100.0) == NOT_AGED
+    assert ages.aged(f"queue/{OBJECTS_MAX}", 100.0) == Aged(ballot(1))
+    ages.meet(f"queue/{OBJECTS_MAX}", NOTHING, 101.0)
+    assert ages.aged(f"queue/{OBJECTS_MAX}", 200.0) == NOT_AGED
+    assert len(ages._met) == OBJECTS_MAX - 1
