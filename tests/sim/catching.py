@@ -114,6 +114,7 @@ class CatchingUp:
         def arrived() -> None:
             delay_us = world.network.delay_us(other.id, node.id)
             if other.is_up and not other.is_stopped and delay_us is not None:
+                other.commit()  # The question joins the transaction at hand, whose other replies leave with it.
                 world.later(delay_us, answered, other.replica.tell(request, other.wall_us))
 
         delay_us = world.network.delay_us(node.id, other.id)
