@@ -95,12 +95,12 @@ class WritePart:
             self._final, self._everyone, self._stored, self._fenced, is_hedged=is_hedged
         ):
             return Alone(self._go_on)
-        if self._stored and self._stored | self._fenced | self.refusals.keys() == self._everyone:
-            return Alone(self._again)
         return None
 
-    def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome:
-        """See Part."""
+    def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome | Alone:
+        """See Part. Where some store it and others have no room, these are asked again."""
+        if self._stored and expired.limit is not None:
+            return Alone(self._again)
         return expired.outcome(is_unknown=is_at_large)
 
     def _stored_by_quorum(self, now_s: float) -> Outcome | Alone:
@@ -110,7 +110,6 @@ class WritePart:
         return done if until_s <= now_s else Alone(lambda task: _later(task, until_s, done))
 
     def _again(self, task: Task) -> OutcomeSteps:
-        """Some store it, and others refused, perhaps for want of room."""
         blind = Blind(self.operation.object, task, self._machine)
         return blind.again(self._entry, done_as(self.operation))
 

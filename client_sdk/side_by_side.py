@@ -43,7 +43,7 @@ class Part(Protocol):
     def end(self, now_s: float, *, is_hedged: bool) -> Outcome | Alone | None:
         """What comes of the replies so far; None: to be waited for. `is_hedged`: silent replicas have had their time."""
 
-    def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome:
+    def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome | Alone:
         """The round came to nothing; `is_at_large`: its request may have reached a replica, or may still."""
 
 
@@ -121,11 +121,14 @@ class SideBySide:
             if end is None:
                 continue
             del self._open[place]
-            for number in numbers:
-                if isinstance(end, Alone):
-                    self._host.go_alone(number, part.operation, self._task.deadline_s, end)
-                else:
-                    self._host.finish(number, end)
+            self._end(part, numbers, end)
+
+    def _end(self, part: Part, numbers: list[int], end: Outcome | Alone) -> None:
+        for number in numbers:
+            if isinstance(end, Alone):
+                self._host.go_alone(number, part.operation, self._task.deadline_s, end)
+            else:
+                self._host.finish(number, end)
 
     def _fail_all(self, round_: Gathering, expired: Expired) -> None:
         open_ones = list(self._open.values())
@@ -141,9 +144,7 @@ class SideBySide:
                     round_.explain(details),
                     answered,
                     is_refused=expired.is_refused,
-                    limit=next(filter(None, limits), None),
+                    limit=next(filter(None, limits), expired.limit),
                 )
             is_at_large = round_.at_large > len(refusals)
-            outcome = part.failed(own, is_at_large=is_at_large)
-            for number in numbers:
-                self._host.finish(number, outcome)
+            self._end(part, numbers, part.failed(own, is_at_large=is_at_large))

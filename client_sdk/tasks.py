@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
-from quorate.api_specs.messages import Append, Refused, Reply, Request, Served
+from quorate.api_specs.messages import Append, Appended, Refused, Reply, Request, Served
 from quorate.api_specs.problems import Limit, as_limit
 from quorate.client_sdk.effects import Failed, Now, Unanswered
 
@@ -235,7 +235,9 @@ class Gathering:
 
     def _wait_for_room(self) -> bool:
         """Where some may have stored what others have no room for, it cannot be taken back: ask these again. Whether any is."""
-        if self._kind != Append.__name__ or not self.at_large:
+        if self._kind != Append.__name__ or not any(
+            isinstance(each, Appended) for each in self.replies.values()
+        ):
             return False
         due_s = self._task.now.mono_s + RESEND_S_FIRST
         self._pending = dict.fromkeys(self._full, (due_s, RESEND_S_FIRST))

@@ -5,7 +5,7 @@ deletions go on, for they are what makes room again. Must not know how use is co
 """
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -13,6 +13,9 @@ from quorate.api_specs.limits import CAPACITY_ALARM, Capacity
 from quorate.api_specs.messages import Accept, Append, Collect, Commit, Refused, Request, Reserve
 from quorate.replica.ports import ObjectState
 from quorate.timestamps.timestamp import ZERO, Timestamp
+
+DECIDED_SHARE: Final = 1.1
+"""A decision makes an object here beyond the bound, by a tenth: others may hold its entries, and they are to be taken out."""
 
 
 class Use(Struct, frozen=True):
@@ -49,7 +52,7 @@ def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | Non
         case Reserve():
             return _refused_disk(store.use(), capacity)
         case Accept() | Collect() | Commit() if _keeps(request) and store.state(request.object) is None:
-            return _refused_object(request.object, store.use(), capacity)
+            return _refused_object(request.object, store.use(), capacity.objects_max * DECIDED_SHARE)
         case _:
             return None
 
@@ -69,7 +72,7 @@ def _refused_append(request: Append, store: Holds, capacity: Capacity) -> Refuse
     use = store.use()
     problem = _refused_disk(use, capacity)
     if problem is None and store.state(request.object) is None:
-        problem = _refused_object(request.object, use, capacity)
+        problem = _refused_object(request.object, use, capacity.objects_max)
     entries = {entry.t for entry in request.entries}
     length = store.length(request.object)
     if problem is None and length + len(entries) > capacity.log_entries_max:
@@ -81,12 +84,12 @@ def _refused_append(request: Append, store: Holds, capacity: Capacity) -> Refuse
     return None if problem is None or store.stored(request.object, list(entries)) == entries else problem
 
 
-def _refused_object(name: str, use: Use, capacity: Capacity) -> Refused | None:
-    if use.objects < capacity.objects_max:
-        return _refused_disk(use, capacity)
+def _refused_object(name: str, use: Use, objects_max: float) -> Refused | None:
+    if use.objects < objects_max:
+        return None
     return Refused(
         "too-many-objects",
-        f"this replica has {use.objects} objects, of {capacity.objects_max} that it may have: it makes no {name}",
+        f"this replica has {use.objects} objects, of {objects_max:.0f} that it may have: it makes no {name}",
     )
 
 

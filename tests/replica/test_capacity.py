@@ -51,6 +51,7 @@ class Held:
 
 
 OBJECTS = Use(2, 0, 10_000, 0)
+BEYOND = Use(3, 0, 10_000, 0)
 DISK = Use(0, 1000, 10_000, 0)
 FREE = Use(0, 0, 99, 0)
 
@@ -67,15 +68,20 @@ FREE = Use(0, 0, 99, 0)
         (append("queue/old", 3), DISK, "disk-full"),
         (append("queue/old", 3), FREE, "disk-full"),
         (Reserve("queue/old", "k", at(1), ()), DISK, "disk-full"),
-        (Collect("queue/new", ballot=make_ballot(at(1), 0)), OBJECTS, "too-many-objects"),
-        (Collect("queue/new", fence=at(1)), OBJECTS, "too-many-objects"),
-        (Collect("queue/new"), OBJECTS, None),
+        (Collect("queue/new", ballot=make_ballot(at(1), 0)), OBJECTS, None),
+        (Collect("queue/new", ballot=make_ballot(at(1), 0)), BEYOND, "too-many-objects"),
+        (Collect("queue/new", fence=at(1)), OBJECTS, None),
+        (Collect("queue/new", fence=at(1)), BEYOND, "too-many-objects"),
+        (Collect("queue/new", fence=at(1)), DISK, None),
+        (Collect("queue/new"), BEYOND, None),
         (Collect("queue/old", ballot=make_ballot(at(1), 0)), FREE, None),
         (Accept("queue/old", make_ballot(at(1), 0), NOTHING), FREE, None),
         (Accept("queue/new", make_ballot(at(1), 0), NOTHING), ROOM, None),
-        (Accept("queue/new", make_ballot(at(1), 0), NOTHING), OBJECTS, "too-many-objects"),
+        (Accept("queue/new", make_ballot(at(1), 0), NOTHING), OBJECTS, None),
+        (Accept("queue/new", make_ballot(at(1), 0), NOTHING), BEYOND, "too-many-objects"),
         (Commit("queue/old", make_ballot(at(1), 0), summary=NOTHING), DISK, None),
-        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), OBJECTS, "too-many-objects"),
+        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), OBJECTS, None),
+        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), BEYOND, "too-many-objects"),
         (Commit("queue/new", complete=(at(1),)), OBJECTS, None),
     ],
 )
