@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 EVERY_US: Final = 50_000
 PAGE: Final = 5
+SILENT_US: Final = 1_000_000
+"""A pass that has not ended by then has lost a message; another one begins."""
 
 
 class CatchingUp:
@@ -31,28 +33,33 @@ class CatchingUp:
         self._kept: dict[str, int] = {}
         """What is durable of the progress."""
         self._progress: dict[str, Progress] = {}
+        self._began_us: dict[str, int] = {}
+        """Since when a pass is under way, by other replica."""
         self._process = 0
         self.restarted()
 
     def restarted(self) -> None:
         """Only what is durable is left, and answers of before mean nothing."""
         self._process += 1
+        self._began_us = {}
         self._progress = {other.id: catch_up.resumed(self._kept.get(other.id, 0)) for other in self._others}
 
     def begin(self) -> None:
-        """A pass over each other replica's changes."""
+        """A pass over each other replica's changes, but where one is under way."""
         if not self._node.is_up or self._node.is_stopped:
             return
+        now_us = self._world.now_us
         for other in self._others:
-            self._progress[other.id].begin()
-            self._ask_changes(other)
+            if now_us >= self._began_us.get(other.id, -SILENT_US) + SILENT_US:
+                self._began_us[other.id] = now_us
+                self._progress[other.id].begin()
+                self._ask_changes(other)
 
     def _ask_changes(self, other: "ReplicaNode") -> None:
-        progress = self._progress[other.id]
-        asked = progress.request(PAGE)
-        self._ask(other, asked, lambda told: self._hear(other, asked, told))
+        asked, began_us = self._progress[other.id].request(PAGE), self._began_us[other.id]
+        self._ask(other, asked, lambda told: self._hear(other, asked, told, began_us))
 
-    def _hear(self, other: "ReplicaNode", asked: Changes, told: Reply) -> None:
+    def _hear(self, other: "ReplicaNode", asked: Changes, told: Reply, began_us: int) -> None:
         progress = self._progress[other.id]
         assert isinstance(told, Changed)
         lacking = progress.hear(asked, told, self._node.replica.store)
@@ -61,8 +68,12 @@ class CatchingUp:
         for lack in lacking:
             progress.wait_for(lack)  # Until it is here: the question or its answer may be lost.
             self._fetch(other, progress, lack)
+        if began_us != self._began_us.get(other.id):
+            return  # An answer that comes after its pass was given up.
         if told.more:
             self._ask_changes(other)
+        else:
+            del self._began_us[other.id]
 
     def _fetch(self, other: "ReplicaNode", progress: Progress, lack: Lack) -> None:
         def hear(told: Reply) -> None:

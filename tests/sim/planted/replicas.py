@@ -279,9 +279,9 @@ def delta_skips_one() -> Planting:
     right = MemoryStore.arrivals
 
     def arrivals(
-        self: MemoryStore, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int
+        self: MemoryStore, name: str, after: Timestamp, upto: Timestamp, since: int, *most: Any
     ) -> Any:
-        return right(self, name, after, upto, since + 1, limit)
+        return right(self, name, after, upto, since + 1, *most)
 
     return patched(MemoryStore, arrivals=arrivals)
 
@@ -298,13 +298,11 @@ def log_of_an_earlier_moment() -> Planting:
         committed: int = vars(self).get("committed_arrival", 0)
         return self._objects[name].rows[t][0] <= committed
 
-    def rows(self: MemoryStore, name: str, after: Timestamp, limit: int) -> Any:
-        return [row for row in right_rows(self, name, after, limit) if is_committed(self, name, row.entry.t)]
+    def rows(self: MemoryStore, name: str, after: Timestamp, *most: Any) -> Any:
+        return [row for row in right_rows(self, name, after, *most) if is_committed(self, name, row.entry.t)]
 
-    def arrivals(
-        self: MemoryStore, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int
-    ) -> Any:
-        found = right_arrivals(self, name, after, upto, since, limit)
+    def arrivals(self: MemoryStore, name: str, *where: Any) -> Any:
+        found = right_arrivals(self, name, *where)
         return [(number, row) for number, row in found if is_committed(self, name, row.entry.t)]
 
     return patched(MemoryStore, commit=commit, rows=rows, arrivals=arrivals)
