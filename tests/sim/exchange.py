@@ -11,9 +11,12 @@ if TYPE_CHECKING:
 
 
 class Exchange:
-    """One batch on its way and back: answered once, with the reply or with its absence."""
+    """One batch on its way and back: answered once, with the reply or with its absence.
 
-    __slots__ = ("batch", "front", "is_done", "is_doubled", "replica", "sent", "sent_us", "tokens")
+    The network may double it. Of two copies one alone is refused, or none: DESIGN 2, "Messages".
+    """
+
+    __slots__ = ("batch", "front", "is_done", "is_doubled", "is_handled", "is_refused", "replica", "sent", "sent_us", "tokens")
 
     def __init__(self, front: "FrontNode", replica: str, sends: list[Send], sent: Now, sent_us: int) -> None:
         self.front = front
@@ -24,6 +27,8 @@ class Exchange:
         self.sent_us = sent_us
         self.is_done = False
         self.is_doubled = False
+        self.is_handled = False
+        self.is_refused = False
 
 
 class Begun:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from msgspec import msgpack
 
 from quorate.api_specs.checking import check_batch
-from quorate.api_specs.messages import Batch, BatchReply
+from quorate.api_specs.messages import Batch, BatchReply, Refused
 from quorate.client_sdk.effects import Effects, Now, Operation, Outcome, Read, Send, Unanswered, Write
 from quorate.client_sdk.machine import FrontEnd
 from quorate.replica.asks import Asks
@@ -128,7 +128,9 @@ class ReplicaNode(Stoppable):
             self._janitor.round()
 
     def receive(self, exchange: Exchange) -> None:
-        """A batch arrives."""
+        """A batch arrives. A copy of one that was refused does not, nor is the copy of one that was not refused."""
+        if exchange.is_refused:
+            return
         if not self.is_up:
             is_definite = not exchange.is_doubled and self.world.chance() < 0.5
             exchange.front.fail_soon(exchange, "connection refused", is_definite=is_definite)
@@ -142,6 +144,10 @@ class ReplicaNode(Stoppable):
             batch = _decode_batch(msgpack.encode(batch))
             check_batch(batch, self.world.document.limits)
         reply = self.replica.handle(batch, self.wall_us, self.clock.mono_s)
+        exchange.is_refused = any(isinstance(each, Refused) for each in reply.replies)
+        if exchange.is_refused and exchange.is_handled:
+            return
+        exchange.is_handled = True
         self._open.append((exchange, reply))
         commit_us_max = self.world.network.faults.commit_us_max + self.slow_us
         if commit_us_max == 0:
