@@ -180,7 +180,10 @@ def main(folder: Path) -> None:
     cluster = clusters.make()
     for replica in cluster.urls:
         mount(cluster, replica)
-        cluster.serve_options[replica] = ["--disk-free-min", "1"]  # Else a disk as small as these is full at once.
+        cluster.serve_options[replica] = [
+            "--disk-free-min",
+            "1",
+        ]  # Else a disk as small as these is full at once.
     try:
         cluster.start()
         cluster.ready()

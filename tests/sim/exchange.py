@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from quorate.api_specs.messages import Batch
+from quorate.api_specs.messages import Batch, BatchReply, Refused
 from quorate.client_sdk.effects import Now, Operation, Outcome, Send
 
 if TYPE_CHECKING:
@@ -16,7 +16,18 @@ class Exchange:
     The network may double it. Of two copies one alone is refused, or none: DESIGN 2, "Messages".
     """
 
-    __slots__ = ("batch", "front", "is_done", "is_doubled", "is_handled", "is_refused", "replica", "sent", "sent_us", "tokens")
+    __slots__ = (
+        "_is_handled",
+        "batch",
+        "front",
+        "is_done",
+        "is_doubled",
+        "is_refused",
+        "replica",
+        "sent",
+        "sent_us",
+        "tokens",
+    )
 
     def __init__(self, front: "FrontNode", replica: str, sends: list[Send], sent: Now, sent_us: int) -> None:
         self.front = front
@@ -27,8 +38,14 @@ class Exchange:
         self.sent_us = sent_us
         self.is_done = False
         self.is_doubled = False
-        self.is_handled = False
         self.is_refused = False
+        self._is_handled = False
+
+    def is_contradicted(self, reply: BatchReply) -> bool:
+        """Whether this copy is refused and another was not: then nobody hears of it."""
+        self.is_refused = any(isinstance(each, Refused) for each in reply.replies)
+        was_handled, self._is_handled = self._is_handled, True
+        return self.is_refused and was_handled
 
 
 class Begun:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from msgspec import msgpack
 
 from quorate.api_specs.checking import check_batch
-from quorate.api_specs.messages import Batch, BatchReply, Refused
+from quorate.api_specs.messages import Batch, BatchReply
 from quorate.client_sdk.effects import Effects, Now, Operation, Outcome, Read, Send, Unanswered, Write
 from quorate.client_sdk.machine import FrontEnd
 from quorate.replica.asks import Asks
@@ -99,12 +99,8 @@ class ReplicaNode(Stoppable):
             self.front.go_on()
 
     def slow_down(self, most_us: int) -> None:
-        """From now on a batch takes so long at most, besides gathering."""
+        """From now on a batch takes so long at most, besides gathering; 0 undoes it."""
         self.slow_us = most_us
-
-    def speed_up(self, _most_us: int = 0) -> None:
-        """Undo `slow_down`."""
-        self.slow_us = 0
 
     def reset_clock(self, skew_us: int) -> None:
         """The wall clock jumps to another error."""
@@ -128,12 +124,12 @@ class ReplicaNode(Stoppable):
             self._janitor.round()
 
     def receive(self, exchange: Exchange) -> None:
-        """A batch arrives. A copy of one that was refused does not, nor is the copy of one that was not refused."""
+        """A batch arrives."""
         if exchange.is_refused:
             return
         if not self.is_up:
-            is_definite = not exchange.is_doubled and self.world.chance() < 0.5
-            exchange.front.fail_soon(exchange, "connection refused", is_definite=is_definite)
+            is_sure = not exchange.is_doubled and self.world.chance() < 0.5
+            exchange.front.fail_soon(exchange, "connection refused", is_definite=is_sure)
             return
         if self._held is not None:
             self.hold(self.receive, exchange)
@@ -144,10 +140,8 @@ class ReplicaNode(Stoppable):
             batch = _decode_batch(msgpack.encode(batch))
             check_batch(batch, self.world.document.limits)
         reply = self.replica.handle(batch, self.wall_us, self.clock.mono_s)
-        exchange.is_refused = any(isinstance(each, Refused) for each in reply.replies)
-        if exchange.is_refused and exchange.is_handled:
+        if exchange.is_contradicted(reply):
             return
-        exchange.is_handled = True
         self._open.append((exchange, reply))
         commit_us_max = self.world.network.faults.commit_us_max + self.slow_us
         if commit_us_max == 0:

@@ -95,7 +95,9 @@ class Plan:
             self._for_a_while("client freezes", front.stop, front.go_on)
         for _ in range(self._faults.slow_replicas):
             replica, most_us = self._replica(), int(SLOW_REPLICA_US * self._rng.random())
-            self._for_a_while("slow replicas", replica.slow_down, replica.speed_up, most_us)
+            self._for_a_while(
+                "slow replicas", replica.slow_down, lambda _, it=replica: it.slow_down(0), most_us
+            )
 
     def _on_links_throughout(self) -> None:
         for _ in range(self._faults.slow_throughout):
