@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from quorate.api_specs.messages import Accept, Append, Batch, BatchReply, Collect, Commit
-from quorate.client_sdk import asked, link, marks, tasks
+from quorate.client_sdk import asked, link, marks, reserving, tasks
 from quorate.client_sdk.driver import Driver
 from quorate.client_sdk.effects import (
     CompareAndSet,
@@ -39,6 +39,7 @@ from tests.e2e.test_long_queue import DEADLINE_S, WAIT_S, Counting, Replicas
 REPLICAS = 3
 OPERATIONS = 20
 AT_ONCE = 64
+HUNDRED = 100
 ITEM = '"' + 98 * "x" + '"'
 BESIDE = 4
 """Rows that a transaction writes besides those of its entries: the replica's counters, the object's state."""
@@ -48,6 +49,7 @@ Make = Callable[[int], Operation]
 
 QUEUE, CELL = "queue/q", "register/r"
 ENQUEUE: Make = lambda _: Enqueue(QUEUE, (ITEM,))  # type: ignore[arg-type]
+KEYED: Make = lambda number: Enqueue(QUEUE, (ITEM,), key=f"key-{number}")  # type: ignore[arg-type]
 DEQUEUE: Make = lambda _: Dequeue(QUEUE)
 WRITE: Make = lambda number: Write(CELL, str(number))  # type: ignore[arg-type]
 WRITE_OWN: Make = lambda number: Write(f"{CELL}{number}", str(number))  # type: ignore[arg-type]
@@ -157,6 +159,7 @@ def replicas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replic
     monkeypatch.setattr(link, "LAZY_WAIT_S", NEVER_S)
     monkeypatch.setattr(marks, "CELL_WAIT_S", NEVER_S)
     monkeypatch.setattr(tasks, "RESEND_S_FIRST", NEVER_S)
+    monkeypatch.setattr(reserving, "HEDGE_S_MIN", NEVER_S)
     made = Replicas(tmp_path)
     yield made
     made.stop()
@@ -182,12 +185,13 @@ def counted(
     ("prepare", "make", "most"),
     [
         ([ENQUEUE(0)], ENQUEUE, Most(rounds=1, commits=1, rows=3, sent=400, answered=400)),
+        ([ENQUEUE(0)], KEYED, Most(rounds=2, commits=2, rows=5, sent=800, answered=800)),
         (DEQUEUES, DEQUEUE, Most(rounds=1, commits=1, rows=2, sent=800, answered=1200)),
         ([WRITE(0)], WRITE, Most(rounds=1, commits=1, rows=2, sent=350, answered=300)),
         ([WRITE(0), READ(0)], READ, Most(rounds=1, commits=0, rows=0, sent=400, answered=400)),
         ([WRITE(0)], SET, Most(rounds=2, commits=2, rows=4, sent=900, answered=1300)),
     ],
-    ids=["enqueue", "dequeue", "write", "read", "compare-and-set"],
+    ids=["enqueue", "keyed enqueue", "dequeue", "write", "read", "compare-and-set"],
 )
 def test_one_at_a_time(replicas: Replicas, prepare: list[Operation], make: Make, most: Most) -> None:
     """Each replica hears of each round once; marks of completeness and of decisions go along with the next."""
@@ -236,6 +240,44 @@ def test_enqueues_at_once_go_together(replicas: Replicas) -> None:
     assert cost["rows written"] <= REPLICAS * (AT_ONCE + BESIDE)
     assert cost["bytes sent"] <= REPLICAS * AT_ONCE * 200
     assert cost["bytes answered"] <= REPLICAS * AT_ONCE * 10
+
+
+def test_keyed_enqueues_at_once_go_together(replicas: Replicas) -> None:
+    """In twice the rounds of those without keys: one agrees on all, another one appends all."""
+    cost = counted(replicas, [ENQUEUE(0)], [KEYED(number) for number in range(AT_ONCE)], at_once=True)
+    assert cost["exchanges"] == 2 * REPLICAS
+    assert cost["commits"] == 2 * REPLICAS
+    assert cost["rows written"] <= REPLICAS * (2 * AT_ONCE + 2 * BESIDE)
+    assert cost["bytes sent"] <= REPLICAS * AT_ONCE * 450
+    assert cost["bytes answered"] <= REPLICAS * AT_ONCE * 500
+
+
+def test_keys_do_not_add_up(replicas: Replicas) -> None:
+    """Beside a consumer that dequeues at another front end, the fourth hundred of keyed enqueues costs what the first did."""
+
+    async def run() -> list[Counter[str]]:
+        producer, consumer = Bench(replicas), Bench(replicas)
+        try:
+            await producer.run([ENQUEUE(0) for _ in range(HUNDRED)])
+            await consumer.run([DEQUEUE(0)] * 2)
+            return [await _beside(producer, consumer, number) for number in range(4)]
+        finally:
+            await producer.aclose()
+            await consumer.aclose()
+
+    first, *others = asyncio.run(asyncio.wait_for(run(), WAIT_S))
+    for cost in others:
+        for what in ("rounds", "exchanges", "rows written", "bytes sent", "bytes answered"):
+            assert cost[what] <= first[what] * 1.1, (what, first, cost)
+
+
+async def _beside(producer: Bench, consumer: Bench, hundred: int) -> Counter[str]:
+    """What a hundred keyed enqueues and as many dequeues cost both front ends, one after the other."""
+    cost: Counter[str] = Counter()
+    for number in range(hundred * HUNDRED, (hundred + 1) * HUNDRED):
+        cost += await producer.run([KEYED(number)])
+        cost += await consumer.run([DEQUEUE(0)])
+    return cost
 
 
 @pytest.mark.parametrize("make", [WRITE, WRITE_OWN], ids=["one object", "as many objects"])
