@@ -74,6 +74,8 @@ DRAIN_S_MAX: Final = 5.0
 """How long a stopping replica lets what is under way go on."""
 STOP_S_MAX: Final = 20.0
 """By then a stopping replica has ended, unless its disk hangs."""
+LISTINGS_MAX: Final = 2
+"""Whole dictionaries that a replica lists for its REST callers at the same time, until they are sent; further ones wait."""
 BACKUP_S_MAX: Final = 600.0
 """How long a replica may take to copy its database for a backup, before it sends the copy."""
 BACKUPS_SENT_MAX: Final = 2
@@ -97,6 +99,9 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """Log entries or objects in one reply."""
     page_bytes_max: int = 2 * 1024 * 1024
     """Payloads in one reply, and in one dequeue, together; a single larger one still goes."""
+    listing_bytes_max: int = 32 * 1024 * 1024
+    """A dictionary that is listed whole: its values, with those overwritten or deleted lately, and 300 bytes for each. A larger
+    one is refused."""
     requests_max: int = 1000
     """Protocol requests in one batch."""
     recent_decisions_max: int = 1000

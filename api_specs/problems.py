@@ -16,7 +16,13 @@ MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "/problems/"
 
 Limit = Literal[
-    "too-many-keys", "too-many-leases", "too-many-dead-letters", "log-full", "too-many-objects", "disk-full"
+    "too-many-keys",
+    "too-many-leases",
+    "too-many-dead-letters",
+    "log-full",
+    "too-many-objects",
+    "disk-full",
+    "listing-too-large",
 ]
 """Bounds that an operation may meet: it was not done, and may be repeated when there is room again."""
 LIMITS: Final[tuple[Limit, ...]] = get_args(Limit)
@@ -120,6 +126,12 @@ KINDS: Final[Mapping[str, Kind]] = {
         429,
         "The object's log has as many entries as it may",
         "Take items out, or wait until others do, then try again.",
+        True,
+    ),
+    "listing-too-large": Kind(
+        429,
+        "The dictionary is larger than a listing may be",
+        "Read its keys one by one, or delete some; `listing_bytes_max` in the cluster document sets the bound.",
         True,
     ),
     "head-too-large": Kind(431, "The request's headers are too large", "Send fewer or shorter ones.", True),

@@ -24,6 +24,7 @@ from quorate.api_specs.messages import (
     Scanned,
     Window,
 )
+from quorate.api_specs.weights import weight
 from quorate.client_sdk.asking import Machine, OutcomeSteps, decide, pause, tell_complete
 from quorate.client_sdk.blind import Blind
 from quorate.client_sdk.decisions import Settle
@@ -272,6 +273,7 @@ def _scan(
             reply = round_.replies[replica]
             assert isinstance(reply, Scanned)
             pages[replica].extend(reply.objects)
+            _check_size(prefix, pages[replica], machine)
             if reply.more:
                 round_.again(replica)
             else:
@@ -285,6 +287,17 @@ def _scan(
             replies.setdefault(name, {})[replica] = collected
     mirrors = {name: _mirror_of(name, choice, shown) for name, shown in replies.items()}
     return {name: _settled_cell(mirror, choice) for name, mirror in mirrors.items()}, frozenset(whole)
+
+
+def _check_size(prefix: str, page: list[tuple[str, Collected]], machine: Machine) -> None:
+    """Raises Expired when a replica has shown more of a dictionary than one listing may hold: that is kept in memory, of each
+    replica."""
+    shown_bytes = sum(weight(collected) for _, collected in page)
+    most = machine.limits.listing_bytes_max
+    if shown_bytes > most:
+        what = f"{prefix[:-1]}, with what was overwritten or deleted lately,"
+        detail = f"{what} has more than {most} bytes of keys and values, which is listing_bytes_max"
+        raise Expired(detail, is_refused=True, limit="listing-too-large")
 
 
 def _mirror_of(name: str, choice: QuorumChoice, replies: Mapping[str, Reply]) -> Mirror:

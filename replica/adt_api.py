@@ -5,7 +5,7 @@ canonical text that they are stored in: answers are put together from it, not pa
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Annotated, Any, Final, Protocol
 
 import msgspec
@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from quorate.adts.catalogue import NAME_PATTERN, object_name
 from quorate.adts.log import Value
-from quorate.api_specs.limits import Limits
+from quorate.api_specs.limits import LISTINGS_MAX, Limits
 from quorate.api_specs.values import BadValue, to_value
 from quorate.client_sdk.counts import Counts
 from quorate.client_sdk.effects import (
@@ -35,7 +35,9 @@ from quorate.client_sdk.effects import (
     Write,
 )
 from quorate.replica import adt_models as models
+from quorate.replica.adt_answers import enqueued, held, held_at, json_response, listed, nothing
 from quorate.replica.leaving import ends_before_caller_goes, has_gone
+from quorate.replica.listings import Listing
 from quorate.replica.responses import Refusal, refusal_of
 
 DEADLINE_S: Final = 5.0
@@ -106,7 +108,7 @@ class Operations:
             raise lost
         if self.front_end is None:
             raise Refusal("unavailable", "the replica is starting", definite=True)
-        deadline_s = self._deadline(deadline_s, wait_s)
+        deadline_s = self.deadline(deadline_s, wait_s)
         outcome = await self.front_end.run(operation, deadline_s)
         if isinstance(outcome, Done):
             return outcome.result
@@ -161,7 +163,8 @@ class Operations:
                 raise BadValue(str(error) if len(items) == 1 else f"items[{place}]: {error}") from None
         return tuple(found)
 
-    def _deadline(self, deadline_s: float | None, wait_s: float) -> float:
+    def deadline(self, deadline_s: float | None, wait_s: float = 0.0) -> float:
+        """How long an operation may take, in seconds. Raises Refusal."""
         most = self.limits.deadline_s_max
         if deadline_s is None:
             return min(DEADLINE_S + wait_s, most)
@@ -170,38 +173,6 @@ class Operations:
         if deadline_s < wait_s:
             raise Refusal("malformed", "deadline_s: must not be below wait_s")
         return deadline_s
-
-
-def json_response(text: str) -> Response:
-    """JSON that was put together."""
-    return Response(text, media_type="application/json")
-
-
-def enqueued(count: int) -> Response:
-    """So many items were added."""
-    return json_response(f'{{"enqueued":{count}}}')
-
-
-def listed(values: Iterable[Value]) -> Response:
-    """The items that were taken, or looked at."""
-    return json_response('{"items":[' + ",".join(values) + "]}")
-
-
-def held(value: Value | None) -> Response:
-    """What a register holds."""
-    return json_response(f'{{"value":{"null" if value is None else value}}}')
-
-
-def held_at(name: str, key: str, value: Value | None) -> Response:
-    """What a dictionary holds at a key. Raises Refusal when that is nothing."""
-    if value is None:
-        raise Refusal("not-found", f"the dictionary {name} has no key {key}")
-    return held(value)
-
-
-def nothing() -> Response:
-    """It was done, and there is nothing to tell."""
-    return Response(status_code=204)
 
 
 def add_adt_endpoints(router: APIRouter, operations: Operations) -> None:
@@ -307,6 +278,7 @@ def _add_registers(router: APIRouter, operations: Operations) -> None:
 def _add_dictionaries(router: APIRouter, operations: Operations) -> None:
     _add_entries(router, operations)
     _add_entry_decisions(router, operations)
+    turns = asyncio.Semaphore(LISTINGS_MAX)
 
     @router.get(
         "/v1/dictionaries/{name}",
@@ -316,9 +288,8 @@ def _add_dictionaries(router: APIRouter, operations: Operations) -> None:
     )
     async def dictionary_items(name: Name, deadline_s: DeadlineS = None) -> Response:
         """All keys and values, as they were at one moment."""
-        found = await operations.run(Items(object_name("dictionary", name)), deadline_s)
-        pairs = ",".join(f'"{key}":{value}' for key, value in sorted(found.items()))
-        return json_response(f'{{"size":{len(found)},"items":{{{pairs}}}}}')
+        items = Items(object_name("dictionary", name))
+        return Listing(turns, lambda left_s: operations.run(items, left_s), operations.deadline(deadline_s))
 
 
 def _add_entries(router: APIRouter, operations: Operations) -> None:
@@ -327,8 +298,8 @@ def _add_entries(router: APIRouter, operations: Operations) -> None:
     @router.get(path, response_model=models.StoredValue, operation_id="getEntry", tags=["dictionaries"])
     async def get_entry(name: Name, key: Key, deadline_s: DeadlineS = None) -> Response:
         """The value of a key; 404 when it is absent."""
-        value = await operations.run(Read(object_name("dictionary", name, key)), deadline_s)
-        return held_at(name, key, value)
+        operation = Read(object_name("dictionary", name, key))
+        return held_at(name, key, await operations.run(operation, deadline_s))
 
     @router.put(path, status_code=204, operation_id="putEntry", tags=["dictionaries"])
     async def put_entry(

@@ -10,8 +10,8 @@ from typing import Final
 
 from quorate.api_specs.limits import BATCH_READS_S_MAX
 from quorate.api_specs.messages import Reply, Request
+from quorate.api_specs.weights import weight
 from quorate.replica.rights import changes
-from quorate.replica.weights import weight
 
 
 class Budget:

@@ -13,7 +13,8 @@ from quorate.adts.log import Dead, Entry, Leased, count_leases
 from quorate.api_specs.wishes import Tended
 from quorate.client_sdk.effects import Acquire, ClearDead, Dispose, LeaseBook, ReadLeases
 from quorate.replica import lease_models as models
-from quorate.replica.adt_api import DeadlineS, Name, Operations, json_response
+from quorate.replica.adt_answers import json_response
+from quorate.replica.adt_api import DeadlineS, Name, Operations
 
 
 def add_lease_endpoints(router: APIRouter, operations: Operations) -> None:

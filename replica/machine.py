@@ -31,6 +31,7 @@ from quorate.api_specs.messages import (
     Status,
     Window,
 )
+from quorate.api_specs.weights import weight
 from quorate.gc.collection import collected_by_commit, collected_by_completion, may_forget
 from quorate.replica.pages import page_of
 from quorate.replica.ports import (
@@ -46,7 +47,6 @@ from quorate.replica.ports import (
 )
 from quorate.replica.refusals import Bounds, latest_claimed, malformed, refusal
 from quorate.replica.reserving import reserve
-from quorate.replica.weights import weight
 from quorate.timestamps.ballot import turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 

@@ -197,6 +197,7 @@ EVENTS: Final[Mapping[str, str]] = {
     "outcomes log-full": "The log of an object had as many entries as it may.",
     "outcomes too-many-objects": "Replicas had as many objects as they may.",
     "outcomes disk-full": "The disks of replicas had no room for more.",
+    "outcomes listing-too-large": "A dictionary was larger than a listing may be.",
 }
 """What `quorate.client_sdk.counts.Counts.events` counts, by its name there."""
 

@@ -97,7 +97,7 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         _KEYED,
         (_TO_ENTRY, _TO_ENTRY_SWAP),
     ),
-    "getDictionary": Told("Read a whole dictionary", "All keys and values.", _LOOK),
+    "getDictionary": Told("Read a whole dictionary", "All keys and values.", (*_LOOK, "listing-too-large")),
     "acquire": Told(
         "Acquire items under leases",
         "The items handed out. None: there was none, and came none while the call waited.",

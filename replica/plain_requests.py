@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from quorate.adts.catalogue import NAME_PATTERN, object_name
 from quorate.client_sdk.effects import Dequeue, Enqueue, Operation, Read, Write
-from quorate.replica import adt_api as answers
+from quorate.replica import adt_answers as answers
 from quorate.replica.adt_api import Operations
 from quorate.replica.gate import Replay
 from quorate.replica.json_body import decoded

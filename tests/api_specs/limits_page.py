@@ -116,6 +116,10 @@ FIXED = {
         limits.BACKUP_S_MAX,
         "Seconds that a running replica may take to copy its database for a backup; one at a time. Then 503.",
     ),
+    "LISTINGS_MAX": (
+        limits.LISTINGS_MAX,
+        "Whole dictionaries that a replica lists for its REST callers at the same time, until they are sent; further ones wait.",
+    ),
     "BACKUPS_SENT_MAX": (
         limits.BACKUPS_SENT_MAX,
         "Copies for backups that a replica sends at the same time; a further one gets 503 with Retry-After.",

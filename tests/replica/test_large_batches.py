@@ -27,6 +27,7 @@ from quorate.api_specs.messages import (
     Window,
 )
 from quorate.api_specs.tokens import digest_of
+from quorate.api_specs.weights import weight
 from quorate.client_sdk.effects import Done, Read, Write
 from quorate.replica.budget import Budget
 from quorate.replica.identity import open_folder
@@ -35,7 +36,6 @@ from quorate.replica.member import Member
 from quorate.replica.ports import ObjectState, PutRow, PutState
 from quorate.replica.refusals import Bounds
 from quorate.replica.store import Store
-from quorate.replica.weights import weight
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, make
 from tests.in_process import in_process
