@@ -9,8 +9,8 @@ from quorate.client_sdk.asked import Asked, Verdict
 from quorate.client_sdk.clock_bound import SETTLE_S
 from quorate.client_sdk.decisions import Wish
 from quorate.client_sdk.effects import Failed, Outcome
-from quorate.client_sdk.looks import Looks
 from quorate.client_sdk.mirror import Mirror
+from quorate.client_sdk.pacing import Pacing
 from quorate.client_sdk.tasks import Event, Expired, Gathering, Resolved, Task
 from quorate.quorums.choice import QuorumChoice
 from quorate.quorums.tally import Quorum, VoteCount
@@ -31,7 +31,7 @@ class Machine(Protocol):
     """What operations need of the front end around them."""
 
     @property
-    def looks(self) -> Looks:
+    def pacing(self) -> Pacing:
         """How often who waits for items looks again."""
 
     @property

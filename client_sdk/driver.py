@@ -34,8 +34,8 @@ from quorate.client_sdk.effects import (
 )
 from quorate.client_sdk.errors import Closed
 from quorate.client_sdk.link import Link
-from quorate.client_sdk.looks import Looks
 from quorate.client_sdk.machine import FrontEnd
+from quorate.client_sdk.pacing import Pacing
 from quorate.client_sdk.ports import Asker, Clock, SystemClock, Traces, Transport
 from quorate.client_sdk.starts import Start, Starts
 from quorate.client_sdk.tasks import SOON_S
@@ -61,7 +61,7 @@ class Machine(Protocol):
     """The part of `quorate.client_sdk.machine.FrontEnd` that is driven."""
 
     @property
-    def looks(self) -> Looks:
+    def pacing(self) -> Pacing:
         """How often who waits for items looks again."""
 
     def start_all(self, begun: Sequence[Operation], now: Now, deadline_s: float) -> tuple[list[int], Effects]:
@@ -219,7 +219,7 @@ class Driver:
 
     def hurry(self) -> None:
         """Have dequeues that wait for items end with what they find at their next look, which comes soon."""
-        self._machine.looks.is_hurried = True
+        self._machine.pacing.is_hurried = True
 
     async def aclose(self) -> None:
         """Fail what still runs with Closed, flush lazy messages for at most CLOSE_TIMEOUT_S, give up connections."""

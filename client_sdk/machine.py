@@ -32,10 +32,10 @@ from quorate.client_sdk.effects import (
     Unanswered,
 )
 from quorate.client_sdk.host_asks import HostAsks
-from quorate.client_sdk.looks import Looks
 from quorate.client_sdk.marks import Marks
 from quorate.client_sdk.mirror import Mirror
 from quorate.client_sdk.mirrors import OBJECTS_MAX, Mirrors
+from quorate.client_sdk.pacing import Pacing
 from quorate.client_sdk.payload_source import PayloadSource
 from quorate.client_sdk.side_by_side import Alone, SideBySide
 from quorate.client_sdk.tasks import Answered, Event, Requests, Resolved, Task
@@ -71,7 +71,7 @@ class FrontEnd(TimeNow):
         self._mirrors: Final = Mirrors(document.votes, self._forget_decider)
         self._deciders: dict[str, Decider] = {}
         self._tasks: dict[int, Task] = {}
-        self.looks: Final = Looks(self._tasks)
+        self.pacing: Final = Pacing(self._tasks)
         self._rounds: dict[int, tuple[Task, SideBySide]] = {}
         """By the numbers of the operations that run side by side."""
         self._tokens: dict[int, tuple[Task, Requests]] = {}

@@ -109,9 +109,9 @@ def _decide_some(
     until_s = min(task.now.mono_s + operation.wait_s, task.deadline_s)
     for looked in count(1):
         verdict = yield from decide(operation.object, wish, task, machine)
-        if verdict.result or task.now.mono_s >= until_s or machine.looks.is_hurried or task.is_left:
+        if verdict.result or task.now.mono_s >= until_s or machine.pacing.is_hurried or task.is_left:
             return verdict
-        yield from pause(task, min(task.now.mono_s + machine.looks.pause_s(looked), until_s))
+        yield from pause(task, min(task.now.mono_s + machine.pacing.pause_s(looked), until_s))
     raise AssertionError("there is no last look")
 
 

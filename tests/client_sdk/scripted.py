@@ -31,7 +31,7 @@ from quorate.client_sdk.effects import (
     SendAsk,
     Unanswered,
 )
-from quorate.client_sdk.looks import Looks
+from quorate.client_sdk.pacing import Pacing
 from quorate.timestamps.timestamp import ZERO
 
 
@@ -81,7 +81,7 @@ class ScriptedMachine:
         self.asks: list[SendAsk] = []
         self.served: list[tuple[int, Served | Unanswered]] = []
         self.breaks = False
-        self.looks = Looks(())
+        self.pacing = Pacing(())
         self.started_over = 0
         self._token = 0
         self._open: dict[int, set[int]] = {}

@@ -17,7 +17,7 @@ _GOLDEN: Final = 0.618
 """Its multiples, without their whole parts, spread evenly."""
 
 
-class Looks:
+class Pacing:
     """Of one front end, whose operations are `under_way`."""
 
     def __init__(self, under_way: Sized) -> None:

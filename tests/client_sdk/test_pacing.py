@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from quorate.client_sdk import connect_async
-from quorate.client_sdk.looks import LOOK_S_FIRST, LOOK_S_MAX, PAUSE_S_MAX, Looks
+from quorate.client_sdk.pacing import LOOK_S_FIRST, LOOK_S_MAX, PAUSE_S_MAX, Pacing
 from tests.client_sdk.loopback import LoopbackCluster, cluster_of
 from tests.client_sdk.scripted import document_of
 
@@ -35,11 +35,11 @@ async def test_who_waits_among_many_looks_less_often(cluster: LoopbackCluster) -
 
 def test_pauses_grow_with_what_is_under_way() -> None:
     under_way = [0]
-    looks = Looks(under_way)
-    assert [looks.pause_s(looked) for looked in (1, 2, 3)] == [LOOK_S_FIRST * factor for factor in (1, 2, 4)]
-    assert looks.pause_s(100) == LOOK_S_MAX
+    pacing = Pacing(under_way)
+    assert [pacing.pause_s(looked) for looked in (1, 2, 3)] == [LOOK_S_FIRST * factor for factor in (1, 2, 4)]
+    assert pacing.pause_s(100) == LOOK_S_MAX
     under_way *= 1000
-    pauses = [looks.pause_s(1) for _ in range(1000)]
+    pauses = [pacing.pause_s(1) for _ in range(1000)]
     assert 0.95 < sum(pauses) / len(pauses) < 1.05, "a thousand look a thousand times a second"
     under_way *= 1000
-    assert max(looks.pause_s(1) for _ in range(1000)) <= 1.5 * PAUSE_S_MAX
+    assert max(pacing.pause_s(1) for _ in range(1000)) <= 1.5 * PAUSE_S_MAX
