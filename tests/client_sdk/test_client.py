@@ -27,6 +27,7 @@ from quorate.client_sdk.effects import Done, Enqueue, Operation, Outcome
 from quorate.client_sdk.link import EXCHANGE_TIMEOUT_S
 from tests.client_sdk.loopback import LoopbackCluster, cluster_of, problem
 from tests.client_sdk.scripted import document_of
+from tests.e2e.harness import until_now
 
 LIMITS = Limits(batch_items_max=10, value_bytes_max=1000)
 PATIENT_S = 20.0
@@ -116,11 +117,17 @@ def test_a_client_may_decide_for_itself(cluster: LoopbackCluster, hand_over: boo
             assert other.queue("met").dequeue() == 1
 
 
-def test_a_dequeue_waits_for_an_item(client: Client) -> None:
-    queue = client.queue("jobs")
+def test_a_dequeue_waits_for_an_item(client: Client, cluster: LoopbackCluster) -> None:
+    queue, servers = client.queue("jobs"), cluster.servers.values()
+    assert queue.dequeue() is None
+    in_one_look = sum(len(server.asked) for server in servers)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(queue.dequeue, wait_s=15)
-        time.sleep(0.2)
+        until_now(
+            lambda: sum(len(server.asked) for server in servers) > 2 * in_one_look,
+            "it looks again",
+            deadline_s=15,
+        )
         queue.enqueue("late")
         assert waiting.result(60) == "late"
     started_s = time.monotonic()

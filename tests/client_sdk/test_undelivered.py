@@ -14,6 +14,7 @@ from msgspec import msgpack
 
 from quorate.api_specs.messages import Accept, Batch
 from quorate.client_sdk import AsyncClient, History, Unavailable, connect, connect_async
+from quorate.client_sdk.machine import FrontEnd
 from tests.client_sdk.loopback import Asked, LoopbackCluster, cluster_of
 from tests.client_sdk.scripted import document_of
 
@@ -67,6 +68,11 @@ async def cancelled(task: asyncio.Task[Any]) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+def asked(cluster: LoopbackCluster) -> int:
+    """How often replicas were asked."""
+    return sum(len(server.asked) for server in cluster.servers.values())
 
 
 async def filled(client: AsyncClient, name: str, count: int) -> None:
@@ -137,14 +143,19 @@ async def test_no_item_is_lost_over_many_cancellations_of_dequeues(cluster: Loop
 
 async def test_a_cancelled_dequeue_that_waits_takes_nothing_any_more(cluster: LoopbackCluster) -> None:
     async with await connect_async(cluster.document) as one, await connect_async(cluster.document) as other:
+        assert await one.queue("q").dequeue() is None
+        in_one_look = asked(cluster)
         waiting = asyncio.create_task(one.queue("q").dequeue(wait_s=20, deadline_s=20))
-        await asyncio.sleep(0.2)
-        await cancelled(waiting)
         async with asyncio.timeout(15):
-            while not one.undelivered.is_empty("queue/q"):
+            while asked(cluster) <= 2 * in_one_look:
+                await asyncio.sleep(0.01)
+        await cancelled(waiting)
+        front_end = one._driver._machine
+        assert isinstance(front_end, FrontEnd)
+        async with asyncio.timeout(15):
+            while front_end._tasks or not one.undelivered.is_empty("queue/q"):
                 await asyncio.sleep(0.01)
         await other.queue("q").enqueue("later")
-        await asyncio.sleep(0.3)
         assert await other.queue("q").dequeue() == "later"
 
 

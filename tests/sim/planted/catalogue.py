@@ -19,6 +19,7 @@ from tests.sim.planted import (
     fronts,
     handing,
     keys,
+    late,
     leases,
     regressions,
     replicas,
@@ -215,12 +216,7 @@ PLANTS: Final = (
     ),
     Plant("commit-forgets-all", replicas.commit_forgets_all, HISTORY, 10),
     Plant("mark-decides-another", replicas.marks_decide_anything, ("decided",), 100),
-    by_hand(
-        "retry-window-ignored",
-        replicas.too_old_is_taken,
-        schedules.front_end_that_was_suspended,
-        "taken twice",
-    ),
+    *late.PLANTED,
     by_hand("buried-without-a-floor", replicas.bury_without_floor, schedules.message_of_a_buried_life),
     # Blind operations and observations.
     by_hand(
