@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Dead, DeadReason, Ending, Entry, Leased, Seen, Settled, Summary
 from quorate.adts.times import Times
-from quorate.api_specs.limits import DEAD_MAX, DELIVERIES_MAX, LEASES_MAX, SETTLED_MAX
+from quorate.api_specs.limits import DEAD_MAX, DELIVERIES_MAX, LEASE_S_MAX, LEASES_MAX, SETTLED_MAX
 from quorate.api_specs.values import payload_bytes
 from quorate.api_specs.wishes import Lend, Tend, Tended
 from quorate.client_sdk.effects import Failed
@@ -117,9 +117,9 @@ class Ledger:
         for record in sorted(self._records.values(), key=lambda record: record.entry.t):
             if len(given) == wish.items_max:
                 break
-            is_due = record.until_us < self._context.earliest_us
-            if record.is_held and not is_due:
+            if self._is_running(record):
                 continue
+            is_due = record.is_held or record.until_us < self._context.earliest_us
             if self._is_expired(record):
                 self._bury(record, "expired")
             elif is_due and self._is_spent(record, wish):
@@ -224,9 +224,13 @@ class Ledger:
 
     def _is_expired(self, record: Leased) -> bool:
         """Whether it is past its expiry, and nobody's lease of it runs."""
-        return self._is_past(record.expires_us) and not (
-            record.is_held and record.until_us >= self._context.earliest_us
-        )
+        return self._is_past(record.expires_us) and not self._is_running(record)
+
+    def _is_running(self, record: Leased) -> bool:
+        """Whether it is held under a lease that is not over. One with more time left than leases are given for was given when
+        clocks were ahead: it counts as over, or nobody would be handed the item until time has caught up."""
+        latest_us = self._context.latest_us + int(LEASE_S_MAX * 1e6)
+        return record.is_held and self._context.earliest_us <= record.until_us <= latest_us
 
     def _is_past(self, time_us: int) -> bool:
         return 0 < time_us < self._context.earliest_us

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from quorate.adts.log import NOTHING, Dead, Entry, Leased, Seen, Settled, Summary, Value
 from quorate.adts.times import NO_TIMES, Times, digest_in, entry_id
-from quorate.api_specs.limits import DEAD_MAX, DEFAULTS, DELIVERIES_MAX, LEASES_MAX, SETTLED_MAX
+from quorate.api_specs.limits import DEAD_MAX, DEFAULTS, DELIVERIES_MAX, LEASE_S_MAX, LEASES_MAX, SETTLED_MAX
 from quorate.api_specs.messages import Aged
 from quorate.api_specs.wishes import Lend, Take, Tend, Tended
 from quorate.client_sdk.decisions import Mend, Plan, Wish, plan_queue
@@ -20,6 +20,7 @@ from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 
 NOW = 1_000_000
 LEASE = 500
+DAY_US = 86_400_000_000
 CONTEXT = Context(
     ballot=make_ballot(make(1000, 0, "f"), 1),
     take_bytes_max=10_000,
@@ -100,6 +101,16 @@ def test_a_lease_that_is_over_is_handed_out_before_the_front_in_the_order_of_enq
     assert lent(early) == [("3", 1)], "at the deadline itself it may still be running"
     late = planned(swapped, seen(entry(3)), Lend(9, LEASE), now=NOW + 11 + LEASE)
     assert lent(late) == [("1", 2), ("2", 2), ("3", 1)]
+
+
+def test_a_lease_given_while_clocks_were_far_ahead_is_over_once_they_are_right() -> None:
+    longest_us = int(LEASE_S_MAX * 1e6)
+    for ahead_us, handed_out in ((0, []), (1, [("1", 2)]), (300 * DAY_US, [("1", 2)])):
+        given = planned(NOTHING, seen(entry(1)), Lend(1, longest_us), now=NOW + ahead_us).summary
+        plan = planned(given, {}, Lend(1, LEASE))
+        assert (lent(plan) if plan.results else []) == handed_out
+        ended = planned(plan.summary, {}, Tend("accept", tokens(given)))
+        assert ended.results[0].lost == (tokens(given) if handed_out else ())
 
 
 def test_nothing_to_hand_out_gives_no_result_and_changes_nothing() -> None:
