@@ -5,10 +5,11 @@ timestamp that does not sort or a value that is no JSON. Must not know any repli
 """
 
 import re
-from collections.abc import Collection, Iterable
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from quorate.adts.catalogue import adt_of, is_object_name
 from quorate.adts.log import Dead, Entry, Leased, Summary
@@ -33,9 +34,12 @@ from quorate.api_specs.messages import (
     Append,
     Ask,
     Batch,
+    BatchReply,
     Changes,
     Collect,
     Commit,
+    Refused,
+    Reply,
     Request,
     Reserve,
     Scan,
@@ -65,19 +69,47 @@ class BadBatch(ValueError):
     """A batch that must not reach a replica's machine; the sentence names the request."""
 
 
-def check_batch(batch: Batch, limits: Limits) -> None:
-    """Raises BadBatch unless every part of `batch` is in form and in bounds."""
+class Checked(NamedTuple):
+    """What of a batch may reach a replica's machine, and what is refused of it, by its place in the batch."""
+
+    sound: Batch
+    refused: Mapping[int, Refused]
+
+    def whole(self, reply: BatchReply) -> BatchReply:
+        """The reply to the batch, from that to what is sound of it (or to the first of that)."""
+        if not self.refused:
+            return reply
+        given, replies = iter(reply.replies), list[Reply | Refused]()
+        for place in range(len(self.sound.requests) + len(self.refused)):
+            answer = self.refused.get(place) or next(given, None)
+            if answer is None:
+                break
+            replies.append(answer)
+        return replace(reply, replies=tuple(replies))
+
+
+def check_batch(batch: Batch, limits: Limits) -> Checked:
+    """Which requests of `batch` are in form and in bounds: one that is not keeps out no other, for a front end sends those of
+    many callers together. Raises BadBatch when none is, or the batch itself is not."""
     if len(batch.requests) > limits.requests_max:
         raise BadBatch(
             f"requests: {len(batch.requests)} of them, at most {limits.requests_max} go in a batch"
         )
     if batch.trace:
         _check_trace(batch)
-    for number, request in enumerate(batch.requests):
+    refused: dict[int, Refused] = {}
+    for place, request in enumerate(batch.requests):
         try:
             _check_request(request, limits)
         except ValueError as error:
-            raise BadBatch(f"requests[{number}]: {error}") from None
+            refused[place] = Refused("bad-request", f"requests[{place}]: {error}")
+    if not refused:
+        return Checked(batch, refused)
+    sound = [place for place in range(len(batch.requests)) if place not in refused]
+    if not sound:
+        raise BadBatch(refused[0].detail)
+    trace = tuple(batch.trace[place] for place in sound if batch.trace)
+    return Checked(Batch(batch.cluster, tuple(batch.requests[place] for place in sound), trace), refused)
 
 
 def _check_trace(batch: Batch) -> None:

@@ -134,6 +134,9 @@ KINDS: Final[Mapping[str, Kind]] = {
         "Read its keys one by one, or delete some; `listing_bytes_max` in the cluster document sets the bound.",
         True,
     ),
+    "unknown-coding": Kind(
+        501, "The body comes in a coding that is not known", "Send it as it is, or chunked.", True
+    ),
     "head-too-large": Kind(431, "The request's headers are too large", "Send fewer or shorter ones.", True),
     "clock-ahead": Kind(
         409,

@@ -236,20 +236,28 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._crowd.speaks(self, self._origin)
         self._is_in_body = True
-        size = sum(len(name) + len(value) for name, value in self.headers)
-        if len(self.url) <= URL_BYTES_MAX and size <= HEAD_BYTES_MAX:
+        refused = self._head_problem()
+        if refused is None:
             self.begin_request()
             return
-        if len(self.url) > URL_BYTES_MAX:
-            refused = problem("url-too-long", f"path and query may have {URL_BYTES_MAX} bytes together")
-        else:
-            refused = problem("head-too-large", f"headers may have {HEAD_BYTES_MAX} bytes together")
         self._traffic.refuse(refused.name)
         application, self.app = self.app, _refusing(refused)
         try:
             super().on_headers_complete()
         finally:
             self.app = application
+
+    def _head_problem(self) -> Problem | None:
+        if len(self.url) > URL_BYTES_MAX:
+            return problem("url-too-long", f"path and query may have {URL_BYTES_MAX} bytes together")
+        if sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES_MAX:
+            return problem("head-too-large", f"headers may have {HEAD_BYTES_MAX} bytes together")
+        codings = {
+            value.strip().lower() for name, value in self.headers if name.lower() == b"transfer-encoding"
+        }
+        if codings - {b"chunked"}:  # RFC 9112, section 6.1.
+            return problem("unknown-coding", "Transfer-Encoding: chunked alone is understood")
+        return None
 
     def begin_request(self) -> None:
         """A request begins whose head is within the bounds."""

@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from quorate.api_specs.messages import Batch, BatchReply
+from quorate.api_specs.checking import Checked
+from quorate.api_specs.messages import BatchReply
 from quorate.api_specs.problems import MEDIA_TYPE, Problem
 from quorate.replica.committer import Unwanted
 from quorate.replica.connections import BoundedProtocol, Bounds
@@ -67,9 +68,9 @@ class Direct:
             assert caller is not None, "batches are for those who may send them"
             self._gate.check_size(len(body))
             has_passed = True
-            batch, media_type = self._batches.read(headers, body, caller)
-            done = partial(self._done, len(body), batch, media_type, send)
-            self._batches.member.post(batch.requests, done, is_wanted)
+            found, media_type = self._batches.read(headers, body, caller)
+            done = partial(self._done, len(body), found, media_type, send)
+            self._batches.member.post(found.sound.requests, done, is_wanted)
         except Exception as error:  # noqa: BLE001 - the outer border, as in the gate
             document = problem_of(error)
             self._gate.refused_callers.meet(document.name, dict(sent), address_of(client))
@@ -78,7 +79,7 @@ class Direct:
     def _done(
         self,
         size: int,
-        batch: Batch,
+        found: Checked,
         media_type: str,
         send: Callable[[Answer], None],
         reply: BatchReply | None,
@@ -92,7 +93,7 @@ class Direct:
             if error is not None:
                 raise error
             assert reply is not None, "work ends with a reply or an error"
-            answer = Answer(200, media_type, self._batches.written(batch, reply, media_type))
+            answer = Answer(200, media_type, self._batches.written(found, reply, media_type))
         except Exception as failure:  # noqa: BLE001 - as above
             answer = self._refused(problem_of(failure), failure)
         self._end(size, answer, send)

@@ -33,9 +33,9 @@ class EmbeddedTransport:
         if replica != self._member.id:
             return await self._others.exchange(replica, batch, timeout_s)
         try:
-            check_batch(batch, self._member.document.limits)
+            found = check_batch(batch, self._member.document.limits)
             async with asyncio.timeout(timeout_s):
-                return await self._member.answer(batch.requests, batch.trace)
+                return found.whole(await self._member.answer(found.sound.requests, found.sound.trace))
         except BadBatch as error:
             return Unanswered(f"{replica}: {error}", refused=True, definite=True)
         except TimeoutError:

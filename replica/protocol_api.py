@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from quorate.api_specs.checking import check_announcement, check_ask, check_batch
+from quorate.api_specs.checking import Checked, check_announcement, check_ask, check_batch
 from quorate.api_specs.messages import (
     NOT_DECODED,
     Announcement,
@@ -72,21 +72,21 @@ class Batches:
         self.member: Final = member
         self._access: Final = access
 
-    def read(self, headers: Mapping[bytes, bytes], body: bytes, caller: Credential) -> tuple[Batch, str]:
+    def read(self, headers: Mapping[bytes, bytes], body: bytes, caller: Credential) -> tuple[Checked, str]:
         """The checked batch, and the media type to answer in. Raises what `responses.problem_of` knows."""
         media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
         batch = _decoded(body, media_type, _DECODE)
         caller.bucket.charge(min(len(batch.requests), self.member.document.limits.requests_max) - 1)
         _check_cluster(batch.cluster, self.member)
-        check_batch(batch, self.member.document.limits)
-        if (lacking := batch_problem(batch, caller, self._access.known)) is not None:
+        found = check_batch(batch, self.member.document.limits)
+        if (lacking := batch_problem(found.sound, caller, self._access.known)) is not None:
             raise lacks_scope(lacking)
-        return batch, _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
+        return found, _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
 
-    def written(self, batch: Batch, reply: BatchReply, media_type: str) -> bytes:
+    def written(self, found: Checked, reply: BatchReply, media_type: str) -> bytes:
         """The body of the answer. Raises Refusal when nothing of the batch was done."""
-        _raise_if_all_refused(batch, reply)
-        return _ENCODE[media_type](reply)
+        _raise_if_all_refused(found.sound, reply)
+        return _ENCODE[media_type](found.whole(reply))
 
 
 def batch_app(batches: Batches) -> ASGIApp:
@@ -99,11 +99,11 @@ def batch_app(batches: Batches) -> ASGIApp:
             await problem_response(refused, {"Allow": "POST"})(scope, receive, send)
             return
         body = (await receive())["body"]
-        batch, media_type = batches.read(dict(scope["headers"]), body, scope[CALLER])
-        answering = asyncio.ensure_future(batches.member.answer(batch.requests, batch.trace))
+        found, media_type = batches.read(dict(scope["headers"]), body, scope[CALLER])
+        answering = asyncio.ensure_future(batches.member.answer(found.sound.requests, found.sound.trace))
         if not await ends_before_caller_goes(answering, receive):
             return
-        body = batches.written(batch, answering.result(), media_type)
+        body = batches.written(found, answering.result(), media_type)
         sent = [(b"content-type", media_type.encode()), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": 200, "headers": sent})
         await send({"type": "http.response.body", "body": body})

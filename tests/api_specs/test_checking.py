@@ -1,5 +1,6 @@
 """What types cannot say of a batch is checked before the machine sees it."""
 
+import re
 from typing import Any
 
 import pytest
@@ -16,11 +17,23 @@ from quorate.api_specs.limits import (
     SETTLED_MAX,
     Limits,
 )
-from quorate.api_specs.messages import Accept, Append, Batch, Collect, Commit, Request, Scan, Window
+from quorate.api_specs.messages import (
+    Accept,
+    Append,
+    Batch,
+    BatchReply,
+    Collect,
+    Commit,
+    Refused,
+    Request,
+    Scan,
+    Window,
+)
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, make
 
 NAME = "queue/q"
+PLACE = f"00-{7:032x}-{7:016x}-01"
 AT = make(1, 0, "c")
 BALLOT = make_ballot(AT, 1)
 ENTRY = Entry(AT, AT, Value("1"))
@@ -54,7 +67,7 @@ def of_summary(**fields: Any) -> Accept:
 
 
 def test_what_a_front_end_sends_passes() -> None:
-    check_batch(Batch("c", tuple(GOOD)), DEFAULTS)
+    assert not check_batch(Batch("c", tuple(GOOD)), DEFAULTS).refused
 
 
 @pytest.mark.parametrize(
@@ -119,17 +132,36 @@ def test_what_a_front_end_sends_passes() -> None:
 )  # fmt: skip
 def test_what_is_out_of_form_is_refused_and_its_request_named(request_: Request, sentence: str) -> None:
     limits = Limits(page_entries_max=10, batch_items_max=8, recent_decisions_max=10, value_bytes_max=50)
-    with pytest.raises(BadBatch, match=rf"^requests\[1\]: .*{sentence}"):
-        check_batch(Batch("c", (GOOD[0], request_)), limits)
+    found = check_batch(Batch("c", (GOOD[0], request_, GOOD[0]), ("", PLACE, "")), limits)
+    assert found.sound == Batch("c", (GOOD[0], GOOD[0]), ("", ""))
+    assert found.refused.keys() == {1}
+    assert re.match(rf"requests\[1\]: .*{sentence}", found.refused[1].detail)
+    with pytest.raises(BadBatch, match=rf"^requests\[0\]: .*{sentence}"):
+        check_batch(Batch("c", (request_,)), limits)
 
 
 def test_an_enqueue_may_be_longer_than_a_page_of_a_reply() -> None:
     limits = Limits(page_entries_max=1, batch_items_max=9)
-    check_batch(Batch("c", (Append(NAME, (ENTRY,) * 9), of_summary(adopted=(ENTRY,) * 9))), limits)
+    assert not check_batch(
+        Batch("c", (Append(NAME, (ENTRY,) * 9), of_summary(adopted=(ENTRY,) * 9))), limits
+    ).refused
 
 
 def test_a_batch_is_bounded() -> None:
     limits = Limits(requests_max=2)
-    check_batch(Batch("c", (GOOD[0],) * 2), limits)
+    assert not check_batch(Batch("c", (GOOD[0],) * 2), limits).refused
     with pytest.raises(BadBatch, match="requests: 3 of them, at most 2"):
         check_batch(Batch("c", (GOOD[0],) * 3), limits)
+
+
+def test_a_reply_to_the_first_of_what_is_sound_ends_before_what_was_not_answered() -> None:
+    bad = Scan("", limit=-1)
+    found = check_batch(Batch("c", (bad, GOOD[0], bad, GOOD[0], bad)), DEFAULTS)
+    told = tuple(found.refused.values())
+    given = Refused("too-old", "")
+    for answered, expected in (
+        (1, (told[0], given, told[1])),
+        (2, (told[0], given, told[1], given, told[2])),
+    ):
+        reply = BatchReply("r1", "i", AT, 0, (given,) * answered)
+        assert found.whole(reply).replies == expected

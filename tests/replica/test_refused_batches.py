@@ -77,11 +77,9 @@ async def test_the_front_end_in_a_replica_is_checked_as_others_are(
     document: ClusterDocument, tmp_path: Path
 ) -> None:
     member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
-    t = at(0)
-    spent = Summary(t, leases=(Leased(Entry(t, t, Value("1")), deliveries=DELIVERIES_MAX + 1),))
     transport = EmbeddedTransport(member, to_others(member, None))
     try:
-        batch = Batch(member.document.hash, (Accept("queue/q", make_ballot(t, 1), spent),))
+        batch = Batch(member.document.hash, (poisoned(),))
         answer = await transport.exchange(member.id, batch, 60)
     finally:
         await transport.aclose()
@@ -92,14 +90,43 @@ async def test_the_front_end_in_a_replica_is_checked_as_others_are(
     assert "deliveries: must be 0 to" in answer.detail
 
 
+def poisoned() -> Accept:
+    """What no machine may see: more deliveries than an item may have."""
+    t = at(0)
+    spent = Summary(t, leases=(Leased(Entry(t, t, Value("1")), deliveries=DELIVERIES_MAX + 1),))
+    return Accept("queue/q", make_ballot(t, 1), spent)
+
+
+@pytest.mark.parametrize("bad", [append(at(HOUR_US)), poisoned()], ids=["refused by the machine", "poisoned"])
 async def test_one_bad_request_does_not_keep_the_others_out(
-    serving: Serving, document: ClusterDocument
+    bad: Request, serving: Serving, document: ClusterDocument
 ) -> None:
-    batch = Batch(document.hash, (append(at(HOUR_US)), append(at(0))))
+    batch = Batch(document.hash, (append(at(0)), bad, append(at(1))))
     async with serving(document) as client:
         answer = await client.post(PATH, content=msgspec.json.encode(batch))
     assert answer.status_code == 200
-    refused, appended = msgspec.json.decode(answer.content, type=BatchReply).replies
+    first, refused, second = msgspec.json.decode(answer.content, type=BatchReply).replies
     assert isinstance(refused, Refused)
+    for appended in (first, second):
+        assert isinstance(appended, Appended)
+        assert appended.stored == (True,)
+
+
+async def test_one_caller_of_a_replica_does_not_keep_out_another(
+    document: ClusterDocument, tmp_path: Path
+) -> None:
+    """The front end in a replica sends in one batch what several callers ask for."""
+    member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+    transport = EmbeddedTransport(member, to_others(member, None))
+    try:
+        batch = Batch(member.document.hash, (poisoned(), append(at(0))))
+        answer = await transport.exchange(member.id, batch, 60)
+    finally:
+        await transport.aclose()
+        await asyncio.to_thread(member.close)
+    assert isinstance(answer, BatchReply)
+    refused, appended = answer.replies
+    assert isinstance(refused, Refused)
+    assert "deliveries: must be 0 to" in refused.detail
     assert isinstance(appended, Appended)
     assert appended.stored == (True,)

@@ -207,7 +207,7 @@ class Hand:
 
     def _exchange(self, packet: Packet) -> None:
         batch = Batch(self.document.hash, packet.send.requests)
-        check_batch(batch, self.document.limits)
+        assert not check_batch(batch, self.document.limits).refused
         name = packet.send.replica
         stepped_us = self.wall_errors_us.get(name, 0)
         reply = self.replicas[name].exchange(batch, self._now(name).wall_us, stepped_us)

@@ -138,7 +138,7 @@ class ReplicaNode(Stoppable):
         batch = exchange.batch
         if self.world.has_codec:
             batch = _decode_batch(msgpack.encode(batch))
-            check_batch(batch, self.world.document.limits)
+            assert not check_batch(batch, self.world.document.limits).refused
         reply = self.replica.handle(batch, self.wall_us, self.clock.mono_s)
         if exchange.is_contradicted(reply):
             return
