@@ -5,6 +5,8 @@ end inside one, whose own replica did not look). It is written into the stores o
 it there any more.
 """
 
+from collections.abc import Callable
+
 import httpx
 import msgspec
 import pytest
@@ -27,19 +29,29 @@ from tests.e2e.harness import Clusters
 QUEUE = "queue/jobs"
 
 
-def poison(cluster: LocalCluster) -> None:
-    """Raise the count of deliveries of the leased item in all stores."""
+def poison(cluster: LocalCluster, name: str, poisoned: Callable[[Summary], Summary]) -> None:
+    """Change the decided state of an object in all stores."""
     for id in cluster.urls:
         folder = open_folder(cluster.data_folder(id), cluster.document, id)
         assert folder.database is not None
         store = Store(folder.database)
-        state = store.state(QUEUE)
+        state = store.state(name)
         assert state is not None
-        assert state.summary.leases
-        leases = tuple(replace(each, deliveries=COUNT_MAX) for each in state.summary.leases)
-        store.apply([PutState(replace(state, summary=replace(state.summary, leases=leases)))])
+        store.apply([PutState(replace(state, summary=poisoned(state.summary)))])
         store.commit()
         folder.abandon()
+
+
+def delivered_for_ever(summary: Summary) -> Summary:
+    """The count of deliveries of each leased item is as high as a message carries."""
+    assert summary.leases
+    return replace(summary, leases=tuple(replace(each, deliveries=COUNT_MAX) for each in summary.leases))
+
+
+def remembered_too_long(summary: Summary) -> Summary:
+    """Each decision under a key is remembered by a name that is too long."""
+    assert summary.recent
+    return replace(summary, recent=tuple(replace(each, id="x" * 5000) for each in summary.recent))
 
 
 @pytest.mark.slow
@@ -49,7 +61,7 @@ def test_a_queue_that_no_decision_goes_on_from_is_repaired_and_loses_nothing(clu
         client.queue("jobs").enqueue_many(["a", "b", "c"])
         assert [lease.value for lease in client.queue("jobs").acquire(lease_s=0.001)] == ["a"]
     cluster.stop()
-    poison(cluster)
+    poison(cluster, QUEUE, delivered_for_ever)
     cluster.start()
     cluster.ready()
     with connect(cluster.document) as client:
@@ -69,6 +81,33 @@ def test_a_queue_that_no_decision_goes_on_from_is_repaired_and_loses_nothing(clu
     assert [(each.value, each.reason, each.deliveries) for each in letters] == [
         ("a", "deliveries", DELIVERIES_MAX)
     ]
+
+
+@pytest.mark.slow
+def test_a_register_and_a_key_that_no_decision_goes_on_from_are_repaired(clusters: Clusters) -> None:
+    """A remembered decision under a key that is too long is taken out; the value stays, and the object goes on."""
+    cluster = clusters.start()
+    names = ("register/leader", "dictionary/users/ada")
+    with connect(cluster.document) as client:
+        assert client.register("leader").compare_and_set(None, "r1", idempotency_key="k")
+        assert client.dictionary("users").put_if_absent("ada", "r1", idempotency_key="k")
+    cluster.stop()
+    for name in names:
+        poison(cluster, name, remembered_too_long)
+    cluster.start()
+    cluster.ready()
+    with connect(cluster.document) as client:
+        with pytest.raises(QuorateError, match=f"quorate repair {names[0]}"):
+            client.register("leader").compare_and_set("r1", "r2", deadline_s=1.0)
+        with pytest.raises(QuorateError, match=f"quorate repair {names[1]}"):
+            client.dictionary("users").compare_and_set("ada", "r1", "r2", deadline_s=1.0)
+        for name in names:
+            told = quorate("repair", name, "--cluster", str(cluster.document_path))
+            assert told.returncode == 0, told.stderr
+            assert "taken out of recent: " in told.stdout
+        assert client.register("leader").compare_and_set("r1", "r3")
+        assert client.dictionary("users").compare_and_set("ada", "r1", "r3")
+        assert (client.register("leader").read(), client.dictionary("users").get("ada")) == ("r3", "r3")
 
 
 def test_what_nobody_could_go_on_from_is_refused_by_every_replica(clusters: Clusters) -> None:
