@@ -18,7 +18,8 @@ from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.api_specs.messages import Accepted, Append, Appended, Batch, BatchReply, Status
 from quorate.cli.document import DEFAULT_NAME, new_document, write_new
 from quorate.cli.local_cluster import LocalCluster
-from quorate.client_sdk.client import AsyncClient, AsyncQueue
+from quorate.client_sdk import OutcomeUnknown, Unavailable
+from quorate.client_sdk.client import AsyncClient, AsyncDictionary, AsyncQueue
 from quorate.client_sdk.driver import Driver, new_site
 from quorate.client_sdk.effects import Unanswered
 from quorate.client_sdk.history import History
@@ -30,6 +31,7 @@ from quorate.timestamps.timestamp import Timestamp
 ROOT: Final = Path(__file__).parents[2]
 WAIT_S: Final = 90.0
 LOG_LINES_SHOWN: Final = 30
+DELETES_AT_ONCE: Final = 150
 
 QUICK: Final = """\
 [clock]
@@ -175,6 +177,22 @@ def until_now(holds: Callable[[], bool], what: str, *, deadline_s: float = WAIT_
     while not holds():
         assert time.monotonic() < late_s, f"not within {deadline_s:g} s: {what}"
         time.sleep(0.01)
+
+
+async def delete_all(users: AsyncDictionary, keys: Sequence[str], *, deadline_s: float = WAIT_S) -> None:
+    """Delete these keys, some at a time, and again those whose outcome is not known: a busy machine may hold this process up for
+    longer than a short deadline lasts."""
+    late_s = time.monotonic() + deadline_s
+    left = list(keys)
+    while left:
+        assert time.monotonic() < late_s, f"not within {deadline_s:g} s: {len(left)} keys are deleted"
+        some, left = left[:DELETES_AT_ONCE], left[DELETES_AT_ONCE:]
+        ends = await asyncio.gather(*map(users.delete, some), return_exceptions=True)
+        for key, end in zip(some, ends, strict=True):
+            if isinstance(end, OutcomeUnknown | Unavailable):
+                left.append(key)
+            elif end is not None:
+                raise end
 
 
 async def drained(queue: AsyncQueue, *, max_items: int, deadline_s: float = WAIT_S) -> list[Any]:

@@ -10,7 +10,7 @@ import pytest
 
 from quorate.cli.local_cluster import LocalCluster
 from quorate.client_sdk import connect_async
-from tests.e2e.harness import QUICK, Clusters, until_now
+from tests.e2e.harness import QUICK, Clusters, delete_all, until_now
 from tests.e2e.test_tombstones import waiting
 
 RATE = 150
@@ -25,7 +25,7 @@ async def delete_steadily(cluster: LocalCluster) -> list[int]:
     try:
         users, began_s = client.dictionary("users"), time.monotonic()
         for second in range(SECONDS):
-            await asyncio.gather(*(users.delete(f"key-{second}-{number}") for number in range(RATE)))
+            await delete_all(users, [f"key-{second}-{number}" for number in range(RATE)])
             seen += await asyncio.to_thread(waiting, cluster, "r1")
             await asyncio.sleep(max(0.0, began_s + second + 1 - time.monotonic()))
     finally:

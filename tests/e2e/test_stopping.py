@@ -28,7 +28,7 @@ from quorate.cli.local_cluster import LocalCluster
 from quorate.cli.probe import is_ready
 from quorate.client_sdk import AsyncClient, OutcomeUnknown, connect_async
 from quorate.client_sdk.history import History
-from tests.e2e.harness import QUICK, Clusters, until, until_now
+from tests.e2e.harness import QUICK, Clusters, delete_all, until, until_now
 from tests.e2e.histories import Told
 from tests.e2e.load import MAJORITIES, Load, Operation, goes_on, last_look
 
@@ -308,7 +308,6 @@ def test_stop_while_deleted_keys_are_forgotten_logs_no_error(clusters: Clusters)
 async def _delete(cluster: LocalCluster, keys: int) -> None:
     client = await connect_async(cluster.document, deadline_s=1.9)
     try:
-        users = client.dictionary("users")
-        await asyncio.gather(*(users.delete(f"key-{number}") for number in range(keys)))
+        await delete_all(client.dictionary("users"), [f"key-{number}" for number in range(keys)])
     finally:
         await client.aclose()
