@@ -289,8 +289,9 @@ def test_tasks_that_expired_while_no_worker_ran_leave_room_for_others(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("lease_s", [LONG_LEASE_S])
 def test_tasks_call_tasks_from_processes_that_were_forked_late(
-    app: Caller, start: Start, queue: Queue, ran: Path
+    app: Caller, start: Start, queue: Queue, ran: Path, lease_s: float
 ) -> None:
     """Each process runs one task; the next is forked from a worker that is connected, whose threads it has not."""
     worker = start("-c", "2", "--max-tasks-per-child", "1")
