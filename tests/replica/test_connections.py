@@ -255,7 +255,7 @@ async def test_what_is_no_http_is_told_so(served: Serve, request_line: bytes) ->
 )
 async def test_request_whose_body_could_be_read_in_two_ways_is_refused(served: Serve, headers: bytes) -> None:
     async with served() as port:
-        request = b"PUT /v1/registers/a HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n1\r\n\r\n0\r\n\r\n"
+        request = b"PUT /v1/registers/a HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n1\r\n1\r\n0\r\n\r\n"
         assert (await exchange(port, request))[0] in (400, 501)
 
 
