@@ -197,7 +197,7 @@ class MemoryStore:
             case PutRow(name, entry):
                 self._arrival += 1
                 self._put(name, Row(entry), self._arrival)
-                self._undo.append(lambda: self._drop(name, entry.t))
+                self._undo.append(lambda: self._take_back(name, entry.t))
                 self._note(entry.t)
             case PutState(state):
                 self._put_state(state.name, state)
@@ -291,6 +291,11 @@ class MemoryStore:
                 events[t] = before
 
         self._undo.append(undo)
+
+    def _take_back(self, name: str, t: Timestamp) -> None:
+        """The row that was put last was never there."""
+        self._drop(name, t)
+        self._objects[name].arrived.pop()
 
     def _drop(self, name: str, t: Timestamp) -> None:
         found = self._objects[name]

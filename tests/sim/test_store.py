@@ -62,6 +62,16 @@ def test_crash_loses_exactly_what_was_not_committed() -> None:
     assert store.names("queue/", "", 10) == [NAME]
 
 
+def test_a_row_that_a_crash_took_away_arrives_anew() -> None:
+    """Seed 71800795: it was listed as arriving twice, and so deleted twice."""
+    store = MemoryStore()
+    store.apply(PutRow(NAME, entry(1)))
+    store.crash()
+    store.apply(PutRow(NAME, entry(1)))
+    store.commit()
+    assert store.delete_upto(NAME, at(1), 10, ANY_ARRIVAL) == (1, False)
+
+
 def test_arrivals_come_in_the_order_of_arrival_and_rows_in_that_of_time() -> None:
     store = MemoryStore()
     for us in (5, 3, 4):
