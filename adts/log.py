@@ -46,7 +46,7 @@ class Leased(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     `until_us` (microseconds since 1970) is the deadline of one that is held, from which it may be handed out again; of one
     that waits, when it is due. `deliveries` says how often it was handed out; with the entry's id it names one lease. After
     `expires_us` it is not handed out any more (0: never). `excused` are deliveries that do not count towards a maximum:
-    those before it was taken back from the dead letters.
+    those before it was taken back from the dead letters. `holder` names the caller that it was handed to last.
     """
 
     entry: Entry
@@ -55,6 +55,7 @@ class Leased(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     is_held: bool = False
     expires_us: int = 0
     excused: int = 0
+    holder: str = ""
 
     @property
     def token(self) -> str:

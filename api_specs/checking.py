@@ -165,6 +165,7 @@ def _check_wish(wish: WishOver, *, is_queue: bool, limits: Limits) -> None:
         raise ValueError(f"lease_us: must be above 0, and at most {LEASE_S_MAX:.0f} seconds")
     if isinstance(wish, Lend):
         _check_count(wish.deliveries_max, "deliveries_max", DELIVERIES_MAX)
+        _check_digest(wish.holder)
     if isinstance(wish, Tend):
         _check_tend(wish)
     if isinstance(wish, Take | Lend) and not 1 <= wish.items_max <= limits.batch_items_max:
@@ -316,6 +317,7 @@ def _check_leases(summary: Summary, limits: Limits) -> None:
         _check_count(each.deliveries, "deliveries", DELIVERIES_MAX)
     for record in summary.leases:
         _check_count(record.excused, "excused", record.deliveries)
+        _check_digest(record.holder)
         _check_time(record.until_us, "leases")
         _check_time(record.expires_us, "leases")
     for settled in summary.settled:

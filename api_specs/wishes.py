@@ -24,12 +24,14 @@ class Front(Struct, frozen=True, tag="front", forbid_unknown_fields=True):
 class Lend(Struct, frozen=True, tag="lend", omit_defaults=True, forbid_unknown_fields=True):
     """Hand out up to `items_max` items under leases of `lease_us`: first those whose lease is over, then from the front.
 
-    What was handed out `deliveries_max` times (0: no maximum) becomes a dead letter instead. Result: the `Leased`.
+    What was handed out `deliveries_max` times (0: no maximum) becomes a dead letter instead. `holder` names the caller: the
+    tag of its token, or its front end. Result: the `Leased`.
     """
 
     items_max: int
     lease_us: int
     deliveries_max: int = 0
+    holder: str = ""
 
 
 class Tend(Struct, frozen=True, tag="tend", omit_defaults=True, forbid_unknown_fields=True):

@@ -35,6 +35,10 @@ class Machine(Protocol):
         """How often who waits for items looks again."""
 
     @property
+    def holder(self) -> str:
+        """Who holds the leases that this front end acquires, if it acquires them for itself."""
+
+    @property
     def limits(self) -> Limits:
         """The cluster document's limits."""
 

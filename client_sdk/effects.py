@@ -62,7 +62,8 @@ class Dequeue(Struct, frozen=True):
 class Acquire(Struct, frozen=True):
     """Have up to `items_max` items of a queue handed out under leases of `lease_s`; when there are none, wait up to `wait_s`.
 
-    Result: a tuple of `Leased`. What was handed out `deliveries_max` times (0: no maximum) becomes a dead letter.
+    Result: a tuple of `Leased`. What was handed out `deliveries_max` times (0: no maximum) becomes a dead letter. `holder`
+    names the caller, where that is not who owns this front end.
     """
 
     object: str
@@ -70,6 +71,7 @@ class Acquire(Struct, frozen=True):
     lease_s: float
     wait_s: float = 0.0
     deliveries_max: int = 0
+    holder: str = ""
 
 
 class Dispose(Struct, frozen=True):

@@ -22,8 +22,9 @@ from quorate.timestamps.ballot import Ballot
 
 TOO_MANY_LEASES: Final = Failed(
     "too-many-leases",
-    f"the queue has as many items handed out, or waiting to be, as it may ({LEASES_MAX}, and a bound on their payloads): "
-    "settle some, try again when some are due, or discard dead letters, among which expired ones then find room",
+    f"the queue has as many items handed out, or waiting to be, as it may ({LEASES_MAX}, and a bound on their payloads), or "
+    "this caller holds as many as are left for others: settle some, try again when some are due, or discard dead letters, "
+    "among which expired ones then find room",
     definite=True,
 )
 TOO_MANY_DEAD: Final = Failed(
@@ -74,6 +75,9 @@ class Ledger:
         self._dead: Final = list(summary.dead)
         self._settled: Final = list(summary.settled)
         self._room, self._dead_room = _rooms(summary, context.leases_bytes_max)
+        self._holder: str | None = None
+        self._share = _Room(0, LEASES_MAX, 0, context.leases_bytes_max)
+        """What of the room `_holder` has, the caller to whom items are being handed out."""
 
     @property
     def leases(self) -> tuple[Leased, ...]:
@@ -102,18 +106,21 @@ class Ledger:
     ) -> tuple[Leased, ...] | Failed | None:
         """Hand out what the wish asks for; None when there is nothing now. `take` is called for each head of `waiting` that
         is kept here from now on. What comes before its time is kept until then, what comes too late is a dead letter."""
-        given = self._lend_again(wish)
+        self._look_at(wish.holder)
+        given, is_withheld = self._lend_again(wish)
         while waiting and len(given) < wish.items_max:
             met = self._meet(waiting[0].entry, wish)
             if met is None:
                 return tuple(given) or TOO_MANY_LEASES
             take(waiting.pop(0))
             given += [met] if met.is_held else []
-        return tuple(given) or None
+        return tuple(given) or (TOO_MANY_LEASES if is_withheld else None)
 
-    def _lend_again(self, wish: Lend) -> list[Leased]:
-        """Hand out items that were met before, in the order in which they were enqueued; bury those that are past it."""
+    def _lend_again(self, wish: Lend) -> tuple[list[Leased], bool]:
+        """Hand out items that were met before, in the order in which they were enqueued; bury those that are past it. And
+        whether there are some for which the caller has no share left."""
         given: list[Leased] = []
+        is_withheld = False
         for record in sorted(self._records.values(), key=lambda record: record.entry.t):
             if len(given) == wish.items_max:
                 break
@@ -124,9 +131,26 @@ class Ledger:
                 self._bury(record, "expired")
             elif is_due and self._is_spent(record, wish):
                 self._bury(record, "deliveries")
-            elif is_due:
+            elif is_due and self._may_hold(record):
                 given.append(self._hand_out(record, wish))
-        return given
+            else:
+                is_withheld = is_withheld or is_due
+        return given, is_withheld
+
+    def _look_at(self, holder: str) -> None:
+        """Items are about to be handed out to this caller."""
+        held = [record.entry for record in self._records.values() if record.holder == holder]
+        self._holder, self._share = holder, _Room(0, LEASES_MAX, 0, self._context.leases_bytes_max).kept(held)
+
+    def _may_hold(self, record: Leased) -> bool:
+        """Whether the caller may hold this item, too: one in any case, and no more places and bytes than are left then for
+        others (a threshold that moves: Choudhury and Hahne 1998). So no caller can have all, however long its leases last."""
+        if record.holder == self._holder:
+            return True
+        share = self._share.kept((record.entry,))
+        room = self._room if record.entry.id in self._records else self._room.kept((record.entry,))
+        fits = share.number - 1 <= room.number_max - room.number and share.size <= room.bytes_max - room.size
+        return share.number <= 1 or fits
 
     def _is_spent(self, record: Leased, wish: Lend) -> bool:
         """Whether it was handed out as often as it may. The count itself has an end, for its messages have bounds."""
@@ -145,11 +169,12 @@ class Ledger:
         if self._is_past(times.expires_us) or times.due_us >= self._context.earliest_us:
             self._put(record)
             return record
-        return self._hand_out(record, wish)
+        return self._hand_out(record, wish) if self._may_hold(record) else None
 
     def _hand_out(self, record: Leased, wish: Lend) -> Leased:
         until_us = self._context.latest_us + wish.lease_us
-        held = replace(record, until_us=until_us, deliveries=record.deliveries + 1, is_held=True)
+        deliveries = record.deliveries + 1
+        held = replace(record, until_us=until_us, deliveries=deliveries, is_held=True, holder=wish.holder)
         self._put(held)
         return held
 
@@ -239,10 +264,14 @@ class Ledger:
         self._drop(record)
         self._records[record.entry.id] = record
         self._room = self._room.kept((record.entry,))
+        if record.holder == self._holder:
+            self._share = self._share.kept((record.entry,))
 
     def _drop(self, record: Leased) -> None:
         if (known := self._records.pop(record.entry.id, None)) is not None:
             self._room = self._room.left((known.entry,))
+            if known.holder == self._holder:
+                self._share = self._share.left((known.entry,))
         self.is_changed = True
 
     def _bury(self, record: Leased, reason: DeadReason) -> None:

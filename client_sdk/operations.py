@@ -97,7 +97,8 @@ def _dequeue(operation: Dequeue, task: Task, machine: Machine) -> OutcomeSteps:
 
 
 def _acquire(operation: Acquire, task: Task, machine: Machine) -> OutcomeSteps:
-    wish = Lend(operation.items_max, _us(operation.lease_s), operation.deliveries_max)
+    holder = operation.holder or machine.holder
+    wish = Lend(operation.items_max, _us(operation.lease_s), operation.deliveries_max, holder)
     verdict = yield from _decide_some(operation, wish, task, machine)
     return Done(verdict.result, "Acquire/Ok" if verdict.result else "Acquire/Empty", verdict.answered)
 

@@ -7,6 +7,7 @@ give. Owns what one wrong clock may do to both: nothing, while most of the repli
 from typing import Final
 
 from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.tokens import TAG_CHARS
 from quorate.client_sdk.clock_bound import ClockBound
 from quorate.client_sdk.effects import Now
 from quorate.timestamps.clock import HybridClock
@@ -93,6 +94,8 @@ class TimeNow:
         self.document: Final = document
         self._time: Final = Timekeeping(document, site)
         self._now = Now(0.0, 0)
+        self.holder: Final = site[:TAG_CHARS]
+        """Whose it is: the tag of its token; where it has none, nobody else's."""
 
     def stamp(self) -> Timestamp:
         """A new timestamp, at or above the upper bound of the present true time."""

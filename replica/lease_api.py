@@ -15,6 +15,7 @@ from quorate.client_sdk.effects import Acquire, ClearDead, Dispose, LeaseBook, R
 from quorate.replica import lease_models as models
 from quorate.replica.adt_answers import json_response
 from quorate.replica.adt_api import DeadlineS, Name, Operations
+from quorate.replica.gate import CALLER
 
 
 def add_lease_endpoints(router: APIRouter, operations: Operations) -> None:
@@ -37,7 +38,10 @@ def _add_acquire(router: APIRouter, operations: Operations) -> None:
         """Be handed out items under leases: they come back unless they are accepted or rejected. None is a normal answer."""
         body = body or models.AcquireBody()
         full_name = object_name("queue", name)
-        operation = Acquire(full_name, body.max, body.lease_s, body.wait_s, body.max_deliveries or 0)
+        holder = request.scope[CALLER].tag
+        operation = Acquire(
+            full_name, body.max, body.lease_s, body.wait_s, body.max_deliveries or 0, holder=holder
+        )
         records = await operations.take(request, operation, deadline_s)
         return json_response('{"leases":[' + ",".join(map(_lease, records)) + "]}")
 

@@ -21,6 +21,7 @@ from quorate.api_specs.messages import (
 )
 from quorate.api_specs.problems import TYPE_PREFIX
 from quorate.api_specs.tokens import ScopeName
+from quorate.api_specs.wishes import Lend
 from quorate.replica.credentials import Credential, TokenList
 from quorate.timestamps.ballot import Ballot, turn_of
 from quorate.timestamps.timestamp import ZERO, Timestamp, site
@@ -77,7 +78,11 @@ def batch_problem(batch: Batch, caller: Credential, known: TokenList) -> str | N
 
 def ask_problem(ask: Ask, caller: Credential, known: TokenList) -> str | None:
     """Why `caller` must not send this ask; None when it may."""
-    return _foreign(caller) if known.is_foreign(caller, site(ask.id)) else None
+    holders = [wish.holder for wish in ask.wishes if isinstance(wish, Lend)]
+    if "replica" in caller.scopes:
+        holders = []  # Replicas ask for whoever called them.
+    is_foreign = any(known.is_foreign(caller, whose) for whose in (site(ask.id), *holders))
+    return _foreign(caller) if is_foreign else None
 
 
 def _foreign(caller: Credential) -> str:

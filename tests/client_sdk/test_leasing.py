@@ -56,7 +56,7 @@ def lent(plan: Plan, place: int = 0) -> list[tuple[str, int]]:
     return [(str(each.entry.value), each.deliveries) for each in plan.results[place]]
 
 
-def first(*entries: Entry, **wish: int) -> Summary:
+def first(*entries: Entry, **wish: Any) -> Summary:
     """The summary once all these were handed out."""
     return planned(NOTHING, seen(*entries), Lend(len(entries), LEASE, **wish)).summary
 

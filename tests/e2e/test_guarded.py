@@ -11,7 +11,8 @@ import httpx
 import msgspec
 import pytest
 
-from quorate.client_sdk import ClientTls, RefusedByReplicas, Unavailable, connect
+from quorate.api_specs.limits import LEASE_S_MAX, LEASES_MAX
+from quorate.client_sdk import ClientTls, LimitReached, RefusedByReplicas, Unavailable, connect
 from quorate.replica.gate import DRAIN_BYTES_MAX
 from tests.certificates import Authority
 from tests.cli.conftest import TIMEOUT_S, quorate
@@ -70,6 +71,33 @@ def test_front_end_works_by_tls_with_a_token_and_sites_of_its_own(
         batch = {"cluster": guarded.document.hash, "requests": [scan]}
         found = plain.post("/replica/v1/batch", json=batch).json()["replies"][0]["objects"][0][1]
     assert writer.split("_")[1] in found["status"]["promised"], "its turns bear the tag"
+
+
+def test_one_token_holds_half_of_the_leases_however_it_asks(guarded: GuardedCluster) -> None:
+    """By front ends of the SDK that come and go, and over HTTP at each replica; and another token is given some, then."""
+    greedy, other = (token_in_force(guarded, "write", name=name) for name in ("greedy", "other"))
+    held: list[str] = []
+    with connect(guarded.path, token=greedy, tls=guarded.tls) as client:
+        client.queue("shares").enqueue_many(list(range(1000)))
+        held += [lease.token for lease in client.queue("shares").acquire(300, LEASE_S_MAX)]
+    with guarded.client(greedy) as plain:
+        asked = {"max": 300, "lease_s": LEASE_S_MAX}
+        answers = [
+            plain.post(f"{url}/v1/queues/shares/acquire", json=asked, timeout=TIMEOUT_S)
+            for url in guarded.document.urls.values()
+        ]
+    held += [lease["token"] for answer in answers for lease in answer.json().get("leases", ())]
+    answer = answers[-1]
+    assert (answer.status_code, answer.json()["type"]) == (429, "/problems/too-many-leases")
+    assert int(answer.headers["Retry-After"]) >= 1
+    assert len(set(held)) == len(held) == LEASES_MAX // 2
+    with connect(guarded.path, token=greedy, tls=guarded.tls) as client, pytest.raises(LimitReached):
+        client.queue("shares").acquire()
+    with guarded.client(other) as plain:
+        answer = plain.post(f"{guarded.url}/v1/queues/shares/acquire", json={"max": 300}, timeout=TIMEOUT_S)
+        assert len(answer.json()["leases"]) == LEASES_MAX // 4
+    with connect(guarded.path, token=greedy, tls=guarded.tls) as client:
+        client.queue("shares").accept(*held)
 
 
 def test_document_is_fetched_by_tls_and_leads_nowhere_without(guarded: GuardedCluster, writer: str) -> None:

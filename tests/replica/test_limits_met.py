@@ -76,14 +76,17 @@ def test_an_object_that_remembers_no_more_keyed_decisions(cluster: InProcessClus
 def test_a_queue_that_hands_out_no_more(
     cluster: InProcessCluster, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leasing, "LEASES_MAX", FEW)
-    caller.post("queues/lent/items", {"items": [1, 2, 3]})
+    """And to one caller no more than are left for others."""
+    monkeypatch.setattr(leasing, "LEASES_MAX", FEW + 1)
+    caller.post("queues/lent/items", {"items": [1, 2, 3, 4]})
     held = caller.post("queues/lent/acquire", {"max": 3}).json()["leases"]
     assert len(held) == FEW
     assert tells(caller.post("queues/lent/acquire", {}), "too-many-leases")
     queue: client.AsyncQueue = cluster.front_end().client.queue("lent")
+    (lease,) = cluster.run(queue.acquire(3))
+    assert lease.value == 3, "another caller is given what is left"
     with pytest.raises(LimitReached) as reached:
         cluster.run(queue.acquire())
     assert reached.value.limit == "too-many-leases"
-    caller.post("queues/lent/accept", {"tokens": [held[0]["token"]]})
-    assert [lease["item"] for lease in caller.post("queues/lent/acquire", {}).json()["leases"]] == [3]
+    caller.post("queues/lent/accept", {"tokens": [each["token"] for each in held]})
+    assert [lease["item"] for lease in caller.post("queues/lent/acquire", {}).json()["leases"]] == [4]

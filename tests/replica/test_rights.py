@@ -23,6 +23,7 @@ from quorate.api_specs.messages import (
     Window,
 )
 from quorate.api_specs.tokens import SCOPES, ScopeName, digest_of, make_token
+from quorate.api_specs.wishes import Front, Lend
 from quorate.replica.access import from_text
 from quorate.replica.app import create_app
 from quorate.replica.credentials import Credential, parse_tokens
@@ -81,6 +82,20 @@ def test_what_of_the_protocol_a_scope_opens(scope: ScopeName) -> None:
     every = set(requests(stamp(scope)))
     reading = {"scan", "look"}
     assert allowed == {"read": reading, "admin": reading, "write": every - {"bury"}, "replica": every}[scope]
+
+
+def test_leases_are_asked_for_in_the_name_of_who_asks() -> None:
+    """Replicas ask for those that called them."""
+    tag = {scope: TOKENS[scope][3:9] for scope in SCOPES}
+
+    def problem(scope: ScopeName, whose: str) -> str | None:
+        ask = Ask("h", stamp(scope), "queue/q", "i", (Front(), Lend(1, 1, holder=whose)), 0.5)
+        return ask_problem(ask, holder(scope), KNOWN)
+
+    assert problem("write", tag["write"]) is None
+    assert tag["write"] in str(problem("write", tag["replica"]))
+    assert tag["write"] in str(problem("write", "nobody"))
+    assert problem("replica", tag["write"]) is None
 
 
 def test_turns_and_new_entries_bear_the_sites_of_their_sender() -> None:

@@ -72,7 +72,7 @@ def hand_out_at_once() -> Planting:
     """An item is handed out again before its lease is over."""
     right = Ledger._lend_again
 
-    def lend_again(self: Ledger, wish: Lend) -> list[Leased]:
+    def lend_again(self: Ledger, wish: Lend) -> tuple[list[Leased], bool]:
         for record in self.leases:
             self._put(replace(record, until_us=0))
         return right(self, wish)
@@ -82,7 +82,7 @@ def hand_out_at_once() -> Planting:
 
 def never_hand_out_again() -> Planting:
     """What a dead holder held does not come back."""
-    return patched(Ledger, _lend_again=lambda *_: [])
+    return patched(Ledger, _lend_again=lambda *_: ([], False))
 
 
 def count_no_deliveries() -> Planting:
@@ -99,8 +99,9 @@ def hand_out_the_latest_first() -> Planting:
     """What comes back is handed out in the wrong order."""
     right = Ledger._lend_again
 
-    def lend_again(self: Ledger, wish: Lend) -> list[Leased]:
-        return right(self, wish)[::-1]
+    def lend_again(self: Ledger, wish: Lend) -> tuple[list[Leased], bool]:
+        given, is_withheld = right(self, wish)
+        return given[::-1], is_withheld
 
     return patched(Ledger, _lend_again=lend_again)
 
