@@ -12,6 +12,7 @@ It must not know how messages travel, nor when.
 """
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Final, NamedTuple
 
 from quorate.adts.catalogue import adt_of
@@ -65,6 +66,12 @@ class Progress:
         """Entries below the fence that were not marked complete."""
         self._behind: dict[str, Ballot] = {}
         """Ballots that were committed there and not here."""
+
+    def copy(self) -> "Progress":
+        """The same progress, which goes on by itself."""
+        found = copy(self)
+        found._waiting, found._behind = dict(self._waiting), dict(self._behind)
+        return found
 
     @property
     def lag(self) -> int:

@@ -7,7 +7,7 @@ Owns the rhythm: when it asks, how much at a time, how long it rests in between.
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Protocol
 
@@ -94,17 +94,17 @@ class CatchingUp:
 
     async def _pass(self, other: str) -> None:
         """Look at all changes of the other replica up to those that were the latest a pass ago."""
-        progress = await self._member.run(lambda store: self._resume(store, other))
-        progress.begin()
+        await self._member.run(lambda store: self._resume(store, other))
+        self._progress[other][1].begin()
         while True:
             began_s, before = time.monotonic(), self._busyness()
-            asked = progress.request(PAGE)
+            asked = self._progress[other][1].request(PAGE)
             (told,) = await self._ask(other, (asked,))
             if not isinstance(told, Changed):
                 raise Silent
-            lacking = await self._member.run(partial(progress.hear, asked, told))
-            await self._fetch(other, progress, lacking)
-            self._member.lags[other].changes = progress.lag
+            lacking = await self._go_on(other, partial(Progress.hear, asked=asked, told=told))
+            await self._fetch(other, lacking)
+            self._member.lags[other].changes = self._progress[other][1].lag
             if not told.more:
                 await self._member.run(lambda store: self._keep(store, other))
                 self._member.lags[other].level_s = time.monotonic()
@@ -119,42 +119,54 @@ class CatchingUp:
         requests = self._member.requests.requests
         return sum(times for (kind, _), times in requests.items() if kind not in ("Changes", "Scan"))
 
-    def _resume(self, store: Store, other: str) -> Progress:
+    async def _go_on(self, other: str, step: Callable[..., list[Lack]]) -> list[Lack]:
+        """A step of the progress, which reads or writes the store. It works on a copy: its transaction may be undone, and done
+        once more, and what is not durable then was not got."""
+        there, progress = self._progress[other]
+
+        def work(store: Store) -> tuple[Progress, list[Lack]]:
+            copy = progress.copy()
+            return copy, step(copy, log=store)
+
+        copy, lacking = await self._member.run(work)
+        self._progress[other] = there, copy
+        return lacking
+
+    def _resume(self, store: Store, other: str) -> None:
         """How far this replica has looked at the other one's store: from memory, or as was kept. All anew at another store."""
         known = store.others.witness(other)
         there = "" if known is None else f"{known.store}.{known.born}"
         if other not in self._progress or self._progress[other][0] != there:
             kept = store.others.progress(other)
             self._progress[other] = there, resumed(kept[1] if kept is not None and kept[0] == there else 0)
-        return self._progress[other][1]
 
     def _keep(self, store: Store, other: str) -> None:
         there, progress = self._progress[other]
         if there and (there, progress.safe_since) != store.others.progress(other):
             store.others.put_progress(other, there, progress.safe_since)
 
-    async def _fetch(self, other: str, progress: Progress, lacking: Sequence[Lack]) -> None:
+    async def _fetch(self, other: str, lacking: Sequence[Lack]) -> None:
         """Get what is missing, and install it, some at a time."""
         waiting = list(lacking)
         for lack in waiting:
-            progress.wait_for(lack)
+            self._progress[other][1].wait_for(lack)
         while waiting:
             some, waiting = waiting[:FETCHED_MAX], waiting[FETCHED_MAX:]
             asked = await self._member.run(partial(_requests, some))
             replies = await self._ask(other, asked)
-            waiting += await self._member.run(
-                partial(self._installed, other=other, progress=progress, asked=some, replies=replies)
+            waiting += await self._go_on(
+                other, partial(self._installed, other=other, asked=some, replies=replies)
             )
 
     def _installed(
-        self, store: Store, *, other: str, progress: Progress, asked: Sequence[Lack], replies: Sequence[Reply]
+        self, progress: Progress, log: Store, *, other: str, asked: Sequence[Lack], replies: Sequence[Reply]
     ) -> list[Lack]:
         """Install what was told; what is still to be asked for. A reply to a batch that asks for much is cut off."""
         left = list(asked[len(replies) :])
         for lack, told in zip(asked, replies, strict=False):
             if isinstance(told, Collected):
-                self._install(store, other, lack, told)
-                if (rest := progress.settle(lack, told, store)) is not None:
+                self._install(log, other, lack, told)
+                if (rest := progress.settle(lack, told, log)) is not None:
                     left.append(rest)
         return left
 

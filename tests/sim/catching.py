@@ -10,6 +10,7 @@ from quorate.api_specs.messages import Batch, Changed, Changes, Collected, Reply
 from quorate.replica import catch_up
 from quorate.replica.catch_up import Lack, Progress
 from quorate.replica.ports import Effect, Log, PutRow
+from quorate.timestamps.ballot import NO_BALLOT
 from quorate.timestamps.timestamp import Timestamp
 from tests.sim.checkers import Violation
 
@@ -35,6 +36,8 @@ class CatchingUp:
         self._progress: dict[str, Progress] = {}
         self._began_us: dict[str, int] = {}
         """Since when a pass is under way, by other replica."""
+        self._unanswered: dict[str, list[Lack]] = {}
+        """What that pass, or the one that ended last, has asked for and was not answered: its progress is not kept before."""
         self._process = 0
         self.restarted()
 
@@ -52,6 +55,7 @@ class CatchingUp:
         for other in self._others:
             if now_us >= self._began_us.get(other.id, -SILENT_US) + SILENT_US:
                 self._began_us[other.id] = now_us
+                self._unanswered[other.id] = []
                 self._progress[other.id].begin()
                 self._ask_changes(other)
 
@@ -63,8 +67,6 @@ class CatchingUp:
         progress = self._progress[other.id]
         assert isinstance(told, Changed)
         lacking = progress.hear(asked, told, self._node.replica.store)
-        if not told.more:
-            self._kept[other.id] = progress.safe_since
         for lack in lacking:
             progress.wait_for(lack)  # Until it is here: the question or its answer may be lost.
             self._fetch(other, progress, lack)
@@ -74,6 +76,11 @@ class CatchingUp:
             self._ask_changes(other)
         else:
             del self._began_us[other.id]
+            self._keep(other, progress)
+
+    def _keep(self, other: "ReplicaNode", progress: Progress) -> None:
+        if other.id not in self._began_us and not self._unanswered[other.id]:
+            self._kept[other.id] = progress.safe_since
 
     def _fetch(self, other: "ReplicaNode", progress: Progress, lack: Lack) -> None:
         def hear(told: Reply) -> None:
@@ -81,7 +88,12 @@ class CatchingUp:
             self._install(lack, told)
             if (rest := progress.settle(lack, told, self._node.replica.store)) is not None:
                 self._fetch(other, progress, rest)
+            unanswered.remove(lack)
+            if unanswered is self._unanswered[other.id]:
+                self._keep(other, progress)
 
+        unanswered = self._unanswered[other.id]
+        unanswered.append(lack)
         self._ask(other, lack.request(self._node.replica.store), hear)
 
     def _install(self, lack: Lack, told: Collected) -> None:
@@ -166,5 +178,7 @@ def _check_pair(name: str, source: "ReplicaNode", target: "ReplicaNode") -> None
     owed = [t for t in owed if t > told.collected]
     if owed:
         raise Violation(f"{target.id} {name}: not caught up with {source.id}: {owed}")
-    if told.committed == told.accepted and state is not None and state.committed < told.committed:
+    if state is None or (state.committed == NO_BALLOT and told.horizon <= here.floor()):
+        return  # The key has ended there, or ended and begun anew: what was decided before is over.
+    if told.committed == told.accepted and state.committed < told.committed:
         raise Violation(f"{target.id} {name}: not caught up with {source.id}: {told.committed}")
