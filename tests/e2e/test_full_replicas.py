@@ -116,7 +116,9 @@ def test_a_replica_leaves_room_on_its_disk(clusters: Clusters) -> None:
         until_now(
             lambda: is_taken_in(lambda: queue.enqueue("again")), "history is deleted, and there is room"
         )
-        assert queue.dequeue() == "again"
+        # Enqueues whose outcome is unknown may take effect late, before "again" or, as one of its own tries, behind it.
+        assert "again" in (left := queue.dequeue(max_items=60))
+        assert set(left) <= {LARGE, "again"}
 
 
 def test_one_full_replica_holds_up_nobody(clusters: Clusters) -> None:
