@@ -58,7 +58,7 @@ lock:
 	$(COMPILE) pyproject.toml --extra cli --extra replica --constraints requirements.lock --output-file requirements-server.lock
 
 openapi: $(STAMP)
-	@$(RUN) -m quorate.replica.openapi > .openapi.new && mv .openapi.new api_specs/openapi.json
+	@$(RUN) -m quorate.replica.server.print_openapi > .openapi.new && mv .openapi.new api_specs/openapi.json
 
 clean:
 	rm -rf $(VENV) $(CLIENTS) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from quorate.adts.catalogue import adt_of, is_object_name
+from quorate.adts.types.catalogue import adt_of, is_object_name
 from quorate.adts.log import Dead, Entry, Leased, Summary
 from quorate.api_specs.limits import (
     ADOPTED_MAX,

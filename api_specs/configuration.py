@@ -10,11 +10,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from quorate.adts.catalogue import SPECIFICATIONS
+from quorate.adts.types.catalogue import SPECIFICATIONS
 from quorate.adts.specification import operation_of
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
-from quorate.quorums.system_choice import SystemQuorum
-from quorate.quorums.tally import Quorum, VoteCount
+from quorate.quorums.choices.system_choice import SystemQuorum
+from quorate.quorums.systems.tally import Quorum, VoteCount
 
 TOLD_MAX: Final = 4
 """Differences that a sentence names."""

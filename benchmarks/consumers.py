@@ -27,7 +27,7 @@ from typing import Any, Final
 from circumstances import machine, rounded
 from peers import Asked, add_options, chosen
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import QuorateError, connect
 
 FILL: Final = 1000

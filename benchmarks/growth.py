@@ -25,9 +25,9 @@ from typing import Any, Final
 from circumstances import cpu_s, machine, own_cpu_s, rounded
 from works import Operation, item
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, AsyncQueue, connect_async
-from quorate.measurement.fault_proxy import Proxy
+from quorate.measurement.faults.fault_proxy import Proxy
 
 OPERATIONS: Final = 50
 """Of each figure, in each turn; fewer than the shortest queue has items."""

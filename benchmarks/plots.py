@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 
-from quorate.spark_reports import svg
+from quorate.spark_reports.page import svg
 
 OPERATIONS: Final = ("enqueue", "dequeue", "put", "get")
 PERCENTILES: Final = ("p50_ms", "p90_ms", "p99_ms", "p99.9_ms")

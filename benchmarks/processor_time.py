@@ -31,7 +31,7 @@ from plain_http import PlainConnection
 from sampled.sitecustomize import START, STOP, listen
 from works import BATCH_ITEMS, BATCHES_IN_FLIGHT, IN_FLIGHT, Operation, item
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, connect_async
 
 SAMPLED: Final = Path(__file__).parent / "sampled"

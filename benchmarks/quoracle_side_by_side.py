@@ -29,12 +29,12 @@ warnings.simplefilter("ignore")  # pulp and matplotlib warn about themselves
 import quoracle
 import scipy.optimize  # noqa: F401  # so that its import is not counted
 
-from quorate.adts.file import File
-from quorate.quorums.assignment import of_pair
-from quorate.quorums.choices import constraints_of
-from quorate.quorums.cost import Workload
-from quorate.quorums.strategy import best_strategy
-from quorate.quorums.systems import grid, majority
+from quorate.adts.types.file import File
+from quorate.quorums.choices.assignment import of_pair
+from quorate.quorums.choices.choices import constraints_of
+from quorate.quorums.planning.cost import Workload
+from quorate.quorums.planning.strategy import best_strategy
+from quorate.quorums.systems.systems import grid, majority
 
 READ = 0.75
 CLOSE = 1e-6

@@ -28,12 +28,12 @@ from statistics import median, quantiles
 from typing import Final, NamedTuple
 
 from quorate.adts.log import Value
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, connect_async
-from quorate.client_sdk.effects import Done, Write
+from quorate.client_sdk.protocol.core.values import Done, Write
 from quorate.measurement.clock import RunClock
-from quorate.measurement.load import observer
-from quorate.measurement.recorder import Recorder
+from quorate.measurement.run.load import observer
+from quorate.measurement.run.recorder import Recorder
 
 WORKERS: Final = 32
 COST_MAX: Final = 0.05

@@ -20,7 +20,7 @@ from in_flight import in_flight
 from peers import add_options, chosen
 from works import WARM_UP, Operation, item
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, connect_async
 
 WIDTHS: Final = [1, 4, 16, 64, 256]

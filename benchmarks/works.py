@@ -30,7 +30,7 @@ from circumstances import cpu_s, machine, own_cpu_s, rounded
 from peers import Theirs, add_options, beside, chosen
 from plain_http import PlainConnection
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, connect_async
 from quorate.client_sdk.errors import QuorateError
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from quorate.api_specs.cluster import ClusterDocument
-    from quorate.client_sdk.blocking import Client, Dictionary, Queue, Register
-    from quorate.client_sdk.client import AsyncClient, AsyncDictionary, AsyncQueue, AsyncRegister
-    from quorate.client_sdk.connecting import connect, connect_async
-    from quorate.client_sdk.counts import Distribution, FrontEndCounts, OperationKind
+    from quorate.client_sdk.api.blocking import Client, Dictionary, Queue, Register
+    from quorate.client_sdk.api.client import AsyncClient, AsyncDictionary, AsyncQueue, AsyncRegister
+    from quorate.client_sdk.api.connect import connect, connect_async
+    from quorate.client_sdk.protocol.core.counters import Distribution, FrontEndCounts, OperationKind
     from quorate.client_sdk.errors import (
         BadCluster,
         BadInput,
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
         RefusedByReplicas,
         Unavailable,
     )
-    from quorate.client_sdk.history import History
-    from quorate.client_sdk.leases import DeadLetter, Lease, LeaseCounts
-    from quorate.client_sdk.tls import ClientTls
+    from quorate.client_sdk.api.history import History
+    from quorate.client_sdk.api.leases import DeadLetter, Lease, LeaseCounts
+    from quorate.client_sdk.transport.tls import ClientTls
 
 __all__ = [
     "AsyncClient",
@@ -62,10 +62,10 @@ __all__ = [
 
 _HOMES: Final = {
     "quorate.api_specs.cluster": ("ClusterDocument",),
-    "quorate.client_sdk.blocking": ("Client", "Dictionary", "Queue", "Register"),
-    "quorate.client_sdk.client": ("AsyncClient", "AsyncDictionary", "AsyncQueue", "AsyncRegister"),
-    "quorate.client_sdk.connecting": ("connect", "connect_async"),
-    "quorate.client_sdk.counts": ("Distribution", "FrontEndCounts", "OperationKind"),
+    "quorate.client_sdk.api.blocking": ("Client", "Dictionary", "Queue", "Register"),
+    "quorate.client_sdk.api.client": ("AsyncClient", "AsyncDictionary", "AsyncQueue", "AsyncRegister"),
+    "quorate.client_sdk.api.connect": ("connect", "connect_async"),
+    "quorate.client_sdk.protocol.core.counters": ("Distribution", "FrontEndCounts", "OperationKind"),
     "quorate.client_sdk.errors": (
         "BadCluster",
         "BadInput",
@@ -77,9 +77,9 @@ _HOMES: Final = {
         "RefusedByReplicas",
         "Unavailable",
     ),
-    "quorate.client_sdk.history": ("History",),
-    "quorate.client_sdk.leases": ("DeadLetter", "Lease", "LeaseCounts"),
-    "quorate.client_sdk.tls": ("ClientTls",),
+    "quorate.client_sdk.api.history": ("History",),
+    "quorate.client_sdk.api.leases": ("DeadLetter", "Lease", "LeaseCounts"),
+    "quorate.client_sdk.transport.tls": ("ClientTls",),
 }
 
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from quorate.api_specs import cluster
 from quorate.api_specs.problems import Limit
-from quorate.client_sdk.effects import Failed
+from quorate.client_sdk.protocol.core.values import Failed
 
 
 class QuorateError(Exception):

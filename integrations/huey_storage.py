@@ -31,8 +31,8 @@ except ModuleNotFoundError as error:
     raise ImportError("huey is not installed: pip install 'quorate[huey]'") from error
 
 from quorate.client_sdk import Client, Dictionary, Queue, QuorateError, Unavailable, connect
-from quorate.client_sdk.client import checked_name
-from quorate.client_sdk.connecting import DEADLINE_S, Cluster
+from quorate.client_sdk.api.client import checked_name
+from quorate.client_sdk.api.connect import DEADLINE_S, Cluster
 from quorate.integrations.result_keys import key_name
 
 WAIT_S: Final = 1.0

@@ -1,7 +1,7 @@
 """Three shipped replicas in this process: real files, real sockets on 127.0.0.1, and a clock that tests may put forward.
 
 Owns one event loop in a thread of its own, and all that runs there: replicas and front ends. Everything is the shipped
-code, put together as `quorate.replica.server` does; only signals, the process and the reading of the clock differ.
+code, put together as `quorate.replica.server.server` does; only signals, the process and the reading of the clock differ.
 """
 
 import asyncio
@@ -18,20 +18,20 @@ import uvicorn
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import DEFAULTS, IDLE_S_MAX, Limits
-from quorate.client_sdk.client import AsyncClient
-from quorate.client_sdk.driver import Driver, new_site
-from quorate.client_sdk.effects import Now, Operation, Outcome
-from quorate.client_sdk.http_transport import HttpTransport
-from quorate.measurement.held_ports import HeldPort
-from quorate.replica.app import create_app
-from quorate.replica.connections import Bounds
-from quorate.replica.direct import bounded
-from quorate.replica.embedded import embedded_front_end
-from quorate.replica.identity import open_folder
-from quorate.replica.member import Member
-from quorate.replica.pruning import Pruning
-from quorate.replica.store import Store
-from quorate.replica.tracing import RequestTraces
+from quorate.client_sdk.api.client import AsyncClient
+from quorate.client_sdk.transport.driver import Driver, new_site
+from quorate.client_sdk.protocol.core.values import Now, Operation, Outcome
+from quorate.client_sdk.transport.http_transport import HttpTransport
+from quorate.measurement.faults.held_ports import HeldPort
+from quorate.replica.server.app import create_app
+from quorate.replica.http.connections import Bounds
+from quorate.replica.server.direct import bounded
+from quorate.replica.service.embedded import embedded_front_end
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.member import Member
+from quorate.replica.upkeep.pruning import Pruning
+from quorate.replica.store.store import Store
+from quorate.replica.service.tracing import RequestTraces
 from quorate.timestamps.timestamp import ZERO
 
 DEADLINE_S: Final = 20.0
@@ -56,7 +56,7 @@ class LeapingClock:
         self._ahead_s += seconds
 
     def now(self) -> Now:
-        """See `quorate.client_sdk.ports.Clock`."""
+        """See `quorate.client_sdk.transport.ports.Clock`."""
         return Now(time.monotonic() + self._ahead_s, time.time_ns() // 1000 + int(self._ahead_s * 1e6))
 
 
@@ -68,7 +68,7 @@ class WrongClock:
         self._error_us: Final = int(wall_error_s * 1e6)
 
     def now(self) -> Now:
-        """See `quorate.client_sdk.ports.Clock`."""
+        """See `quorate.client_sdk.transport.ports.Clock`."""
         now = self._right.now()
         return Now(now.mono_s, now.wall_us + self._error_us)
 

@@ -14,7 +14,7 @@ import yaml
 from prometheus_client import ProcessCollector
 
 from quorate.api_specs.limits import STOP_S_MAX
-from quorate.cli.document import read_document
+from quorate.cli.cluster.document import read_document
 
 ROOT = Path(__file__).parent.parent
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())

@@ -6,7 +6,7 @@ reach only the replicas that the lecture names.
 
 from quorate.adts.log import Value
 from quorate.api_specs.values import from_value
-from quorate.client_sdk.effects import Dequeue, Enqueue
+from quorate.client_sdk.protocol.core.values import Dequeue, Enqueue
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 from tests.sim.hand import Hand
 

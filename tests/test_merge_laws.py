@@ -6,10 +6,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.adts import cell, queue
+from quorate.adts import cell
+from quorate.adts.types import queue
 from quorate.adts.log import Seen
 from quorate.api_specs.messages import Announcement
-from quorate.replica.witness import Witness, seen
+from quorate.replica.protocol.witness import Witness, seen
 from quorate.timestamps.clock import HybridClock
 from quorate.timestamps.timestamp import Timestamp, make
 from tests.adts.test_views import SUMMARIES, entry

@@ -20,8 +20,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster
-from quorate.measurement.held_ports import HeldPort
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.measurement.faults.held_ports import HeldPort
 from tests.docs.pages import ROOT, blocks_of, blocks_run_by
 from tests.e2e.harness import until_now
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from quorate.replica.openapi import openapi_text
+from quorate.replica.server.print_openapi import openapi_text
 
 PAGE = (Path(__file__).parent.parent / "docs" / "security.md").read_text()
 

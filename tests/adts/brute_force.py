@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Any, Final
 
-from quorate.adts.catalogue import known_types
+from quorate.adts.types.catalogue import known_types
 from quorate.adts.specification import (
     Event,
     EventClass,

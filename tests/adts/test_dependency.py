@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from quorate.adts.bounded_counter import BoundedCounter
-from quorate.adts.catalogue import SPECIFICATIONS, known_types
+from quorate.adts.types.bounded_counter import BoundedCounter
+from quorate.adts.types.catalogue import SPECIFICATIONS, known_types
 from quorate.adts.dependency import Bound, Relation, TooLarge, dependencies
 from quorate.adts.own import Computed
-from quorate.adts.queue import Queue
+from quorate.adts.types.queue import Queue
 from quorate.adts.specification import (
     Event,
     Invocation,

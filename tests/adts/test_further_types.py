@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.adts.catalogue import known_types
+from quorate.adts.types.catalogue import known_types
 from quorate.adts.specification import Event, Invocation, Response, outcomes_of
 
 Words = list[tuple[Any, ...]]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from quorate.adts.catalogue import SPECIFICATIONS, known_types
+from quorate.adts.types.catalogue import SPECIFICATIONS, known_types
 from quorate.adts.dependency import Relation, dependencies
 from quorate.adts.specification import Specification, operation_of
 
@@ -86,7 +86,7 @@ quorate quorums depends seats.py:Seats
 
 It finds that Book/Ok depends on Book/Ok of the same seat, Book/Taken on Free/Ok,
 and that each seat is an object of its own. An object that may answer in several ways has a method `outcomes(state,
-invocation)` that lists them all, as `adts/semiqueue.py` does; `step` then gives one of them. States must be hashable and
+invocation)` that lists them all, as `adts/types/semiqueue.py` does; `step` then gives one of them. States must be hashable and
 must not be changed. The file is run: name only files that you trust.
 
 ## As JSON

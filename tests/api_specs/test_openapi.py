@@ -10,8 +10,8 @@ import jsonschema_rs
 import pytest
 
 from quorate.api_specs.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX
-from quorate.replica.describing import operations_of
-from quorate.replica.openapi_table import OPERATIONS, TAGS
+from quorate.replica.openapi.builder import operations_of
+from quorate.replica.openapi.table import OPERATIONS, TAGS
 
 DOCUMENT: Final[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "api_specs" / "openapi.json").read_text()

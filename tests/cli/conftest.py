@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from quorate.cli import main
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 TIMEOUT_S = 120

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.cli.document import read_document
+from quorate.cli.cluster.document import read_document
 from tests.cli.conftest import quorate
 
 

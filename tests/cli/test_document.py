@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from quorate.api_specs.cluster import BadCluster, ChoiceRule, parse
-from quorate.cli.document import new_document, read_document, write_new
+from quorate.cli.cluster.document import new_document, read_document, write_new
 from quorate.cli.failure import Usage
 
 URLS = {"r1": "http://127.0.0.1:8001", "r2": "http://127.0.0.1:8002", "r3": "http://127.0.0.1:8003"}

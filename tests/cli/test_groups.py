@@ -35,9 +35,9 @@ def test_a_wrong_word_is_answered_with_the_right_one(words: tuple[str, ...], tol
 @pytest.mark.parametrize(
     ("word", "left_out"),
     [
-        ("serve", ("quorate.measurement.measuring", "quorate.quorums.search", "quorate.cli.demo_command")),
-        ("token", ("quorate.client_sdk.client", "quorate.cli.cluster_commands", "asyncio")),
-        ("queue", ("quorate.quorums.search", "quorate.cli.demo_command")),
+        ("serve", ("quorate.measurement.run.measuring", "quorate.quorums.planning.search", "quorate.cli.demo.command")),
+        ("token", ("quorate.client_sdk.api.client", "quorate.cli.cluster.commands", "asyncio")),
+        ("queue", ("quorate.quorums.planning.search", "quorate.cli.demo.command")),
     ],
 )
 def test_a_command_starts_without_what_other_commands_need(word: str, left_out: tuple[str, ...]) -> None:

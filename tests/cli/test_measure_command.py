@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from quorate.cli import app, main
-from quorate.cli.measure_command import _cluster, outcome_rows
-from quorate.measurement.plan_check import parse_plan
+from quorate.cli.reports.measure_command import _cluster, outcome_rows
+from quorate.measurement.plan.plan_check import parse_plan
 from tests.cli.conftest import quorate
 
 PLAN = """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from tests.cli.conftest import TIMEOUT_S, Run, quorate
 
 pytestmark = pytest.mark.slow

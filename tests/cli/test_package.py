@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.cli import package
+from quorate.cli.reports import package
 from tests.test_packaging import ROOMS, files_of_rooms
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from quorate.cli.document import new_document, read_document
-from quorate.cli.probe import HostUnknown, NoAnswer, TlsFailed, WrongToken, get
-from quorate.cli.status import ask_all
+from quorate.cli.cluster.document import new_document, read_document
+from quorate.cli.cluster.probe import HostUnknown, NoAnswer, TlsFailed, WrongToken, get
+from quorate.cli.cluster.status import ask_all
 
 WAIT_S = 60
 PAUSE_S = 0.05

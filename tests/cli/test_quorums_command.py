@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from quorate.adts.catalogue import known_types
+from quorate.adts.types.catalogue import known_types
 from quorate.adts.dependency import Bound, dependencies
-from quorate.cli.data_types import type_named
+from quorate.cli.quorums.data_types import type_named
 from quorate.cli.failure import Usage
 from tests.adts.types_page import OWN_TYPE
 from tests.cli.conftest import quorate

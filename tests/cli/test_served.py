@@ -1,7 +1,7 @@
 """What is said of the operations that find their quorums, and of those that do not."""
 
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
-from quorate.cli.served import served_by
+from quorate.cli.cluster.served import served_by
 
 REPLICAS = tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}") for n in (1, 2, 3))
 

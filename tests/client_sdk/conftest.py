@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from quorate.api_specs.messages import BatchReply
-from quorate.client_sdk.effects import Unanswered
-from quorate.client_sdk.http_transport import HttpTransport, httpx_client, quick_client
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.client_sdk.transport.http_transport import HttpTransport, httpx_client, quick_client
 from tests.client_sdk.exchanging import BATCH, TOKEN, Ask, Make, right
 from tests.client_sdk.loopback import Asked, Server, serving
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from quorate.api_specs.messages import Batch, BatchReply, Collect, Collected, Status
-from quorate.client_sdk.http_transport import HttpTransport
+from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.timestamps.timestamp import ZERO
 from tests.client_sdk.loopback import Asked, response
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Batch
-from quorate.measurement.held_ports import HeldPort
+from quorate.measurement.faults.held_ports import HeldPort
 from tests.sim.in_memory import InMemoryReplica, OtherCluster
 
 WAIT_S = 60.0

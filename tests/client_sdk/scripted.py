@@ -19,19 +19,8 @@ from quorate.api_specs.messages import (
     Served,
     Status,
 )
-from quorate.client_sdk.effects import (
-    Answer,
-    Done,
-    Effects,
-    Finish,
-    Now,
-    Operation,
-    Read,
-    Send,
-    SendAsk,
-    Unanswered,
-)
-from quorate.client_sdk.pacing import Pacing
+from quorate.client_sdk.protocol.core.values import Answer, Done, Effects, Finish, Now, Operation, Read, Send, SendAsk, Unanswered
+from quorate.client_sdk.protocol.core.pacing import Pacing
 from quorate.timestamps.timestamp import ZERO
 
 

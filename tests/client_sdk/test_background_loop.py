@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 import uvloop
 
-from quorate.client_sdk import background_loop, blocking, connect
+from quorate.client_sdk import connect
+from quorate.client_sdk.api import background_loop, blocking
 from tests.client_sdk.loopback import LoopbackCluster, cluster_of
 from tests.client_sdk.scripted import document_of
 

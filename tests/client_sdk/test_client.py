@@ -23,8 +23,8 @@ from quorate.client_sdk import (
     connect,
     connect_async,
 )
-from quorate.client_sdk.effects import Done, Enqueue, Operation, Outcome
-from quorate.client_sdk.link import EXCHANGE_TIMEOUT_S
+from quorate.client_sdk.protocol.core.values import Done, Enqueue, Operation, Outcome
+from quorate.client_sdk.transport.link import EXCHANGE_TIMEOUT_S
 from tests.client_sdk.loopback import LoopbackCluster, cluster_of, problem
 from tests.client_sdk.scripted import document_of
 from tests.e2e.harness import until_now

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Append, BatchReply, Collect, Collected, Status
-from quorate.client_sdk.clock_bound import DRIFT, SETTLE_S, ClockBound
-from quorate.client_sdk.effects import Enqueue, Now, Send, Unanswered
-from quorate.client_sdk.machine import FrontEnd
+from quorate.client_sdk.protocol.core.clock_bound import DRIFT, SETTLE_S, ClockBound
+from quorate.client_sdk.protocol.core.values import Enqueue, Now, Send, Unanswered
+from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.timestamps.timestamp import ZERO, Timestamp, make, wall_us
 from tests.client_sdk.scripted import document_of
 

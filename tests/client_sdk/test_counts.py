@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from quorate.client_sdk import Client, connect, connect_async
-from quorate.client_sdk.counts import Histogram
+from quorate.client_sdk.protocol.core.counters import Histogram
 from tests.client_sdk.loopback import LoopbackCluster, cluster_of
 from tests.client_sdk.scripted import document_of
 

@@ -9,7 +9,7 @@ import pytest_asyncio
 from msgspec.structs import replace
 
 from quorate.api_specs.messages import Batch, BatchReply, Collect
-from quorate.client_sdk.effects import Send, Unanswered
+from quorate.client_sdk.protocol.core.values import Send, Unanswered
 from tests.client_sdk.scripted import Behaviour, reply_to
 from tests.client_sdk.test_driver import DOWN, Rig, settle
 

@@ -12,7 +12,7 @@ from msgspec import msgpack
 
 from quorate.api_specs.messages import Append, Batch
 from quorate.client_sdk import Client, connect
-from quorate.client_sdk.standard_queue import Queue
+from quorate.client_sdk.adapters.standard_queue import Queue
 from quorate.timestamps.timestamp import site
 from tests.client_sdk.loopback import LoopbackCluster, cluster_of
 from tests.client_sdk.scripted import document_of

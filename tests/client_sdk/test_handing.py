@@ -7,11 +7,11 @@ import pytest
 from quorate.adts.log import Entry, Leased, Value
 from quorate.api_specs.messages import Denied, Granted, Served
 from quorate.api_specs.wishes import Front, Lend, Swap, Take, Tend, Tended, WishOver
-from quorate.client_sdk.asked import Asked, Verdict
-from quorate.client_sdk.decisions import Settle, Wish
-from quorate.client_sdk.effects import Failed, Now, Unanswered
-from quorate.client_sdk.handing import ALONE_S, LOOK_S, ROUTED_S, SHARED_S, Handing, HandSteps
-from quorate.client_sdk.tasks import Answered, Task
+from quorate.client_sdk.protocol.decisions.pending import Asked, Verdict
+from quorate.client_sdk.protocol.decisions.transitions import Settle, Wish
+from quorate.client_sdk.protocol.core.values import Failed, Now, Unanswered
+from quorate.client_sdk.protocol.decisions.forwarding import ALONE_S, LOOK_S, ROUTED_S, SHARED_S, Handing, HandSteps
+from quorate.client_sdk.protocol.core.rounds import Answered, Task
 from quorate.timestamps.timestamp import make
 
 AT = make(1, 0, "c")

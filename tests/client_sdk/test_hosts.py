@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from quorate.client_sdk.hosts import KNOWN_S, PAUSE_S, Hosts
+from quorate.client_sdk.protocol.coordinators import KNOWN_S, PAUSE_S, Hosts
 from tests.client_sdk.scripted import document_of
 
 DOCUMENT = document_of("r1", "r2", "r3")

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from quorate.api_specs.messages import Ask, Served
-from quorate.client_sdk.effects import Unanswered
+from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.timestamps.timestamp import ZERO
 from tests.client_sdk.exchanging import TOKEN, Make
 from tests.client_sdk.loopback import Asked, Server, problem, response

@@ -5,7 +5,7 @@ from typing import Any
 from quorate.adts.log import NOTHING, Summary
 from quorate.api_specs.limits import LEASES_MAX
 from quorate.api_specs.wishes import Lend, Tend
-from quorate.client_sdk.leasing import TOO_MANY_LEASES
+from quorate.client_sdk.protocol.decisions.lease_table import TOO_MANY_LEASES
 from tests.client_sdk.test_leasing import LEASE, NOW, at, entry, planned, seen, tokens
 
 

@@ -16,7 +16,7 @@ from quorate.client_sdk import (
     RefusedByReplicas,
     connect,
 )
-from quorate.client_sdk.effects import Acquire, Done
+from quorate.client_sdk.protocol.core.values import Acquire, Done
 from tests.client_sdk.loopback import cluster_of
 from tests.client_sdk.scripted import document_of
 from tests.in_process import InProcessCluster, in_process

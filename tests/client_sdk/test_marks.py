@@ -5,9 +5,9 @@ import pytest
 
 from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Commit
-from quorate.client_sdk import marks
-from quorate.client_sdk.effects import Send
-from quorate.client_sdk.marks import CELL_WAIT_S, Marks
+from quorate.client_sdk.protocol import completion_notices
+from quorate.client_sdk.protocol.core.values import Send
+from quorate.client_sdk.protocol.completion_notices import CELL_WAIT_S, Marks
 from quorate.timestamps.timestamp import COUNTER_MAX, WALL_US_MAX, Timestamp, make
 
 QUEUE, CELL, OTHER = "queue/q", "register/r", "dictionary/d/k"
@@ -52,7 +52,7 @@ def test_marks_of_several_cells_go_in_one_send() -> None:
     assert waiting.take(CELL_WAIT_S) == [Send("r1", requests, 0, lazy=True)]
 
 
-@pytest.mark.parametrize("limits", [Limits(requests_max=2), Limits(body_bytes_max=5 * marks.MARK_BYTES)])
+@pytest.mark.parametrize("limits", [Limits(requests_max=2), Limits(body_bytes_max=5 * completion_notices.MARK_BYTES)])
 def test_no_more_marks_go_in_one_send_than_a_message_holds(limits: Limits) -> None:
     waiting = Marks(("r1",), limits)
     for number in range(5):
@@ -63,11 +63,11 @@ def test_no_more_marks_go_in_one_send_than_a_message_holds(limits: Limits) -> No
 def test_the_largest_mark_weighs_no_more_than_is_reckoned() -> None:
     name = f"dictionary/{200 * 'd'}/{200 * 'k'}"
     longest = Commit(name, complete=(make(WALL_US_MAX, COUNTER_MAX, 32 * "z"),))
-    assert len(msgspec.json.encode(longest)) <= marks.MARK_BYTES
+    assert len(msgspec.json.encode(longest)) <= completion_notices.MARK_BYTES
 
 
 def test_more_than_may_wait_go_before_they_are_due(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(marks, "CELLS_MAX", 2)
+    monkeypatch.setattr(completion_notices, "CELLS_MAX", 2)
     waiting = Marks(("r1",), DEFAULTS)
     for number in range(5):
         waiting.add(f"register/r{number}", [at(number)], 0.0)

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.adts import queue
+from quorate.adts.types import queue
 from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.messages import (
     Accept,
@@ -20,8 +20,8 @@ from quorate.api_specs.messages import (
     Status,
     Window,
 )
-from quorate.client_sdk.mirror import Mirror
-from quorate.quorums.tally import VoteCount
+from quorate.client_sdk.protocol.core.log_cache import Mirror
+from quorate.quorums.systems.tally import VoteCount
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from quorate.client_sdk import connect_async
-from quorate.client_sdk.pacing import LOOK_S_FIRST, LOOK_S_MAX, PAUSE_S_MAX, Pacing
+from quorate.client_sdk.protocol.core.pacing import LOOK_S_FIRST, LOOK_S_MAX, PAUSE_S_MAX, Pacing
 from tests.client_sdk.loopback import LoopbackCluster, cluster_of
 from tests.client_sdk.scripted import document_of
 

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from quorate import client_sdk
-from quorate.client_sdk import blocking, client, errors
+from quorate.client_sdk import errors
+from quorate.client_sdk.api import blocking, client
 
 PUBLIC = [
     "AsyncClient",
@@ -57,7 +58,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_the_machine_comes_without_a_transport() -> None:
-    code = "import sys, quorate.client_sdk.machine; print({'httpx', 'asyncio'} & sys.modules.keys())"
+    code = "import sys, quorate.client_sdk.protocol.front_end; print({'httpx', 'asyncio'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

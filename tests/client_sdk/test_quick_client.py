@@ -7,9 +7,9 @@ import msgspec
 import pytest
 import uvloop
 
-from quorate.client_sdk.effects import Unanswered
-from quorate.client_sdk.http_transport import HttpTransport
-from quorate.client_sdk.quick_client import HEAD_BYTES_MAX, IDLE_MAX, KEEPALIVE_S, QuickClient
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.client_sdk.transport.http_transport import HttpTransport
+from quorate.client_sdk.transport.http1 import HEAD_BYTES_MAX, IDLE_MAX, KEEPALIVE_S, QuickClient
 from tests.client_sdk.exchanging import BATCH, REPLY, Make, right
 from tests.client_sdk.loopback import Asked, Server
 

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorate.client_sdk import BadInput, Client, connect
-from quorate.client_sdk.standard_mapping import Mapping
+from quorate.client_sdk.adapters.standard_mapping import Mapping
 from tests.client_sdk.loopback import cluster_of
 from tests.client_sdk.scripted import document_of
 

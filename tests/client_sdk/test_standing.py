@@ -5,7 +5,7 @@ import pytest
 from quorate.adts.log import Dead, Entry, Leased, Summary, Value
 from quorate.adts.times import Times, entry_id
 from quorate.api_specs.messages import Row
-from quorate.client_sdk.standing import Standing, standings_of
+from quorate.client_sdk.inspection.lease_status import Standing, standings_of
 from quorate.timestamps.timestamp import make
 
 NOW_US = 1_700_000_000_000_000  # 2023-11-14 22:13:20 UTC

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Value
 from quorate.api_specs.limits import Limits
-from quorate.client_sdk import starts
-from quorate.client_sdk.driver import Driver
-from quorate.client_sdk.effects import Operation, Peek, Read, Write
+from quorate.client_sdk.transport import starts
+from quorate.client_sdk.transport.driver import Driver
+from quorate.client_sdk.protocol.core.values import Operation, Peek, Read, Write
 from quorate.client_sdk.errors import Closed
-from quorate.client_sdk.starts import Start, Starts
+from quorate.client_sdk.transport.starts import Start, Starts
 from tests.client_sdk.scripted import ManualClock, ScriptedMachine, ScriptedTransport, asking, document_of
 
 LIMITS = Limits(body_bytes_max=8000, value_bytes_max=1000, requests_max=4)

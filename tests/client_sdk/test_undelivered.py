@@ -14,7 +14,7 @@ from msgspec import msgpack
 
 from quorate.api_specs.messages import Accept, Batch
 from quorate.client_sdk import AsyncClient, History, Unavailable, connect, connect_async
-from quorate.client_sdk.machine import FrontEnd
+from quorate.client_sdk.protocol.front_end import FrontEnd
 from tests.client_sdk.loopback import Asked, LoopbackCluster, cluster_of
 from tests.client_sdk.scripted import document_of
 

@@ -9,7 +9,7 @@ import re
 from types import TracebackType
 from typing import Final, Self
 
-from quorate.measurement.held_ports import HeldPort
+from quorate.measurement.faults.held_ports import HeldPort
 
 NAMED: Final = re.compile(r"\b([89]00)(\d)\b")
 _TENS: Final = range(300, 800)

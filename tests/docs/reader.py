@@ -39,9 +39,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from quorate.api_specs.cluster import parse
-from quorate.cli.document import new_document
-from quorate.measurement.plan_check import parse_plan
-from quorate.quorums.expressions import parse_system
+from quorate.cli.cluster.document import new_document
+from quorate.measurement.plan.plan_check import parse_plan
+from quorate.quorums.systems.expressions import parse_system
 from tests.docs.pages import ACTION, DRAWN, ROOT, RUN_BY, Block
 from tests.docs.ports import Ports
 from tests.docs.stated import differs

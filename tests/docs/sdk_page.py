@@ -32,8 +32,8 @@ SECTIONS: Final = {
 """The public names of `quorate.client_sdk`; one that has no place here yet stands at the end of the page."""
 
 STANDARD: Final = {
-    "client_sdk/standard_mapping.py": ["Mapping"],
-    "client_sdk/standard_queue.py": ["Queue", "AsyncQueue"],
+    "client_sdk/adapters/standard_mapping.py": ["Mapping"],
+    "client_sdk/adapters/standard_queue.py": ["Queue", "AsyncQueue"],
 }
 
 INTRODUCTION: Final = """# The Python SDK

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from tests import browser
 from tests.browser import Tab
 from tests.e2e.harness import Clusters

@@ -12,9 +12,9 @@ from typing import Final
 from quorate.api_specs.cluster import parse
 from quorate.api_specs.messages import Ask, Granted, Served
 from quorate.client_sdk import QuorateError
-from quorate.client_sdk.effects import Unanswered
-from quorate.client_sdk.history import History
-from quorate.client_sdk.http_transport import HttpTransport
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.client_sdk.api.history import History
+from quorate.client_sdk.transport.http_transport import HttpTransport
 from tests.e2e.harness import front_end, http
 
 DEADLINE_S: Final = 6.0

@@ -17,8 +17,8 @@ from typing import Final
 from quorate.api_specs.cluster import parse
 from quorate.api_specs.messages import Accept, Append, Batch, BatchReply
 from quorate.client_sdk import AsyncClient
-from quorate.client_sdk.effects import Unanswered
-from quorate.client_sdk.http_transport import HttpTransport
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.client_sdk.transport.http_transport import HttpTransport
 from tests.e2e.harness import front_end, http
 
 DEADLINE_S: Final = 20.0

@@ -16,10 +16,10 @@ from typing import Any, Final, Self
 import httpx
 
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.cli.data_folder import format_data_folder
-from quorate.cli.document import new_document, read_document, write_new
-from quorate.client_sdk.tls import ClientTls
-from quorate.measurement.held_ports import HeldPort
+from quorate.cli.cluster.data_folder import format_data_folder
+from quorate.cli.cluster.document import new_document, read_document, write_new
+from quorate.client_sdk.transport.tls import ClientTls
+from quorate.measurement.faults.held_ports import HeldPort
 from tests.certificates import Authority
 from tests.cli.conftest import quorate
 

@@ -16,16 +16,16 @@ from typing import Any, Final
 
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.api_specs.messages import Accepted, Append, Appended, Batch, BatchReply, Status
-from quorate.cli.document import DEFAULT_NAME, new_document, write_new
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.document import DEFAULT_NAME, new_document, write_new
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import OutcomeUnknown, Unavailable
-from quorate.client_sdk.client import AsyncClient, AsyncDictionary, AsyncQueue
-from quorate.client_sdk.driver import Driver, new_site
-from quorate.client_sdk.effects import Unanswered
-from quorate.client_sdk.history import History
-from quorate.client_sdk.http_transport import HttpTransport
-from quorate.client_sdk.ports import Asker, Transport
-from quorate.measurement.held_ports import HeldPort
+from quorate.client_sdk.api.client import AsyncClient, AsyncDictionary, AsyncQueue
+from quorate.client_sdk.transport.driver import Driver, new_site
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.client_sdk.api.history import History
+from quorate.client_sdk.transport.http_transport import HttpTransport
+from quorate.client_sdk.transport.ports import Asker, Transport
+from quorate.measurement.faults.held_ports import HeldPort
 from quorate.timestamps.timestamp import Timestamp
 
 ROOT: Final = Path(__file__).parents[2]

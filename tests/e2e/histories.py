@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from quorate.adts.catalogue import adt_of
-from quorate.client_sdk.history import Line
+from quorate.adts.types.catalogue import adt_of
+from quorate.client_sdk.api.history import Line
 from tests.sim.checkers import check_drained, check_items, check_object
 from tests.sim.history import Call
 

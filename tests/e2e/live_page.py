@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from tests.browser import Tab
 
 MARKUP = '<img src=x onerror="window.struck = 1">'

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from quorate.api_specs.cluster import ChoiceRule
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import QuorateError, connect
 from tests.cli.conftest import quorate
 from tests.e2e.guarded import GuardedCluster, new_token

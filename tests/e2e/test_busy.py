@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from quorate.client_sdk import AsyncClient, Unavailable, connect_async, observe
+from quorate.client_sdk import AsyncClient, Unavailable, connect_async
+from quorate.client_sdk.protocol.operations import observe
 from tests.e2e.harness import Clusters
 
 DEADLINE_S = 20.0

@@ -11,10 +11,10 @@ import pytest
 
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.api_specs.messages import Batch, BatchReply, Scan, Scanned
-from quorate.cli.local_cluster import LocalCluster
-from quorate.cli.status import ask_all
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.cli.cluster.status import ask_all
 from quorate.client_sdk import connect
-from quorate.client_sdk.http_transport import HttpTransport
+from quorate.client_sdk.transport.http_transport import HttpTransport
 from tests.cli.conftest import quorate
 from tests.e2e.harness import Clusters, until_now
 

@@ -17,10 +17,10 @@ import httpx
 import pytest
 
 from quorate.api_specs.cluster import ChoiceRule
-from quorate.cli.data_folder import format_data_folder
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.data_folder import format_data_folder
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import QuorateError, connect
-from quorate.measurement.held_ports import LOCAL, HeldPort
+from quorate.measurement.faults.held_ports import LOCAL, HeldPort
 from tests.e2e.harness import WAIT_S, Clusters, until_now
 
 IN_VAIN_S = 1.5

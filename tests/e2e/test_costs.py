@@ -20,20 +20,15 @@ from typing import NamedTuple
 import pytest
 
 from quorate.api_specs.messages import Accept, Append, Batch, BatchReply, Collect, Commit
-from quorate.client_sdk import asked, link, marks, reserving, tasks
-from quorate.client_sdk.driver import Driver
-from quorate.client_sdk.effects import (
-    CompareAndSet,
-    Dequeue,
-    Done,
-    Enqueue,
-    Operation,
-    Read,
-    Unanswered,
-    Write,
-)
-from quorate.client_sdk.windows import WINDOW_MIN
-from quorate.replica.store import Store
+from quorate.client_sdk.protocol import completion_notices
+from quorate.client_sdk.protocol.core import rounds as tasks
+from quorate.client_sdk.protocol.decisions import pending
+from quorate.client_sdk.protocol.operations import reservation
+from quorate.client_sdk.transport import link
+from quorate.client_sdk.transport.driver import Driver
+from quorate.client_sdk.protocol.core.values import CompareAndSet, Dequeue, Done, Enqueue, Operation, Read, Unanswered, Write
+from quorate.client_sdk.protocol.decisions.read_window import WINDOW_MIN
+from quorate.replica.store.store import Store
 from tests.e2e.test_long_queue import DEADLINE_S, WAIT_S, Counting, Replicas
 
 REPLICAS = 3
@@ -157,9 +152,9 @@ class Bench:
 def replicas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replicas]:
     """Three, and no timers."""
     monkeypatch.setattr(link, "LAZY_WAIT_S", NEVER_S)
-    monkeypatch.setattr(marks, "CELL_WAIT_S", NEVER_S)
+    monkeypatch.setattr(completion_notices, "CELL_WAIT_S", NEVER_S)
     monkeypatch.setattr(tasks, "RESEND_S_FIRST", NEVER_S)
-    monkeypatch.setattr(reserving, "HEDGE_S_MIN", NEVER_S)
+    monkeypatch.setattr(reservation, "HEDGE_S_MIN", NEVER_S)
     made = Replicas(tmp_path)
     yield made
     made.stop()
@@ -335,7 +330,7 @@ def test_callers_that_ask_again_and_again_share_each_decision(
 
     The next decision gives those just answered so much time as they need on a busy machine, too.
     """
-    monkeypatch.setattr(asked, "SOON_S", 0.2)
+    monkeypatch.setattr(pending, "SOON_S", 0.2)
     each = 20
 
     async def run() -> Counter[str]:

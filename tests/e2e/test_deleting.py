@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import connect_async
 from tests.e2e.harness import QUICK, Clusters, delete_all, until_now
 from tests.e2e.test_tombstones import waiting

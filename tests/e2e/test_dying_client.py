@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster
-from quorate.client_sdk import tasks
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.client_sdk.protocol.core import rounds
 from tests.e2e.dying_client import HOLDER, KEY
 from tests.e2e.harness import ROOT, WAIT_S, Watched, drained, front_end, http
 
@@ -31,8 +31,8 @@ WHENS: Final = ("collected", "accepted", "accepted, and the holder is down")
 
 @pytest.fixture(autouse=True)
 def _no_resending(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "RESEND_S_FIRST", NEVER_S)
-    monkeypatch.setattr(tasks, "RESEND_S_MAX", NEVER_S)
+    monkeypatch.setattr(rounds, "RESEND_S_FIRST", NEVER_S)
+    monkeypatch.setattr(rounds, "RESEND_S_MAX", NEVER_S)
 
 
 def die(cluster: LocalCluster, when: str, what: str, name: str) -> None:

@@ -16,10 +16,10 @@ from typing import Final
 
 import httpx
 
-from quorate.cli.local_cluster import LocalCluster
-from quorate.cli.probe import is_ready
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.cli.cluster.probe import is_ready
 from quorate.client_sdk import connect_async
-from quorate.client_sdk.history import History
+from quorate.client_sdk.api.history import History
 from tests.e2e.harness import WAIT_S, Clusters, until
 from tests.e2e.histories import Told
 from tests.e2e.load import DEADLINE_S, MAJORITIES, Load, goes_on, last_look

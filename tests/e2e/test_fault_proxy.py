@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from quorate.measurement.fault_proxy import Proxy
+from quorate.measurement.faults.fault_proxy import Proxy
 from tests.e2e.harness import until
 
 WAIT_S: Final = 90.0

@@ -21,10 +21,10 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, QuorateError, connect_async
-from quorate.client_sdk.history import History
-from quorate.measurement.fault_proxy import Proxy, Way
+from quorate.client_sdk.api.history import History
+from quorate.measurement.faults.fault_proxy import Proxy, Way
 from tests.e2e.harness import Clusters, until
 from tests.e2e.histories import Told
 from tests.e2e.load import MAJORITIES, Load, goes_on, last_look

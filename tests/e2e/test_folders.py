@@ -15,8 +15,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster
-from quorate.cli.probe import is_ready
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.cli.cluster.probe import is_ready
 from quorate.client_sdk import RefusedByReplicas, Unavailable, connect
 from tests.e2e.harness import WAIT_S, Clusters, until_now
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from quorate.api_specs.cluster import ChoiceRule
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import LimitReached, OutcomeUnknown, connect
 from tests.e2e.harness import QUICK, Clusters, until_now
 

@@ -13,7 +13,7 @@ import pytest
 
 from quorate.api_specs.limits import LEASE_S_MAX, LEASES_MAX
 from quorate.client_sdk import ClientTls, LimitReached, RefusedByReplicas, Unavailable, connect
-from quorate.replica.gate import DRAIN_BYTES_MAX
+from quorate.replica.http.gate import DRAIN_BYTES_MAX
 from tests.certificates import Authority
 from tests.cli.conftest import TIMEOUT_S, quorate
 from tests.e2e.guarded import GuardedCluster, Raw, new_token

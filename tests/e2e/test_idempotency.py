@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from tests.e2e.harness import Clusters
 
 TIMEOUT_S: Final = 60.0

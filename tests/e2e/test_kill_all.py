@@ -16,10 +16,10 @@ from typing import Final
 
 from quorate.adts.log import NOTHING
 from quorate.api_specs.messages import Collected, Status
-from quorate.cli.local_cluster import LocalCluster
-from quorate.cli.probe import scan_all
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.cli.cluster.probe import scan_all
 from quorate.client_sdk import AsyncClient, QuorateError, connect_async
-from quorate.client_sdk.history import History
+from quorate.client_sdk.api.history import History
 from tests.e2e.harness import Clusters, Watched, drained, front_end, http, until
 from tests.e2e.histories import Told
 

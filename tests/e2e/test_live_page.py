@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from quorate.api_specs.messages import Batch, BatchReply, Collect
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import OutcomeUnknown, connect
 from quorate.timestamps.timestamp import make
 from tests import browser

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from tests.browser import CONTRASTS, MARK_CONTRAST_MIN, OVERFLOWING, TEXT_CONTRAST_MIN, Tab
 from tests.e2e.harness import WAIT_S, Clusters
 from tests.e2e.live_page import QUEUE_STATE, acquire, act, assert_quiet, open_page, settle

@@ -8,9 +8,9 @@ import json
 import httpx
 import pytest
 
-from quorate.cli.document import DEFAULT_NAME, new_document, write_new
-from quorate.cli.local_cluster import LocalCluster
-from quorate.measurement.held_ports import HeldPort
+from quorate.cli.cluster.document import DEFAULT_NAME, new_document, write_new
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.measurement.faults.held_ports import HeldPort
 from tests.browser import Tab
 from tests.e2e.harness import WAIT_S, Clusters
 from tests.e2e.live_page import IN_HAND, MARKUP, ROWS, acquire, act, assert_quiet, open_page

@@ -22,11 +22,11 @@ from sqlalchemy import Engine, event
 
 from quorate.api_specs.cluster import ClusterDocument, parse
 from quorate.api_specs.messages import Accepted, Batch, BatchReply, Collected
-from quorate.cli.document import new_document
-from quorate.client_sdk.driver import Driver, new_site
-from quorate.client_sdk.effects import Dequeue, Done, Enqueue, Unanswered
-from quorate.replica.identity import open_folder
-from quorate.replica.member import Member
+from quorate.cli.cluster.document import new_document
+from quorate.client_sdk.transport.driver import Driver, new_site
+from quorate.client_sdk.protocol.core.values import Dequeue, Done, Enqueue, Unanswered
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.member import Member
 
 SHORT: Final = 100
 LONG: Final = 100_000

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from quorate.api_specs.cluster import ChoiceRule
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import OperationKind, Unavailable, connect
 from tests.cli.conftest import quorate
 from tests.e2e.harness import QUICK, WAIT_S, Clusters, until_now

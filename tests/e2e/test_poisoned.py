@@ -16,11 +16,11 @@ from quorate.adts.log import Entry, Leased, Summary, Value
 from quorate.api_specs.checking import COUNT_MAX
 from quorate.api_specs.limits import DELIVERIES_MAX, STOP_S_MAX
 from quorate.api_specs.messages import Batch, Commit
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import QuorateError, connect
-from quorate.replica.identity import open_folder
-from quorate.replica.ports import PutState
-from quorate.replica.store import Store
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.protocol.log import PutState
+from quorate.replica.store.store import Store
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import make
 from tests.cli.conftest import quorate

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from quorate.client_sdk import connect
-from quorate.replica.identity import DATABASE_FILE
+from quorate.replica.data_folder.identity import DATABASE_FILE
 from tests.e2e.guarded import GuardedCluster
 from tests.e2e.test_guarded import token_in_force
 

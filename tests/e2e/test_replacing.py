@@ -13,7 +13,7 @@ import time
 import urllib.error
 import urllib.request
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import connect
 from tests.e2e.harness import Clusters
 

@@ -8,7 +8,7 @@ import shutil
 
 import httpx
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import connect
 from tests.e2e.harness import WAIT_S, Clusters, until_now
 

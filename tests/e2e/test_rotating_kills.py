@@ -18,9 +18,9 @@ from typing import Final
 import pytest
 
 from quorate.api_specs.cluster import ChoiceRule
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, AsyncQueue, OutcomeUnknown, Unavailable, connect_async
-from quorate.client_sdk.history import History
+from quorate.client_sdk.api.history import History
 from tests.e2e.harness import Clusters
 from tests.e2e.histories import Told
 from tests.e2e.load import DEADLINE_S, IN_VAIN_S, MAJORITIES, Load, goes_on, last_look

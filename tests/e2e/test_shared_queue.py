@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from quorate.cli.document import DEFAULT_NAME
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.document import DEFAULT_NAME
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, connect_async
-from quorate.client_sdk.hosts import Hosts
+from quorate.client_sdk.protocol.coordinators import Hosts
 from tests.e2e.harness import ROOT, Clusters, drained, until
 from tests.e2e.histories import Told
 

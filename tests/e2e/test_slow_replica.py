@@ -14,7 +14,7 @@ from typing import Final
 
 import httpx
 
-from quorate.client_sdk.history import History
+from quorate.client_sdk.api.history import History
 from tests.e2e.harness import Clusters, Watched, front_end, http
 from tests.e2e.histories import Told
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from quorate.client_sdk.history import History
+from quorate.client_sdk.api.history import History
 from tests.e2e.harness import Clusters
 from tests.e2e.test_wrong_clocks import MEASURED, client_with, started
 

@@ -24,10 +24,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from quorate.api_specs.limits import DRAIN_S_MAX, STOP_S_MAX
-from quorate.cli.local_cluster import LocalCluster
-from quorate.cli.probe import is_ready
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.cli.cluster.probe import is_ready
 from quorate.client_sdk import AsyncClient, OutcomeUnknown, connect_async
-from quorate.client_sdk.history import History
+from quorate.client_sdk.api.history import History
 from tests.e2e.harness import QUICK, Clusters, delete_all, until, until_now
 from tests.e2e.histories import Told
 from tests.e2e.load import MAJORITIES, Load, Operation, goes_on, last_look

@@ -11,10 +11,10 @@ from typing import Any, Final
 import pytest
 
 from quorate.api_specs.cluster import ChoiceRule, parse
-from quorate.cli.document import new_document
+from quorate.cli.cluster.document import new_document
 from quorate.client_sdk import Client, QuorateError, connect
-from quorate.quorums.expressions import parse_system
-from quorate.quorums.systems import is_quorum
+from quorate.quorums.systems.expressions import parse_system
+from quorate.quorums.systems.systems import is_quorum
 from tests.cli.conftest import quorate
 from tests.e2e.harness import Clusters
 

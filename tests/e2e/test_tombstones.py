@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster
-from quorate.cli.status import Found, ask_all
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.cli.cluster.status import Found, ask_all
 from quorate.client_sdk import connect
 from tests.cli.conftest import quorate
 from tests.e2e.harness import QUICK, Clusters, until_now

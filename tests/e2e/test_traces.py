@@ -24,11 +24,12 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from quorate.api_specs.messages import Ask, Granted, Served
 from quorate.api_specs.wishes import Take
-from quorate.client_sdk import Unavailable, connect, connect_async, tasks
-from quorate.client_sdk.http_transport import HttpTransport
-from quorate.client_sdk.tracing import context_at, place_of
-from quorate.measurement.held_ports import HeldPort
-from quorate.replica.tracing import RequestTraces
+from quorate.client_sdk import Unavailable, connect, connect_async
+from quorate.client_sdk.protocol.core import rounds
+from quorate.client_sdk.transport.http_transport import HttpTransport
+from quorate.client_sdk.tracing.spans import context_at, place_of
+from quorate.measurement.faults.held_ports import HeldPort
+from quorate.replica.service.tracing import RequestTraces
 from quorate.timestamps.timestamp import make
 from tests.in_process import InProcessCluster, in_process
 from tests.replica.test_server import SCRIPT, wait_until_ready
@@ -133,7 +134,7 @@ def shown(spans: list[ReadableSpan]) -> str:
 @pytest.fixture
 def traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Traced]:
     """Nothing is sent again here only because time has passed, which would show as further spans."""
-    monkeypatch.setattr(tasks, "RESEND_S_FIRST", NEVER_S)
+    monkeypatch.setattr(rounds, "RESEND_S_FIRST", NEVER_S)
     made = Traced(tmp_path)
     try:
         yield made
@@ -335,7 +336,7 @@ def test_a_place_in_a_trace_survives_the_way() -> None:
 IMPORTED: Final = (
     "\nprint(*sorted(name for name in sys.modules if name.startswith(('opentelemetry', 'quorate.'))))"
 )
-OURS: Final = {"quorate.client_sdk.otlp", "quorate.client_sdk.tracing", "quorate.replica.tracing"}
+OURS: Final = {"quorate.client_sdk.tracing.otlp", "quorate.client_sdk.tracing.spans", "quorate.replica.service.tracing"}
 CLIENT: Final = """
 import sys
 from quorate.client_sdk import connect
@@ -370,7 +371,7 @@ def test_nothing_of_opentelemetry_is_imported_when_nobody_asked(tmp_path: Path) 
         told, _ = replica.communicate(timeout=WAIT_S)
     at_client, at_replica = set(client.stdout.split()), set(told.split())
     assert not [name for name in at_client if name.startswith("opentelemetry")]
-    assert "quorate.client_sdk.driver" in at_client & at_replica
+    assert "quorate.client_sdk.transport.driver" in at_client & at_replica
     assert not OURS & (at_client | at_replica)
     # The web framework imports the interface of OpenTelemetry; neither spans nor their sending come with it.
     assert not [

@@ -11,9 +11,9 @@ from typing import Final
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import BadInput, connect
-from quorate.measurement.held_ports import HeldPort
+from quorate.measurement.faults.held_ports import HeldPort
 from tests.e2e.harness import Clusters
 
 STOP_S: Final = 20.0

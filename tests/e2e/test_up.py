@@ -17,7 +17,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from quorate.measurement.held_ports import HeldPort
+from quorate.measurement.faults.held_ports import HeldPort
 from tests.e2e.harness import WAIT_S, is_running, until_now
 
 TIMEOUT_S: Final = 60.0

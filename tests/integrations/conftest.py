@@ -12,7 +12,7 @@ import pytest
 from kombu import Connection, Exchange, Queue
 
 import quorate.integrations.kombu_transport  # noqa: F401  # makes the broker URLs known
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import Client, connect
 from tests.e2e.conftest import clusters, pytest_runtest_makereport, shared_cluster, shared_clusters
 from tests.integrations.kombu_reader import LONG_S, Connect

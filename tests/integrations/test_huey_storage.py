@@ -15,7 +15,7 @@ from huey.exceptions import ConfigurationError
 from huey.tests.base import BaseTestCase
 from huey.tests.test_storage import StorageTests
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import BadInput, Dictionary, OutcomeUnknown, Unavailable
 from quorate.integrations.huey_storage import QuorateHuey, QuorateStorage
 from tests.client_sdk.loopback import cluster_of

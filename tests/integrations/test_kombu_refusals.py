@@ -15,7 +15,7 @@ from kombu import Connection, Exchange, Producer, Queue
 from kombu.pidbox import Mailbox
 
 from quorate.api_specs.cluster import ChoiceRule
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import BadCluster, Client, OutcomeUnknown, RefusedByReplicas, Unavailable, connect
 from quorate.integrations import leaseholder
 from quorate.integrations.kombu_transport import NO_REMOTE, Transport

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.adts.catalogue import check_name
+from quorate.adts.types.catalogue import check_name
 from quorate.integrations.result_keys import key_name
 
 KEYS = st.text(st.characters(exclude_categories=["Cs"])) | st.text("a=.:é/", max_size=250)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quorate.measurement.parquet import read_rows
+from quorate.measurement.run.parquet import read_rows
 
 
 class Down(NamedTuple):

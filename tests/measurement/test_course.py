@@ -1,6 +1,6 @@
 """What is said of how a run went."""
 
-from quorate.measurement.course import Course
+from quorate.measurement.run.course import Course
 
 
 def test_what_lessens_a_measurement_is_told() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorate.measurement.durations import BadDuration, duration_text, parse_duration
+from quorate.measurement.plan.durations import BadDuration, duration_text, parse_duration
 
 
 @pytest.mark.parametrize(

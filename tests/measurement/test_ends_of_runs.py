@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from quorate.cli.document import read_document
-from quorate.cli.local_cluster import LocalCluster
-from quorate.measurement.course import UNENDED
+from quorate.cli.cluster.document import read_document
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.measurement.run.course import UNENDED
 from tests.cli.conftest import quorate
 from tests.measurement.runs import RunRead
 

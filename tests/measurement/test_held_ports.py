@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster
-from quorate.measurement.fault_proxy import Proxy
-from quorate.measurement.held_ports import LOCAL, HeldPort, is_free
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.measurement.faults.fault_proxy import Proxy
+from quorate.measurement.faults.held_ports import LOCAL, HeldPort, is_free
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere two sockets cannot share a port")
 

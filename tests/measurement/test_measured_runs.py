@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from quorate.quorums.expressions import parse_system
-from quorate.quorums.systems import is_quorum
+from quorate.quorums.systems.expressions import parse_system
+from quorate.quorums.systems.systems import is_quorum
 from tests.cli.conftest import quorate
 from tests.measurement.runs import RunRead
 

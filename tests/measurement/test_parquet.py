@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from quorate.measurement import parquet as module
-from quorate.measurement.parquet import convert, read_rows
-from quorate.measurement.recorder import Recorder
+from quorate.measurement.run import parquet as module
+from quorate.measurement.run.parquet import convert, read_rows
+from quorate.measurement.run.recorder import Recorder
 from quorate.measurement.rows import OperationRow, ProbeRow
 
 DAY_S = 86_400.0

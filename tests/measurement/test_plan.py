@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from quorate.measurement.plan import BadPlan
-from quorate.measurement.plan_check import PREFILL_MAX, parse_plan, prefill_of, warnings
+from quorate.measurement.plan.plan import BadPlan
+from quorate.measurement.plan.plan_check import PREFILL_MAX, parse_plan, prefill_of, warnings
 from tests.measurement.plans import plan_text
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))

@@ -11,11 +11,11 @@ from typing import Final
 import msgspec
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.measurement.clock import RunClock
-from quorate.measurement.prober import Prober
-from quorate.measurement.recorder import Recorder, lines_of
-from quorate.measurement.replicas import start_all
+from quorate.measurement.run.prober import Prober
+from quorate.measurement.run.recorder import Recorder, lines_of
+from quorate.measurement.run.replicas import start_all
 from quorate.measurement.rows import ProbeRow
 
 STEP_S: Final = 0.2

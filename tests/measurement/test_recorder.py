@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quorate.measurement import recorder as module
-from quorate.measurement.recorder import ROWS_MAX, Recorder, lines_of
+from quorate.measurement.run import recorder as module
+from quorate.measurement.run.recorder import ROWS_MAX, Recorder, lines_of
 from quorate.measurement.rows import ProbeRow
 
 DEADLINE_S = 30

@@ -11,8 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from quorate.adts.specification import EventClass, operation_of
-from quorate.quorums.choices import Constraints
-from quorate.quorums.systems import Replica, System, Threshold
+from quorate.quorums.choices.choices import Constraints
+from quorate.quorums.systems.systems import Replica, System, Threshold
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 Sets = set[frozenset[str]]

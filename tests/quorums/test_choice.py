@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.adts.catalogue import known_types
-from quorate.adts.dictionary import Dictionary
-from quorate.adts.queue import Queue
-from quorate.adts.register import Register
+from quorate.adts.types.catalogue import known_types
+from quorate.adts.types.dictionary import Dictionary
+from quorate.adts.types.queue import Queue
+from quorate.adts.types.register import Register
 from quorate.adts.specification import Kind, Specification
-from quorate.quorums.choice import BadChoice, Ordering, QuorumChoice, Sizes
-from quorate.quorums.tally import Quorum, VoteCount
+from quorate.quorums.choices.choice import BadChoice, Ordering, QuorumChoice, Sizes
+from quorate.quorums.systems.tally import Quorum, VoteCount
 
 Classes = dict[str, tuple[int, int]]
 Row = tuple[Specification, int, Ordering, Classes]

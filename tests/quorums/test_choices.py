@@ -4,16 +4,10 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from quorate.adts.catalogue import known_types
-from quorate.quorums.choice import Ordering, QuorumChoice
-from quorate.quorums.choices import (
-    Choice,
-    Replication,
-    Rule,
-    constraints_of,
-    minimal_choices,
-)
-from quorate.quorums.systems import BadQuorums
+from quorate.adts.types.catalogue import known_types
+from quorate.quorums.choices.choice import Ordering, QuorumChoice
+from quorate.quorums.choices.choices import Choice, Replication, Rule, constraints_of, minimal_choices
+from quorate.quorums.systems.systems import BadQuorums
 from tests.quorums import listing
 
 Rows = list[dict[str, tuple[int, int]]]

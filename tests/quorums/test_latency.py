@@ -8,20 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.adts.file import File
-from quorate.quorums.assignment import Assignment
-from quorate.quorums.choices import constraints_of
-from quorate.quorums.failures import Independent
-from quorate.quorums.latency import (
-    AnswerTime,
-    answer_time,
-    chance_of_sum,
-    mean_ms,
-    of_event,
-    of_quorum,
-    quantile_ms,
-)
-from quorate.quorums.systems import BadQuorums, System, choose, votes
+from quorate.adts.types.file import File
+from quorate.quorums.choices.assignment import Assignment
+from quorate.quorums.choices.choices import constraints_of
+from quorate.quorums.systems.failures import Independent
+from quorate.quorums.planning.latency import AnswerTime, answer_time, chance_of_sum, mean_ms, of_event, of_quorum, quantile_ms
+from quorate.quorums.systems.systems import BadQuorums, System, choose, votes
 from tests.quorums.listing import NAMES, SYSTEMS, UNTIMED, minimal, quorums_of
 
 POINTS = st.lists(

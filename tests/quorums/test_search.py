@@ -5,26 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from quorate.adts.file import File
-from quorate.adts.queue import Queue
-from quorate.quorums.assignment import of_choice, of_pair
-from quorate.quorums.choices import constraints_of, minimal_choices
-from quorate.quorums.cost import Workload
-from quorate.quorums.failures import Group, Groups, Independent, Joint, Model
-from quorate.quorums.latency import answer_time
-from quorate.quorums.search import (
-    Offer,
-    Setting,
-    candidates_of,
-    measure,
-    pareto,
-    plan,
-    vote_vectors,
-    with_cost,
-)
-from quorate.quorums.strategy import Limits
-from quorate.quorums.systems import BadQuorums, choose, votes
-from quorate.quorums.targets import Target, parse_target
+from quorate.adts.types.file import File
+from quorate.adts.types.queue import Queue
+from quorate.quorums.choices.assignment import of_choice, of_pair
+from quorate.quorums.choices.choices import constraints_of, minimal_choices
+from quorate.quorums.planning.cost import Workload
+from quorate.quorums.systems.failures import Group, Groups, Independent, Joint, Model
+from quorate.quorums.planning.latency import answer_time
+from quorate.quorums.planning.search import Offer, Setting, candidates_of, measure, pareto, plan, vote_vectors, with_cost
+from quorate.quorums.planning.strategy import Limits
+from quorate.quorums.systems.systems import BadQuorums, choose, votes
+from quorate.quorums.systems.targets import Target, parse_target
 
 QUEUE = constraints_of(Queue(), ["Enq", "Deq"])
 MIX = {"Enq/Ok": 2.0, "Deq/Ok": 1.0, "Deq/Empty": 1.0}

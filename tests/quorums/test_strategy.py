@@ -14,25 +14,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from quorate.adts.file import File
-from quorate.adts.queue import Queue
-from quorate.quorums import strategy as strategy_module
-from quorate.quorums.assignment import Assignment, of_choice, of_pair
-from quorate.quorums.choices import constraints_of, minimal_choices
-from quorate.quorums.cost import Access, Workload, evaluate, one_mix, rounds_of, slots_of, uniform
-from quorate.quorums.latency import answer_time
-from quorate.quorums.strategy import Limits, MissingSolver, best_strategy, with_spare
-from quorate.quorums.systems import (
-    BadQuorums,
-    System,
-    any_of,
-    choose,
-    dual,
-    explicit,
-    grid,
-    majority,
-    votes,
-)
+from quorate.adts.types.file import File
+from quorate.adts.types.queue import Queue
+from quorate.quorums.planning import strategy as strategy_module
+from quorate.quorums.choices.assignment import Assignment, of_choice, of_pair
+from quorate.quorums.choices.choices import constraints_of, minimal_choices
+from quorate.quorums.planning.cost import Access, Workload, evaluate, one_mix, rounds_of, slots_of, uniform
+from quorate.quorums.planning.latency import answer_time
+from quorate.quorums.planning.strategy import Limits, MissingSolver, best_strategy, with_spare
+from quorate.quorums.systems.systems import BadQuorums, System, any_of, choose, dual, explicit, grid, majority, votes
 from tests.quorums.listing import NAMES, SYSTEMS, all_sets, minimal, quorums_of
 
 FILE = constraints_of(File(), replication="timestamps")

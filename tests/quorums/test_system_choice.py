@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.adts.catalogue import SPECIFICATIONS
-from quorate.adts.dictionary import Dictionary
-from quorate.adts.queue import Queue
-from quorate.adts.register import Register
+from quorate.adts.types.catalogue import SPECIFICATIONS
+from quorate.adts.types.dictionary import Dictionary
+from quorate.adts.types.queue import Queue
+from quorate.adts.types.register import Register
 from quorate.adts.specification import Kind
-from quorate.quorums.choice import BadChoice, Ordering, QuorumChoice
-from quorate.quorums.choices import constraints_of
-from quorate.quorums.system_choice import choice_of_events, choice_of_pair
-from quorate.quorums.tally import Quorum, VoteCount
+from quorate.quorums.choices.choice import BadChoice, Ordering, QuorumChoice
+from quorate.quorums.choices.choices import constraints_of
+from quorate.quorums.choices.system_choice import choice_of_events, choice_of_pair
+from quorate.quorums.systems.tally import Quorum, VoteCount
 
 VOTES = dict.fromkeys(("r1", "r2", "r3", "r4"), 1)
 GRID = "r1*r2 + r3*r4"

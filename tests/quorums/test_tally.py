@@ -5,7 +5,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.quorums.tally import Tally, Verdict, VoteCount
+from quorate.quorums.systems.tally import Tally, Verdict, VoteCount
 
 REPLICAS = ["r1", "r2", "r3", "r4"]
 WORDS = st.lists(st.tuples(st.sampled_from(REPLICAS), st.booleans()), max_size=8)

@@ -9,11 +9,11 @@ import pytest
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import DEFAULTS, Limits
-from quorate.replica.app import create_app
-from quorate.replica.embedded import embedded_front_end
-from quorate.replica.identity import open_folder
-from quorate.replica.member import Member
-from quorate.replica.store import Store
+from quorate.replica.server.app import create_app
+from quorate.replica.service.embedded import embedded_front_end
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.member import Member
+from quorate.replica.store.store import Store
 
 Serving = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 

@@ -1,8 +1,8 @@
-"""docs/metrics.md, made from `quorate.replica.metric_table`: `python -m tests.replica.metrics_page > docs/metrics.md`."""
+"""docs/metrics.md, made from `quorate.replica.telemetry.metric_table`: `python -m tests.replica.metrics_page > docs/metrics.md`."""
 
 from typing import Final
 
-from quorate.replica.metric_table import EVENTS, METRICS, PROCESS
+from quorate.replica.telemetry.metric_table import EVENTS, METRICS, PROCESS
 
 INTRODUCTION: Final = """# Metrics
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from quorate.adts.log import NOTHING, Decision, Settled, Summary
 from quorate.api_specs.messages import NOT_AGED, Aged
-from quorate.replica.ages import OBJECTS_MAX, SAMPLES, Ages
+from quorate.replica.protocol.ages import OBJECTS_MAX, SAMPLES, Ages
 from quorate.timestamps.ballot import Ballot, make_ballot
 from quorate.timestamps.timestamp import make
 

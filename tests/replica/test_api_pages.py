@@ -8,7 +8,7 @@ from typing import Final
 import httpx
 import pytest
 
-from quorate.replica.openapi_table import OPERATIONS, TAGS
+from quorate.replica.openapi.table import OPERATIONS, TAGS
 from tests.browser import ANSWER_S_MAX, Tab, tab
 from tests.in_process import InProcessCluster, in_process
 

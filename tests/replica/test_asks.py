@@ -2,8 +2,8 @@
 
 from quorate.api_specs.messages import Ask
 from quorate.api_specs.wishes import Take
-from quorate.client_sdk.handing import SHARED_S
-from quorate.replica.asks import WISHES_MAX, Asks
+from quorate.client_sdk.protocol.decisions.forwarding import SHARED_S
+from quorate.replica.protocol.at_most_once import WISHES_MAX, Asks
 from quorate.timestamps.timestamp import make
 
 NOW_US = 1_700_000_000_000_000

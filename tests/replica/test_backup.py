@@ -9,22 +9,14 @@ import pytest
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClusterDocument, parse
 from quorate.api_specs.messages import Append, Request
-from quorate.replica.backup import (
-    MANIFEST_FILE,
-    BackupRefused,
-    back_up_stopped,
-    read_manifest,
-    restore,
-    restore_cluster,
-    sort_backups,
-)
-from quorate.replica.database import CopyStopped, Database, StorageFailed, copy_database
-from quorate.replica.identity import DATABASE_FILE, FolderRefused, Identity, format_store, open_folder
-from quorate.replica.machine import handle
-from quorate.replica.ports import Forget
-from quorate.replica.refusals import Bounds
-from quorate.replica.replacement import make_replacement, with_store
-from quorate.replica.store import Store
+from quorate.replica.data_folder.backup import MANIFEST_FILE, BackupRefused, back_up_stopped, read_manifest, restore, restore_cluster, sort_backups
+from quorate.replica.store.database import CopyStopped, Database, StorageFailed, copy_database
+from quorate.replica.data_folder.identity import DATABASE_FILE, FolderRefused, Identity, format_store, open_folder
+from quorate.replica.protocol.acceptor import handle
+from quorate.replica.protocol.log import Forget
+from quorate.replica.protocol.refusals import Bounds
+from quorate.replica.data_folder.replacement import make_replacement, with_store
+from quorate.replica.store.store import Store
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 
 NOW_US = 1_000_000
@@ -154,7 +146,7 @@ def test_restoring_that_fails_at_its_end_can_be_tried_again(
             raise error
 
         with monkeypatch.context() as patch:
-            patch.setattr("quorate.replica.backup.claim_restored", claim)
+            patch.setattr("quorate.replica.data_folder.backup.claim_restored", claim)
             with pytest.raises(told, match="disk full"):
                 restore(backup, tmp_path / "again")
         assert not (tmp_path / "again").exists()

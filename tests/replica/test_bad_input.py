@@ -10,7 +10,7 @@ import pytest
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.problems import MEDIA_TYPE, Problem
-from quorate.replica.gate import DRAIN_BYTES_MAX
+from quorate.replica.http.gate import DRAIN_BYTES_MAX
 from quorate.timestamps.timestamp import INFINITY, make
 from tests.replica.conftest import Serving
 

@@ -7,12 +7,12 @@ import pytest
 from quorate.adts.log import NOTHING, Entry, Value
 from quorate.api_specs.limits import Capacity
 from quorate.api_specs.messages import Accept, Append, Collect, Commit, Request, Reserve
-from quorate.replica import use as use_module
-from quorate.replica.capacity import Use, alarm, refused, shares
-from quorate.replica.database import Database
-from quorate.replica.identity import DATABASE_FILE, open_folder
-from quorate.replica.ports import ANY_ARRIVAL, Forget, ObjectState, PutRow, PutState
-from quorate.replica.store import Store
+from quorate.replica.store import usage as use_module
+from quorate.replica.protocol.capacity import Use, alarm, refused, shares
+from quorate.replica.store.database import Database
+from quorate.replica.data_folder.identity import DATABASE_FILE, open_folder
+from quorate.replica.protocol.log import ANY_ARRIVAL, Forget, ObjectState, PutRow, PutState
+from quorate.replica.store.store import Store
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import Timestamp, make
 from tests.replica.conftest import one_replica

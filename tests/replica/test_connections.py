@@ -14,14 +14,14 @@ import uvicorn
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import AHEAD_MAX, HEAD_BYTES_MAX, OPEN_BODY_BYTES_MAX, URL_BYTES_MAX, Limits
 from quorate.api_specs.problems import Problem
-from quorate.replica.access import one_token
-from quorate.replica.app import create_app
-from quorate.replica.connections import PIECE_BYTES, BoundedProtocol, Bounds
-from quorate.replica.direct import bounded
-from quorate.replica.embedded import embedded_front_end
-from quorate.replica.hosts import Hosts
-from quorate.replica.identity import open_folder
-from quorate.replica.member import Member
+from quorate.replica.access.token_list import one_token
+from quorate.replica.server.app import create_app
+from quorate.replica.http.connections import PIECE_BYTES, BoundedProtocol, Bounds
+from quorate.replica.server.direct import bounded
+from quorate.replica.service.embedded import embedded_front_end
+from quorate.replica.http.host_header import Hosts
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.member import Member
 from tests.in_process import _bound
 
 WAIT_S = 60.0
@@ -32,7 +32,7 @@ GET = b"GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\n"
 
 @pytest.fixture
 def served(tmp_path: Path) -> Serve:
-    """Serves r1 as `quorate.replica.server` does, with bounds of the test's own; the port."""
+    """Serves r1 as `quorate.replica.server.server` does, with bounds of the test's own; the port."""
 
     @asynccontextmanager
     async def serve(bounds: Bounds | None = None, token: str | None = None) -> AsyncIterator[int]:
@@ -184,7 +184,7 @@ async def test_slow_second_head_is_cut_off_and_a_patient_one_is_not(served: Serv
 
 
 async def test_slow_body_is_cut_off(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quorate.replica.gate.BODY_S_MAX", 0.2)
+    monkeypatch.setattr("quorate.replica.http.gate.BODY_S_MAX", 0.2)
     async with served() as port:
         request = b"PUT /v1/registers/a HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         answer = await exchange(port, request + b'Content-Length: 11\r\n\r\n{"value"')

@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from quorate.replica.identity import open_folder
-from quorate.replica.store import Store
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.store.store import Store
 from quorate.timestamps.timestamp import ZERO
 from tests.replica.conftest import one_replica
 

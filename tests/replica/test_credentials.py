@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from quorate.api_specs.tokens import digest_of, make_token
-from quorate.replica.access import BadTokens, from_file, from_text, nobody_asked, one_token
-from quorate.replica.credentials import Credential, TokenList, parse_tokens, plain_token
-from quorate.replica.rate import Bucket
+from quorate.replica.access.token_list import BadTokens, from_file, from_text, nobody_asked, one_token
+from quorate.replica.access.credentials import Credential, TokenList, parse_tokens, plain_token
+from quorate.replica.access.rate import Bucket
 
 WRITER, READER, OLD = make_token("writer", "w" * 43), make_token("reader", "r" * 43), "an-old-token"
 
@@ -186,7 +186,7 @@ def test_change_while_the_file_is_first_read_is_not_missed(
         return parse_tokens(text, source)
 
     with monkeypatch.context() as patch:
-        patch.setattr("quorate.replica.access.parse_tokens", parsed_late)
+        patch.setattr("quorate.replica.access.token_list.parse_tokens", parsed_late)
         access = from_file(path, WRITER)
     access.look()
     assert access.find(f"Bearer {WRITER}".encode()) is None

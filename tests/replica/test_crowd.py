@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from quorate.cli.local_cluster import LocalCluster
-from quorate.replica.connections import Bounds
-from quorate.replica.crowd import Crowd, origin
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.replica.http.connections import Bounds
+from quorate.replica.http.connection_shares import Crowd, origin
 from tests.replica.test_connections import GET, WAIT_S, Serve, served
 
 __all__ = ["served"]

@@ -17,16 +17,16 @@ from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append, Appended, Batch, BatchReply, Collect, Request
 from quorate.api_specs.tokens import digest_of
-from quorate.replica.access import from_text
-from quorate.replica.app import ReplicaApp, create_app
-from quorate.replica.committer import Done
-from quorate.replica.connections import Bounds
-from quorate.replica.database import StorageFailed
-from quorate.replica.direct import bounded
-from quorate.replica.embedded import embedded_front_end
-from quorate.replica.hosts import Hosts
-from quorate.replica.identity import open_folder
-from quorate.replica.member import Member
+from quorate.replica.access.token_list import from_text
+from quorate.replica.server.app import ReplicaApp, create_app
+from quorate.replica.store.group_commit import Done
+from quorate.replica.http.connections import Bounds
+from quorate.replica.store.database import StorageFailed
+from quorate.replica.server.direct import bounded
+from quorate.replica.service.embedded import embedded_front_end
+from quorate.replica.http.host_header import Hosts
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.member import Member
 from quorate.timestamps.timestamp import make
 from tests.in_process import _bound
 

@@ -1,6 +1,6 @@
 """The rule of the first vote over random histories of three replicas: starts, stops, lost disks, folders formatted again.
 
-What an answer proves is the real one (`quorate.replica.witness`); who must have noted a new store is the rule under test. It
+What an answer proves is the real one (`quorate.replica.protocol.witness`); who must have noted a new store is the rule under test. It
 is broken when a store votes though another one of the same replica voted before, and some other member has kept its disk
 since. Mistakes planted in the rule are caught by the same histories.
 """
@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.api_specs.messages import Announcement, Testimony
-from quorate.replica.witness import Witness, contradiction, seen
+from quorate.replica.protocol.witness import Witness, contradiction, seen
 from quorate.timestamps.timestamp import ZERO
 
 REPLICAS = ("r1", "r2", "r3")

@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from quorate.replica.hosts import Hosts
-from quorate.replica.responses import Refusal
+from quorate.replica.http.host_header import Hosts
+from quorate.replica.http.problems import Refusal
 from tests.replica.conftest import Serving, one_replica
 
 HOSTS = Hosts(["r1.example", "::1"], is_loopback=True)

@@ -11,14 +11,8 @@ import msgspec
 import pytest
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.replica.identity import (
-    DATABASE_FILE,
-    IDENTITY_FILE,
-    FolderRefused,
-    format_store,
-    open_folder,
-)
-from quorate.replica.store import Store
+from quorate.replica.data_folder.identity import DATABASE_FILE, IDENTITY_FILE, FolderRefused, format_store, open_folder
+from quorate.replica.store.store import Store
 
 STORE = "0123456789abcdef"
 
@@ -93,7 +87,7 @@ def test_newer_schema_is_refused(tmp_path: Path) -> None:
 def test_folder_in_use_is_refused_and_free_again_when_its_process_is_killed(tmp_path: Path) -> None:
     script = (
         "import sys, msgspec; from pathlib import Path; from quorate.api_specs.cluster import from_json\n"
-        "from quorate.replica.identity import open_folder\n"
+        "from quorate.replica.data_folder.identity import open_folder\n"
         "kept = open_folder(Path(sys.argv[1]), from_json(msgspec.json.decode(sys.argv[2])), 'r1')\n"
         "print('open', flush=True); sys.stdin.read()"
     )

@@ -7,8 +7,10 @@ import httpx
 import pytest
 
 from quorate.api_specs.limits import Limits
-from quorate.client_sdk import LimitReached, client, leasing
-from quorate.replica import reserving
+from quorate.client_sdk import LimitReached
+from quorate.client_sdk.api import client
+from quorate.client_sdk.protocol.decisions import lease_table
+from quorate.replica.protocol import key_consensus
 from tests.in_process import InProcessCluster, in_process
 
 FEW = 2
@@ -46,7 +48,7 @@ def tells(refused: httpx.Response, limit: str) -> bool:
 def test_a_replica_that_remembers_no_more_keys(
     cluster: InProcessCluster, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reserving, "RESERVATIONS_MAX", 0)
+    monkeypatch.setattr(key_consensus, "RESERVATIONS_MAX", 0)
     assert tells(caller.post("queues/full/items", {"item": 1}, "k"), "too-many-keys")
     queue = cluster.front_end().client.queue("full")
     with pytest.raises(LimitReached, match="send it without a key") as reached:
@@ -77,7 +79,7 @@ def test_a_queue_that_hands_out_no_more(
     cluster: InProcessCluster, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And to one caller no more than are left for others."""
-    monkeypatch.setattr(leasing, "LEASES_MAX", FEW + 1)
+    monkeypatch.setattr(lease_table, "LEASES_MAX", FEW + 1)
     caller.post("queues/lent/items", {"items": [1, 2, 3, 4]})
     held = caller.post("queues/lent/acquire", {"max": 3}).json()["leases"]
     assert len(held) == FEW

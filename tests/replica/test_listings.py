@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from quorate.adts.log import Value
-from quorate.replica.listings import Listing
-from quorate.replica.responses import Refusal
+from quorate.replica.api.listings import Listing
+from quorate.replica.http.problems import Refusal
 
 FOUND = {"b": Value("2"), "a": Value("1")}
 

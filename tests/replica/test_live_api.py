@@ -12,12 +12,12 @@ import pytest
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Scan
-from quorate.replica import live_page, lookout
-from quorate.replica.committer import Overloaded
-from quorate.replica.identity import open_folder
-from quorate.replica.live_models import Choices, ObjectTrace, Overview
-from quorate.replica.lookout import Lookout
-from quorate.replica.member import Member
+from quorate.replica.live import page as live_page, cluster_scan
+from quorate.replica.store.group_commit import Overloaded
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.live.models import Choices, ObjectTrace, Overview
+from quorate.replica.live.cluster_scan import Lookout
+from quorate.replica.service.member import Member
 from tests.in_process import InProcessCluster, in_process
 from tests.replica.conftest import Serving, one_replica
 
@@ -205,7 +205,7 @@ async def test_the_same_question_of_several_viewers_is_asked_once(member: Member
 async def test_different_questions_at_a_time_are_bounded(member: Member) -> None:
     looking = Lookout(member, None)
     try:
-        scans = [Scan(f"queue/{number}") for number in range(lookout.KEPT_MAX + 1)]
+        scans = [Scan(f"queue/{number}") for number in range(cluster_scan.KEPT_MAX + 1)]
         # All begin before the first can be answered; the last asks what is asked already.
         looks = (looking.look(scan) for scan in (*scans, scans[0]))
         *answered, refused, again = await asyncio.gather(*looks, return_exceptions=True)
@@ -218,10 +218,10 @@ async def test_different_questions_at_a_time_are_bounded(member: Member) -> None
 async def test_questions_that_are_answered_do_not_count_and_kept_answers_give_way(
     member: Member, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookout, "KEPT_S", WAIT_S)
+    monkeypatch.setattr(cluster_scan, "KEPT_S", WAIT_S)
     looking = Lookout(member, None)
     try:
-        scans = [Scan(f"queue/{number}") for number in range(lookout.KEPT_MAX + 4)]
+        scans = [Scan(f"queue/{number}") for number in range(cluster_scan.KEPT_MAX + 4)]
         answers = [await looking.look(scan) for scan in scans]
         assert await looking.look(scans[-1]) is answers[-1], "the newest are kept"
         assert await looking.look(scans[0]) is not answers[0], "the oldest gave way"
@@ -232,7 +232,7 @@ async def test_questions_that_are_answered_do_not_count_and_kept_answers_give_wa
 async def test_an_answer_that_gave_way_does_not_take_a_newer_one_along(
     member: Member, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookout, "KEPT_MAX", 1)
+    monkeypatch.setattr(cluster_scan, "KEPT_MAX", 1)
     due: list[Callable[[], None]] = []
     monkeypatch.setattr(
         asyncio.get_running_loop(), "call_later", lambda _, what, *args: due.append(partial(what, *args))

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from quorate.replica.audit import Act
-from quorate.replica.logs import JsonLines, TextLines
+from quorate.replica.logs.audit import Act
+from quorate.replica.logs.formats import JsonLines, TextLines
 
 
 def record_of(message: object, *arguments: object, error: BaseException | None = None) -> logging.LogRecord:

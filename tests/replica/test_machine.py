@@ -22,9 +22,9 @@ from quorate.api_specs.messages import (
     Status,
     Window,
 )
-from quorate.replica.machine import handle
-from quorate.replica.ports import ANY_ARRIVAL
-from quorate.replica.refusals import Bounds
+from quorate.replica.protocol.acceptor import handle
+from quorate.replica.protocol.log import ANY_ARRIVAL
+from quorate.replica.protocol.refusals import Bounds
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
 from quorate.timestamps.timestamp import INFINITY, Timestamp, make
 from tests.sim.store import MemoryStore

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quorate.replica.mark import Mark
+from quorate.replica.store.commit_counter import Mark
 
 
 @pytest.mark.parametrize("call", ["open", "write", "pwrite", "fsync", "rename", "close"])

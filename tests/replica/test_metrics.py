@@ -13,16 +13,16 @@ from prometheus_client.parser import text_string_to_metric_families
 import quorate.client_sdk
 from quorate.api_specs.messages import Append, BatchReply, Collect, Request
 from quorate.api_specs.problems import KINDS
-from quorate.client_sdk import blind
-from quorate.client_sdk.effects import Dequeue, Done
-from quorate.replica import survey as surveying
-from quorate.replica import watch
-from quorate.replica.database import Reader, StorageFailed
-from quorate.replica.member import Member
-from quorate.replica.metric_table import EVENTS, METRICS, PROCESS
-from quorate.replica.metrics import CONTENT_TYPE
-from quorate.replica.store import Store
-from quorate.replica.survey import survey
+from quorate.client_sdk.protocol.operations import blind
+from quorate.client_sdk.protocol.core.values import Dequeue, Done
+from quorate.replica.store import survey as surveying
+from quorate.replica.upkeep import announcer
+from quorate.replica.store.database import Reader, StorageFailed
+from quorate.replica.service.member import Member
+from quorate.replica.telemetry.metric_table import EVENTS, METRICS, PROCESS
+from quorate.replica.telemetry.metrics import CONTENT_TYPE
+from quorate.replica.store.store import Store
+from quorate.replica.store.survey import survey
 from tests.in_process import WAIT_S, InProcessCluster, in_process
 from tests.replica.metrics_page import page
 
@@ -41,7 +41,7 @@ Scraped = dict[tuple[str, frozenset[tuple[str, str]]], float]
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessCluster]:
     """No replica tells the others how far it has come: that would come in between what is counted."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(watch, "TELL_S", TELL_S)
+        patch.setattr(announcer, "TELL_S", TELL_S)
         with in_process(tmp_path_factory.mktemp("cluster"), token=TOKEN) as running:
             yield running
 

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.api_specs.messages import Announcement, Testimony
-from quorate.replica.identity import open_folder
-from quorate.replica.member import Member, OtherConfiguration, Starting, StoreLost
-from quorate.replica.store import StorageFailed
-from quorate.replica.watch import Watch
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.member import Member, OtherConfiguration, Starting, StoreLost
+from quorate.replica.store.store import StorageFailed
+from quorate.replica.upkeep.announcer import Watch
 from tests.replica.test_witness import DOCUMENT, WAIT_S, Direct, append
 
 

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from quorate.adts.log import Value
 from quorate.adts.specification import EventClass
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.client_sdk.counts import Counts
-from quorate.client_sdk.effects import Dequeue, Done, Failed, Operation, Outcome, Read
-from quorate.replica import plain_requests
-from quorate.replica.app import create_app
-from quorate.replica.identity import open_folder
-from quorate.replica.member import Member
+from quorate.client_sdk.protocol.core.counters import Counts
+from quorate.client_sdk.protocol.core.values import Dequeue, Done, Failed, Operation, Outcome, Read
+from quorate.replica.api import plain_requests
+from quorate.replica.server.app import create_app
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.member import Member
 
 JSON: Final = "application/json"
 

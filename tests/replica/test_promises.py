@@ -6,7 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from quorate.adts.log import Summary
 from quorate.api_specs.messages import Accept, Collect, Commit, Window
-from quorate.replica.ports import ObjectState
+from quorate.replica.protocol.log import ObjectState
 from quorate.timestamps.timestamp import Timestamp
 from tests.replica.test_machine import NAME, Replica, at, ballot, entry
 

@@ -1,16 +1,11 @@
 """The health of quorums: what the service asks for each event class, and who counts as voting."""
 
-from quorate.adts.queue import Queue
+from quorate.adts.types.queue import Queue
 from quorate.api_specs.classes_held import ClassHeld, needed_by, rules_in_force
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
-from quorate.quorums.choice import QuorumChoice
-from quorate.replica.member import Peer
-from quorate.replica.quorums_held import (
-    FRESH_S,
-    PLACES_TOLD_MAX,
-    Held,
-    voting_of,
-)
+from quorate.quorums.choices.choice import QuorumChoice
+from quorate.replica.service.member import Peer
+from quorate.replica.service.quorums_held import FRESH_S, PLACES_TOLD_MAX, Held, voting_of
 
 REPLICAS = tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}") for n in (1, 2, 3))
 VOTES = {"r1": 1, "r2": 1, "r3": 1}

@@ -22,11 +22,11 @@ from quorate.api_specs.messages import (
     Request,
     Reserve,
 )
-from quorate.client_sdk.effects import Unanswered
-from quorate.replica.embedded import EmbeddedTransport, to_others
-from quorate.replica.identity import open_folder
-from quorate.replica.member import Member
-from quorate.replica.protocol_api import PATH
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.replica.service.embedded import EmbeddedTransport, to_others
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.member import Member
+from quorate.replica.api.protocol_api import PATH
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import Timestamp, make
 from tests.replica.conftest import Serving
@@ -56,7 +56,7 @@ async def test_a_timestamp_far_ahead_or_behind_is_a_problem_and_leaves_nothing(
         "malformed": Append("register/r", (Entry("1", at(0), None),)),
         "too-many-keys": Reserve("queue/q", "k", at(0), (Entry(at(0), at(0)),)),
     }
-    monkeypatch.setattr("quorate.replica.reserving.RESERVATIONS_MAX", 0)
+    monkeypatch.setattr("quorate.replica.protocol.key_consensus.RESERVATIONS_MAX", 0)
     reasons = set(get_args(get_type_hints(Refused)["reason"])) - OF_CAPACITY
     assert {"bad-request" if name == "malformed" else name for name in requests} == reasons
     async with serving(document) as client:

@@ -8,13 +8,13 @@ import pytest
 from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.cluster import ClusterDocument, parse
 from quorate.api_specs.messages import Accept, Append, Commit, Request, Reserve
-from quorate.replica.identity import FolderRefused, format_store, open_folder
-from quorate.replica.machine import handle
-from quorate.replica.ports import ObjectState, Reservation
-from quorate.replica.refusals import Bounds
-from quorate.replica.replacement import loses, make_replacement, merged, with_store
-from quorate.replica.store import Store
-from quorate.replica.witness import Witness
+from quorate.replica.data_folder.identity import FolderRefused, format_store, open_folder
+from quorate.replica.protocol.acceptor import handle
+from quorate.replica.protocol.log import ObjectState, Reservation
+from quorate.replica.protocol.refusals import Bounds
+from quorate.replica.data_folder.replacement import loses, make_replacement, merged, with_store
+from quorate.replica.store.store import Store
+from quorate.replica.protocol.witness import Witness
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 

@@ -4,12 +4,12 @@ import pytest
 
 from quorate.adts.log import Entry
 from quorate.api_specs.messages import Refused, Reserve, Reserved
-from quorate.replica import reserving
-from quorate.replica.machine import handle
-from quorate.replica.ports import Reservation
-from quorate.replica.refusals import Bounds
-from quorate.replica.replacement import agreed
-from quorate.replica.store import Store
+from quorate.replica.protocol import key_consensus
+from quorate.replica.protocol.acceptor import handle
+from quorate.replica.protocol.log import Reservation
+from quorate.replica.protocol.refusals import Bounds
+from quorate.replica.data_folder.replacement import agreed
+from quorate.replica.store.store import Store
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 from tests.replica.conftest import one_replica
 
@@ -47,7 +47,7 @@ def test_what_comes_first_is_held_until_a_ballot_replaces_it(store: Store) -> No
 
 
 def test_no_new_key_is_held_where_there_is_no_room(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reserving, "RESERVATIONS_MAX", 1)
+    monkeypatch.setattr(key_consensus, "RESERVATIONS_MAX", 1)
     ask(store, Reserve("queue/q", "k", at(1), entries(1)))
     reply, effects = handle(Reserve("queue/q", "l", at(1), entries(1)), store, NOW_US, BOUNDS)
     assert isinstance(reply, Refused)

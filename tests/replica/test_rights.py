@@ -24,14 +24,14 @@ from quorate.api_specs.messages import (
 )
 from quorate.api_specs.tokens import SCOPES, ScopeName, digest_of, make_token
 from quorate.api_specs.wishes import Front, Lend
-from quorate.replica.access import from_text
-from quorate.replica.app import create_app
-from quorate.replica.credentials import Credential, parse_tokens
-from quorate.replica.embedded import embedded_front_end
-from quorate.replica.identity import open_folder
-from quorate.replica.member import Member
-from quorate.replica.openapi import openapi_text
-from quorate.replica.rights import ask_problem, batch_problem, scope_needed
+from quorate.replica.access.token_list import from_text
+from quorate.replica.server.app import create_app
+from quorate.replica.access.credentials import Credential, parse_tokens
+from quorate.replica.service.embedded import embedded_front_end
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.member import Member
+from quorate.replica.server.print_openapi import openapi_text
+from quorate.replica.access.authorization import ask_problem, batch_problem, scope_needed
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import Timestamp, make
 
@@ -200,7 +200,7 @@ async def test_who_asks_too_often_is_told_when_to_come_again(
     tmp_path: Any, document: ClusterDocument, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At rates that the slowest machine exceeds."""
-    monkeypatch.setattr("quorate.replica.access.UNPROVEN_PER_S_MAX", 1.0)
+    monkeypatch.setattr("quorate.replica.access.token_list.UNPROVEN_PER_S_MAX", 1.0)
     member = Member(document, "r1", open_folder(tmp_path, document, "r1"))
     slow = f"scopes=read rate=1 sha256={digest_of(b'slow').hex()}"
     app = create_app(

@@ -11,14 +11,14 @@ import msgspec
 import pytest
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.measurement.held_ports import HeldPort
-from quorate.replica.access import one_token
-from quorate.replica.identity import FolderRefused, open_folder
-from quorate.replica.server import Door, ServeRefused, serve
+from quorate.measurement.faults.held_ports import HeldPort
+from quorate.replica.access.token_list import one_token
+from quorate.replica.data_folder.identity import FolderRefused, open_folder
+from quorate.replica.server.server import Door, ServeRefused, serve
 
 SCRIPT = (
     "import sys, msgspec; from pathlib import Path; from quorate.api_specs.cluster import from_json\n"
-    "from quorate.replica.logs import log_to_stderr; from quorate.replica.server import serve\n"
+    "from quorate.replica.logs.formats import log_to_stderr; from quorate.replica.server.server import serve\n"
     "log_to_stderr('r1')\n"
     "serve(from_json(msgspec.json.decode(sys.argv[2])), 'r1', Path(sys.argv[1]))"
 )
@@ -62,7 +62,7 @@ def test_served_replica_answers_and_stops_at_sigterm_with_success(tmp_path: Path
         _, errors = process.communicate(timeout=START_TIMEOUT_S)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
-    assert "INFO replica=r1 quorate.replica.server: replica r1 has stopped" in errors
+    assert "INFO replica=r1 quorate.replica.server.server: replica r1 has stopped" in errors
     assert not list(tmp_path.glob("*-wal")), "the write-ahead log is folded in at a clean stop"
 
 

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.measurement.held_ports import HeldPort
-from quorate.replica.service_manager import tell_ready
+from quorate.measurement.faults.held_ports import HeldPort
+from quorate.replica.server.systemd import tell_ready
 from tests.replica.test_server import SCRIPT, START_TIMEOUT_S
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from quorate.replica import watch
-from quorate.replica.embedded import to_others
-from quorate.replica.identity import open_folder
-from quorate.replica.member import Member
-from quorate.replica.store import StorageFailed
-from quorate.replica.troubles import AGAIN_S, Troubles
+from quorate.replica.upkeep import announcer
+from quorate.replica.service.embedded import to_others
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.member import Member
+from quorate.replica.store.store import StorageFailed
+from quorate.replica.logs.throttle import AGAIN_S, Troubles
 from tests.replica.conftest import one_replica
 
 _LOG = logging.getLogger("quorate.test")
@@ -84,7 +84,7 @@ async def test_the_watch_tells_once_of_a_store_that_cannot_be_read(
 ) -> None:
     document = one_replica()
     member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
-    looking = watch.Watch(member, to_others(member, None))
+    looking = announcer.Watch(member, to_others(member, None))
     ended = iter([StorageFailed("full", passing=True)] * 3)
 
     async def found(*_: object) -> set[str]:
@@ -97,6 +97,6 @@ async def test_the_watch_tells_once_of_a_store_that_cannot_be_read(
     await looking.stop()
     await asyncio.to_thread(member.close)
     assert heard == [set(), set(), set(), {"r2"}]
-    told = [record.getMessage() for record in caplog.records if record.name == watch.__name__]
+    told = [record.getMessage() for record in caplog.records if record.name == announcer.__name__]
     words = "the others were not told of the store: full"
     assert told == [words, f"it is over (met again before: 2): {words}"]

@@ -11,8 +11,8 @@ from msgspec import msgpack
 
 from quorate.api_specs.checking import check_ask
 from quorate.api_specs.messages import Ask, Denied, Granted, Served
-from quorate.client_sdk.effects import Now, Outcome, SendAsk, Serve, Unanswered
-from quorate.replica.asks import result_of
+from quorate.client_sdk.protocol.core.values import Now, Outcome, SendAsk, Serve, Unanswered
+from quorate.replica.protocol.at_most_once import result_of
 
 if TYPE_CHECKING:
     from tests.sim.nodes import FrontNode, ReplicaNode
@@ -65,7 +65,7 @@ def _arrive(under_way: AskUnderWay, node: "ReplicaNode") -> None:
 
 
 class Serving:
-    """What `quorate.replica.serving` does, in virtual time."""
+    """What `quorate.replica.api.forwarded` does, in virtual time."""
 
     def __init__(self, under_way: AskUnderWay, node: "ReplicaNode", ask: Ask) -> None:
         self._under_way = under_way

@@ -1,15 +1,15 @@
 """The catch-up of a replica in a world.
 
-Owns when it asks, on its way over the same network. It must not know what may be installed (`quorate.replica.catch_up` does).
+Owns when it asks, on its way over the same network. It must not know what may be installed (`quorate.replica.protocol.catch_up` does).
 """
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from quorate.api_specs.messages import Batch, Changed, Changes, Collected, Reply, Request
-from quorate.replica import catch_up
-from quorate.replica.catch_up import Lack, Progress
-from quorate.replica.ports import Effect, Log, PutRow
+from quorate.replica.protocol import catch_up
+from quorate.replica.protocol.catch_up import Lack, Progress
+from quorate.replica.protocol.log import Effect, Log, PutRow
 from quorate.timestamps.ballot import NO_BALLOT
 from quorate.timestamps.timestamp import Timestamp
 from tests.sim.checkers import Violation

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from quorate.adts.catalogue import adt_of
+from quorate.adts.types.catalogue import adt_of
 from tests.sim.history import Call
 from tests.sim.linearizability import (
     Bag,

@@ -1,14 +1,14 @@
 """The janitor of a replica in a world.
 
-Owns when it deletes and buries, as the server's does. It must not know what may go (`quorate.replica.pruning` does).
+Owns when it deletes and buries, as the server's does. It must not know what may go (`quorate.replica.upkeep.pruning` does).
 """
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from quorate.client_sdk.effects import Bury, Done, Outcome
-from quorate.replica.pruning import Pruning
-from quorate.replica.tombstones import Tombstones
+from quorate.client_sdk.protocol.core.values import Bury, Done, Outcome
+from quorate.replica.upkeep.pruning import Pruning
+from quorate.replica.upkeep.tombstones import Tombstones
 
 if TYPE_CHECKING:
     from tests.sim.nodes import ReplicaNode
@@ -19,7 +19,7 @@ BURY_DEADLINE_S = 0.2
 
 
 class Janitor:
-    """What a replica's janitor does in a round (`quorate.replica.janitor`), around the shipped waiting list."""
+    """What a replica's janitor does in a round (`quorate.replica.upkeep.janitor`), around the shipped waiting list."""
 
     def __init__(self, node: "ReplicaNode") -> None:
         self._node = node

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from quorate.adts.log import Leased
-from quorate.client_sdk.effects import LeaseBook
+from quorate.client_sdk.protocol.core.values import LeaseBook
 from tests.sim.checkers import Violation, shown
 from tests.sim.clocks import WALL_US_START
 from tests.sim.history import Call

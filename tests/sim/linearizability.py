@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
-from quorate.adts.catalogue import SPECIFICATIONS
+from quorate.adts.types.catalogue import SPECIFICATIONS
 from quorate.adts.specification import Invocation
 from tests.sim.history import NEVER, Call
 

@@ -10,9 +10,9 @@ from msgspec import msgpack
 
 from quorate.api_specs.checking import check_batch
 from quorate.api_specs.messages import Batch, BatchReply
-from quorate.client_sdk.effects import Effects, Now, Operation, Outcome, Read, Send, Unanswered, Write
-from quorate.client_sdk.machine import FrontEnd
-from quorate.replica.asks import Asks
+from quorate.client_sdk.protocol.core.values import Effects, Now, Operation, Outcome, Read, Send, Unanswered, Write
+from quorate.client_sdk.protocol.front_end import FrontEnd
+from quorate.replica.protocol.at_most_once import Asks
 from tests.sim.asking import send_ask
 from tests.sim.catching import CatchingUp
 from tests.sim.clocks import WALL_US_START, SteadyClock, WallClock
@@ -113,7 +113,7 @@ class ReplicaNode(Stoppable):
         self.world.trace(self.id, lambda: f"clock leaps to {leap_us / 1e6} s from where it should be")
 
     def hear_of(self, other: "ReplicaNode") -> None:
-        """The other's watch tells this one how far its store has come (`quorate.replica.watch`)."""
+        """The other's watch tells this one how far its store has come (`quorate.replica.upkeep.announcer`)."""
         if self.is_up and other.is_up and not self.is_stopped and not other.is_stopped and not other._open:
             store = self.replica.store
             store.witnessed = max(store.witnessed, other.replica.store.clock)

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quorate.adts.catalogue import adt_of
+from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs.problems import LIMITS
 from tests.sim.checkers import Violation, check_drained, check_object
 from tests.sim.faults import NO_FAULTS

@@ -3,7 +3,7 @@
 from typing import Any
 
 from quorate.api_specs.messages import BatchReply
-from quorate.client_sdk.effects import Done, Outcome, Unanswered
+from quorate.client_sdk.protocol.core.values import Done, Outcome, Unanswered
 
 
 def shown_answer(replica: str, answer: BatchReply | Unanswered) -> str:

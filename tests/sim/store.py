@@ -1,28 +1,16 @@
 """The simulated twin of a replica's store.
 
 Owns one replica's objects and logs, with a durable part and a transaction that a crash loses. It must not know what the
-rows mean: every decision is the replica machine's (`quorate.replica.machine.handle`), run by `tests.sim.in_memory`.
+rows mean: every decision is the replica machine's (`quorate.replica.protocol.acceptor.handle`), run by `tests.sim.in_memory`.
 """
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Sequence
 
-from quorate.adts.catalogue import adt_of
+from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs.messages import Row
-from quorate.replica.pages import read_until_full, value_in
-from quorate.replica.ports import (
-    NOT_RESERVED,
-    Claim,
-    Effect,
-    Forget,
-    MarkComplete,
-    ObjectState,
-    PutEvent,
-    PutReservation,
-    PutRow,
-    PutState,
-    Reservation,
-)
+from quorate.replica.protocol.pages import read_until_full, value_in
+from quorate.replica.protocol.log import NOT_RESERVED, Claim, Effect, Forget, MarkComplete, ObjectState, PutEvent, PutReservation, PutRow, PutState, Reservation
 from quorate.timestamps.ballot import NO_BALLOT, turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
@@ -40,7 +28,7 @@ class _Object:
 
 
 class MemoryStore:
-    """`quorate.replica.ports.Log` in memory. `apply` writes into the open transaction; `commit` makes it durable."""
+    """`quorate.replica.protocol.log.Log` in memory. `apply` writes into the open transaction; `commit` makes it durable."""
 
     def __init__(self) -> None:
         self._objects: dict[str, _Object] = {}

@@ -6,7 +6,7 @@ import pytest
 from quorate.adts.log import Value
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Accept
-from quorate.client_sdk.effects import Dequeue, Enqueue, QueueSize
+from quorate.client_sdk.protocol.core.values import Dequeue, Enqueue, QueueSize
 from tests.sim.hand import Hand
 from tests.sim.test_directed import MAJORITIES, QUEUE
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.messages import Append, Batch
-from quorate.client_sdk.effects import Read, Write
+from quorate.client_sdk.protocol.core.values import Read, Write
 from quorate.timestamps.timestamp import make
 from tests.sim.checkers import Violation, check_drained, check_object
 from tests.sim.clocks import WALL_US_START

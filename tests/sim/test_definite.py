@@ -3,7 +3,7 @@
 Schedules by hand, as in `test_directed`.
 """
 
-from quorate.client_sdk.effects import Enqueue, Failed, Outcome, Peek
+from quorate.client_sdk.protocol.core.values import Enqueue, Failed, Outcome, Peek
 from tests.sim.hand import Hand
 from tests.sim.test_directed import MAJORITIES, QUEUE, X, enqueue
 

@@ -5,16 +5,17 @@ from typing import Any, cast
 
 import pytest
 
-from quorate.adts import queue
+from quorate.adts.types import queue
 from quorate.adts.log import Value
 from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Accept, Collect
-from quorate.client_sdk import machine, operations
-from quorate.client_sdk.asking import Machine, OutcomeSteps
-from quorate.client_sdk.blind import Blind
-from quorate.client_sdk.decider import Decider
-from quorate.client_sdk.effects import Dequeue, Done, Enqueue, Failed, Operation, Outcome, Peek, Read, Write
-from quorate.client_sdk.tasks import Event, Gathering, Task
+from quorate.client_sdk.protocol import front_end as machine
+from quorate.client_sdk.protocol.operations import runs
+from quorate.client_sdk.protocol.operations.context import Machine, OutcomeSteps
+from quorate.client_sdk.protocol.operations.blind import Blind
+from quorate.client_sdk.protocol.decisions.proposer import Decider
+from quorate.client_sdk.protocol.core.values import Dequeue, Done, Enqueue, Failed, Operation, Outcome, Peek, Read, Write
+from quorate.client_sdk.protocol.core.rounds import Event, Gathering, Task
 from tests.sim.hand import Hand
 from tests.sim.history import Call, History
 from tests.sim.linearizability import Serial, linearization, settled
@@ -137,7 +138,7 @@ def peek_while_an_older_entry_travels() -> Recorded:
 def test_a_peek_that_only_observes_breaks_the_order(fence_next: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Why the shipped Peek settles the front by a decision. With fences x is stored at r1 and refused at r2 and r3: its
     recovery adopts it, for no horizon has passed it, and it comes out before y, which had been the front."""
-    monkeypatch.setitem(cast(dict[Any, Any], operations._RUNS), Peek, plain_peek(fence_next))
+    monkeypatch.setitem(cast(dict[Any, Any], runs._RUNS), Peek, plain_peek(fence_next))
     hand = peek_while_an_older_entry_travels()
     assert [call.results for call in hand.history.calls[QUEUE] if call.operation == "Deq"] == [(X,), (Y,)]
     assert not hand.has_order()

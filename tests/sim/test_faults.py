@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.adts.specification import Kind
-from quorate.quorums.tally import VoteCount
+from quorate.quorums.systems.tally import VoteCount
 from tests.sim import run as runner
 from tests.sim.checkers import Violation
 from tests.sim.faults import NO_FAULTS, Faults

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.api_specs.messages import Ask, Denied, Granted
-from quorate.replica.asks import Asks
+from quorate.replica.protocol.at_most_once import Asks
 from tests.sim import asking
 from tests.sim.checkers import Violation
 from tests.sim.faults import NO_FAULTS

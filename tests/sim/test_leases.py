@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from quorate.adts.log import Value
-from quorate.client_sdk.effects import Acquire, Enqueue, Spans
+from quorate.client_sdk.protocol.core.values import Acquire, Enqueue, Spans
 from tests.sim.hand import STEPS_MAX, Hand
 from tests.sim.leased import QUEUE
 from tests.sim.run import run_seed

@@ -3,7 +3,7 @@
 import random
 from typing import Final
 
-from quorate.client_sdk.effects import Dequeue
+from quorate.client_sdk.protocol.core.values import Dequeue
 from tests.sim.checkers import check_drained, check_items, shown
 from tests.sim.test_directed import QUEUE, Recorded, X, Y, Z, dequeue_at, enqueue
 

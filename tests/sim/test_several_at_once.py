@@ -3,7 +3,7 @@
 import pytest
 
 from quorate.adts.log import Leased
-from quorate.client_sdk.effects import Acquire, Dequeue, Operation
+from quorate.client_sdk.protocol.core.values import Acquire, Dequeue, Operation
 from tests.sim.hand import Hand
 from tests.sim.test_directed import MAJORITIES, QUEUE, X, Y, enqueue
 

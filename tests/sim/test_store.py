@@ -15,9 +15,9 @@ from quorate.api_specs.messages import (
     Request,
     Window,
 )
-from quorate.replica.machine import handle
-from quorate.replica.ports import ANY_ARRIVAL, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
-from quorate.replica.refusals import Bounds
+from quorate.replica.protocol.acceptor import handle
+from quorate.replica.protocol.log import ANY_ARRIVAL, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.protocol.refusals import Bounds
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 from tests.sim.in_memory import InMemoryReplica

@@ -10,10 +10,10 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from quorate.adts.catalogue import adt_of
+from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs import cluster
 from quorate.api_specs.cluster import ChoiceRule, ReplicaInfo, checked
-from quorate.quorums import assignment
+from quorate.quorums.choices import assignment
 from tests.sim.checkers import Violation
 from tests.sim.run import run
 from tests.sim.scenario import BLIND, Faults, Scenario, scenario

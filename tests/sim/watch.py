@@ -6,7 +6,7 @@ Owns the invariants that hold at each step, where the histories' checkers look a
 from collections import defaultdict
 from typing import Final
 
-from quorate.adts.catalogue import adt_of
+from quorate.adts.types.catalogue import adt_of
 from quorate.adts.log import Summary
 from quorate.adts.specification import Kind
 from quorate.api_specs.cluster import ClusterDocument
@@ -26,9 +26,9 @@ from quorate.api_specs.messages import (
     Scan,
     Status,
 )
-from quorate.client_sdk.draft import TURNS_MAX, is_included
-from quorate.client_sdk.leasing import is_too_heavy
-from quorate.replica.ports import ObjectState
+from quorate.client_sdk.protocol.decisions.summary_builder import TURNS_MAX, is_included
+from quorate.client_sdk.protocol.decisions.lease_table import is_too_heavy
+from quorate.replica.protocol.log import ObjectState
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, step_of, turn_of
 from quorate.timestamps.timestamp import Timestamp
 from tests.sim.checkers import Violation

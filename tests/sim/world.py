@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from quorate.client_sdk.effects import Done, Enqueue, Failed, Operation, Outcome
+from quorate.client_sdk.protocol.core.values import Done, Enqueue, Failed, Operation, Outcome
 from tests.sim.catching import catch_up_steadily
 from tests.sim.ending import TELL_EVERY_US, drain, level, settle_down
 from tests.sim.exchange import Begun

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quorate.spark_reports.errors import JavaMissing
-from quorate.spark_reports.session import local_session
+from quorate.spark_reports.model.errors import JavaMissing
+from quorate.spark_reports.spark.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from quorate.spark_reports.session import java_home
+from quorate.spark_reports.spark.session import java_home
 
 DEADLINE_S = 120.0
 LOG4J = """\

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.spark_reports import charts, charts_front, charts_timeline, svg
-from quorate.spark_reports.charts import WIDE, Chart, Tick
-from quorate.spark_reports.charts_availability import availability, by_operation
-from quorate.spark_reports.charts_front import Point, front, pareto
-from quorate.spark_reports.charts_latency import latency, live_votes
-from quorate.spark_reports.charts_timeline import time_ticks, timeline
-from quorate.spark_reports.svg import nines_scale
-from quorate.spark_reports.wording import nines
+from quorate.spark_reports.page import charts, charts_front, charts_timeline, svg
+from quorate.spark_reports.page.charts import WIDE, Chart, Tick
+from quorate.spark_reports.page.charts_availability import availability, by_operation
+from quorate.spark_reports.page.charts_front import Point, front, pareto
+from quorate.spark_reports.page.charts_latency import latency, live_votes
+from quorate.spark_reports.page.charts_timeline import time_ticks, timeline
+from quorate.spark_reports.page.svg import nines_scale
+from quorate.spark_reports.model.phrases import nines
 from tests.spark_reports.made_figures import Made
 
 SHARES = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1 - 1e-16, 1 - 1e-9, 0.9, 0.99]))

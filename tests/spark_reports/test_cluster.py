@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from quorate.spark_reports.errors import JavaMissing
+from quorate.spark_reports.model.errors import JavaMissing
 from quorate.spark_reports.report import Options, make_report
 from tests.docs.pages import ROOT, blocks_of
 from tests.spark_reports import measured_run

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from quorate.spark_reports import contract, loading, questions, reference
-from quorate.spark_reports.aggregates import Aggregates
-from quorate.spark_reports.errors import ReportError
-from quorate.spark_reports.run_document import read_run
-from quorate.spark_reports.sources import find_source
+from quorate.spark_reports.model import contract, questions
+from quorate.spark_reports.reference import loading, reference
+from quorate.spark_reports.model.aggregates import Aggregates
+from quorate.spark_reports.model.errors import ReportError
+from quorate.spark_reports.model.run_document import read_run
+from quorate.spark_reports.input.sources import find_source
 from tests.spark_reports import measured_run
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def both(
     spark: "SparkSession", folder: Path, parquet_dir: Path, *, lag_us: int = LAG_US
 ) -> tuple[Aggregates, Aggregates]:
     """The aggregates of a run from Spark and from the reference, for the same questions."""
-    from quorate.spark_reports import engine  # noqa: PLC0415 - collecting the tests must not need Spark
+    from quorate.spark_reports.spark import engine  # noqa: PLC0415 - collecting the tests must not need Spark
 
     source = find_source(folder)
     run = read_run(folder / "run.json")
@@ -54,7 +55,7 @@ def assert_same(found: Aggregates, expected: Aggregates) -> None:
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The plans of everything that is written, and the executed ones of all that is brought to the driver."""
-    from quorate.spark_reports import engine  # noqa: PLC0415
+    from quorate.spark_reports.spark import engine  # noqa: PLC0415
 
     found: list[str] = []
     collect, store = engine._collect, engine._Folder.store

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from quorate.spark_reports import parquet_files
-from quorate.spark_reports.errors import ReportError
+from quorate.spark_reports.input import parquet_files
+from quorate.spark_reports.model.errors import ReportError
 from quorate.spark_reports.report import Engine, Options, make_report
 from tests.spark_reports import measured_run
 

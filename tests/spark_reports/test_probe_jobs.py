@@ -11,14 +11,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from quorate.spark_reports import contract, probes
-from quorate.spark_reports.errors import ReportError
-from quorate.spark_reports.probes import Interval, Spacing, read_samples
+from quorate.spark_reports.input import probes
+from quorate.spark_reports.model import contract
+from quorate.spark_reports.model.errors import ReportError
+from quorate.spark_reports.input.probes import Interval, Spacing, read_samples
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from quorate.spark_reports.probe_jobs import Found
+    from quorate.spark_reports.spark.probe_jobs import Found
 
 pytestmark = pytest.mark.spark
 
@@ -112,7 +113,7 @@ def write(folder: Path, samples: list[Sample], rng: random.Random) -> list[Path]
 def found_in(
     spark: "SparkSession", paths: list[Path], replicas: list[str], spacing: Spacing | None
 ) -> "Found":
-    from quorate.spark_reports import probe_files, probe_jobs  # noqa: PLC0415
+    from quorate.spark_reports.spark import probe_files, probe_jobs  # noqa: PLC0415
 
     tested = probe_jobs.tested_samples(probe_files.read_samples(spark, paths), replicas)
     return probe_jobs.find_intervals(tested, replicas, spacing)
@@ -251,7 +252,7 @@ def test_files_that_hold_no_probes_are_refused(spark: "SparkSession", tmp_path: 
     import pyarrow  # noqa: PLC0415
     from pyarrow import parquet  # noqa: PLC0415
 
-    from quorate.spark_reports.probe_files import read_samples as read  # noqa: PLC0415
+    from quorate.spark_reports.spark.probe_files import read_samples as read  # noqa: PLC0415
 
     parquet.write_table(pyarrow.table({"replica": ["r1"], "up": [1]}), tmp_path / "some.parquet")
     with pytest.raises(ReportError, match=r"some\.parquet has no column time_s"):

@@ -1,18 +1,9 @@
 """Every valid choice of a type: what was run stands in its place, and what is not valid is never recommended."""
 
-from quorate.quorums.expressions import parse_system
-from quorate.quorums.systems import is_quorum
-from quorate.spark_reports.questions import ask, deciding
-from quorate.spark_reports.quorum_choices import (
-    READ_WRITE,
-    RUN,
-    TYPED,
-    Choice,
-    ClassQuorum,
-    all_choices,
-    is_valid,
-    of_votes,
-)
+from quorate.quorums.systems.expressions import parse_system
+from quorate.quorums.systems.systems import is_quorum
+from quorate.spark_reports.model.questions import ask, deciding
+from quorate.spark_reports.model.quorum_choices import READ_WRITE, RUN, TYPED, Choice, ClassQuorum, all_choices, is_valid, of_votes
 
 VOTES = {f"r{i}": 1 for i in range(1, 6)}
 

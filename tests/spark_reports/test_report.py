@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from quorate.spark_reports import figure_tables, report, session
-from quorate.spark_reports.errors import JavaMissing, ReportError, SparkMissing
+from quorate.spark_reports import report
+from quorate.spark_reports.figures import figure_tables
+from quorate.spark_reports.spark import session
+from quorate.spark_reports.model.errors import JavaMissing, ReportError, SparkMissing
 from quorate.spark_reports.report import Options, make_report
-from quorate.spark_reports.sources import find_source
+from quorate.spark_reports.input.sources import find_source
 from tests.spark_reports import measured_run
 from tests.spark_reports.test_foreign import answer, series
 

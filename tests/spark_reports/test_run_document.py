@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from quorate.quorums.systems import is_quorum
-from quorate.spark_reports.aggregates import Span
-from quorate.spark_reports.errors import ReportError
-from quorate.spark_reports.run_document import read_run
+from quorate.quorums.systems.systems import is_quorum
+from quorate.spark_reports.model.aggregates import Span
+from quorate.spark_reports.model.errors import ReportError
+from quorate.spark_reports.model.run_document import read_run
 from tests.spark_reports import measured_run
 
 

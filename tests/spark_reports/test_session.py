@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from quorate.spark_reports import session
-from quorate.spark_reports.errors import JavaMissing, ReportError
-from quorate.spark_reports.session import java_home, java_version, local_session
+from quorate.spark_reports.spark import session
+from quorate.spark_reports.model.errors import JavaMissing, ReportError
+from quorate.spark_reports.spark.session import java_home, java_version, local_session
 
 
 def fake_java(folder: Path, version: str, body: str = "") -> Path:

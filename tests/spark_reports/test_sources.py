@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from quorate.spark_reports import sources
-from quorate.spark_reports.errors import ReportError
-from quorate.spark_reports.sources import find_source, has_more_rows
+from quorate.spark_reports.input import sources
+from quorate.spark_reports.model.errors import ReportError
+from quorate.spark_reports.input.sources import find_source, has_more_rows
 from tests.spark_reports import measured_run
 
 

@@ -6,21 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.spark_reports import wording
-from quorate.spark_reports.wording import (
-    NO_BREAK,
-    duration,
-    in_nines,
-    listed,
-    percent,
-    points,
-    shortened,
-    signed,
-)
+from quorate.spark_reports.model import phrases
+from quorate.spark_reports.model.phrases import NO_BREAK, duration, in_nines, listed, percent, points, shortened, signed
 
 
 def test_examples_hold() -> None:
-    assert doctest.testmod(wording).failed == 0
+    assert doctest.testmod(phrases).failed == 0
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from quorate.spark_reports.figures import AgainstFigures, ClaimFigures, Figures, RecommendationFigures
-from quorate.spark_reports.wording import NO_BREAK
-from quorate.spark_reports.wording_answer import answers, findings, time_scale
-from quorate.spark_reports.wording_method import how, words
+from quorate.spark_reports.model.figures import AgainstFigures, ClaimFigures, Figures, RecommendationFigures
+from quorate.spark_reports.model.phrases import NO_BREAK
+from quorate.spark_reports.text.answer import answers, findings, time_scale
+from quorate.spark_reports.text.method import how, words
 from tests.spark_reports.made_figures import Made, paired
 
 MEASURED = Made().figures()

@@ -2,7 +2,7 @@
 
 from quorate.adts.log import Summary
 from quorate.api_specs.messages import NOT_AGED, Aged, Batch, BatchReply
-from quorate.replica.ages import Ages
+from quorate.replica.protocol.ages import Ages
 from tests.sim.in_memory import InMemoryReplica
 from tests.sim.planted.plant import Planting, patched
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from quorate.api_specs.messages import Changed, Changes, Row
-from quorate.replica import catch_up
-from quorate.replica.catch_up import Lack, Progress
-from quorate.replica.ports import Effect, Log, ObjectState
+from quorate.replica.protocol import catch_up
+from quorate.replica.protocol.catch_up import Lack, Progress
+from quorate.replica.protocol.log import Effect, Log, ObjectState
 from quorate.timestamps.timestamp import ZERO, Timestamp
 from tests.sim.planted.plant import Planting, patched
 

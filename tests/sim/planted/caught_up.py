@@ -5,7 +5,7 @@ Each is told first and then played, as in `tests.sim.planted.schedules`.
 
 from quorate.adts.log import Value
 from quorate.api_specs.messages import Accept
-from quorate.client_sdk.effects import Dequeue, Enqueue
+from quorate.client_sdk.protocol.core.values import Dequeue, Enqueue
 from tests.sim.planted.played import QUEUE, Played
 
 X, Y = (Value(f'"{item}"') for item in "xy")

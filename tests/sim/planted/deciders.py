@@ -5,21 +5,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from quorate.adts import queue
+from quorate.adts.types import queue
 from quorate.adts.log import Seen, Summary
 from quorate.api_specs.messages import Aged
 from quorate.api_specs.wishes import Front, Take
-from quorate.client_sdk import decisions, draft
-from quorate.client_sdk.decider import Decider
-from quorate.client_sdk.decisions import (
-    Plan,
-    Wish,
-)
-from quorate.client_sdk.draft import Context, Draft
-from quorate.client_sdk.mirror import Mirror
-from quorate.client_sdk.tasks import Event, Task
-from quorate.client_sdk.turn import Turn, TurnLost
-from quorate.quorums.tally import Quorum
+from quorate.client_sdk.protocol.decisions import transitions, summary_builder as draft
+from quorate.client_sdk.protocol.decisions.proposer import Decider
+from quorate.client_sdk.protocol.decisions.transitions import Plan, Wish
+from quorate.client_sdk.protocol.decisions.summary_builder import Context, Draft
+from quorate.client_sdk.protocol.core.log_cache import Mirror
+from quorate.client_sdk.protocol.core.rounds import Event, Task
+from quorate.client_sdk.protocol.decisions.term import Turn, TurnLost
+from quorate.quorums.systems.tally import Quorum
 from quorate.timestamps.ballot import Ballot, make_ballot
 from quorate.timestamps.timestamp import ZERO, Timestamp
 from tests.sim.planted.plant import AnyOne, Planting, patched
@@ -191,19 +188,19 @@ def swap_below_a_write() -> Planting:
         if self._is_queue or not self._held.has_promises or not self._stamp > self._mirror.summary.horizon:
             return right(self, wishes, is_fresh, decided_before)
         mirror = self._mirror
-        return decisions.plan_cell(mirror.summary, mirror.by_id(), self._stamp, wishes, self._context())
+        return transitions.plan_cell(mirror.summary, mirror.by_id(), self._stamp, wishes, self._context())
 
     return patched(Decider, _plan=plan)
 
 
 def void_though_it_may_complete() -> Planting:
     """An entry below the horizon counts as void although a final quorum may store it."""
-    right = decisions._recover
+    right = transitions._recover
 
-    def recover(draft: Draft, wish: decisions.Recover) -> Any:
+    def recover(draft: Draft, wish: transitions.Recover) -> Any:
         return right(draft, replace(wish, may_be_complete=False))
 
-    return patched(decisions, _recover=recover)
+    return patched(transitions, _recover=recover)
 
 
 def recovered_is_not_adopted() -> Planting:
@@ -212,7 +209,7 @@ def recovered_is_not_adopted() -> Planting:
     def adopt(*_: Any) -> None:
         return None
 
-    return patched(decisions, _adopt=adopt)
+    return patched(transitions, _adopt=adopt)
 
 
 def adopted_shown_twice() -> Planting:

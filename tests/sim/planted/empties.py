@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from quorate.client_sdk import untouched
-from quorate.quorums.choice import QuorumChoice
+from quorate.client_sdk.protocol.operations import untouched
+from quorate.quorums.choices.choice import QuorumChoice
 from tests.sim.planted import schedules
 from tests.sim.planted.plant import AnyOne, Plant, Planting, patched
 from tests.sim.planted.worlds import HISTORY

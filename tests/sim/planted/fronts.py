@@ -6,18 +6,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from quorate.adts import cell, queue
+from quorate.adts import cell
+from quorate.adts.types import queue
 from quorate.adts.log import Entry
 from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Collect, Reply
-from quorate.client_sdk import blind, machine, observe, operations, timekeeping
-from quorate.client_sdk.asking import Machine, OperationFailed, OutcomeSteps
-from quorate.client_sdk.cell_parts import ReadPart, WritePart
-from quorate.client_sdk.effects import Done, Items, Peek, Read
-from quorate.client_sdk.mirror import Mirror
-from quorate.client_sdk.tasks import Event, Task
-from quorate.quorums.choice import QuorumChoice, Sizes
-from quorate.quorums.tally import Quorum
+from quorate.client_sdk.protocol import front_end as machine
+from quorate.client_sdk.protocol.core import timekeeping
+from quorate.client_sdk.protocol.operations import blind, observe, runs
+from quorate.client_sdk.protocol.operations.context import Machine, OperationFailed, OutcomeSteps
+from quorate.client_sdk.protocol.operations.cell_parts import ReadPart, WritePart
+from quorate.client_sdk.protocol.core.values import Done, Items, Peek, Read
+from quorate.client_sdk.protocol.core.log_cache import Mirror
+from quorate.client_sdk.protocol.core.rounds import Event, Task
+from quorate.quorums.choices.choice import QuorumChoice, Sizes
+from quorate.quorums.systems.tally import Quorum
 from quorate.timestamps.timestamp import make
 from tests.sim.history import Call
 from tests.sim.planted.plant import AnyOne, OneTwice, Planting, patched
@@ -181,7 +184,7 @@ def items_of_two_moments() -> Planting:
 
 def peek_only_reads() -> Planting:
     """A Peek reads, writes back and answers, but does not settle the front by a decision."""
-    right, plain = operations._RUNS[Peek], plain_peek(1)
+    right, plain = runs._RUNS[Peek], plain_peek(1)
 
     def peek(operation: Peek, task: Task, machine: Machine) -> OutcomeSteps:
         """Where nothing is to be seen, the shipped one."""
@@ -196,7 +199,7 @@ def peek_only_reads() -> Planting:
 
 @contextmanager
 def instead(kind: type, run: Any) -> Iterator[None]:
-    with patched(operations, _RUNS={**operations._RUNS, kind: run}):
+    with patched(runs, _RUNS={**runs._RUNS, kind: run}):
         yield
 
 

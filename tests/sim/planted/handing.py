@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from quorate.api_specs.messages import Ask
-from quorate.client_sdk.asked import Asked, Verdict
-from quorate.client_sdk.handing import Finish, Handing
-from quorate.replica.asks import Asks
+from quorate.client_sdk.protocol.decisions.pending import Asked, Verdict
+from quorate.client_sdk.protocol.decisions.forwarding import Finish, Handing
+from quorate.replica.protocol.at_most_once import Asks
 from tests.sim.planted.plant import Planting, patched
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 from quorate.adts.specification import Kind
-from quorate.client_sdk import reserving
-from quorate.quorums.choice import QuorumChoice
-from quorate.replica import reserving as replica_reserving
+from quorate.client_sdk.protocol.operations import reservation
+from quorate.quorums.choices.choice import QuorumChoice
+from quorate.replica.protocol import key_consensus as replica_reserving
 from quorate.timestamps.timestamp import ZERO, Timestamp
 from tests.sim.planted.plant import Planting, patched
 
@@ -22,22 +22,22 @@ def agree_with_the_first_few() -> Planting:
         del ballot
         return choice.final_of_kind(Kind.DECIDE).is_met_by(where)
 
-    return patched(reserving, _is_agreed=is_agreed)
+    return patched(reservation, _is_agreed=is_agreed)
 
 
 def propose_ones_own() -> Planting:
     """A front end proposes its own entries, whatever replicas hold under the key."""
-    return patched(reserving, proposal_from=lambda shown, entries: entries)
+    return patched(reservation, proposal_from=lambda shown, entries: entries)
 
 
 def propose_the_lowest() -> Planting:
     """Of what replicas hold under the key, that of the lowest ballot is proposed again, not that of the highest."""
 
-    def proposal_from(shown: reserving.Shown, entries: reserving.Entries) -> reserving.Entries:
+    def proposal_from(shown: reservation.Shown, entries: reservation.Entries) -> reservation.Entries:
         held = [each for each in shown.values() if each.entries and each.ballot > ZERO]
         return min(held, key=lambda each: each.ballot).entries if held else entries
 
-    return patched(reserving, proposal_from=proposal_from)
+    return patched(reservation, proposal_from=proposal_from)
 
 
 def forget_what_is_held() -> Planting:

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Leased, Seen, Summary
 from quorate.api_specs.wishes import Lend, Tend
-from quorate.client_sdk import decider, payloads
-from quorate.client_sdk.draft import Draft
-from quorate.client_sdk.leasing import Context, Ledger
+from quorate.client_sdk.protocol.decisions import proposer, payloads
+from quorate.client_sdk.protocol.decisions.summary_builder import Draft
+from quorate.client_sdk.protocol.decisions.lease_table import Context, Ledger
 from tests.sim.planted.plant import Planting, patched
 
 
@@ -125,7 +125,7 @@ def keep_no_payload() -> Planting:
     def missing_in(summary: Summary, handed: Any) -> Any:
         return right(replace(summary, leases=(), dead=()), handed)
 
-    return patched(decider, missing_in=missing_in)
+    return patched(proposer, missing_in=missing_in)
 
 
 def have_room_for_all() -> Planting:

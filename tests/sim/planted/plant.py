@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ReplicaInfo, checked
-from quorate.quorums.tally import Quorum
+from quorate.quorums.systems.tally import Quorum
 from tests.sim.checkers import Violation
 from tests.sim.leased import leased
 from tests.sim.run import run

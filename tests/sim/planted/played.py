@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from quorate.adts.catalogue import adt_of
+from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.messages import Batch, Changed, Collected, Reply, Request
-from quorate.client_sdk.effects import Dequeue, Done, Now, Operation, Outcome
-from quorate.quorums.choice import Ordering
-from quorate.replica import catch_up
-from quorate.replica.ports import Effect
-from quorate.replica.replacement import union
+from quorate.client_sdk.protocol.core.values import Dequeue, Done, Now, Operation, Outcome
+from quorate.quorums.choices.choice import Ordering
+from quorate.replica.protocol import catch_up
+from quorate.replica.protocol.log import Effect
+from quorate.replica.data_folder.replacement import union
 from tests.sim.checkers import Violation, check_drained, check_object
 from tests.sim.hand import EXACT, Hand, Packet
 from tests.sim.history import Call, History

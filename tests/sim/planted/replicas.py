@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from quorate.adts.log import NOTHING
 from quorate.api_specs.messages import Accept, Accepted, Append, Appended, Collect, Commit, Row
-from quorate.replica import machine, refusals
-from quorate.replica.machine import Handled
-from quorate.replica.ports import Effect, Forget, Log, ObjectState, PutRow, PutState
-from quorate.replica.refusals import Bounds
+from quorate.replica.protocol import acceptor, refusals
+from quorate.replica.protocol.acceptor import Handled
+from quorate.replica.protocol.log import Effect, Forget, Log, ObjectState, PutRow, PutState
+from quorate.replica.protocol.refusals import Bounds
 from quorate.timestamps.ballot import NO_BALLOT, turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 from tests.sim.exchange import Exchange
@@ -27,7 +27,7 @@ def _state_of(handled: Handled, before: ObjectState) -> ObjectState:
 
 def discard_at_accept() -> Planting:
     """Entries at or below a horizon are discarded as soon as it is accepted, decided or not."""
-    right = machine._accept
+    right = acceptor._accept
 
     def accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps_events: bool) -> Handled:
         reply, effects = right(request, state, log, bounds, keeps_events)
@@ -36,24 +36,24 @@ def discard_at_accept() -> Planting:
             after = replace(after, collected=max(after.collected, request.summary.horizon))
         return reply, [each for each in effects if not isinstance(each, PutState)] + [PutState(after)]
 
-    return patched(machine, _accept=accept)
+    return patched(acceptor, _accept=accept)
 
 
 def drop_late_entries() -> Planting:
     """An entry at or below the fence is dropped and acknowledged, as in the lecture's sketch."""
-    right = machine._append
+    right = acceptor._append
 
     def append(request: Append, state: ObjectState, log: Log) -> Handled:
         reply, effects = right(request, state, log)
         assert isinstance(reply, Appended)
         return replace(reply, stored=(True,) * len(reply.stored)), effects
 
-    return patched(machine, _append=append)
+    return patched(acceptor, _append=append)
 
 
 def merge_without_ballots() -> Planting:
     """No promise is asked for and no accept refused: a replica merges what two Deqs write by the higher horizon."""
-    right_collect = machine._collect
+    right_collect = acceptor._collect
 
     def collect(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Handled:
         return right_collect(replace(request, ballot=None), state, log, bounds)
@@ -65,9 +65,9 @@ def merge_without_ballots() -> Planting:
             accepted=max(state.accepted, request.ballot),
             summary=max(state.summary, request.summary, key=lambda each: each.horizon),
         )
-        return Accepted(machine._status(after)), machine._changed(state, after)
+        return Accepted(acceptor._status(after)), acceptor._changed(state, after)
 
-    return patched(machine, _collect=collect, _accept=accept)
+    return patched(acceptor, _collect=collect, _accept=accept)
 
 
 def scan_the_oldest() -> Planting:
@@ -83,7 +83,7 @@ def scan_the_oldest() -> Planting:
 
 def adopted_into_the_log() -> Planting:
     """An adopted entry goes into the replica's log at the accept."""
-    right = machine._accept
+    right = acceptor._accept
 
     def accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps_events: bool) -> Handled:
         reply, effects = right(request, state, log, bounds, keeps_events)
@@ -91,24 +91,24 @@ def adopted_into_the_log() -> Planting:
         here = log.stored(request.object, [entry.t for entry in adopted])
         return reply, effects + [PutRow(request.object, entry) for entry in adopted if entry.t not in here]
 
-    return patched(machine, _accept=accept)
+    return patched(acceptor, _accept=accept)
 
 
 def lower_step_replaces() -> Planting:
     """Within a turn any accept replaces the one before: steps are not compared."""
-    right = machine._accept
+    right = acceptor._accept
 
     def accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps_events: bool) -> Handled:
         if turn_of(request.ballot) == turn_of(state.accepted):
             state = replace(state, accepted=NO_BALLOT)
         return right(request, state, log, bounds, keeps_events)
 
-    return patched(machine, _accept=accept)
+    return patched(acceptor, _accept=accept)
 
 
 def accept_below_the_promise() -> Planting:
     """An accept is held against the ballots accepted, not against the one promised."""
-    right = machine._accept
+    right = acceptor._accept
 
     def accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps_events: bool) -> Handled:
         free = replace(state, promised=min(state.promised, turn_of(request.ballot)))
@@ -118,55 +118,55 @@ def accept_below_the_promise() -> Planting:
         assert isinstance(reply, Accepted)
         status = replace(reply.status, promised=kept.promised)
         rest = [each for each in effects if not isinstance(each, PutState)]
-        return replace(reply, status=status), rest + machine._changed(state, kept)
+        return replace(reply, status=status), rest + acceptor._changed(state, kept)
 
-    return patched(machine, _accept=accept)
+    return patched(acceptor, _accept=accept)
 
 
 def promise_without_refusing() -> Planting:
     """A collect under a lower ballot than the one promised is answered all the same."""
-    right = machine._collect
+    right = acceptor._collect
 
     def collect(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Handled:
         if request.ballot is not None and turn_of(request.ballot) < state.promised:
             request = replace(request, ballot=None)
         return right(request, state, log, bounds)
 
-    return patched(machine, _collect=collect)
+    return patched(acceptor, _collect=collect)
 
 
 def fence_not_raised() -> Planting:
     """A collect reads without fencing the log first; its reply says that it did."""
-    right = machine._collect
+    right = acceptor._collect
 
     def collect(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Handled:
         reply, effects = right(request, state, log, bounds)
         after = replace(_state_of((reply, effects), state), fence=state.fence)
-        return reply, machine._changed(state, after)
+        return reply, acceptor._changed(state, after)
 
-    return patched(machine, _collect=collect)
+    return patched(acceptor, _collect=collect)
 
 
 def commit_forgets_all() -> Planting:
     """A commit discards the whole log, entries above the horizon included."""
-    right = machine._collected
+    right = acceptor._collected
 
     def collected(request: Commit, state: ObjectState, log: Log) -> Timestamp:
         return log.below(request.object, INFINITY) or right(request, state, log)
 
-    return patched(machine, _collected=collected)
+    return patched(acceptor, _collected=collected)
 
 
 def marks_decide_anything() -> Planting:
     """A mark that some ballot is decided makes a replica take its own, other summary for decided."""
-    right = machine._decided
+    right = acceptor._decided
 
     def decided(request: Commit, state: ObjectState) -> ObjectState:
         if state.accepted > state.committed and request.ballot > state.committed:
             return replace(state, committed=state.accepted, horizon=max(state.horizon, state.summary.horizon))
         return right(request, state)
 
-    return patched(machine, _decided=decided)
+    return patched(acceptor, _decided=decided)
 
 
 def too_old_is_taken() -> Planting:
@@ -177,7 +177,7 @@ def too_old_is_taken() -> Planting:
         found = right(request, latest, highest, now_us, bounds)
         return None if found is not None and found.reason in ("too-old", "clock-behind") else found
 
-    return patched(machine, refusal=refusal)
+    return patched(acceptor, refusal=refusal)
 
 
 def bound_by_the_own_clock_only() -> Planting:
@@ -188,18 +188,18 @@ def bound_by_the_own_clock_only() -> Planting:
         del highest
         return right(request, latest, ZERO, now_us, bounds)
 
-    return patched(machine, refusal=refusal)
+    return patched(acceptor, refusal=refusal)
 
 
 def bury_without_floor() -> Planting:
     """A forgotten object leaves no floor behind: late messages of its earlier life count."""
-    right = machine._commit
+    right = acceptor._commit
 
     def commit(request: Commit, state: ObjectState, log: Log, keeps_events: bool) -> Handled:
         reply, effects = right(request, state, log, keeps_events)
         return reply, [Forget(each.name, ZERO) if isinstance(each, Forget) else each for each in effects]
 
-    return patched(machine, _commit=commit)
+    return patched(acceptor, _commit=commit)
 
 
 # The disk, the log and the server under the machine: the simulated ones.

@@ -3,11 +3,11 @@
 from collections.abc import Generator
 from typing import Any
 
-from quorate.adts import queue
-from quorate.client_sdk import observe
-from quorate.client_sdk.asking import Machine, OutcomeSteps
-from quorate.client_sdk.effects import Done, QueueInfo, QueueSize
-from quorate.client_sdk.tasks import Event, Task
+from quorate.adts.types import queue
+from quorate.client_sdk.protocol.operations import observe
+from quorate.client_sdk.protocol.operations.context import Machine, OutcomeSteps
+from quorate.client_sdk.protocol.core.values import Done, QueueInfo, QueueSize
+from quorate.client_sdk.protocol.core.rounds import Event, Task
 from tests.sim.planted.fronts import instead
 from tests.sim.planted.plant import Planting, patched
 

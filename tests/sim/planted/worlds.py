@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
-from quorate.quorums.choice import Ordering
+from quorate.quorums.choices.choice import Ordering
 from tests.sim.planted.plant import Hint
 from tests.sim.scenario import BLIND, DECIDE
 

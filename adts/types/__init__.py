@@ -1,0 +1,1 @@
+"""The data types: one serial specification a module, and the catalogue of them all."""

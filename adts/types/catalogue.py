@@ -1,0 +1,96 @@
+"""The data types: those that the service offers, those that the calculus knows, and how objects are named.
+
+An object's name starts with its data type: `queue/jobs`, `register/leader`, `dictionary/users`; the entry of a
+dictionary's key is the object `dictionary/users/KEY`.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from quorate.adts.types.account import Account
+from quorate.adts.types.bounded_counter import BoundedCounter
+from quorate.adts.types.counter import Counter
+from quorate.adts.types.dictionary import Dictionary
+from quorate.adts.types.directory import Directory
+from quorate.adts.types.file import File
+from quorate.adts.types.priority_queue import PriorityQueue
+from quorate.adts.types.queue import Queue
+from quorate.adts.types.register import Register
+from quorate.adts.types.semiqueue import Semiqueue
+from quorate.adts.types.set import Set
+from quorate.adts.specification import Specification
+from quorate.adts.types.stack import Stack
+
+SPECIFICATIONS: Final[Mapping[str, Specification]] = {
+    specification.name: specification for specification in (Queue(), Register(), Dictionary())
+}
+
+_FURTHER: Final[tuple[Specification, ...]] = (
+    File(),
+    Directory(),
+    Counter(),
+    BoundedCounter(),
+    Account(),
+    Set(),
+    Stack(),
+    PriorityQueue(),
+    Semiqueue(),
+)
+_KNOWN: Final[Mapping[str, Specification]] = {
+    **SPECIFICATIONS,
+    **{specification.name: specification for specification in _FURTHER},
+}
+
+NAME_PATTERN: Final = r"[A-Za-z0-9_~@=:+-][A-Za-z0-9._~@=:+-]{0,199}"
+"""Names and keys: 1 to 200 of these characters, not starting with a dot, so that none is ever a path."""
+
+NAMES_CACHED: Final = 10_000
+"""Names remembered to be in form: a replica asks twice for each request, mostly about the same objects."""
+
+_NAME = re.compile(NAME_PATTERN)
+_OBJECT = re.compile(rf"(?:queue|register)/{NAME_PATTERN}|dictionary/{NAME_PATTERN}/{NAME_PATTERN}")
+
+
+def known_types() -> Mapping[str, Specification]:
+    """All data types by name, those that the service offers first: the quorum calculus works for each of them."""
+    return _KNOWN
+
+
+class BadName(ValueError):
+    """A name outside the stated set of characters, or too long."""
+
+
+def check_name(name: str, what: str = "name") -> str:
+    """`name` itself, or BadName with the rule that it breaks."""
+    if not isinstance(name, str):  # Whoever calls without a type checker is told in words, too.
+        raise BadName(f"the {what} {name!r} is of type {type(name).__name__}: write it as a text")
+    if not _NAME.fullmatch(name):
+        shown = name if len(name) <= 80 else name[:80] + "…"
+        raise BadName(
+            f"the {what} {shown!r} is not allowed: use 1 to 200 of A-Z a-z 0-9 . _ ~ @ = : + - and no dot in front"
+        )
+    return name
+
+
+def object_name(adt: str, name: str, key: str | None = None) -> str:
+    """The object's full name; BadName when `name` or `key` is not allowed."""
+    check_name(name)
+    return f"{adt}/{name}" if key is None else f"{adt}/{name}/{check_name(key, 'key')}"
+
+
+@lru_cache(NAMES_CACHED)
+def is_object_name(text: str) -> bool:
+    """Whether `text` names an object that a replica may keep."""
+    return _OBJECT.fullmatch(text) is not None
+
+
+def adt_of(object_name: str) -> str:
+    """The data type of an object, from its name."""
+    return object_name.partition("/")[0]
+
+
+def specification_of(object_name: str) -> Specification:
+    """The serial specification of an object, from its name."""
+    return SPECIFICATIONS[adt_of(object_name)]

@@ -1,0 +1,1 @@
+"""Commands about clusters and replicas: init, up, serve, status, backup, tokens."""

@@ -1,0 +1,115 @@
+"""What the command line asks of the replica room for backups: take, check, restore. Its refusals become this room's.
+
+That room is imported only when it is asked, so that the other commands work where only the client is installed.
+"""
+
+import base64
+import hashlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import msgspec
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.messages import NOT_DECODED
+from quorate.cli.failure import Failure
+from quorate.cli.cluster.probe import NoAnswer, WrongToken, download
+
+if TYPE_CHECKING:
+    from quorate.replica.data_folder.backup import Manifest, Taken
+
+
+def back_up_running(
+    document: ClusterDocument, replica_id: str, token: str | None, folder: Path
+) -> "Manifest":
+    """Back up a replica that runs. Raises Failure, after which nothing is left in `folder`."""
+    from quorate.replica.api.admin_api import BACKUP_PATH  # noqa: PLC0415
+    from quorate.replica.data_folder.backup import BackupRefused, begin, finish, give_up  # noqa: PLC0415
+
+    try:
+        new = begin(folder)
+        try:
+            with new.open("r+b") as file:
+                told = _Summed(file)
+                headers = download(document.urls[replica_id], BACKUP_PATH, token, told)
+            manifest = finish(folder, told.taken(headers))
+            if (manifest.cluster, manifest.replica) != (document.name, replica_id):
+                raise Failure(
+                    f"{document.urls[replica_id]} is {manifest.replica} of {manifest.cluster}: correct the document's urls."
+                )
+        except BaseException:
+            give_up(folder)
+            raise
+    except NoAnswer as error:
+        advice = "; set QUORATE_TOKEN to a token of scope admin" if isinstance(error, WrongToken) else ""
+        raise Failure(
+            f"{replica_id} at {document.urls[replica_id]} gave no backup: {error}{advice}"
+        ) from None
+    except BackupRefused as error:
+        raise Failure(f"{error}.") from None
+    return manifest
+
+
+class _Summed:
+    """A file that is written, and the sum of what was."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+
+    def write(self, chunk: bytes) -> int:
+        """Write all of `chunk`."""
+        self._digest.update(chunk)
+        return self._file.write(chunk)
+
+    def taken(self, headers: Mapping[str, str]) -> "Taken":
+        """What the answer's headers tell, once they fit what was written. Raises NoAnswer."""
+        from quorate.replica.api.admin_api import DIGEST_HEADER, TAKEN_HEADER  # noqa: PLC0415
+        from quorate.replica.data_folder.backup import Taken  # noqa: PLC0415
+
+        found = {name.lower(): value for name, value in headers.items()}
+        digest = base64.b64encode(self._digest.digest()).decode()
+        if found.get(DIGEST_HEADER.lower()) != f"sha-256=:{digest}:":
+            raise NoAnswer("what came is not what it sent, or is cut short: try again")
+        try:
+            return msgspec.json.decode(found.get(TAKEN_HEADER.lower(), ""), type=Taken)
+        except NOT_DECODED:
+            raise NoAnswer("it answers, but not as a replica does") from None
+
+
+def back_up_data_folder(document: ClusterDocument, replica_id: str, data: Path, folder: Path) -> "Manifest":
+    """Back up the data folder of a replica that is stopped. Raises Failure."""
+    from quorate.replica.data_folder.backup import BackupRefused, back_up_stopped  # noqa: PLC0415
+    from quorate.replica.data_folder.identity import FolderRefused  # noqa: PLC0415
+
+    try:
+        return back_up_stopped(document, replica_id, data, folder, time.time_ns() // 1000)
+    except (BackupRefused, FolderRefused) as error:
+        raise Failure(f"{error}.") from None
+
+
+def restore_data_folder(backup: Path, data: Path) -> tuple["Manifest", str]:
+    """Make a data folder of a backup: its manifest, and the id of the new store. Raises Failure."""
+    from quorate.replica.data_folder.backup import BackupRefused, restore  # noqa: PLC0415
+    from quorate.replica.data_folder.identity import FolderRefused  # noqa: PLC0415
+
+    try:
+        manifest, identity = restore(backup, data)
+    except (BackupRefused, FolderRefused) as error:
+        raise Failure(f"{error}.") from None
+    return manifest, identity.store
+
+
+def restore_all(
+    document: ClusterDocument, backups: list[Path], root: Path, *, accept_loss: bool
+) -> tuple[ClusterDocument, int]:
+    """Make all data folders of a cluster: its document with the new stores, and the number of objects. Raises Failure."""
+    from quorate.replica.data_folder.backup import BackupRefused, restore_cluster, sort_backups  # noqa: PLC0415
+    from quorate.replica.data_folder.identity import FolderRefused  # noqa: PLC0415
+
+    try:
+        return restore_cluster(document, sort_backups(document, backups, accept_loss=accept_loss), root)
+    except (BackupRefused, FolderRefused) as error:
+        raise Failure(f"{error}.") from None

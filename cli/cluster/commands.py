@@ -1,0 +1,374 @@
+"""`quorate init|format|replace|serve|up`: cluster documents, data folders and replica processes."""
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+import typer
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.limits import ADDRESS_SHARE_MAX, REPLICAS_MAX, STOP_S_MAX, Capacity
+from quorate.cli.cluster.data_folder import Served, audit_line, check_member, format_data_folder, make_root, replace_data_folder, run_replica, what_is_lost, with_new_store
+from quorate.cli.cluster.document import DEFAULT_NAME, change_stores, new_document, read_document, write_new
+from quorate.cli.failure import EXIT_FAILED, Failure, Usage
+from quorate.cli.cluster.local_cluster import READY_DEADLINE_S, LocalCluster
+from quorate.cli.output import AsJson, answer, reported, say
+from quorate.cli.cluster.serve_options import CAPACITY, AddressShareOption, ClockOffsetOption, DiskBytesMaxOption, DiskFreeMinOption, LogEntriesMaxOption, LogFormat, LogFormatOption, ObjectsMaxOption, PortOption, TracesOption
+from quorate.cli.credentials import read_token
+from quorate.client_sdk.api.connect import is_url
+
+_WATCH_S: Final = 0.2
+
+ReplicasOption = Annotated[
+    int, typer.Option("--replicas", "-n", min=1, max=REPLICAS_MAX, help="How many replicas: r1, r2 …")
+]
+PortsOption = Annotated[str, typer.Option("--ports", metavar="P1,P2,…", help="One port for each replica.")]
+DocumentOption = Annotated[
+    Path, typer.Option("--cluster", "-c", metavar="FILE", help="The cluster document.")
+]
+IdOption = Annotated[str, typer.Option("--id", metavar="ID", help="Which replica of the document, as r1.")]
+DataOption = Annotated[Path, typer.Option("--data", metavar="DIR", help="The replica's data folder.")]
+
+
+@reported
+def init(
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write it.")] = Path(
+        DEFAULT_NAME
+    ),
+    replicas: ReplicasOption = 3,
+    host: Annotated[str, typer.Option("--host", help="The host of every replica.")] = "127.0.0.1",
+    ports: PortsOption = "",
+    base_port: Annotated[int, typer.Option("--base-port", help="The port of r1; r2 gets the next …")] = 8001,
+    replica: Annotated[
+        list[str] | None,
+        typer.Option("--replica", metavar="ID=URL", help="Name each replica instead; repeat it."),
+    ] = None,
+    data_root: Annotated[
+        Path | None, typer.Option("--data-root", metavar="DIR", help="Format data folders too: DIR/r1 …")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a commented cluster document; overwrites nothing."""
+    urls = (
+        _named_urls(replica)
+        if replica
+        else _urls(host, _ports(ports, replicas) or _range(base_port, replicas))
+    )
+    folders = {} if data_root is None else {id: data_root / id for id in urls}
+    _check_empty(folders.values())
+    write_new(out, new_document(urls))
+    document = read_document(out)
+    for id, folder in folders.items():
+        format_data_folder(folder, document, id)
+    lines = [f"Wrote {out}: " + ", ".join(f"{id} at {url}" for id, url in urls.items()) + "."]
+    lines += [f"Formatted {folder} for {id}." for id, folder in folders.items()]
+    for id, folder in folders.items():
+        say(audit_line("format", cluster=document.name, replica=id, data=str(folder)))
+    if not folders:
+        first = next(iter(urls))
+        lines.append(
+            f"Next, for each replica: quorate format --cluster {out} --id {first} --data DIR, then quorate serve."
+        )
+    data = {"cluster": str(out), "hash": document.hash, "replicas": urls}
+    answer(as_json, data | {"data": {id: str(folder) for id, folder in folders.items()}}, "\n".join(lines))
+
+
+def format_folder(
+    cluster: DocumentOption, replica_id: IdOption, data: DataOption, as_json: AsJson = False
+) -> None:
+    """Make the empty data folder of one replica, on the machine where it will run."""
+    document = read_document(cluster)
+    format_data_folder(data, document, replica_id)
+    say(audit_line("format", cluster=document.name, replica=replica_id, data=str(data)))
+    text = f"Formatted {data} for {replica_id}.\nNext: quorate serve --cluster {cluster} --id {replica_id} --data {data}"
+    answer(as_json, {"id": replica_id, "data": str(data), "hash": document.hash}, text)
+
+
+format_folder = reported(format_folder)
+
+
+@reported
+def replace_store(
+    cluster: DocumentOption,
+    replica_id: IdOption,
+    data: DataOption,
+    sources: Annotated[
+        list[str],
+        typer.Option(
+            "--from", metavar="ID=DIR", help="The data folder of another replica; give all of them."
+        ),
+    ],
+    accept_loss: Annotated[
+        bool,
+        typer.Option("--accept-loss", help="Go on although some items may have been on the lost disk only."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a new store for a replica that lost its own, from all the others. Stop every replica first.
+
+    Give the changed document to all replicas and callers; then start them.
+    """
+    document = read_document(cluster)
+    check_member(document, replica_id)
+    lost = what_is_lost(document, replica_id)
+    if lost and not accept_loss:
+        raise Failure(
+            f"{replica_id} alone was a final quorum of {'; '.join(lost)}. What only its lost disk held cannot be "
+            "brought back: repeat with --accept-loss to go on without."
+        )
+    new = with_new_store(document, replica_id)
+    objects = replace_data_folder(document, new, replica_id, data, dict(map(_named_folder, sources)))
+    change_stores(cluster, document, new)
+    say(
+        audit_line(
+            "replace", cluster=document.name, replica=replica_id, data=str(data), loss_accepted=bool(lost)
+        )
+    )
+    text = (
+        f"{data} holds a new store for {replica_id}, with {objects} objects from the other replicas.\n"
+        f"{cluster} names it. Next: give this document to every replica and caller, and start the replicas."
+    )
+    answer(as_json, {"id": replica_id, "data": str(data), "objects": objects, "hash": new.hash}, text)
+
+
+def _named_folder(text: str) -> tuple[str, Path]:
+    replica, equals, folder = text.partition("=")
+    if not (replica and equals and folder):
+        raise Usage(f"--from {text!r} is not ID=DIR, as --from r1=my-cluster/r1.")
+    return replica, Path(folder)
+
+
+@reported
+def serve(
+    cluster: DocumentOption,
+    replica_id: IdOption,
+    data: DataOption,
+    host: Annotated[
+        str | None, typer.Option("--host", help="Listen there instead of at the document's host.")
+    ] = None,
+    port: PortOption = None,
+    tls_cert: Annotated[
+        str, typer.Option("--tls-cert", metavar="FILE", help="Its certificate (PEM), for an https:// URL.")
+    ] = "",
+    tls_key: Annotated[str, typer.Option("--tls-key", metavar="FILE", help="The certificate's key.")] = "",
+    tls_client_ca: Annotated[
+        str,
+        typer.Option("--tls-client-ca", metavar="FILE", help="Let in only callers with certificates of it."),
+    ] = "",
+    allow_plain_http: Annotated[
+        bool, typer.Option("--allow-plain-http", help="Listen beyond this machine without TLS.")
+    ] = False,
+    allow_anyone: Annotated[
+        bool, typer.Option("--allow-anyone", help="Listen beyond this machine without tokens.")
+    ] = False,
+    clock_offset_s: ClockOffsetOption = 0.0,
+    endpoint: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--endpoint",
+            metavar="ID=URL",
+            help="Find that other replica there instead of at its URL: a proxy, a tunnel. Repeat it.",
+        ),
+    ] = None,
+    log_format: LogFormatOption = LogFormat.TEXT,
+    traces: TracesOption = "",
+    address_share: AddressShareOption = ADDRESS_SHARE_MAX,
+    objects_max: ObjectsMaxOption = CAPACITY.objects_max,
+    log_entries_max: LogEntriesMaxOption = CAPACITY.log_entries_max,
+    disk_bytes_max: DiskBytesMaxOption = CAPACITY.disk_bytes_max,
+    disk_free_min: DiskFreeMinOption = CAPACITY.disk_free_min,
+    stop_with_parent: Annotated[bool, typer.Option("--stop-with-parent", hidden=True)] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Tell an error as one JSON line.")] = False,
+) -> None:
+    """Run one replica until Ctrl-C or SIGTERM; SIGHUP reads tokens and certificate again.
+
+    QUORATE_TOKENS_FILE names the list of tokens it accepts (`quorate token new` makes them); QUORATE_TOKEN or
+    QUORATE_TOKEN_FILE is what it sends to the other replicas, and, without a list, the one it accepts.
+    """
+    del as_json  # It has no answer; `reported` looks at it when it fails.
+    if stop_with_parent:
+        threading.Thread(target=_stop_at_end_of_input, name="parent-watch", daemon=True).start()
+    document = read_document(cluster)
+    served = Served(
+        host,
+        port,
+        (tls_cert, tls_key, tls_client_ca),
+        allows_plain=allow_plain_http,
+        allows_anyone=allow_anyone,
+        clock_offset_s=clock_offset_s,
+        endpoints=_endpoints(document, replica_id, endpoint or []),
+        logs_json=log_format is LogFormat.JSON,
+        traces=traces,
+        address_share=address_share,
+        capacity=Capacity(objects_max, log_entries_max, disk_bytes_max, disk_free_min),
+    )
+    run_replica(document, replica_id, data, served)
+
+
+def _endpoints(document: ClusterDocument, own: str, words: list[str]) -> dict[str, str]:
+    """Where other replicas are found instead of at their URLs."""
+    found: dict[str, str] = {}
+    for text in words:
+        replica, _, url = text.partition("=")
+        if not is_url(url):
+            raise Usage(f"--endpoint {text!r} is not ID=URL, as --endpoint r2=http://127.0.0.1:9002.")
+        others = [id for id in document.urls if id != own]
+        if replica not in others:
+            raise Usage(
+                f"--endpoint {text!r}: {own} has no other replica {replica!r}; they are {', '.join(others) or 'none'}."
+            )
+        found[replica] = url
+    return found
+
+
+@reported
+def up(
+    replicas: Annotated[
+        int | None, typer.Option("--replicas", "-n", min=1, max=REPLICAS_MAX, help="How many; 3 if new.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="DIR", help="Keep everything there; else in a folder that goes away."),
+    ] = None,
+    ports: PortsOption = "",
+    cluster: Annotated[
+        Path | None, typer.Option("--cluster", "-c", metavar="FILE", help="Run this document.")
+    ] = None,
+    deadline_s: Annotated[
+        float, typer.Option("--deadline", metavar="SECONDS", min=0.01, help="To be ready within.")
+    ] = READY_DEADLINE_S,
+    as_json: AsJson = False,
+) -> None:
+    """Run all replicas of a cluster in this terminal; one JSON line when all are ready. Ctrl-C stops them.
+
+    Started again with the same --data, it goes on with the same document and the same contents.
+    """
+    del as_json  # The answer is a JSON line in any case.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    root = Path(tempfile.mkdtemp(prefix="quorate-")) if data is None else data.resolve()
+    running: LocalCluster | None = None
+    try:
+        running = _local_cluster(root, cluster, replicas, ports)
+        running.start()
+        running.ready(deadline_s)
+        answer(True, running.as_json())
+        are_ready = (
+            "1 replica is ready" if len(running.urls) == 1 else f"{len(running.urls)} replicas are ready"
+        )
+        say(
+            f"{are_ready}, and shown at {next(iter(running.urls.values()))}/ui. "
+            f"In another terminal: export QUORATE_CLUSTER={running.document_path}"
+        )
+        _watch(running)
+    except KeyboardInterrupt:
+        say("Stopping.")
+    finally:
+        # From here on stopping is under way already; another Ctrl-C must not break it off.
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        if running is not None:
+            running.stop()
+        if data is None:
+            shutil.rmtree(root, ignore_errors=True)
+
+
+def _local_cluster(root: Path, cluster: Path | None, replicas: int | None, ports: str) -> LocalCluster:
+    """The cluster of the document that is given or lies in the folder; a new one where there is none."""
+    document_path = cluster.resolve() if cluster else root / DEFAULT_NAME
+    if cluster is None and not document_path.exists():
+        wanted = _ports(ports, replicas)
+        return LocalCluster.create(
+            root, replicas=replicas or len(wanted) or 3, ports=wanted or None, token=read_token()
+        )
+    found = LocalCluster(root, document_path, token=read_token())
+    here = [urlsplit(url).port for url in found.urls.values()]
+    if (ports and _ports(ports, replicas) != here) or (replicas is not None and replicas != len(here)):
+        raise Usage(
+            f"{document_path} says already which replicas there are ({', '.join(found.urls.values())}): "
+            "leave out --replicas and --ports, or name another folder with --data."
+        )
+    make_root(root)
+    found.format_missing()
+    return found
+
+
+def _watch(running: LocalCluster) -> None:
+    """Say so when a replica ends by itself, for as long as one is left."""
+    while running.pids:
+        for id, code in running.died():
+            how = f"killed by signal {-code}" if code < 0 else f"exit code {code}: {running.last_words(id)}"
+            again = (
+                f"quorate serve --cluster {running.document_path} --id {id} --data {running.data_folder(id)}"
+            )
+            say(
+                f"Replica {id} ended by itself ({how}). The others go on. Its log: {running.log_file(id)}\n"
+                f"To have it back: {again}"
+            )
+        time.sleep(_WATCH_S)
+    say("No replica is left.")
+    raise typer.Exit(EXIT_FAILED)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _stop_at_end_of_input() -> None:
+    """Stops this process when the parent's end of the pipe closes, which happens however the parent ends."""
+    while os.read(sys.stdin.fileno(), 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(STOP_S_MAX)
+    os._exit(EXIT_FAILED)
+
+
+def _check_empty(folders: Iterable[Path]) -> None:
+    """Before anything is written: a document without its folders would be half a cluster."""
+    for folder in folders:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise Usage(f"{folder} is not empty; nothing was changed. Name another folder with --data-root.")
+
+
+def _ports(text: str, replicas: int | None) -> list[int]:
+    """The ports of `P1,P2,…`; none for an empty text."""
+    if not text:
+        return []
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and 0 < int(word) < 65536 for word in words):
+        raise Usage(f"--ports {text!r}: give port numbers with commas between them, as 8001,8002,8003.")
+    if len(set(words)) < len(words) or (replicas is not None and len(words) != replicas):
+        raise Usage(
+            f"--ports {text!r}: give one port for each of the {replicas or len(words)} replicas, none twice."
+        )
+    return [int(word) for word in words]
+
+
+def _range(base_port: int, replicas: int) -> list[int]:
+    if not 0 < base_port <= 65536 - replicas:
+        raise Usage(f"--base-port {base_port}: {replicas} ports from there on must lie within 1 to 65535.")
+    return list(range(base_port, base_port + replicas))
+
+
+def _urls(host: str, ports: list[int]) -> dict[str, str]:
+    shown = f"[{host}]" if ":" in host else host
+    return {f"r{number}": f"http://{shown}:{port}" for number, port in enumerate(ports, 1)}
+
+
+def _named_urls(words: list[str]) -> dict[str, str]:
+    urls: dict[str, str] = {}
+    for word in words:
+        id, equals, url = word.partition("=")
+        if not equals or id in urls:
+            raise Usage(f"--replica {word!r}: write ID=URL, as r1=http://host:8000, and each id once.")
+        urls[id] = url
+    return urls

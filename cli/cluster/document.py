@@ -1,0 +1,162 @@
+"""The cluster document on disk and over the wire: writing a new one with its comments, reading one from where it is.
+
+Owns the text of a new document and where documents are looked for. What a document means, `api_specs.cluster` decides.
+"""
+
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from quorate.adts.types.catalogue import SPECIFICATIONS
+from quorate.api_specs.cluster import ChoiceRule as Rule
+from quorate.api_specs.cluster import ClockSettings, ClusterDocument, parse
+from quorate.api_specs.patterns import covers
+from quorate.cli.quorums.choice_rule import quoted, rule_text
+from quorate.cli.failure import Failure, Usage
+from quorate.client_sdk.api.connect import is_url
+
+DEFAULT_NAME: Final = "cluster.toml"
+_HOST_AND_PORT: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}/?")
+
+_HEAD = """\
+# A Quorate cluster. Every replica and every front end reads this document. Two that hold different
+# versions of it refuse each other, for their quorums need not meet: change it everywhere, or nowhere.
+# Replicas, votes and quorum choices stay as they are once a replica has voted: it refuses others.
+name = {name}
+"""
+
+_REPLICA = """
+[[replicas]]
+id = {id}
+url = {url}
+votes = {votes}
+store = {store} # the data folder formatted with this id; an empty one may not vote
+"""
+
+_CHOICES_HEAD = """
+# Quorum choices: for each event class [votes read before, votes that must store it after].
+# The first rule whose `objects` matches an object's name applies; without one, the least that majorities allow. A rule to
+# which an earlier one leaves no objects is refused.
+# An event class is an operation and how it ended: Deq/Ok took an item, Deq/Empty found none.
+# Whoever depends on an event must meet it: Deq reads Enq and Deq, so with {total} votes
+#     Deq's first number + Enq's second number > {total},   Deq's first number + Deq's second number > {total}.
+# Enq depends on nothing and reads nobody. A choice that breaks such a rule is refused by name.
+#
+# Another choice for a queue: "Enq/Ok" = [0, 1], "Deq/Ok" = [{total}, 1], "Deq/Empty" = [{total}, 0] adds items as long
+# as a single replica lives, and takes them only while all of them do. Put such a rule above the general one,
+# with a narrower name (objects = "queue/orders-*"). Peek and Size are filled in by themselves.
+#
+# Instead of numbers a rule may give quorum systems: reads and writes, or one for each operation and event class, as
+#     initials = {{ Deq = "r1*r2 + r3" }}
+#     finals = {{ Enq = "(r1 + r2)*r3", Deq = "(r1 + r2)*r3" }}
+# `quorate quorums plan queue --mix Enq=50,Deq=50 --toml` prints such rules, to be pasted here.
+"""
+
+_ONE_MACHINE = """
+# What the operator vouches for. All these replicas, and their callers, read one machine's clock: nothing to wait for.
+[clock]
+replica_error_s = 0.0 # how far a replica's clock may be from true time
+front_end_error_s = 0.0 # how far a caller's clock may be; without this line callers measure it against the replicas
+offset_max_s = {offset_max_s} # a replica refuses timestamps further than this from its own clock
+"""
+
+_MANY_MACHINES = """
+# What the operator vouches for: the order of enqueues by different callers rests on it, nothing else does.
+[clock]
+replica_error_s = 0.05 # how far a replica's clock may be from true time: what chrony or ntpd report, doubled
+offset_max_s = {offset_max_s} # a replica refuses timestamps further than this from its own clock
+"""
+
+
+def new_document(
+    urls: Mapping[str, str],
+    *,
+    name: str = "local",
+    rules: Sequence[Rule] = (),
+) -> str:
+    """The commented TOML text of a new cluster with one vote a replica and a new store id for each.
+
+    `rules` are quorum choices to stand above the majorities, or in their place.
+    """
+    votes = dict.fromkeys(urls, 1)
+    parts = [_HEAD.format(name=quoted(name))]
+    parts += [
+        _REPLICA.format(id=quoted(replica), url=quoted(url), votes=1, store=quoted(secrets.token_hex(8)))
+        for replica, url in urls.items()
+    ]
+    parts.append(_CHOICES_HEAD.format(total=len(urls)))
+    general = [f"{adt}/*" for adt in SPECIFICATIONS]
+    left = [Rule(each) for each in general if not any(covers(rule.objects, each) for rule in rules)]
+    for rule in [*rules, *left]:
+        parts.append("\n" + rule_text(rule, votes))
+    clock = _ONE_MACHINE if all(map(is_loopback, urls.values())) else _MANY_MACHINES
+    parts.append(clock.format(offset_max_s=ClockSettings().offset_max_s))
+    text = "".join(parts)
+    parse(text, "the new document")
+    return text
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the URL leads to this machine alone."""
+    host = urlsplit(url).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write `text` to `path`, which must not exist yet."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        found = f"{path} exists already" if path.parent.is_dir() else f"{path.parent} is no folder"
+        raise Usage(f"{found}; nothing was changed. Name another file with --out.") from None
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def url_of(cluster: str) -> str | None:
+    """The URL of the replica that `cluster` names, also by HOST:PORT; None when it names a file."""
+    if is_url(cluster):
+        return cluster
+    if _HOST_AND_PORT.fullmatch(cluster) and not Path(cluster).exists():
+        return f"http://{cluster}"
+    return None
+
+
+def read_document(path: Path) -> ClusterDocument:
+    """The checked document in the file; a sentence that says what to do when there is none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise Usage(
+            f"There is no cluster document {path}: name one with --cluster FILE or a replica's URL with --cluster URL "
+            "(or in QUORATE_CLUSTER), make one with `quorate init`, or start replicas with `quorate up`."
+        ) from None
+    except IsADirectoryError:
+        raise Usage(
+            f"{path} is a folder: name the cluster document itself, as {path / DEFAULT_NAME}."
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise Usage(f"The cluster document {path} cannot be read: {reason}.") from None
+    return parse(text, str(path))
+
+
+def change_stores(path: Path, old: ClusterDocument, new: ClusterDocument) -> None:
+    """Write the ids of new stores into the document's file; its comments stay, and no reader meets half a file."""
+    text = path.read_text(encoding="utf-8")
+    for was, is_now in zip(old.replicas, new.replicas, strict=True):
+        if was.store == is_now.store:
+            continue
+        if not was.store or text.count(was.store) != 1:
+            lines = "; ".join(f"store = {quoted(each.store)} for {each.id}" for each in new.replicas)
+            raise Failure(f"The stores are made, but {path} must be changed by hand, to {lines}.")
+        text = text.replace(was.store, is_now.store)
+    parse(text, str(path))
+    beside = path.with_name(path.name + ".new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)

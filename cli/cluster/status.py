@@ -1,0 +1,288 @@
+"""`quorate status`: each replica's own word on how it is, beside what the cluster document says."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec.structs import replace
+from rich import box
+from rich.markup import escape
+from rich.measure import Measurement
+from rich.table import Table
+
+from quorate.api_specs.cluster import ClusterDocument, from_json
+from quorate.api_specs.limits import CAPACITY_ALARM
+from quorate.cli.cluster.document import DEFAULT_NAME, read_document, url_of
+from quorate.cli.failure import EXIT_FAILED, Failure
+from quorate.cli.objects.commands import ClusterOption
+from quorate.cli.output import AsJson, answer, console, reported
+from quorate.cli.cluster.probe import HostUnknown, NoAnswer, TlsFailed, WrongToken, get
+from quorate.cli.cluster.served import HEALTH_PATH, RuleServed, served_by
+from quorate.cli.credentials import read_token
+from quorate.client_sdk.transport.http_transport import check_hosts
+from quorate.timestamps.timestamp import parse, wall_us
+
+_MIB: Final = 1024 * 1024
+BEHIND_S: Final = 10.0
+"""A replica that was not level with another one for so long is said to be behind; while callers are served, a second is usual."""
+_POLL_S: Final = 0.2
+"""Between two questions of one who waits."""
+_WIDE: Final = 10_000
+"""Characters that no row fills."""
+_TITLES: Final = ("replica", "state", "url", "incarnation", "objects", "files", "clock")
+_NUMBERS: Final = frozenset({"objects", "files", "clock"})
+
+
+class Tombstones(Struct, frozen=True):
+    """Deleted dictionary keys that a replica keeps until all replicas have confirmed the deletion."""
+
+    waiting: int
+    oldest_s: float | None
+    held_up_by: tuple[str, ...]
+
+    @property
+    def told(self) -> str:
+        """How many there are and for how long, in words."""
+        age = "" if self.oldest_s is None else f", the oldest for {self.oldest_s:.0f} s"
+        return f"{self.waiting} deleted {'key' if self.waiting == 1 else 'keys'}{age}"
+
+
+class CatchUp(Struct, frozen=True):
+    """How far a replica is behind another one: `lag` changes of its logs that it has not looked at yet, or may not install yet
+    (None: not known), and the seconds since it had looked at all (None: it never had)."""
+
+    lag: int | None
+    age_s: float | None
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether it lasts."""
+        return bool(self.lag) and (self.age_s is None or self.age_s > BEHIND_S)
+
+
+class Found(Struct, frozen=True):
+    """What one replica answered. `trouble` and `fix` say what is wrong with it and what to do; empty when nothing is.
+
+    `is_ready`: it can vote in the cluster of this document, not merely in the one that it believes to be in.
+    `tls_failed`: something listens there, which may be the replica; more is not known.
+    `clock_offset_s`: how far its clock is ahead of this machine's, to within half the round trip.
+    `stored_ahead_s`: how far the highest timestamp in its store is ahead of its clock.
+    """
+
+    id: str
+    url: str
+    is_up: bool = False
+    is_ready: bool = False
+    tls_failed: bool = False
+    incarnation: str = ""
+    objects: int | None = None
+    file_bytes: int | None = None
+    clock_offset_s: float | None = None
+    stored_ahead_s: float | None = None
+    tombstones: Tombstones | None = None
+    catch_up: dict[str, CatchUp] = {}
+    """By other replica."""
+    capacity_used: dict[str, float] | None = None
+    """The share of each of its bounds."""
+    document_agrees: bool | None = None
+    quorums: str = ""
+    """What it says itself that quorums lack; empty where nothing."""
+    trouble: str = ""
+    fix: str = ""
+
+
+@reported
+def status(
+    cluster: ClusterOption = DEFAULT_NAME,
+    wait_s: Annotated[
+        float, typer.Option("--wait", metavar="SECONDS", min=0, help="Wait so long until all are ready.")
+    ] = 0.0,
+    as_json: AsJson = False,
+) -> None:
+    """How each replica is. Exit code 1 unless all are ready and hold the same cluster document."""
+    document = cluster_document(cluster)
+    until_s = time.monotonic() + wait_s
+    found = ask_all(document)
+    while not all(each.is_ready for each in found) and time.monotonic() < until_s:
+        time.sleep(_POLL_S)
+        found = ask_all(document)
+    if as_json:
+        told = {"replicas": [to_builtins(each) for each in found]}
+        answer(True, told | {"quorums": [to_builtins(each) for each in served_now(document, found)]})
+    else:
+        _show(found)
+        for line in lacking(document, found) or own_views(found):
+            console().print(f"{escape(line)}.")
+    if not all(each.is_ready for each in found):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def cluster_document(cluster: str) -> ClusterDocument:
+    """The document in a file, or as the replica at a URL serves it."""
+    url = url_of(cluster)
+    if url is None:
+        return read_document(Path(cluster))
+    token = read_token()
+    try:
+        document = from_json(get(url, "/v1/cluster", token)["document"])
+    except TlsFailed as error:
+        raise Failure(f"{url} does not tell its cluster document: {error}; {error.fix}.") from None
+    except (NoAnswer, KeyError, TypeError) as error:
+        raise Failure(
+            f"{url} does not tell its cluster document: {error}. Is a replica running there?"
+        ) from None
+    check_hosts(url, document, has_token=token is not None)
+    return document
+
+
+def ask_all(document: ClusterDocument) -> list[Found]:
+    """What every replica answers; all are asked at once."""
+    token = read_token()
+    with ThreadPoolExecutor(len(document.urls)) as pool:
+        return list(pool.map(lambda id: _ask(document, id, token), document.urls))
+
+
+def _ask(document: ClusterDocument, id: str, token: str | None) -> Found:
+    url = document.urls[id]
+    began_us = time.time_ns() // 1000
+    try:
+        told = get(url, "/v1/status", token)
+        found = understood(document, id, told, (began_us + time.time_ns() // 1000) // 2)
+        return replace(found, quorums=_quorums_of(url)) if found.is_ready else found
+    except WrongToken as error:
+        return Found(id, url, is_up=True, trouble=str(error), fix="set QUORATE_TOKEN to this cluster's token")
+    except TlsFailed as error:
+        return Found(id, url, tls_failed=True, trouble=str(error), fix=error.fix)
+    except HostUnknown as error:
+        return Found(id, url, trouble=str(error), fix=error.fix)
+    except NoAnswer as error:
+        return Found(
+            id, url, trouble=str(error), fix=f"start it (quorate serve --id {id} …), or look at its log"
+        )
+
+
+def _quorums_of(url: str) -> str:
+    """What the replica itself says that quorums lack."""
+    try:
+        get(url, HEALTH_PATH)
+    except NoAnswer as error:
+        return str(error)
+    return ""
+
+
+def _ahead_s(clock: str, now_us: int) -> float:
+    return max(0, wall_us(parse(clock)) - now_us) / 1e6
+
+
+def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> Found:
+    """The answer of `GET /v1/status`, given when this machine's clock stood at `here_us`. Raises NoAnswer."""
+    try:
+        agrees = told["hash"] == document.hash
+        trouble, fix = "; ".join(told["reasons"]), ""
+        if trouble:
+            fix = "do what is said there; its log has more"
+        if told["replica"] != id:
+            trouble, fix = f"it says that it is {told['replica']}", "correct the urls of the cluster document"
+        elif not agrees:
+            trouble, fix = "it holds another cluster document", "give all the same one, and restart it"
+        return Found(
+            id,
+            document.urls[id],
+            is_up=True,
+            is_ready=not trouble,
+            incarnation=told["incarnation"],
+            objects=told["objects"],
+            file_bytes=None if told["file_bytes"] is None else sum(told["file_bytes"].values()),
+            clock_offset_s=(told["now_us"] - here_us) / 1e6,
+            stored_ahead_s=None if told["clock"] is None else _ahead_s(told["clock"], told["now_us"]),
+            tombstones=convert(told["tombstones"], Tombstones | None),
+            catch_up=convert(told.get("catch_up", {}), dict[str, CatchUp]),
+            capacity_used=convert(told.get("capacity_used"), dict[str, float] | None),
+            document_agrees=agrees,
+            trouble=trouble,
+            fix=fix,
+        )
+    except (KeyError, TypeError, AttributeError, ValueError, ValidationError):
+        raise NoAnswer("it answers, but not as a replica does") from None
+
+
+def _show(found: list[Found]) -> None:
+    out = console()
+    table = _table(found)
+    if Measurement.get(out, out.options.update(width=_WIDE), table).maximum > out.width:
+        table = _table(found, leave_out=("incarnation", "clock"))
+    out.print(table)
+    for each in found:
+        if each.trouble:
+            fix = f": {each.fix}" if each.fix else ""
+            out.print(f"{each.id}: {escape(each.trouble + fix)}.")
+    for line in (*behind(found), *nearly_full(found)):
+        out.print(f"{line}.")
+    for each in found:
+        if each.tombstones is not None and each.tombstones.waiting:
+            by = ", ".join(each.tombstones.held_up_by)
+            out.print(
+                f"{each.id} waits to forget {each.tombstones.told}{f'; held up by {by}' if by else ''}."
+            )
+
+
+def served_now(document: ClusterDocument, found: list[Found]) -> list[RuleServed]:
+    """What the replicas that are ready can serve together."""
+    return served_by(document, [each.id for each in found if each.is_ready])
+
+
+def lacking(document: ClusterDocument, found: list[Found]) -> list[str]:
+    """A line for each rule and type, where some operation finds no quorum; else none."""
+    served = served_now(document, found)
+    return [each.told for each in served] if any(each.lacking for each in served) else []
+
+
+def own_views(found: list[Found]) -> list[str]:
+    """What replicas say of quorums by themselves, of those that find some lacking."""
+    return [f"{each.id} says that {each.quorums}" for each in found if each.quorums]
+
+
+def behind(found: list[Found]) -> list[str]:
+    """A line for each replica that has long not been level with another one."""
+    return [
+        f"{each.id} catches up with {other}: {catch_up.lag} changes to look at"
+        for each in found
+        for other, catch_up in each.catch_up.items()
+        if catch_up.is_behind
+    ]
+
+
+def nearly_full(found: list[Found]) -> list[str]:
+    """A line for each replica that has nearly as much as it may."""
+    return [
+        f"{each.id} has used {share:.0%} of --{bound}"
+        for each in found
+        for bound, share in (each.capacity_used or {}).items()
+        if share >= CAPACITY_ALARM
+    ]
+
+
+def _table(found: list[Found], leave_out: tuple[str, ...] = ()) -> Table:
+    """One row for each replica; a narrow terminal leaves columns out, so that the URLs stay readable."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    titles = [title for title in _TITLES if title not in leave_out]
+    for title in titles:
+        table.add_column(
+            title,
+            overflow="fold",
+            no_wrap=title != "url",
+            justify="right" if title in _NUMBERS else "left",
+        )
+    for each in found:
+        state = (
+            "[green]ready[/]" if each.is_ready else "[yellow]not ready[/]" if each.is_up else "[red]down[/]"
+        )
+        size = "" if each.file_bytes is None else f"{each.file_bytes / _MIB:.1f} MiB"
+        clock = "" if each.clock_offset_s is None else f"{each.clock_offset_s * 1000:+.1f} ms"
+        objects = "" if each.objects is None else str(each.objects)
+        cells = (each.id, state, each.url, each.incarnation[:8], objects, size, clock)
+        table.add_row(*(cell for title, cell in zip(_TITLES, cells, strict=True) if title in titles))
+    return table

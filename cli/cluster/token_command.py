@@ -1,0 +1,128 @@
+"""`quorate token new|list`: make a token and the line that stands for it in a list; show what a list allows."""
+
+import os
+import secrets
+import string
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quorate.api_specs.tokens import SECRET_BYTES, TAG_CHARS, digest_of, is_scope, make_token
+from quorate.cli.failure import Failure, Usage
+from quorate.cli.groups import Group
+from quorate.cli.output import AsJson, answer, reported
+
+token_app = typer.Typer(
+    cls=Group, help="Tokens and the lists of them that replicas accept.", no_args_is_help=True
+)
+
+_NEW_LIST = "# The tokens that replicas accept: one on a line, as `quorate token new` prints it. No token stands here.\n"
+
+
+@token_app.command("new")
+@reported
+def new(
+    scope: Annotated[
+        list[str], typer.Option("--scope", metavar="SCOPE", help="read, write, admin or replica; repeat it.")
+    ],
+    name: Annotated[str, typer.Option("--name", help="Whom it is for; shown in logs.")] = "",
+    add: Annotated[
+        Path | None, typer.Option("--add", metavar="FILE", help="Add the line to this list; made if need be.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the token to this new file, and do not show it."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token. It is shown once; what replicas keep of it is the line, which is no secret."""
+    for each in scope:
+        if not is_scope(each):
+            raise Usage(f"--scope {each!r}: use read, write, admin or replica.")
+    alphabet = string.ascii_lowercase + string.digits
+    tag = "".join(secrets.choice(alphabet) for _ in range(TAG_CHARS))
+    token = make_token(tag, secrets.token_urlsafe(SECRET_BYTES))
+    line = f"tag={tag} scopes={','.join(dict.fromkeys(scope))} sha256={digest_of(token.encode()).hex()}"
+    if any(sign.isspace() for sign in name):
+        raise Usage(f"--name {name!r}: write it as one word, without blanks, as --name night-shift.")
+    if name:
+        line += f" name={name}"
+    check_list(line, "--name")
+    if out is not None:
+        _write_secret(out, token)
+    if add is not None:
+        _add(add, line)
+    where = f"Added to {add}." if add else "Put this line into the list of tokens of every replica:"
+    shown = f"The token, shown this once:\n{token}" if out is None else f"The token is in {out}."
+    told = {"token": token} if out is None else {"file": str(out)}
+    answer(as_json, told | {"tag": tag, "line": line}, f"{shown}\n{where}\n{line}")
+
+
+@token_app.command("list")
+@reported
+def show(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A list of tokens.")], as_json: AsJson = False
+) -> None:
+    """Check a list of tokens, and show who may do what."""
+    found = check_list(_text(file), str(file))
+    rows = [{"tag": tag, "name": name, "scopes": scopes, "rate": rate} for tag, name, scopes, rate in found]
+    lines = [
+        f"{tag or '-':8} {name or '-':20} {','.join(scopes):30} {rate:g}/s"
+        for tag, name, scopes, rate in found
+    ]
+    answer(as_json, {"tokens": rows}, "\n".join(lines))
+
+
+def check_list(text: str, source: str) -> list[tuple[str, str, list[str], float]]:
+    """Tag, name, scopes with all that they imply, and rate of each token; Usage for a list that a replica would refuse."""
+    from quorate.replica.access.credentials import BadTokens, parse_tokens  # noqa: PLC0415
+
+    try:
+        found = parse_tokens(text, source).credentials
+    except BadTokens as error:
+        raise Usage(f"{error}.") from None
+    return [(each.tag, each.name, sorted(each.scopes), each.rate_max) for each in found]
+
+
+def _write_secret(file: Path, token: str) -> None:
+    """A new file that nobody but its owner may read."""
+    try:
+        number = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        with os.fdopen(number, "w", encoding="utf-8") as out:
+            out.write(token + "\n")
+    except FileExistsError:
+        raise Usage(f"{file} exists already; nothing was changed. Name another file with --out.") from None
+    except OSError as error:
+        raise Failure(f"{file} cannot be written: {error.strerror}.") from None
+
+
+def _add(file: Path, line: str) -> None:
+    """The list with one line more, put in place as a whole: a replica never reads half of it."""
+    text = _text(file) if file.exists() else _NEW_LIST
+    if text and not text.endswith("\n"):
+        text += "\n"
+    text += line + "\n"
+    check_list(text, str(file))
+    try:
+        number, temporary = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)  # of mode 0600
+        try:
+            with os.fdopen(number, "w", encoding="utf-8") as out:
+                out.write(text)
+                out.flush()
+                os.fsync(number)
+            Path(temporary).replace(file)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise Failure(f"{file} cannot be written: {error.strerror}.") from None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise Usage(f"{file} cannot be read: {reason}.") from None

@@ -1,0 +1,1 @@
+"""`quorate doctor`: checks of this machine and of the cluster."""

@@ -1,0 +1,1 @@
+"""Commands about objects: queue, register, dict, trace, repair."""

@@ -1,0 +1,1 @@
+"""`quorate quorums`: data types, choices, plans."""

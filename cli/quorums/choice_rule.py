@@ -1,0 +1,70 @@
+"""Quorum choices as rules of a cluster document, in TOML: those of a new document, and those that a plan offers to paste."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+import typer
+
+from quorate.adts.types.catalogue import SPECIFICATIONS, adt_of
+from quorate.api_specs.cluster import ChoiceRule
+from quorate.cli.failure import Usage
+from quorate.quorums.choices.assignment import Assignment
+from quorate.quorums.choices.choice import Ordering, QuorumChoice
+from quorate.quorums.choices.choices import Replication
+from quorate.quorums.systems.systems import is_quorum
+
+TomlOption = Annotated[
+    bool, typer.Option("--toml", help="Also print each as a rule to paste into the cluster document.")
+]
+
+_PLACE: Final = "# Above any other rule that matches the same objects: the first that matches applies.\n"
+_OPTIONS: Final = "collect = false # keeps decided events in the logs, for teaching\n"
+
+
+def rule_text(rule: ChoiceRule, votes: Mapping[str, int]) -> str:
+    """The rule in TOML. Numbers of votes are written out for every class; systems as they were given."""
+    lines = ["[[choices]]\n", f"objects = {quoted(rule.objects)}\n"]
+    lines += [] if rule.collect else [_OPTIONS]
+    lines += [] if rule.ordering == "clock" else [f"ordering = {quoted(rule.ordering)}\n"]
+    if rule.initials or rule.finals:
+        for title, systems in (("initials", rule.initials), ("finals", rule.finals)):
+            lines += [f"[choices.{title}]\n"] if systems else []
+            lines += [f"{quoted(name)} = {quoted(system)}\n" for name, system in systems.items()]
+    elif rule.reads:
+        lines += [f"reads = {quoted(rule.reads)}\n"]
+        lines += [f"writes = {quoted(rule.writes)}\n"] if rule.writes else []
+    else:
+        specification = SPECIFICATIONS[adt_of(rule.objects)]
+        choice = QuorumChoice(specification, votes, rule.classes, ordering=rule.ordering)
+        lines += ["\n", "[choices.classes]\n"]
+        lines += [
+            f"{quoted(name)} = [{initial}, {final}]\n" for name, (initial, final) in choice.classes.items()
+        ]
+    return "".join(lines)
+
+
+def offered_text(assignment: Assignment, ordering: Ordering, replication: Replication) -> str | None:
+    """The rule in TOML that keeps all objects of the type by the assignment, whatever votes the replicas have.
+
+    None where the service keeps no objects in this way: types for planning, and replicas that hold the whole state.
+    """
+    adt = assignment.constraints.type_name
+    if adt not in SPECIFICATIONS or replication != "typed":
+        return None
+    initials = {name: str(each) for name, each in assignment.initials.items() if not is_quorum(each, ())}
+    finals = {name: str(each) for name, each in assignment.finals.items() if not is_quorum(each, ())}
+    rule = ChoiceRule(f"{adt}/*", ordering=ordering, initials=initials, finals=finals)
+    return _PLACE + rule_text(rule, {})
+
+
+def check_offered(adt: str, replication: Replication) -> None:
+    """Usage where there is no rule to print."""
+    if adt not in SPECIFICATIONS or replication != "typed":
+        kept = ", ".join(SPECIFICATIONS)
+        raise Usage(f"--toml: the service keeps objects of the types {kept}, by typed logs; leave --toml out")
+
+
+def quoted(text: str) -> str:
+    """A TOML string; for the texts that pass here JSON's form is one."""
+    return json.dumps(text, ensure_ascii=False)

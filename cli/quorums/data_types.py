@@ -1,0 +1,81 @@
+"""Data types on the command line: one of the catalogue by its name, or one's own as FILE.py:NAME."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Final
+
+import typer
+
+from quorate.adts.types.catalogue import known_types
+from quorate.adts.dependency import DEFAULT, Bound, TooLarge
+from quorate.adts.own import Computed
+from quorate.adts.specification import SerialSpecification, Specification
+from quorate.cli.failure import Usage
+
+TypeArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TYPE",
+        help="A data type, as `quorate quorums types` lists them, or your own: FILE.py:NAME.",
+        show_default=False,
+    ),
+]
+_MEMBERS: Final = ("name", "arguments", "results", "initial", "step")
+
+
+def type_named(text: str, bound: Bound = DEFAULT) -> Specification:
+    """The data type that `text` names. For one's own the dependency relation is computed, within `bound`.
+
+    Raises Usage when there is none, or when it cannot be searched.
+    """
+    file, colon, name = text.rpartition(":")
+    if colon:
+        return _computed(text, _own(Path(file), name), bound)
+    if text not in known_types():
+        raise Usage(
+            f"there is no data type {text!r}: use {', '.join(known_types())}, or FILE.py:NAME for your own"
+        )
+    return known_types()[text]
+
+
+def _own(file: Path, name: str) -> SerialSpecification:
+    """What the file calls `name`: a specification, or a class of which one is made without arguments."""
+    module = _loaded(file)
+    try:
+        found = getattr(module, name)
+        serial = found() if isinstance(found, type) else found
+    except Exception as error:  # noqa: BLE001 - whatever the user's class raises
+        raise Usage(f"{file} has no data type {name!r}: {type(error).__name__}: {error}") from None
+    missing = [member for member in _MEMBERS if not hasattr(serial, member)]
+    if missing:
+        raise Usage(
+            f"{file}:{name} lacks {', '.join(missing)}: a data type has {', '.join(_MEMBERS)}, "
+            "as docs/types.md shows"
+        )
+    return serial  # type: ignore[no-any-return] # a file of the user's own; only its members are known
+
+
+def _loaded(file: Path) -> ModuleType:
+    if not file.is_file():
+        raise Usage(f"{str(file)!r} is not a file: write FILE.py:NAME for a data type of your own")
+    spec = importlib.util.spec_from_file_location(f"quorate_own_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise Usage(f"{file} is not a Python file: its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # Dataclasses look their module up.
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # noqa: BLE001 - whatever the user's module raises
+        raise Usage(f"{file} cannot be read: {type(error).__name__}: {error}") from None
+    return module
+
+
+def _computed(text: str, serial: SerialSpecification, bound: Bound) -> Specification:
+    try:
+        return Computed(serial, bound)
+    except TooLarge as error:
+        raise Usage(str(error)) from None
+    except Exception as error:  # noqa: BLE001 - whatever the user's step raises
+        raise Usage(f"{text} cannot be searched: {type(error).__name__}: {error}") from None

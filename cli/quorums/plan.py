@@ -1,0 +1,328 @@
+"""`quorate quorums plan`: which votes, choices and systems suit a mix of operations best."""
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from quorate.cli.quorums.choice_rule import TomlOption, check_offered, offered_text
+from quorate.cli.quorums.data_types import TypeArgument, type_named
+from quorate.cli.failure import Usage
+from quorate.cli.output import AsJson, answer, console, reported, say
+from quorate.cli.quorums.choices import OrderingOption, ReplicationOption, RuleOption
+from quorate.cli.quorums.input import GroupsOption, OperationsOption, ReplicasOption, TraceOption, UpOption, by_name, event_classes, for_each, model_of, names_of, number, percent, replicas_of, time_of, trace_from
+from quorate.quorums.choices.assignment import Assignment
+from quorate.quorums.choices.choices import constraints_of
+from quorate.quorums.planning.cost import Workload
+from quorate.quorums.systems.expressions import parse_system
+from quorate.quorums.systems.failures import Group, Groups, Independent, Joint, Model
+from quorate.quorums.choices.minimal import shown
+from quorate.quorums.planning.search import Offer, Setting, candidates_of, plan
+from quorate.quorums.planning.strategy import MissingSolver, best_strategy, check_solver
+from quorate.quorums.systems.systems import System
+from quorate.quorums.systems.systems import replicas_of as replicas_in
+from quorate.quorums.systems.targets import Target, parse_target
+
+ROWS_SHOWN_MAX: Final = 20
+NAMING: Final = "--names"
+"""The option that says which replicas there are."""
+MANY: Final = 12
+"""Of more replicas the distributions of votes are thousands, with a linear program for each: minutes of processor time."""
+DEFAULT_UP: Final = "0.99"
+"""Where nothing is said about failures, that replicas are up as in Gifford's examples."""
+
+MixOption = Annotated[
+    str,
+    typer.Option(
+        "--mix", metavar="Enq=50,Deq=50", help="How often each operation (or outcome, as Deq/Empty) happens."
+    ),
+]
+LatencyOption = Annotated[
+    str,
+    typer.Option(
+        "--latency",
+        metavar="MS | r1=MS,…",
+        help="Milliseconds that answers take; 5:9/50:1 is 5 nine times, 50 once.",
+    ),
+]
+CapacityOption = Annotated[
+    str,
+    typer.Option(
+        "--capacity", metavar="N | r1=N,…", help="Quorum accesses that a replica serves in a second (1)."
+    ),
+]
+TargetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target",
+        metavar="TARGET",
+        help="As 'Enq >= 99.99%', 'Deq p50 <= 20ms', 'Deq resilience >= 1', 'capacity >= 2000', 'messages <= 6'; repeat it.",
+    ),
+]
+
+
+@reported
+def plan_command(
+    type_name: TypeArgument,
+    mix: MixOption,
+    replicas: ReplicasOption = None,
+    names: Annotated[
+        str | None, typer.Option("--names", metavar="a,b,…", help="The replicas' names, instead of -n.")
+    ] = None,
+    votes_max: Annotated[
+        int | None,
+        typer.Option(
+            "--votes-max",
+            min=1,
+            max=10,
+            help=f"Try 0 to so many votes each (2; of more than {MANY} replicas 1).",
+        ),
+    ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--system", metavar="READS", help="Try this system and its dual, too, as 'a*b + c*d'; repeat it."
+        ),
+    ] = None,
+    up: UpOption = "",
+    group: GroupsOption = None,
+    trace: TraceOption = None,
+    latency: LatencyOption = "",
+    capacity: CapacityOption = "",
+    target: TargetOption = None,
+    dead: Annotated[
+        str, typer.Option("--dead", metavar="r1,…", help="Replicas known to be down: plan anew.")
+    ] = "",
+    rule: RuleOption = "inclusion",
+    operations: OperationsOption = "",
+    ordering: OrderingOption = "clock",
+    replication: ReplicationOption = "typed",
+    rows: Annotated[int, typer.Option("--rows", min=1, help="Show at most so many.")] = ROWS_SHOWN_MAX,
+    toml: TomlOption = False,
+    as_json: AsJson = False,
+) -> None:
+    """Votes, choices and systems for a mix of operations: all those that meet the targets and that no other beats.
+
+    Weighed are the availability of each operation, the load of the busiest replica, messages, round trips, and the
+    median time if --latency is given. Load and capacity need scipy (the extra `plan`).
+    """
+    known = _names(replicas, names)
+    specification = type_named(type_name)
+    constraints = constraints_of(
+        specification, names_of(operations), ordering=ordering, replication=replication
+    )
+    shares = event_classes(specification, by_name(mix, "--mix", number, "Enq=50,Deq=50"), "--mix")
+    if toml:
+        check_offered(specification.name, replication)
+    setting = Setting(
+        constraints,
+        tuple(known),
+        shares,
+        _model(up, group or (), trace, known),
+        _workload(shares, capacity, latency, known),
+        frozenset(_dead(dead, known)),
+        has_loads=_has_solver(),
+    )
+    targets = [parse_target(text, setting.operations) for text in target or ()]
+    _check_targets(targets, setting)
+    systems = [_system(each, known) for each in system or ()]
+    most = votes_max or _votes_max(known)
+    offers = plan(setting, candidates_of(setting, votes_max=most, rule=rule, systems=systems), targets)
+    texts = [offered_text(offer.assignment, ordering, replication) for offer in offers[:rows]]
+    if as_json:
+        answer(True, _as_json(setting, offers[:rows], texts, len(offers)))
+        return
+    _show(setting, offers, rows)
+    for index, text in enumerate(texts if toml else (), 1):
+        answer(False, None, f"\n# Offer {index}\n{text}".rstrip())
+
+
+def _votes_max(known: Sequence[str]) -> int:
+    if len(known) <= MANY:
+        return 2
+    say(
+        f"quorate: of more than {MANY} replicas only equal votes are tried; --votes-max 2 tries more, for minutes"
+    )
+    return 1
+
+
+def _names(replicas: int | None, names: str | None) -> list[str]:
+    if names is None:
+        return list(replicas_of(replicas, None))
+    if replicas is not None:
+        raise Usage("--names says which replicas there are; leave -n out")
+    known = names_of(names)
+    if known is None:
+        raise Usage(f"--names: {names!r} names nobody; write as a,b,c")
+    if twice := sorted(name for name in set(known) if known.count(name) > 1):
+        raise Usage(f"--names: {twice[0]} is given twice; give it once")
+    return known
+
+
+def _model(up: str, groups: Sequence[str], trace: Path | None, known: Sequence[str]) -> Model[float]:
+    up_trace = trace_from(trace, known) if trace is not None else None
+    if up_trace is None and not up:
+        up = "1" if groups else DEFAULT_UP
+    return _rounded(model_of(up, groups, up_trace, known, NAMING))
+
+
+def _workload(shares: Mapping[str, Fraction], capacity: str, latency: str, known: Sequence[str]) -> Workload:
+    every = for_each(capacity or "1", "--capacity", known, number, NAMING)
+    capacities = {name: float(each) for name, each in every.items()}
+    times = for_each(latency, "--latency", known, time_of, NAMING) if latency else {}
+    for name in known:
+        if times and name not in times:
+            raise Usage(f"--latency: nothing is said about replica {name!r}; give it milliseconds")
+    return Workload(((1.0, shares),), capacities, capacities, times)
+
+
+def _rounded(model: Model[Fraction] | None) -> Model[float]:
+    """The search measures thousands of candidates: in floats, whose error is below 1e-12."""
+    match model:
+        case Joint(weights):
+            return Joint({up: float(weight) for up, weight in weights.items()})
+        case Groups(up, groups):
+            single = tuple(Group(each.name, each.members, float(each.up)) for each in groups)
+            return Groups({name: float(p) for name, p in up.items()}, single)
+        case Independent(up):
+            return Independent({name: float(p) for name, p in up.items()})
+    raise Usage("say how replicas fail: --p, --group or --trace")
+
+
+def _system(text: str, known: Sequence[str]) -> System:
+    if not text.strip():
+        raise Usage("--system: an empty text names nobody; write as 'a*b + c*d'")
+    system = parse_system(text)
+    for name in replicas_in(system):
+        if name not in known:
+            raise Usage(
+                f"--system: {text!r} names the unknown replica {name!r}; known are {', '.join(known)}; {NAMING} names others"
+            )
+    return system
+
+
+def _dead(text: str, known: Sequence[str]) -> list[str]:
+    dead = names_of(text) or []
+    for name in dead:
+        if name not in known:
+            raise Usage(
+                f"--dead: unknown replica {name!r}; known are {', '.join(known)}; {NAMING} names others"
+            )
+    return dead
+
+
+def _has_solver() -> bool:
+    try:
+        check_solver()
+    except MissingSolver as error:
+        say(f"quorate: without load, capacity and messages: {error}")
+        return False
+    return True
+
+
+def _check_targets(targets: Sequence[Target], setting: Setting) -> None:
+    for target in targets:
+        if target.is_cost and not setting.has_loads:
+            raise Usage(f"the target on {target.figure} needs scipy: pip install 'quorate[plan]'")
+        if target.figure in ("p50", "p99") and not setting.workload.times:
+            raise Usage(f"the target on {target.figure} needs answer times: give --latency")
+
+
+def _as_json(
+    setting: Setting, offers: Sequence[Offer], texts: Sequence[str | None], count: int
+) -> dict[str, Any]:
+    return {
+        "type": setting.constraints.type_name,
+        "replicas": list(setting.replicas),
+        "dead": sorted(setting.dead),
+        "mix": {name: float(share) for name, share in setting.mix.items()},
+        "found": count,
+        "offers": [
+            _offer_as_json(setting, offer) | {"toml": text} for offer, text in zip(offers, texts, strict=True)
+        ],
+    }
+
+
+def _offer_as_json(setting: Setting, offer: Offer) -> dict[str, Any]:
+    assignment = offer.assignment
+    return {
+        "label": assignment.label,
+        "initial": {name: str(system) for name, system in assignment.initials.items()},
+        "final": {name: str(system) for name, system in assignment.finals.items()},
+        "availability": dict(offer.availability),
+        "overall": offer.overall,
+        "resilience": dict(offer.resilience),
+        "rounds": offer.rounds,
+        "p50_ms": _finite(offer.p50_ms),
+        "p99_ms": _finite(offer.p99_ms),
+        "load": offer.load,
+        "capacity": offer.capacity,
+        "messages": offer.messages,
+        "strategy": _strategy(setting, assignment) if setting.has_loads else None,
+    }
+
+
+def _finite(times: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: None if time == float("inf") else time for name, time in times.items()}
+
+
+def _strategy(setting: Setting, assignment: Assignment) -> list[dict[str, Any]]:
+    found = best_strategy(assignment, setting.workload)
+    return [
+        {
+            "of": access.of,
+            "quorum": "final" if access.is_final else "initial",
+            "ask": sorted(replicas),
+            "share": share,
+        }
+        for access, draw in found.draws.items()
+        for replicas, share in draw
+    ]
+
+
+def _show(setting: Setting, offers: Sequence[Offer], rows: int) -> None:
+    out = console()
+    if not offers:
+        out.print(
+            "No candidate meets all targets: lower one, or give more --votes-max, --system or replicas."
+        )
+        return
+    table = Table(box=box.SIMPLE_HEAVY)
+    times = setting.operations if setting.workload.times else ()
+    titles = ["", *(f"{each} up" for each in setting.operations), *(f"{each} p50" for each in times)]
+    titles += ["capacity", "messages"] if setting.has_loads else []
+    for title in [*titles, "rounds"]:
+        table.add_column(title, overflow="fold")
+    for index, offer in enumerate(offers[:rows], 1):
+        cells = [percent(offer.availability[each]) for each in setting.operations]
+        cells += [f"{offer.p50_ms[each]:.4g} ms" for each in times]
+        if setting.has_loads:
+            cells += [f"{offer.capacity:.4g}/s", f"{offer.messages:.3g}"]
+        table.add_row(str(index), *cells, f"{offer.rounds:.3g}")
+    out.print(table)
+    for index, offer in enumerate(offers[:rows], 1):
+        out.print(escape(f"{index:>3}  {offer.assignment.label}"))
+    if len(offers) > rows:
+        out.print(
+            f"{len(offers) - rows} more that none beats: --rows {len(offers)} shows all; --target narrows."
+        )
+    if setting.has_loads:
+        out.print("The first one's busiest replica does least when these are asked:")
+        for line in _strategy_lines(setting, offers[0].assignment):
+            out.print("  " + escape(line))
+
+
+def _strategy_lines(setting: Setting, assignment: Assignment) -> list[str]:
+    of_access: dict[str, list[str]] = {}
+    for row in _strategy(setting, assignment):
+        label = f"{row['of']} {row['quorum']}"
+        of_access.setdefault(label, []).append(f"{shown(row['ask'])} {row['share']:.0%}")
+    return [f"{label}: " + ", ".join(sorted(asked)) for label, asked in of_access.items()]
+
+
+COMMANDS: Final[Mapping[str, Callable[..., None]]] = {"plan": plan_command}

@@ -1,0 +1,1 @@
+"""`quorate measure` and `quorate report`."""

@@ -1,0 +1,276 @@
+"""`quorate measure`: run a plan of faults and workloads, and leave a folder that `quorate report` reads.
+
+Owns the words around a run, its progress, and the cluster that a plan starts. What a run is, `quorate.measurement` knows.
+"""
+
+import asyncio
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.cli.cluster.document import read_document
+from quorate.cli.failure import Failure, Usage
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.cli.output import AsJson, answer, console, reported
+from quorate.cli.progress import TimeBar, busy, time_bar
+from quorate.cli.credentials import read_token
+from quorate.measurement.plan.durations import duration_text
+from quorate.measurement.run.measuring import Measured, Onlooker, Setting, measure, schedule_of
+from quorate.measurement.run.parquet import Converted, convert
+from quorate.measurement.plan.plan import Plan
+from quorate.measurement.plan.plan_check import parse_plan, prefill_of, warnings
+from quorate.measurement.run.replicas import NotStarted
+from quorate.measurement.run.run_folder import RUN
+from quorate.measurement.plan.schedule import Schedule
+
+_MADE: Final = {"by": "quorate measure"}
+
+
+@reported
+def measure_command(
+    plan_path: Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="DIR", help="Where the measurements go: a new or empty folder."),
+    ] = Path("out/measured"),
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show what would fail when, and what would be measured; run nothing."),
+    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the replicas' data folders and logs.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure quorum choices on a live cluster while its replicas fail as a plan says.
+
+    To begin with, copy examples/tiny.toml, and look at what it does: quorate measure tiny.toml --dry-run
+
+    Ctrl-C ends a run early; what was measured until then is kept. `quorate report --input DIR` reads it.
+
+    docs/measuring.md explains plans, docs/measurements.md the files of a run.
+    """
+    story = Console(stderr=True, highlight=False) if as_json else console()
+    text = _text(plan_path)
+    plan = parse_plan(text, str(plan_path))
+    document = read_document(plan_path.parent / plan.cluster.document) if plan.cluster.document else None
+    schedule = schedule_of(plan, document)
+    for sentence in warnings(plan):
+        story.print(f"[yellow]Note:[/yellow] {escape(sentence)}")
+    if dry_run:
+        _tell_schedule(story, plan, schedule)
+        answer(as_json, _schedule_as_json(plan, schedule))
+        return
+    _make_empty(out)
+    measured, converted = _run(story, plan, text, document, out, keep)
+    _tell(story, measured, converted, out)
+    if as_json:
+        answer(True, _as_json(measured, converted, out))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise Usage(f"The plan {path} cannot be read: {reason}.") from None
+
+
+def _make_empty(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        is_used = any(out.iterdir())
+    except OSError as error:
+        reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
+        raise Usage(f"{out} cannot be used as a folder: {reason}. Name another with --out.") from None
+    if is_used:
+        raise Usage(f"{out} is not empty; nothing was changed. Name a new folder with --out.")
+
+
+def _run(
+    story: Console, plan: Plan, text: str, document: ClusterDocument | None, out: Path, keep: bool
+) -> tuple[Measured, Converted]:
+    if document is not None:
+        setting = Setting(out, document, None, text, token=read_token(), made=_MADE)
+        measured = _measured(story, plan, setting)
+    else:
+        with _cluster(story, plan, out, keep) as cluster:
+            setting = Setting(out, cluster.document, cluster, text, made=_MADE)
+            measured = _measured(story, plan, setting)
+        _tidy(story, cluster.root, keep=keep or bool(measured.course.deaths))
+    with busy(story, "Writing Parquet"):
+        return measured, convert(out)
+
+
+@contextmanager
+def _cluster(story: Console, plan: Plan, out: Path, keep: bool) -> Iterator[LocalCluster]:
+    root = Path(tempfile.mkdtemp(prefix="cluster-", dir=out)).resolve()
+    try:
+        with LocalCluster.create(root, replicas=len(plan.replicas), rules=plan.rules) as cluster:
+            yield cluster
+    except KeyboardInterrupt:
+        _tidy(story, root, keep=keep)
+        raise
+    except BaseException:
+        _tidy(story, root, keep=True)
+        raise
+
+
+def _tidy(story: Console, root: Path, *, keep: bool) -> None:
+    """Take away what the replicas have left, or say where it is."""
+    if keep:
+        story.print(f"Data folders and logs of the replicas: {escape(str(root))}", soft_wrap=True)
+    else:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _measured(story: Console, plan: Plan, setting: Setting) -> Measured:
+    try:
+        with ExitStack() as shown:
+            measured = asyncio.run(_until_signal(plan, setting, _Shown(story, plan, shown)))
+    except NotStarted as error:
+        raise Failure(str(error)) from None
+    if not measured.outcomes:
+        raise Failure("Nothing was measured: the run ended before its first operation did.")
+    return measured
+
+
+class _Shown:
+    """An onlooker that shows one thing at a time: what begins, then the bar of time."""
+
+    def __init__(self, story: Console, plan: Plan, shown: ExitStack) -> None:
+        self._story: Final = story
+        self._plan: Final = plan
+        self._shown: Final = shown
+        self._bar: TimeBar | None = None
+
+    def begins(self, what: str) -> None:
+        """See Onlooker."""
+        self._shown.close()
+        self._shown.enter_context(busy(self._story, what))
+
+    def reached(self, elapsed_s: float) -> None:
+        """See Onlooker."""
+        if self._bar is None:
+            self._shown.close()
+            length_s = self._plan.length_s
+            self._story.print(
+                f"  {_rate(self._plan):g} operations a second for {duration_text(length_s)}; Ctrl-C ends it early"
+            )
+            self._bar = self._shown.enter_context(time_bar(self._story, "measuring", length_s))
+        self._bar.reached(elapsed_s)
+
+
+async def _until_signal(plan: Plan, setting: Setting, onlooker: Onlooker) -> Measured:
+    """The first signal ends the run cleanly, the second at once."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def end() -> None:
+        stop.set()
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+    for number in signals:
+        loop.add_signal_handler(number, end)
+    return await measure(plan, setting, stop, onlooker)
+
+
+def _rate(plan: Plan) -> float:
+    return sum(sum(each.rates.values()) * len(each.choices) for each in plan.workloads)
+
+
+def _tell_schedule(story: Console, plan: Plan, schedule: Schedule) -> None:
+    scale = plan.time.scale
+    rows: list[tuple[float, float, str, str, str]] = [
+        (each.start_s, each.end_s, each.replica, each.kind, each.cause) for each in schedule.outages
+    ]
+    rows += [
+        (each.start_s, each.end_s, f"{each.asker} - {each.replica}", "parted", each.cause)
+        for each in schedule.partings
+    ]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("from", "for", "plan time", "who", "how", "why"):
+        table.add_column(title, no_wrap=True, justify="right" if title in ("from", "for") else "left")
+    for start_s, end_s, who, how, why in sorted(rows):
+        planned = f"{duration_text(start_s * scale)} for {duration_text((end_s - start_s) * scale)}"
+        table.add_row(f"{start_s:.1f} s", f"{end_s - start_s:.1f} s", planned, who, how, why)
+    story.print(table)
+    for workload in plan.workloads:
+        rates = ", ".join(f"{name} {rate:g}/s" for name, rate in workload.rates.items())
+        names = ", ".join(choice.name for choice in workload.choices)
+        prefill = (
+            f", {prefill_of(workload, plan.length_s)} items in each at the start"
+            if workload.type == "queue"
+            else ""
+        )
+        story.print(f"{workload.type}: {rates} on each of {escape(names)}{prefill}")
+    story.print(
+        f"Faults: {len(rows)}. Load: {_rate(plan):g} operations a second from {len(plan.cluster.front_ends)} front ends, "
+        f"{_rate(plan) * plan.length_s:.0f} in all; {duration_text(plan.length_s)} of real time for "
+        f"{duration_text(plan.time.duration)} of the plan."
+    )
+
+
+def _schedule_as_json(plan: Plan, schedule: Schedule) -> dict[str, Any]:
+    return {
+        "length_s": plan.length_s,
+        "operations_per_s": _rate(plan),
+        "outages": [
+            {name: getattr(each, name) for name in each.__struct_fields__} for each in schedule.outages
+        ],
+        "partings": [
+            {name: getattr(each, name) for name in each.__struct_fields__} for each in schedule.partings
+        ],
+    }
+
+
+def _tell(story: Console, measured: Measured, converted: Converted, out: Path) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("choice", "operation", "ok", "unavailable", "unknown", "answered"):
+        table.add_column(title, no_wrap=True, justify="left" if title in ("choice", "operation") else "right")
+    for row in outcome_rows(measured.outcomes):
+        share = f"{100 * row['ok'] / (row['ok'] + row['unavailable'] + row['unknown']):.2f}%"
+        counts = (str(row[name]) for name in ("ok", "unavailable", "unknown"))
+        table.add_row(row["choice"], row["operation"], *counts, share)
+    story.print(table)
+    for sentence in measured.course.notes:
+        story.print(f"[yellow]Note:[/yellow] {escape(sentence)}")
+    story.print(escape(converted.sentence))
+    story.print(
+        f"Measured for {duration_text(measured.length_s)}; it is in {escape(str(out))}.", soft_wrap=True
+    )
+
+
+def outcome_rows(outcomes: Mapping[tuple[str, str, str], int]) -> list[dict[str, Any]]:
+    """How often each operation of each choice came to which outcome, in the order in which they were first met."""
+    keys = dict.fromkeys((choice, operation) for choice, operation, _ in outcomes)
+    return [
+        {"choice": choice, "operation": operation}
+        | {each: outcomes.get((choice, operation, each), 0) for each in ("ok", "unavailable", "unknown")}
+        for choice, operation in sorted(keys)
+    ]
+
+
+def _as_json(measured: Measured, converted: Converted, out: Path) -> dict[str, Any]:
+    return {
+        "out": str(out.resolve()),
+        "length_s": measured.length_s,
+        "whole": measured.course.is_whole,
+        "outcomes": outcome_rows(measured.outcomes),
+        "probes": measured.probes,
+        "notes": measured.course.notes,
+        "parquet": converted.is_parquet,
+        "rows_left_as_lines": converted.left,
+        "run": str((out / RUN).resolve()),
+    }

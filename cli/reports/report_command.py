@@ -1,0 +1,182 @@
+"""`quorate report`: what each quorum choice gave, or would have given, from measurements.
+
+Takes the words apart; `quorate.spark_reports.report` does the rest, and works without Spark for what is small.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from quorate.cli.failure import Failure, Usage
+from quorate.cli.output import AsJson, answer, console, reported
+from quorate.cli.progress import busy
+from quorate.cli.quorums.input import by_name, number, percent, whole_number
+
+ENGINES: Final = ("auto", "spark", "python")
+
+
+InputOption = Annotated[
+    Path,
+    typer.Option(
+        "--input",
+        metavar="DIR|FILE",
+        help="A measured run, a folder of probes, a CSV trace, or saved JSON of a Prometheus range query.",
+    ),
+]
+OutOption = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="Folder for the report; made if missing.")
+]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="auto|spark|python",
+        help="auto: plain Python up to 200,000 rows, for more Spark, where it and Java are there.",
+    ),
+]
+MasterOption = Annotated[
+    str, typer.Option("--master", metavar="URL", help="Run Spark, and where: local[*], spark://HOST:PORT, …")
+]
+MemoryOption = Annotated[
+    str,
+    typer.Option(
+        "--driver-memory",
+        metavar="SIZE",
+        help="Memory of Spark's Java process here: 4g, 512m; 1g, or 4g for more than 64 MiB of input.",
+    ),
+]
+TypeOption = Annotated[
+    str,
+    typer.Option("--type", metavar="TYPE", help="What the replicas keep, where no run says so: queue, …"),
+]
+VotesOption = Annotated[
+    str,
+    typer.Option(
+        "--votes", metavar="r1=1,r2=1,…", help="Replicas that count, with their votes; all, one each."
+    ),
+]
+MixOption = Annotated[
+    str,
+    typer.Option(
+        "--mix", metavar="Enq=1,Deq=1", help="How often each operation is wanted; as tried, or alike."
+    ),
+]
+LabelOption = Annotated[
+    str, typer.Option("--label", help="The label of Prometheus that tells replicas apart.")
+]
+StepOption = Annotated[
+    float | None,
+    typer.Option("--step", metavar="SECONDS", help="Time between samples; their median, where left out."),
+]
+LagOption = Annotated[
+    float,
+    typer.Option("--lag", metavar="SECONDS", help="An attempt so near to a change counts as met by it."),
+]
+
+
+@reported
+def report(
+    input_path: InputOption,
+    out: OutOption,
+    engine: EngineOption = "auto",
+    master: MasterOption = "",
+    driver_memory: MemoryOption = "",
+    type_name: TypeOption = "",
+    votes: VotesOption = "",
+    mix: MixOption = "",
+    label: LabelOption = "instance",
+    step_s: StepOption = None,
+    lag_s: LagOption = 1.0,
+    as_json: AsJson = False,
+) -> None:
+    """What each quorum choice gave, or would have given, while these replicas failed as they did.
+
+    For a measured run: availability measured beside predicted, and why they differ. For other people's data, with --type:
+    what every valid quorum choice would have given. No knowledge of Spark is needed, and for small data no Spark.
+    """
+    if engine not in ENGINES:
+        raise Usage(f"--engine {engine}: use {', '.join(ENGINES)}")
+    wanted: dict[str, Any] = {
+        "engine": engine,
+        "master": master or None,
+        "driver_memory": driver_memory or None,
+        "adt": type_name or None,
+        "votes": by_name(votes, "--votes", whole_number) if votes else {},
+        "mix": {name: float(share) for name, share in by_name(mix, "--mix", number, "Enq=1,Deq=1").items()}
+        if mix
+        else {},
+        "label": label,
+        "step_s": step_s,
+        "lag_s": lag_s,
+    }
+    story = Console(stderr=True, highlight=False) if as_json else console()
+    with _known_errors():
+        made = _made(story, input_path, out, wanted)
+    paths = {"html": made.html, "figures": made.json, "tables": made.tables, "parquet": made.parquet}
+    shown = {name: None if path is None else str(path.resolve()) for name, path in paths.items()}
+    for note in made.notes:
+        story.print(escape(note), soft_wrap=True)
+    if as_json:
+        answer(True, shown | {"notes": list(made.notes), "recommendations": _recommended(made.figures)})
+        return
+    _tell(story, made.figures)
+    story.print(f"The report: [bold]{escape(str(made.html.resolve()))}[/bold]", soft_wrap=True)
+
+
+def _made(story: Console, input_path: Path, out: Path, wanted: dict[str, Any]) -> Any:
+    try:
+        from quorate.spark_reports.report import Options, make_report  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise Failure(f"the package {error.name} is missing; run: pip install 'quorate[reports]'") from None
+    with busy(story, "Making the report"):
+        return make_report(input_path, out, Options(**wanted))
+
+
+@contextmanager
+def _known_errors() -> Iterator[None]:
+    from quorate.spark_reports.model.errors import ReportError  # noqa: PLC0415 - an extra
+
+    try:
+        yield
+    except ReportError as error:
+        raise Usage(str(error)) from error
+
+
+def _recommended(figures: Any) -> list[dict[str, Any]]:
+    return [
+        {"adt": row.adt, "choice": row.choice, "served": row.served, "run": row.run_as is not None}
+        for row in figures.recommendations
+    ]
+
+
+def _tell(story: Console, figures: Any) -> None:
+    """The table of choices, and which one to take."""
+    for best in figures.recommendations:
+        mix = ", ".join(f"{percent(row.share)} {row.operation}" for row in best.mix)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{best.adt}: {mix}", title_justify="left")
+        table.add_column("quorum choice")
+        for operation in (row.operation for row in best.mix):
+            table.add_column(operation, justify="right", no_wrap=True)
+        table.add_column("of the mix", justify="right", no_wrap=True)
+        for candidate in (row for row in figures.candidates if row.adt == best.adt):
+            own = {row.operation: row for row in figures.counterfactuals if row.choice == candidate.choice}
+            cells = [percent(own[row.operation].predicted_joint) for row in best.mix]
+            name = candidate.choice + (" (run)" if candidate.run_as else "")
+            style = "bold" if candidate.recommended else "" if candidate.on_front else "dim"
+            table.add_row(escape(name), *cells, percent(candidate.served), style=style)
+        story.print(table)
+        story.print(_best(best, sum(row.adt == best.adt for row in figures.candidates)))
+
+
+def _best(best: Any, candidates: int) -> str:
+    """Which choice to take, or that it does not matter."""
+    if candidates > 1 and len(best.tied) >= candidates - 1:
+        return f"No choice is better than another here: each serves {percent(best.served)} of this mix."
+    return f"Most of this mix is served by {escape(best.choice)}: {percent(best.served)}."

@@ -1,0 +1,1 @@
+"""Standard interfaces over the handles: `dict`, `queue.Queue`, `asyncio.Queue`."""

@@ -1,0 +1,1 @@
+"""The public client: handles for asyncio and for blocking callers, leases, histories, connecting."""

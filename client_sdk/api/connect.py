@@ -1,0 +1,224 @@
+"""From what a user has (a document, a path, a URL, a token) to a connected client.
+
+Owns the checks of `connect`'s arguments and the wiring: document, transport, driver, history. Must not know operations.
+"""
+
+import asyncio
+import os
+import re
+import secrets
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quorate.api_specs.cluster import BadCluster as BadDocument
+from quorate.api_specs.cluster import ClusterDocument, parse
+from quorate.api_specs.tokens import token_problem
+from quorate.client_sdk.api.blocking import Client
+from quorate.client_sdk.api.client import AsyncClient, check_deadline
+from quorate.client_sdk.transport.driver import Driver, new_site
+from quorate.client_sdk.errors import BadCluster, BadInput
+from quorate.client_sdk.api.history import History
+from quorate.client_sdk.transport.http_transport import HttpTransport, fetch_cluster
+from quorate.client_sdk.transport.ports import Traces
+from quorate.client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
+
+DEADLINE_S: Final = 5.0
+TRACES: Final = "QUORATE_TRACES"
+"""The environment's variable for the URL of a collector of traces."""
+_HOST_AND_PORT: Final = re.compile(r"[A-Za-z0-9.-]+:[0-9]+")
+
+Cluster: TypeAlias = "ClusterDocument | str | os.PathLike[str]"
+"""A cluster document, the path of one, or the URL of any one replica."""
+
+
+class Recipe(Struct, frozen=True):
+    """All that a client is made from, so that a forked child can make its own."""
+
+    cluster: Cluster
+    endpoints: Mapping[str, str]
+    token: str | None
+    deadline_s: float
+    tls: ClientTls = SYSTEM_TRUST
+    hand_over: bool = True
+    tracer_provider: "TracerProvider | None" = None
+    traces: str = ""
+    """The URL of a collector, where no provider is given."""
+
+    def __repr__(self) -> str:
+        return f"Recipe({self.cluster!r})"  # without the token
+
+    async def client(self, history: History | None, document: ClusterDocument | None = None) -> AsyncClient:
+        """A client of its own, on the running event loop; of `document` when it is known already."""
+        document = document or await self._document()
+        check_deadline(self.deadline_s, document.limits)
+        urls = _urls(document, self.endpoints)
+        transport = HttpTransport(
+            urls, token=self.token, body_bytes_max=document.limits.body_bytes_max, tls=self.tls
+        )
+        driver = Driver(
+            document,
+            transport=transport,
+            asker=transport if self.hand_over else None,
+            site=new_site(self.token),
+            seed=secrets.randbits(64),
+        )
+        if self.tracer_provider is not None or self.traces:
+            driver.follow(_tracing(self.tracer_provider, self.traces))
+        return AsyncClient(document, driver, deadline_s=self.deadline_s, history=history)
+
+    async def _document(self) -> ClusterDocument:
+        if isinstance(self.cluster, ClusterDocument):
+            return self.cluster
+        place = os.fspath(self.cluster)
+        if is_url(place):
+            return await fetch_cluster(
+                place,
+                token=self.token,
+                timeout_s=self.deadline_s,
+                tls=self.tls,
+                endpoints=self.endpoints,
+            )
+        try:
+            text = await asyncio.to_thread(Path(place).read_text, encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            advice = f"; for a replica's URL write http://{place}" if _HOST_AND_PORT.fullmatch(place) else ""
+            if isinstance(error, IsADirectoryError):
+                advice = "; name the file itself, as cluster.toml in that folder"
+            raise BadCluster(f"cannot read the cluster document {place}: {error}{advice}") from None
+        try:
+            return parse(text, place)
+        except BadDocument as error:
+            raise BadCluster(str(error)) from None
+
+
+class Connecting:
+    """What `connect_async` returns: `await` it for a client, or use it in `async with`, which closes the client too."""
+
+    def __init__(self, recipe: Recipe, history: History | None) -> None:
+        self._recipe: Final = recipe
+        self._history: Final = history
+        self._client: AsyncClient | None = None
+
+    def __await__(self) -> Generator[object, None, AsyncClient]:
+        return self._recipe.client(self._history).__await__()
+
+    async def __aenter__(self) -> AsyncClient:
+        self._client = await self
+        return self._client
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._client is not None, "entered before"
+        await self._client.aclose()
+
+
+def connect(
+    cluster: Cluster,
+    *,
+    endpoints: Mapping[str, str] | None = None,
+    token: str | None = None,
+    tls: ClientTls | None = None,
+    history: str | os.PathLike[str] | History | None = None,
+    deadline_s: float = DEADLINE_S,
+    hand_over: bool = True,
+    tracer_provider: "TracerProvider | None" = None,
+) -> Client:
+    """A blocking client, for any number of threads.
+
+    `endpoints` maps replica ids to URLs that override the document's (proxies, tunnels); `token` is the bearer token of
+    replicas that want one; `tls` says whom to trust at https:// URLs, and which certificate to show (left out: what the
+    system trusts, and none); `history` is a file to which every operation is recorded; `deadline_s` is what an operation
+    gets, in seconds, unless a call says otherwise. With `hand_over` False this client decides all its operations itself:
+    slower where many processes take from one queue, but no dequeue's outcome hangs on one replica's life.
+    `tracer_provider` (of OpenTelemetry, extra `otel`) has every operation traced across the replicas; left out, the URL of a
+    collector in QUORATE_TRACES has, else nothing is.
+    Raises BadInput for arguments, BadCluster for a document that cannot be used; for a URL also Unavailable and
+    RefusedByReplicas.
+    """
+    recipe = _recipe(cluster, endpoints, token, deadline_s, tls, hand_over)
+    return Client(replace(recipe, tracer_provider=tracer_provider).client, _history(history))
+
+
+def connect_async(
+    cluster: Cluster,
+    *,
+    endpoints: Mapping[str, str] | None = None,
+    token: str | None = None,
+    tls: ClientTls | None = None,
+    history: str | os.PathLike[str] | History | None = None,
+    deadline_s: float = DEADLINE_S,
+    hand_over: bool = True,
+    tracer_provider: "TracerProvider | None" = None,
+) -> Connecting:
+    """An asyncio client, for any number of tasks: `async with connect_async(…) as client`. Arguments as `connect`."""
+    recipe = _recipe(cluster, endpoints, token, deadline_s, tls, hand_over)
+    return Connecting(replace(recipe, tracer_provider=tracer_provider), _history(history))
+
+
+def is_url(text: str) -> bool:
+    """Whether it is the URL of a server, rather than a path."""
+    parts = urlsplit(text)
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def _recipe(
+    cluster: Cluster,
+    endpoints: Mapping[str, str] | None,
+    token: str | None,
+    deadline_s: float,
+    tls: ClientTls | None,
+    hand_over: bool,
+) -> Recipe:
+    if token is not None and (wrong := token_problem(token)) is not None:
+        raise BadInput(f"the token cannot be sent: {wrong}; use printable ASCII without blanks")
+    for replica, url in (endpoints or {}).items():
+        if not is_url(url):
+            raise BadInput(f"endpoints: {replica}: {url!r} must look like http://host:port")
+    return Recipe(
+        cluster,
+        dict(endpoints or {}),
+        token,
+        deadline_s,
+        tls or SYSTEM_TRUST,
+        hand_over,
+        traces=os.environ.get(TRACES, ""),
+    )
+
+
+def _tracing(provider: "TracerProvider | None", url: str) -> Traces:
+    """Raises BadInput where what it takes is not installed, or the URL is none."""
+    if provider is None and not is_url(url):
+        raise BadInput(f"{TRACES}: {url!r} must look like http://host:4318")
+    try:
+        from quorate.client_sdk.tracing.otlp import provider_to  # noqa: PLC0415
+        from quorate.client_sdk.tracing.spans import Tracing  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise BadInput(f"traces need the package {error.name}: pip install 'quorate[otel]'") from None
+    if provider is not None:
+        return Tracing(provider)
+    own = provider_to(url, "quorate-client")
+    return Tracing(own, own)
+
+
+def _urls(document: ClusterDocument, endpoints: Mapping[str, str]) -> dict[str, str]:
+    unknown = ", ".join(sorted(endpoints.keys() - document.urls.keys()))
+    if unknown:
+        raise BadInput(f"endpoints: the cluster has no replica {unknown}: use {', '.join(document.urls)}")
+    return {**document.urls, **endpoints}
+
+
+def _history(history: str | os.PathLike[str] | History | None) -> History | None:
+    return history if history is None or isinstance(history, History) else History(history)

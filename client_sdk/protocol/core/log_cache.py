@@ -1,0 +1,279 @@
+"""What a front end knows of one object: the highest summary, and each replica's part of the log. Pure.
+
+Everything here is a fact that some reply showed, so adding more never harms; what a reply does *not* show counts only
+inside the window that the mirror knows of that replica's log. Knowledge of decided horizons only rises, and with it the
+lower end of all windows.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import UNSET, Struct
+
+from quorate.adts.log import NOTHING, Entry, Seen, Summary
+from quorate.api_specs.messages import (
+    Accepted,
+    Aged,
+    Appended,
+    Collected,
+    Reply,
+    Request,
+    Row,
+    Status,
+    Window,
+)
+from quorate.quorums.systems.tally import Quorum
+from quorate.timestamps.ballot import NO_BALLOT, Ballot, turn_of
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+
+
+class Known(Struct):
+    """How much of a replica's log is mirrored: (mirror.after, upto] as of arrival number `since`, unless cut off."""
+
+    since: int = 0
+    upto: Timestamp = ZERO
+    is_cut_off: bool = False
+
+
+NOTHING_KNOWN: Final = Known()
+OWN_MAX: Final = 32
+"""With so many entries known, one's own new ones are left to be found."""
+
+
+class Mirror:
+    """One object as one front end knows it."""
+
+    def __init__(self, name: str, replicas: Iterable[str]) -> None:
+        self.name: Final = name
+        self.replicas: Final = tuple(replicas)
+        self.summary: Summary = NOTHING
+        self.ballot: Ballot = NO_BALLOT
+        self.decided: Ballot = NO_BALLOT
+        """The highest ballot known to be decided; `summary` is known to be decided when it equals `ballot`."""
+        self.after: Timestamp = ZERO
+        self.seen: dict[Timestamp, Seen] = {}
+        self.pins = 0
+        """Operations that need everything seen to stay: nothing is trimmed meanwhile."""
+        self.held_until_s = 0.0
+        """Until then this front end begins no decision: somebody looks whether one is made."""
+        self.accepted_by: dict[str, Ballot] = {}
+        self.known: dict[str, Known] = {}
+        self.aged: dict[str, Aged] = {}
+        """What each replica has held for the retry window. What was old stays so, and ballots name it for ever."""
+        self.lives = 0
+        """How often something was thrown away: a look that was under way meanwhile must begin again."""
+        self.latest: Timestamp = ZERO
+        """The highest timestamp that was seen of the object, or given to it: of entries, fences, turns and horizons."""
+        self._complete: Timestamp = ZERO
+        """The newest entry that this front end itself knows to be complete: the replicas may not have heard of it yet."""
+        self._floors: dict[str, Timestamp] = {}
+        self._incarnations: dict[str, str] = {}
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the summary at hand is known to be decided.
+
+        Not so when a higher one is: then the entries that the higher one covers may be dropped here already, and the
+        summary at hand must not stand in for them.
+        """
+        return self.decided == self.ballot
+
+    def window(self, replica: str, limit: int, payload: bool) -> Window:
+        """The request for what this replica's log holds beyond what is known of it."""
+        known = self.known.get(replica)
+        if known is None:
+            return Window(after=self.after, upto=self.after, limit=limit, payload=payload)
+        return Window(
+            after=self.after,
+            upto=max(known.upto, self.after),
+            since=known.since,
+            limit=limit,
+            payload=payload,
+        )
+
+    def known_upto(self, replica: str) -> Timestamp:
+        """Up to where this replica's log is mirrored without a gap."""
+        known = self.known.get(replica)
+        return ZERO if known is None or known.is_cut_off else known.upto
+
+    def by_id(self) -> dict[str, Seen]:
+        """The entries above the summary's horizon, by id."""
+        horizon = self.summary.horizon
+        return {found.entry.id: found for found in self.seen.values() if found.entry.t > horizon}
+
+    def is_complete(self, found: Seen, final: Quorum) -> bool:
+        """Whether a quorum of `final` is known to store the entry."""
+        return found.complete or final.is_met_by(found.holders)
+
+    def absorb(self, replica: str, incarnation: str, request: Request, reply: Reply) -> None:
+        """Note what a reply shows. `request` is the one it answers."""
+        if self._incarnations.setdefault(replica, incarnation) != incarnation:
+            self._incarnations[replica] = incarnation
+            self.known.pop(replica, None)
+        if (status := getattr(reply, "status", None)) is not None:
+            self._absorb_floor(replica, status.floor)
+        self.latest = max(self.latest, _latest_shown(reply))
+        match reply:
+            case Appended():
+                self._absorb_appended(replica, request, reply)
+            case Collected() if not reply.refused:
+                self._absorb_collected(replica, getattr(request, "window", None), reply)
+            case Accepted() if not reply.refused:
+                self._adopt(getattr(request, "summary", None), reply.status.accepted)
+                if reply.then is not None:
+                    self._absorb_collected(
+                        replica, getattr(getattr(request, "then", None), "window", None), reply.then
+                    )
+        if status is not None:
+            self._absorb_status(replica, status)
+
+    def learn_decided(self, ballot: Ballot) -> None:
+        """The summary of `ballot` is decided."""
+        if ballot > self.decided:
+            self.decided = ballot
+            if ballot == self.ballot:
+                self._raise_after(self.summary.horizon)
+
+    def check_decided(self, final: Quorum) -> None:
+        """Learn that the summary at hand is decided when a final quorum was seen to have accepted it."""
+        holders = {replica for replica, ballot in self.accepted_by.items() if ballot == self.ballot}
+        if final.is_met_by(holders):
+            self.learn_decided(self.ballot)
+
+    def trim(self, entries_max: int) -> None:
+        """Forget all but the lowest entries when there are more than twice as many; and that logs ended with the last.
+
+        Who went on from the end of a log would be sent all that came in since, however much: of a queue that was empty,
+        and is long now, the whole.
+        """
+        if self.pins:
+            return
+        if len(self.seen) > 2 * entries_max:
+            self.seen = {timestamp: self.seen[timestamp] for timestamp in sorted(self.seen)[:entries_max]}
+        last = max(self.seen, default=self.after)
+        for known in self.known.values():
+            known.upto = min(known.upto, last)
+
+    def drop_shown_by(self, silent: frozenset[str], wanted: Iterable[Timestamp]) -> bool:
+        """Forget the logs of these replicas, if they alone showed one of the wanted entries; whether they did.
+
+        Nothing is concluded: a view needs an initial quorum again, and if that shows the entry, it is back.
+        """
+        if not any(t in self.seen and self.seen[t].holders <= silent for t in wanted):
+            return False
+        for replica in silent:
+            self.known.pop(replica, None)
+        self.seen = {t: found for t, found in self.seen.items() if not found.holders <= silent}
+        self.lives += 1
+        return True
+
+    def learn_own(self, stored: Iterable[tuple[Entry, Iterable[str]]]) -> None:
+        """Replicas have said that they store entries of this front end; a look need not find them to fence at them.
+
+        Only while some log is known to its end, few entries wait, and nobody is looking for how many there are: what is
+        known beyond a gap says nothing of the next to be taken, and a size is that of one moment.
+        """
+        if self.pins or not any(known.upto == INFINITY for known in self.known.values()):
+            return
+        floor = max(self._floors.values(), default=ZERO)
+        for entry, holders in stored:
+            if entry.t > floor and len(self.seen) < OWN_MAX:
+                for replica in holders:
+                    self._absorb_row(replica, Row(entry))
+
+    def mark_complete(self, timestamps: Iterable[Timestamp]) -> None:
+        """These entries are complete."""
+        for timestamp in timestamps:
+            self._complete = max(self._complete, timestamp)
+            if timestamp in self.seen:
+                self.seen[timestamp].complete = True
+
+    def drop_superseded(self, timestamp: Timestamp) -> None:
+        """Of a cell: entries below a complete one never matter again."""
+        for older in [t for t in self.seen if t < timestamp]:
+            del self.seen[older]
+
+    def _absorb_floor(self, replica: str, floor: Timestamp) -> None:
+        """The replica may have forgotten the object since we met it, and what it forgot no reply will ever contradict."""
+        if floor <= self._floors.get(replica, ZERO):
+            return
+        self._floors[replica] = floor
+        turn = turn_of(max(self.ballot, self.decided))
+        if ZERO < turn <= floor or any(timestamp <= floor for timestamp in self.seen):
+            self.summary, self.ballot, self.decided, self.after = NOTHING, NO_BALLOT, NO_BALLOT, ZERO
+            self.seen, self.accepted_by, self.known = {}, {}, {}
+            self.lives += 1
+
+    def _absorb_status(self, replica: str, status: Status) -> None:
+        if status.accepted > self.accepted_by.get(replica, NO_BALLOT):
+            self.accepted_by[replica] = status.accepted
+        self.learn_decided(status.committed)
+        self._raise_after(status.horizon)
+
+    def _absorb_appended(self, replica: str, request: Request, reply: Appended) -> None:
+        for entry, stored in zip(getattr(request, "entries", ()), reply.stored, strict=True):
+            if stored and entry.t in self.seen:
+                self.seen[entry.t].holders.add(replica)
+
+    def _absorb_collected(self, replica: str, window: Window | None, reply: Collected) -> None:
+        if reply.summary is not None:
+            self._adopt(reply.summary, reply.status.accepted)
+        self.aged[replica] = reply.aged
+        for row in reply.rows:
+            self._absorb_row(replica, row)
+        if window is None:
+            return
+        known = self.known.get(replica, NOTHING_KNOWN)
+        held = max(known.upto, self.after)
+        if window.since > known.since:
+            return  # The delta starts beyond what is known: an answer to an earlier life of this mirror.
+        upto = reply.upto if max(window.upto, window.after) <= held else held
+        if reply.since >= known.since and (upto >= held or known.is_cut_off):
+            self.known[replica] = Known(reply.since, upto, reply.more)
+
+    def _absorb_row(self, replica: str, row: Row) -> None:
+        if row.entry.t <= self.after:
+            return
+        found = self.seen.get(row.entry.t)
+        if found is None:
+            self.seen[row.entry.t] = Seen(row.entry, {replica}, row.complete or row.entry.t == self._complete)
+            return
+        found.holders.add(replica)
+        found.complete = found.complete or row.complete
+        if found.entry.value is UNSET:
+            found.entry = row.entry
+
+    def _adopt(self, summary: Summary | None, ballot: Ballot) -> None:
+        if summary is not None and ballot > self.ballot:
+            self.ballot = ballot
+            self.summary = summary
+            if self.decided == ballot:
+                self._raise_after(summary.horizon)
+
+    def _raise_after(self, horizon: Timestamp) -> None:
+        if horizon > self.after:
+            self.after = horizon
+            for timestamp in [t for t in self.seen if t <= horizon]:
+                del self.seen[timestamp]
+
+
+def _latest_shown(reply: Reply) -> Timestamp:
+    """The highest timestamp that a reply shows of its object."""
+    status: Status | None = getattr(reply, "status", None)
+    if status is None:
+        return ZERO
+    latest = max(status.fence, status.promised, turn_of(status.committed), status.horizon)
+    match reply:
+        case Accepted() if reply.then is not None:
+            return max(latest, _latest_shown(reply.then))
+        case Collected():
+            rows = (row.entry.t for row in reply.rows)
+            summary = NOTHING if reply.summary is None else reply.summary
+            adopted = (entry.t for entry in summary.adopted)
+            return max(latest, reply.latest, summary.horizon, *rows, *adopted)
+    return latest
+
+
+def with_payload(entry: Entry) -> bool:
+    """Whether the entry's value is at hand."""
+    return entry.value is not UNSET

@@ -1,0 +1,257 @@
+"""Protocol steps as generators, so that they read like the paper: send, wait for replies, decide. Pure.
+
+A task's generator yields the monotonic time until which it waits, and is resumed with one event: an `Answered`, a
+`Resolved`, or None when that time has come. It knows neither how messages travel nor how time is told.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, Literal, Protocol
+
+from msgspec import Struct
+
+from quorate.api_specs.messages import Append, Appended, Refused, Reply, Request, Served
+from quorate.api_specs.problems import Limit, as_limit
+from quorate.client_sdk.protocol.core.values import Failed, Now, Unanswered
+
+RESEND_S_FIRST: Final = 0.2
+"""A request without an answer is sent again after this time, then after twice the time …"""
+RESEND_S_MAX: Final = 1.0
+"""… up to this."""
+
+
+class Answered(Struct, frozen=True):
+    """A replica's answer to the request, or its front end's to the ask, that was sent under `token`; to several requests a
+    tuple."""
+
+    replica: str
+    token: int
+    answer: Reply | tuple[Reply, ...] | Served | Unanswered
+
+
+class Resolved(Struct, frozen=True):
+    """The decision that a task asked for has been made, or has failed."""
+
+    result: Any
+
+
+Event = Answered | Resolved | None
+Requests = Request | tuple[Request, ...]
+"""One, or several that go together and are answered together."""
+Steps = Generator[float, Event, Any]
+
+
+class Expired(Exception):
+    """No quorum: the deadline passed, or (`is_refused`) all replicas answered and too few agreed.
+
+    `answered` are the replicas that did answer the last round; `limit` is the bound that some of those that refused have met.
+    """
+
+    def __init__(
+        self,
+        detail: str,
+        answered: Iterable[str] = (),
+        *,
+        is_refused: bool = False,
+        limit: Limit | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.answered = frozenset(answered)
+        self.is_refused = is_refused
+        self.limit: Final = limit
+
+    def outcome(self, is_unknown: bool) -> Failed:
+        """What to tell the caller; `is_unknown`: something that may take effect was sent."""
+        if is_unknown:
+            return Failed("unknown", self.detail, definite=False, answered=self.answered)
+        refused: Literal["refused"] | Limit = self.limit or "refused"
+        return Failed(
+            refused if self.is_refused else "unavailable", self.detail, definite=True, answered=self.answered
+        )
+
+
+class Sender(Protocol):
+    """What a task needs of the machine that runs it."""
+
+    def send_for(self, task: "Task", replica: str, requests: Requests) -> int:
+        """Send, and deliver the answer to the task under the returned token."""
+
+    def count_round(self, kind: str, seconds: float) -> None:
+        """Count one more round that met its quorum."""
+
+
+def limit_of(answer: object) -> Limit | None:
+    """The bound that a replica refused for; None where it did not, or for another reason."""
+    match answer:
+        case Refused():
+            return as_limit(answer.reason)
+        case Unanswered():
+            return answer.limit
+    return None
+
+
+SOON_S: Final = 1e-6
+"""Who waits so long goes on in the driver's next turn, after all that is ready now."""
+
+
+class Task:
+    """One running generator: its inbox, its deadline and the present time."""
+
+    def __init__(self, number: int, sender: Sender, now: Now, deadline_s: float) -> None:
+        self.number: Final = number
+        self.deadline_s = deadline_s
+        self.inbox: list[Event] = []
+        self.steps: Steps | None = None
+        self.is_begun = False
+        self.is_left = False
+        """Whether its caller has gone away: it ends once it is certain what it did."""
+        self.on_end: Callable[[], None] | None = None
+        self.served: Callable[[], list[int]] = lambda: [number]
+        """The numbers of the operations that it runs for."""
+        self.wake_s: float = now.mono_s
+        self.now = now
+        self._sender = sender
+
+    def send(self, replica: str, requests: Requests) -> int:
+        """Send; the answer comes as an Answered with the returned token."""
+        return self._sender.send_for(self, replica, requests)
+
+    def count_round(self, kind: str, begun_s: float) -> None:
+        """Count a round that has met its quorum now."""
+        self._sender.count_round(kind, self.now.mono_s - begun_s)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self.now.mono_s >= self.deadline_s
+
+
+class Gathering:
+    """Replies to one round: the same kind of request, or several of them, to each of some replicas, sent again while
+    unanswered."""
+
+    def __init__(self, task: Task, request_to: Callable[[str], Requests], replicas: Iterable[str]) -> None:
+        self.replies: dict[str, Any] = {}
+        """A replica's reply; a tuple of them to several requests."""
+        self.troubles: dict[str, str] = {}
+        self.limit: Limit | None = None
+        """The bound that a replica refused for, if one did."""
+        self._full: set[str] = set()
+        """The replicas that did."""
+        self.at_large = 0
+        """Requests that may have reached their replica, or may still: all but those certainly not acted upon."""
+        self._task = task
+        self._request_to = request_to
+        self._begun_s = task.now.mono_s
+        self._kind = ""
+        """The name of its requests' type."""
+        self._is_counted = False
+        self._pending: dict[str, tuple[float, float]] = {}
+        """Until when to wait for a replica before it is asked again, and how long that is."""
+        self._tokens: dict[str, list[int]] = {}
+        """Sends that the replica may still answer: the first answer will do, or a slow replica would never count."""
+        for replica in sorted(
+            replicas
+        ):  # A set has another order in every process, and a seed would be another run.
+            self._send(replica, RESEND_S_FIRST)
+
+    def _send(self, replica: str, delay_s: float) -> None:
+        requests = self._request_to(replica)
+        first = requests[0] if isinstance(requests, tuple) else requests
+        self._kind = type(first).__name__
+        token = self._task.send(replica, requests)
+        self.at_large += 1
+        self._tokens.setdefault(replica, []).append(token)
+        self._pending[replica] = (self._task.now.mono_s + delay_s, delay_s)
+
+    def again(self, replica: str) -> None:
+        """Ask the replica anew, with what the request is now."""
+        self.replies.pop(replica, None)
+        self._tokens.pop(replica, None)
+        self._send(replica, RESEND_S_FIRST)
+
+    @property
+    def next_resend_s(self) -> float:
+        """When the next request without an answer is due again."""
+        return min(self._pending.values())[0] if self._pending else float("inf")
+
+    def resend_due(self) -> None:
+        """Send again what has had no answer for its time; the wait doubles."""
+        for replica, (due, delay_s) in list(self._pending.items()):
+            if due <= self._task.now.mono_s:
+                self._send(replica, min(2 * delay_s, RESEND_S_MAX))
+
+    def note(self, event: Answered) -> bool:
+        """Record an answer of this round; False when it belongs to another."""
+        tokens = self._tokens.get(event.replica, [])
+        if event.token not in tokens:
+            return False
+        is_latest = event.token == tokens[-1]
+        tokens.remove(event.token)
+        if isinstance(event.answer, Refused) or (
+            isinstance(event.answer, Unanswered) and event.answer.definite
+        ):
+            self.at_large -= 1
+        if isinstance(event.answer, Unanswered) and not event.answer.refused:
+            self.troubles[event.replica] = event.answer.detail
+            if is_latest:
+                _, delay_s = self._pending[event.replica]
+                self._pending[event.replica] = (self._task.now.mono_s + delay_s, delay_s)
+            return True
+        del self._pending[event.replica], self._tokens[event.replica]
+        if (limit := limit_of(event.answer)) is not None:
+            self.limit = limit
+            self._full.add(event.replica)
+        if isinstance(event.answer, Refused | Unanswered):
+            self.troubles[event.replica] = event.answer.detail
+        elif not isinstance(event.answer, Served):  # Tokens of asks are of no round.
+            self.replies[event.replica] = event.answer
+        return True
+
+    def wait(
+        self, is_enough: Callable[[], bool], until_s: float = float("inf")
+    ) -> Generator[float, Event, bool]:
+        """Wait until `is_enough()` (True) or `until_s` (False).
+
+        Expired at the task's deadline, or when every replica has answered and it is still not enough.
+        """
+        while not is_enough():
+            if self._task.is_late:
+                raise Expired(self.explain(), self.replies)
+            if not self._pending and not self._wait_for_room():
+                raise Expired(self.explain(), self.replies, is_refused=True, limit=self.limit)
+            if self._task.now.mono_s >= until_s:
+                return False
+            event = yield min(self.next_resend_s, until_s, self._task.deadline_s)
+            if isinstance(event, Answered):
+                self.note(event)
+            elif event is None:
+                self.resend_due()
+        if not self._is_counted:
+            self._is_counted = True
+            self._task.count_round(self._kind, self._begun_s)
+        return True
+
+    def _wait_for_room(self) -> bool:
+        """Where some may have stored what others have no room for, it cannot be taken back: ask these again. Whether any is."""
+        if self._kind != Append.__name__ or not any(
+            isinstance(each, Appended) for each in self.replies.values()
+        ):
+            return False
+        due_s = self._task.now.mono_s + RESEND_S_FIRST
+        self._pending = dict.fromkeys(self._full, (due_s, RESEND_S_FIRST))
+        self._full.clear()
+        return bool(self._pending)
+
+    def explain(self, refusals: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Who gave an answer that counts, and what is known of the others, who may have refused or said nothing; those of
+        `refusals` refused one of several requests."""
+        agreed, troubles = self.replies.keys() - refusals.keys(), {**self.troubles, **refusals}
+        useful = ", ".join(sorted(agreed)) or "no replica"
+        silent: dict[str, list[str]] = {}
+        for replica in sorted((self._pending.keys() | troubles.keys()) - agreed):
+            trouble = troubles.get(replica, "no answer").removeprefix(f"{replica}: ")
+            silent.setdefault(trouble, []).append(replica)
+        others = "; ".join(f"{', '.join(replicas)} ({trouble})" for trouble, replicas in silent.items())
+        return f"gave a useful answer in time: {useful}; did not: {others or 'none'}"

@@ -1,0 +1,131 @@
+"""A front end's time: the stamps it gives, and what it holds true time to be. Pure.
+
+Joins the hybrid clock (no timestamp twice, above all that was seen) with the bound of true time that the replicas' clocks
+give. Owns what one wrong clock may do to both: nothing, while most of the replicas agree.
+"""
+
+from typing import Final
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.tokens import TAG_CHARS
+from quorate.client_sdk.protocol.core.clock_bound import ClockBound
+from quorate.client_sdk.protocol.core.values import Now
+from quorate.timestamps.clock import HybridClock
+from quorate.timestamps.timestamp import ZERO, Timestamp, make, wall_us
+
+
+class Timekeeping:
+    """The time of one front end, whose incarnation `site` names."""
+
+    def __init__(self, document: ClusterDocument, site: str) -> None:
+        clock = document.clock
+        self._clock: Final = HybridClock(site)
+        self._bound: Final = ClockBound(
+            replica_error_s=clock.replica_error_s,
+            front_end_error_s=clock.front_end_error_s,
+            replicas=len(document.votes),
+        )
+        self._highest: Timestamp = ZERO
+        """The highest timestamp that any replica has told that its store holds."""
+        self._near_us: Final = clock.offset_max_s * 1e6 / 2
+        self._stored_ahead_us: Final = (clock.offset_max_s + 2 * clock.replica_error_s) * 1e6
+        """How far ahead of true time a stamp may be that a replica has stored whose clock is right, and always was."""
+
+    def measure(self, replica: str, theirs_us: int, sent: Now, received: Now) -> None:
+        """Take in the physical clock that one reply shows."""
+        self._bound.measure(replica, theirs_us, sent, received)
+
+    def witness(self, stored: Timestamp, now: Now) -> None:
+        """Note what a replica's store holds. Stamp above it, as far as clocks that are right may differ: whoever stores
+        something further ahead moves nobody's stamps, but those of the object that it is stored for."""
+        self._highest = max(self._highest, stored)
+        if stored > self._clock.last and self.is_settled(now):
+            error_us = self.latest_us(now) - self.earliest_us(now)
+            if wall_us(stored) <= self.latest_us(now) + error_us:
+                self._clock.witness(stored)
+
+    def stamp(self, now: Now, least: Timestamp = ZERO) -> Timestamp:
+        """A new timestamp, at or above the upper bound of the present true time, and above `least`, however far ahead."""
+        return self._clock.above(least, self.latest_us(now))
+
+    def is_ahead(self, stamp: Timestamp, now: Now) -> bool:
+        """Whether it is so far ahead of time that clocks must have been wrong when it was given: no wait is for so long."""
+        return wall_us(stamp) > self.latest_us(now) + self._stored_ahead_us
+
+    def is_any_ahead(self, now: Now) -> bool:
+        """Whether some replica's store holds such a timestamp."""
+        return self.is_ahead(self._highest, now)
+
+    def is_near(self, theirs_us: int, now: Now) -> bool:
+        """Whether a replica with that clock takes no stamp of ours for one from far off, though it be on its way a while."""
+        return abs(theirs_us - self.latest_us(now)) <= self._near_us
+
+    def is_settled(self, now: Now) -> bool:
+        """Whether there is a bound that one wrong replica cannot have made."""
+        return self._bound.is_settled(now)
+
+    def passed_s(self, stamp: Timestamp, now: Now) -> float:
+        """The monotonic time from which true time is certainly after the stamp (commit wait): a microsecond later, for
+        another front end may stamp lower in the very microsecond (its counter begins anew).
+
+        Nobody waits for one that `is_ahead`: who writes to its object looks for it first."""
+        if self.is_ahead(stamp, now):
+            return now.mono_s
+        return self._bound.reached_s(wall_us(stamp) + 1, now)
+
+    def before(self, seconds: float, now: Now) -> Timestamp:
+        """So long ago, or longer. By measured time where there is any: the wall clock may be wrong by hours, and stamps do
+        not come from it either."""
+        return make(max(0, self.earliest_us(now) - int(seconds * 1e6)), 0, "0")
+
+    def earliest_us(self, now: Now) -> int:
+        """True time is not before this, as far as anything is known of it."""
+        return self._bound.lower_us(now) if self._bound.is_known else now.wall_us
+
+    def latest_us(self, now: Now) -> int:
+        """True time is not after this, as far as anything is known of it."""
+        return self._bound.upper_us(now) if self._bound.is_known else now.wall_us
+
+
+class TimeNow:
+    """A front end's time at the present moment, which its driver tells it."""
+
+    def __init__(self, document: ClusterDocument, site: str) -> None:
+        self.document: Final = document
+        self._time: Final = Timekeeping(document, site)
+        self._now = Now(0.0, 0)
+        self.holder: Final = site[:TAG_CHARS]
+        """Whose it is: the tag of its token; where it has none, nobody else's."""
+
+    def stamp(self) -> Timestamp:
+        """A new timestamp, at or above the upper bound of the present true time."""
+        return self._time.stamp(self._now)
+
+    def is_any_ahead(self) -> bool:
+        """Whether some replica's store holds timestamps so far ahead of time that clocks must have been wrong."""
+        return self._time.is_any_ahead(self._now)
+
+    def earliest_us(self) -> int:
+        """True time is not before this, in microseconds since 1970."""
+        return self._time.earliest_us(self._now)
+
+    def latest_us(self) -> int:
+        """True time is not after this."""
+        return self._time.latest_us(self._now)
+
+    def is_time_known(self) -> bool:
+        """Whether this front end's clock has a bound that one wrong replica cannot have made."""
+        return self._time.is_settled(self._now)
+
+    def passed_s(self, stamp: Timestamp) -> float:
+        """The monotonic time from which true time is certainly after the stamp (commit wait)."""
+        return self._time.passed_s(stamp, self._now)
+
+    def oldest_remembered(self) -> Timestamp:
+        """What has a lower timestamp is beyond all retries, and may be forgotten."""
+        return self._time.before(self.document.memory_s, self._now)
+
+    def oldest_turn(self) -> Timestamp:
+        """A turn with a lower timestamp is ended. Long before summaries forget it: its owner must be able to tell from a
+        later one what became of its last accept."""
+        return self._time.before(self.document.memory_s / 2, self._now)

@@ -1,0 +1,35 @@
+"""Idempotency keys: how a summary remembers them, and what they are refused for. Pure.
+
+A key is remembered with the decision that it took effect by. Whoever repeats it must repeat the arguments, too (the HTTP
+API working group's draft "The Idempotency-Key HTTP Header Field", section 2.7): a digest tells.
+"""
+
+from hashlib import sha256
+from typing import Final
+
+from quorate.client_sdk.protocol.core.values import Failed
+
+DIGEST_CHARS: Final = 16
+"""Hexadecimal digits: 64 bits, against mistakes, not against malice."""
+
+TOO_MANY_KEYS: Final = Failed(
+    "too-many-keys",
+    "too many operations with an idempotency key on this object at once: repeat it later, or send it without a key",
+    definite=True,
+)
+
+KEY_REUSED: Final = Failed(
+    "key-reused", "the idempotency key was used with other arguments: use a new key", definite=True
+)
+
+
+def decision_id(operation: str, key: str) -> str:
+    """How a summary remembers the idempotency key: for one kind of operation, since an enqueue and a dequeue that share
+    a key are two."""
+    return f"{operation} {key}" if key else ""
+
+
+def digest(*values: str | None) -> str:
+    """Arguments in short: values as `comparable` text, so that equal ones have equal digests; None is none of them."""
+    text = "\n".join("" if value is None else value for value in values)
+    return sha256(text.encode()).hexdigest()[:DIGEST_CHARS]

@@ -1,0 +1,123 @@
+"""Payloads on demand: one replica sends them unasked, the others only ids and timestamps. Pure."""
+
+from collections.abc import Generator, Mapping
+from itertools import chain
+from typing import Any, Final
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from quorate.adts.log import Entry, Leased, Summary, Value
+from quorate.api_specs.limits import Limits
+from quorate.api_specs.messages import Collect, Collected
+from quorate.client_sdk.protocol.decisions.transitions import Plan
+from quorate.client_sdk.protocol.core.log_cache import Mirror
+from quorate.client_sdk.protocol.core.rounds import Event, Expired, Gathering, Task
+from quorate.timestamps.timestamp import Timestamp
+
+PATIENCE_S: Final = 0.3
+"""How long to wait for replicas that are silent, when those that answer lack what only the others showed."""
+
+
+class Withheld(Exception):
+    """Only silent replicas ever showed some of the entries; the mirror has dropped what they alone had shown."""
+
+
+class TooHeavy(Exception):
+    """With its payloads, the summary of a plan keeps more than may be sent: it must be made anew, now that they are known."""
+
+
+class Gone(Exception):
+    """All replicas have answered, and none holds these entries any more. `expired` says so in words."""
+
+    def __init__(self, timestamps: set[Timestamp], expired: Expired) -> None:
+        super().__init__(expired.detail)
+        self.expired: Final = expired
+        self._timestamps: Final = timestamps
+
+    def lacks(self, result: Any) -> bool:
+        """Whether a plan's result hands out one of these entries."""
+        parts = result if isinstance(result, tuple) else ()
+        handed = (part for part in parts if isinstance(part, Entry | Leased))
+        return any(entry_of(part).t in self._timestamps for part in handed)
+
+
+def fetch_payloads(
+    task: Task, mirror: Mirror, missing: set[Timestamp], limits: Limits
+) -> Generator[float, Event, dict[Timestamp, Value]]:
+    """The values of these entries, from whichever replicas hold them; Gone when none of them all does.
+    Withheld when the mirror dropped some: an entry that no initial quorum shows need not be waited for.
+
+    A page of them is asked for at once, and a reply may hold fewer, so it may take several rounds.
+    """
+    found: dict[Timestamp, Value] = {}
+    while missing - found.keys():
+        wanted = tuple(sorted(missing - found.keys())[: limits.page_entries_max])
+        request = Collect(mirror.name, wanted=wanted, known=mirror.ballot)
+        try:
+            yield from _one_round(task, mirror, request, found)
+        except Expired as expired:
+            if expired.is_refused:
+                raise Gone(set(wanted), expired) from None
+            raise
+    return found
+
+
+def _one_round(
+    task: Task, mirror: Mirror, request: Collect, found: dict[Timestamp, Value]
+) -> Generator[float, Event, None]:
+    before = len(found)
+    round_ = Gathering(task, lambda _: request, mirror.replicas)
+
+    def has_more() -> bool:
+        for reply in round_.replies.values():
+            assert isinstance(reply, Collected)
+            rows = (row.entry for row in reply.rows)
+            found.update({entry.t: entry.value for entry in rows if isinstance(entry.value, str)})
+        return len(found) > before
+
+    if (yield from round_.wait(has_more, task.now.mono_s + PATIENCE_S)):
+        return
+    if round_.replies and mirror.drop_shown_by(
+        frozenset(mirror.replicas) - round_.replies.keys(), request.wanted
+    ):
+        raise Withheld
+    yield from round_.wait(has_more)
+
+
+Handed = Mapping[int, tuple[Entry | Leased, ...]]
+"""What a plan hands out, by the wish's place."""
+
+
+def missing_in(summary: Summary, handed: Handed) -> set[Timestamp]:
+    """The entries whose payloads are needed: of what is handed out, and of what the summary adopts or keeps."""
+    results = (entry_of(each) for some in handed.values() for each in some)
+    entries = chain(results, summary.adopted, summary.kept())
+    return {entry.t for entry in entries if entry.value is UNSET}
+
+
+def entry_of(part: Entry | Leased) -> Entry:
+    """The entry that is handed out."""
+    return part.entry if isinstance(part, Leased) else part
+
+
+def filled(plan: Plan, handed: Handed, payloads: Mapping[Timestamp, Value], *, is_unchanged: bool) -> Plan:
+    """The plan with these payloads in the entries that it hands out (`handed`), adopts, keeps or tells of.
+
+    `is_unchanged`: its summary is the one at hand, which must stay what it is.
+    """
+
+    def fill(part: Any) -> Any:
+        if not isinstance(part, Entry):
+            return replace(part, entry=fill(part.entry))
+        return Entry(part.id, part.t, payloads[part.t]) if part.t in payloads else part
+
+    results = {place: tuple(map(fill, parts)) for place, parts in handed.items()}
+    summary = replace(
+        plan.summary,
+        adopted=tuple(map(fill, plan.summary.adopted)),
+        leases=tuple(map(fill, plan.summary.leases)),
+        dead=tuple(map(fill, plan.summary.dead)),
+    )
+    events = [each if isinstance(each, str) else fill(each) for each in plan.events]
+    return Plan(plan.summary if is_unchanged else summary, plan.results | results, events)

@@ -1,0 +1,397 @@
+"""Decisions on one object: ballots, fences, the accept, and the steady owner (DESIGN section 2, "Decide"). Pure.
+
+One decider per object and front end takes the wishes of all its callers in batches. Its turn stands until a replica
+refuses it: while it does, entries at or below the bounds that a quorum froze may be taken with a single accept, on
+which the next collect rides.
+"""
+
+from collections.abc import Callable, Generator
+from typing import Any, Final, Protocol
+
+from quorate.adts.types.catalogue import adt_of
+from quorate.adts.log import Entry
+from quorate.adts.types.queue import view
+from quorate.adts.specification import Kind
+from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Commit
+from quorate.api_specs.wishes import Front, Lend, Take
+from quorate.client_sdk.protocol.decisions.pending import WISHES_MAX, Asked, Batches, Verdict
+from quorate.client_sdk.protocol.decisions.pending import Machine as DecidingMachine
+from quorate.client_sdk.protocol.decisions.transitions import Plan, Wish, is_short, plan_cell, plan_queue
+from quorate.client_sdk.protocol.decisions.summary_builder import Context, is_included
+from quorate.client_sdk.protocol.core.values import Failed
+from quorate.client_sdk.protocol.decisions.forwarding import Handing
+from quorate.client_sdk.protocol.decisions.forwarding import Machine as HandingMachine
+from quorate.client_sdk.protocol.decisions.lease_table import is_too_heavy
+from quorate.client_sdk.protocol.core.log_cache import Mirror
+from quorate.client_sdk.protocol.decisions.payloads import Gone, TooHeavy, Withheld, fetch_payloads, filled, missing_in
+from quorate.client_sdk.protocol.core.rounds import Event, Expired, Gathering, Steps, Task
+from quorate.client_sdk.protocol.decisions.term import Turn, TurnLost
+from quorate.client_sdk.protocol.decisions.read_window import Windows
+from quorate.quorums.choices.choice import QuorumChoice
+from quorate.timestamps.ballot import NO_BALLOT, Ballot
+from quorate.timestamps.timestamp import ZERO, Timestamp
+
+BACKOFF_S_FIRST: Final = 0.002
+BACKOFF_S_MAX: Final = 1.0
+BACKOFF_SHARE_MAX: Final = 0.1  # of the time left
+LOSSES_MAX: Final = 6
+
+DecideSteps = Generator[float, Event, None]
+
+
+class Machine(DecidingMachine, HandingMachine, Protocol):
+    """What a decider and its handing over need of the front end around them."""
+
+
+class Decider:
+    """The decisions of one front end on one object."""
+
+    def __init__(self, mirror: Mirror, choice: QuorumChoice, machine: Machine) -> None:
+        self.asked: Final[list[Asked]] = []
+        self.batches: Final = Batches(self.asked, mirror)
+        self.is_running = False
+        self._mirror = mirror
+        self._choice = choice
+        self._machine = machine
+        self._is_queue = adt_of(mirror.name) == "queue"
+        self._initial: Final = choice.initial_of_kind(Kind.DECIDE)
+        self._final: Final = choice.final_of_kind(Kind.DECIDE)
+        self._blind_final: Final = choice.final_of_kind(Kind.BLIND)
+        self._keeps_events: Final = not machine.document.rule_of(mirror.name).collect
+        self._windows: Final = Windows(mirror, is_queue=self._is_queue)
+        self._handing: Final = Handing(mirror.name, machine, machine.limits.ask_wishes_max)
+        self._turn: Turn | None = None
+        self._stamp = ZERO
+        """Of a cell: the fence of the latest collect, and the timestamp of the value that a plan on it sets."""
+        self._proposed: tuple[Ballot, list[tuple[Asked, Any]]] | None = None
+        """An accept whose fate is not known yet, and what it grants."""
+        self._losses = 0
+        self._round_s = 0.0
+        """How long the latest round took until its quorum had answered."""
+        self._round: Gathering | None = None
+
+    def explain(self) -> str:
+        """How far the latest round has come, in words."""
+        return "nothing was asked yet" if self._round is None else self._round.explain()
+
+    def run(self, task: Task) -> Steps:
+        """Decide, or hand over to the object's host, until nobody asks any more."""
+        while batch := (yield from self.batches.next(task)):
+            if (chosen := self._handing.choose(batch, task.now.mono_s)) is not None:
+                yield from self._handing.hand_over(task, *chosen, self._finish)
+                continue
+            task.deadline_s = max(asked.task.deadline_s for asked in batch)
+            if self._turn is not None and self._turn.stamp < self._machine.oldest_turn():
+                self._turn = None
+            try:
+                yield from self._decide(task, batch)
+                self._losses = 0
+            except TurnLost:
+                self._turn = None
+                self._machine.count("turns lost")
+                self._handing.meet(task.now.mono_s)
+                yield from self._back_off(task)
+            except Expired as expired:
+                self._turn = None
+                for asked in batch:
+                    self._finish(asked, Verdict(failed=expired.outcome(is_unknown=asked.is_in_doubt)))
+
+    def _finish(self, asked: Asked, verdict: Verdict) -> None:
+        """Tell the caller, unless it has given up."""
+        if asked in self.asked:
+            self.asked.remove(asked)
+            self._machine.resolve(asked, verdict.doubted() if asked.may_be_done else verdict)
+
+    def _decide(self, task: Task, batch: list[Asked]) -> DecideSteps:
+        """One decision, for as many of the batch as the view can answer."""
+        plan = yield from self._find_plan(task, batch)
+        if plan is None and self._proposed is not None:
+            if not self._mirror.is_decided:
+                yield from self._write_back(task)
+            self._finish_proposed(task.now.mono_s)
+            return
+        if plan is not None:
+            try:
+                plan = yield from self._with_payloads(task, batch, plan)
+            except (Withheld, TooHeavy):
+                return
+            except Gone as gone:
+                self._fail_for_lack(batch, plan, gone)
+                return
+        if plan is None or not self._are_asked(batch):
+            return
+        granted = [(batch[place], result) for place, result in plan.results.items()]
+        if plan.summary != self._mirror.summary:
+            yield from self._propose(task, plan, granted)
+        elif not self._mirror.is_decided:
+            yield from self._write_back(task)
+        self._tell(granted, task.now.mono_s)
+
+    def _tell(self, granted: list[tuple[Asked, Any]], now_s: float) -> None:
+        """Tell callers what is decided."""
+        self.batches.hold_for(granted, now_s)
+        answered = self._held.granted_by
+        for asked, result in granted:
+            failed = result if isinstance(result, Failed) else None
+            self._finish(asked, Verdict(result, answered, failed))
+
+    def _are_asked(self, batch: list[Asked]) -> bool:
+        """Whether all callers still wait: nothing may be done for one that was told an outcome already."""
+        waiting = set(map(id, self.asked))
+        return all(id(asked) in waiting for asked in batch)
+
+    def _find_plan(self, task: Task, batch: list[Asked]) -> Generator[float, Event, Plan | None]:
+        """Collect until the view grants at least one wish; None when an earlier accept turns out to be in force, or
+        when a caller waits no longer.
+
+        "Empty" needs care: logs read before a summary was decided may lack what came in meanwhile, so it is said only
+        when the summary was known to be decided before the collect began (DESIGN, Decide 6).
+        """
+        wishes = [asked.wish for asked in batch]
+        is_fresh, looks, decided_before = False, 0, NO_BALLOT
+        while True:
+            if self._turn is None:
+                self._turn = Turn(self._machine.stamp_for(self._mirror), self._mirror, self._initial)
+                is_fresh = False
+            elif is_fresh or (self._is_queue and self._proposed is None):
+                if is_fresh and self._is_proposed_in_doubt:
+                    yield from self._write_back(task)
+                if (is_fresh and self._check_proposed()) or not self._are_asked(batch):
+                    return None
+                plan = self._plan(wishes, is_fresh, decided_before)
+                if plan and not (looks == 1 and self._windows.is_cut_off(plan, wishes, self._held.bound)):
+                    return plan
+                if plan is None and is_fresh and not self._mirror.is_decided:
+                    yield from self._write_back(task)
+            if is_fresh:
+                self._machine.count("collected again")
+            decided_before = self._mirror.decided
+            yield from self._collect(task, wishes)
+            is_fresh, looks = True, looks + 1
+
+    def _plan(self, wishes: list[Wish], is_fresh: bool, decided_before: Ballot) -> Plan | None:
+        """The plan, if the view is good enough for at least one result; None asks for another collect."""
+        if not self._held.has_promises:
+            return None
+        mirror, bound = self._mirror, self._held.bound
+        if not self._is_queue:
+            is_covered = bound >= self._stamp > mirror.summary.horizon
+            if not is_covered or any(timestamp >= self._stamp for timestamp in mirror.seen):
+                return None
+            return plan_cell(mirror.summary, mirror.by_id(), self._stamp, wishes, self._context())
+        plan = plan_queue(mirror.summary, mirror.by_id(), bound, wishes, self._context())
+        is_changed = plan.summary != mirror.summary
+        if (is_fresh and plan.results) or (is_changed and (is_fresh or not is_short(plan, wishes))):
+            return plan  # An older view will do where the accept proves that the turn still stands.
+        is_empty = self._held.is_whole and not view(mirror.summary, mirror.by_id())
+        if not (is_fresh and mirror.ballot == decided_before and is_empty):
+            return None
+        plan.results = {
+            place: () for place, wish in enumerate(wishes) if isinstance(wish, Take | Front | Lend)
+        }
+        return plan
+
+    @property
+    def _held(self) -> Turn:
+        assert self._turn is not None, "a turn is taken before anything is asked under it"
+        return self._turn
+
+    def _context(self) -> Context:
+        return Context(
+            ballot=self._held.ballot(self._held.step + 1),
+            is_complete=lambda found: self._mirror.is_complete(found, self._blind_final),
+            take_bytes_max=self._machine.limits.page_bytes_max,
+            recent_max=self._machine.limits.recent_decisions_max,
+            aged=tuple(self._mirror.aged.values()),
+            turns_before=self._machine.oldest_remembered(),
+            earliest_us=self._machine.earliest_us(),
+            latest_us=self._machine.latest_us(),
+            leases_bytes_max=self._machine.limits.leases_bytes_max,
+        )
+
+    def _collect(self, task: Task, wishes: list[Wish]) -> DecideSteps:
+        """Promises, fences and logs of an initial quorum, read after this call began."""
+        wanted = self._windows.wanted(wishes)
+        self._windows.trim(wanted)
+        fence = self._stamp = self._fence_wanted(wanted)
+
+        def request(replica: str) -> Collect:
+            source, horizon = self._machine.payload_source(), self._mirror.summary.horizon
+            window = self._windows.at(replica, wanted, horizon, source)
+            ballot, fence_next = self._held.ballot(0), wanted if self._is_queue else 0
+            return Collect(self._mirror.name, ballot, fence, fence_next, window, self._mirror.ballot)
+
+        round_ = self._round = Gathering(task, request, self._choice.votes)
+        fresh: set[str] = set()
+        self._held.begin_look()
+
+        def has_quorum() -> bool:
+            for replica in round_.replies.keys() - fresh:
+                reply = round_.replies[replica]
+                assert isinstance(reply, Collected)
+                if reply.more:
+                    round_.again(replica)
+                else:
+                    self._held.grant(replica, reply)
+                    fresh.add(replica)
+            return self._initial.is_met_by(fresh)
+
+        lives = self._mirror.lives
+        yield from self._timed(task, round_, has_quorum)
+        if self._mirror.lives > lives:
+            yield from self._collect(task, wishes)
+        self._mirror.check_decided(self._final)
+
+    def _timed(self, task: Task, round_: Gathering, is_enough: Callable[[], bool]) -> DecideSteps:
+        begun_s = task.now.mono_s
+        try:
+            yield from round_.wait(is_enough)
+        finally:
+            self._round_s = task.now.mono_s - begun_s
+
+    def _fence_wanted(self, wanted: int) -> Timestamp:
+        """The fence to ask for by name: a cell's new stamp; of a queue the last entry that we know we mean to take."""
+        if not self._is_queue:
+            return self._machine.stamp_for(self._mirror)
+        return self._windows.last_of(self._mirror.summary, wanted)
+
+    def _propose(self, task: Task, plan: Plan, granted: list[tuple[Asked, Any]]) -> DecideSteps:
+        """Get the plan's summary accepted by a final quorum."""
+        for asked, _ in granted:
+            asked.is_proposed = True
+        if sum(isinstance(each, Entry) for each in plan.events) > 1:
+            self._machine.count("several taken in one decision")
+        self._proposed = (self._held.ballot(self._held.step + 1), granted)
+        # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
+        self._windows.note_aside(is_all=not granted)
+        next_wanted = self._windows.wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
+        self._windows.trim(next_wanted)
+        yield from self._accept(task, plan, next_wanted)
+        self._proposed = None
+
+    def _write_back(self, task: Task) -> DecideSteps:
+        """Finish the decision at hand: the same summary under our ballot."""
+        self._machine.count("summaries written back")
+        yield from self._accept(task, Plan(self._mirror.summary, {}, []), 0)
+
+    def _accept(self, task: Task, plan: Plan, wanted: int) -> DecideSteps:
+        """Have a final quorum accept the plan's summary under the turn's next step; tell all that it is decided."""
+        self._held.step += 1
+        ballot, name = self._held.ballot(), self._mirror.name
+        # Only for logs that keep it: it holds all values taken, and those of many callers may be more than one message.
+        event = "; ".join(map(_told, plan.events)) if self._keeps_events else ""
+
+        def request(replica: str) -> Accept:
+            return Accept(
+                name, ballot, plan.summary, event, self._next_collect(replica, ballot, plan, wanted)
+            )
+
+        round_ = self._round = Gathering(task, request, self._choice.votes)
+        accepted: set[str] = set()
+
+        def is_decided() -> bool:
+            for replica in round_.replies.keys() - accepted:
+                reply = round_.replies[replica]
+                assert isinstance(reply, Accepted)
+                if reply.refused:
+                    raise TurnLost
+                accepted.add(replica)
+                if reply.then is not None and not reply.then.more:
+                    self._held.grant(replica, reply.then)
+            return self._final.is_met_by(accepted)
+
+        yield from self._timed(task, round_, is_decided)
+        self._mirror.learn_decided(ballot)
+        for replica in self._choice.votes:
+            summary = None if replica in accepted else plan.summary
+            self._machine.send_lazily(replica, Commit(name, ballot, plan.summary.horizon, summary))
+
+    def _next_collect(self, replica: str, ballot: Ballot, plan: Plan, wanted: int) -> Collect | None:
+        """The steady owner's next view rides on the accept; a cell must be looked at afresh each time anyway."""
+        if not self._is_queue or not wanted:
+            return None
+        fence = self._windows.last_of(plan.summary, wanted)
+        window = self._windows.at(replica, wanted, plan.summary.horizon, self._machine.payload_source())
+        return Collect(self._mirror.name, fence=fence, window=window, known=ballot)
+
+    @property
+    def _is_proposed_in_doubt(self) -> bool:
+        """Whether the accept of a lost turn is not in the summary at hand, but may yet come to be in force.
+
+        Some replica may have accepted it; who sees that one but not the summary at hand goes on from it. Only when a
+        summary without it is decided under a higher ballot is it out for good.
+        """
+        if self._proposed is None:
+            return False
+        ballot, _ = self._proposed
+        is_settled = self._mirror.is_decided and self._mirror.ballot > ballot
+        return is_included(self._mirror.summary, ballot) is False and not is_settled
+
+    def _check_proposed(self) -> bool:
+        """Whether the accept of a lost turn is part of what is decided; when that cannot be told, its callers fail."""
+        if self._proposed is None:
+            return False
+        ballot, granted = self._proposed
+        included = is_included(self._mirror.summary, ballot)
+        if included:
+            return True
+        self._proposed = None
+        for asked, _ in granted:
+            asked.is_proposed = included is None
+            if included is None:
+                detail = (
+                    "it was proposed, and too many decisions were made since to tell whether it took effect"
+                )
+                self._finish(asked, Verdict(failed=Failed("unknown", detail, definite=False)))
+        return False
+
+    def _finish_proposed(self, now_s: float) -> None:
+        assert self._proposed is not None
+        _, granted = self._proposed
+        self._proposed = None
+        self._machine.count("lost accepts found decided")
+        self._tell(granted, now_s)
+
+    def _with_payloads(self, task: Task, batch: list[Asked], plan: Plan) -> Generator[float, Event, Plan]:
+        """The plan, with the payloads of all entries that it hands out, adopts or keeps."""
+        handed = {
+            place: some
+            for place, some in plan.results.items()
+            if isinstance(batch[place].wish, Take | Front | Lend) and isinstance(some, tuple)
+        }
+        if not (missing := missing_in(plan.summary, handed)):
+            return plan
+        for place in handed:
+            # A repeat of a decision whose payload is gone must not be told that nothing happened.
+            batch[place].is_proposed = batch[place].is_proposed or bool(getattr(batch[place].wish, "key", ""))
+        self._machine.count("payloads fetched")
+        payloads = yield from fetch_payloads(task, self._mirror, missing, self._machine.limits)
+        full = filled(plan, handed, payloads, is_unchanged=plan.summary == self._mirror.summary)
+        if is_too_heavy(full.summary, self._machine.limits.leases_bytes_max):
+            raise TooHeavy
+        return full
+
+    def _fail_for_lack(self, batch: list[Asked], plan: Plan, gone: Gone) -> None:
+        """Whoever was to get what nobody holds any more (a repeat that comes late) fails; the others go on without it."""
+        lacking = [batch[place] for place, result in plan.results.items() if gone.lacks(result)]
+        if not lacking:
+            raise gone.expired
+        for asked in lacking:
+            self._finish(asked, Verdict(failed=gone.expired.outcome(is_unknown=asked.is_in_doubt)))
+
+    def _back_off(self, task: Task) -> DecideSteps:
+        """Leave the new owner time to finish, then wait a random, growing time, lest two owners depose each other.
+
+        The unit is what a round takes here and now: on a busy machine that is many times what it takes on an idle one.
+        At most a share of what the most urgent caller has left: else who lost often loses on to ever new ones.
+        """
+        self._losses = min(self._losses + 1, LOSSES_MAX)
+        delay_s = max(self._round_s, BACKOFF_S_FIRST) * (1 + self._machine.random() * 2**self._losses)
+        left_s = min((asked.task.deadline_s for asked in self.asked), default=0.0) - task.now.mono_s
+        until_s = task.now.mono_s + min(delay_s, BACKOFF_S_MAX, max(0.0, left_s) * BACKOFF_SHARE_MAX)
+        while task.now.mono_s < until_s:
+            yield until_s
+
+
+def _told(event: str | Entry) -> str:
+    return event if isinstance(event, str) else f"Deq();Ok({event.value})"

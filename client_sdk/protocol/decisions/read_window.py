@@ -1,0 +1,70 @@
+"""How far a decider looks into an object's logs: what it asks of each replica, and how much of it is kept in mind. Pure.
+
+Owns sizes of windows. Must not know ballots, nor what is decided: a window too small costs another look, nothing else.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from quorate.adts.log import Summary
+from quorate.adts.types.queue import view
+from quorate.api_specs.messages import Window
+from quorate.client_sdk.protocol.decisions.transitions import Plan, Wish, entries_wanted, is_short
+from quorate.client_sdk.protocol.core.log_cache import Mirror
+from quorate.timestamps.timestamp import ZERO, Timestamp
+
+WINDOW_MIN: Final = 32
+"""Entries asked for ahead of those that are taken now."""
+ASIDE_MAX: Final = 256
+"""Entries looked at, at most, for an acquire that meets only items to be set aside (not due yet, or expired)."""
+MIRRORED_MAX: Final = 128
+"""Entries of a queue kept in mind, at least."""
+CELL_ROWS: Final = 1000
+"""Entries of a cell asked for at once; older than the current value, they go as soon as it is complete."""
+
+
+class Windows:
+    """The windows on one object."""
+
+    def __init__(self, mirror: Mirror, *, is_queue: bool) -> None:
+        self._mirror: Final = mirror
+        self._is_queue: Final = is_queue
+        self._aside = 0
+
+    def note_aside(self, *, is_all: bool) -> None:
+        """Whether all that the latest decision met was set aside: then the next one looks at twice as much, else a thousand
+        delayed items at the front would cost a thousand decisions."""
+        self._aside = min(max(2 * self._aside, WINDOW_MIN // 2), ASIDE_MAX) if is_all else 0
+
+    def wanted(self, wishes: Sequence[Wish]) -> int:
+        """How many entries to look at for these wishes."""
+        return max(entries_wanted(wishes), self._aside)
+
+    def trim(self, wanted: int) -> None:
+        """Keep no more of a long queue in mind than the next few batches: a decision must not cost its length."""
+        if self._is_queue:
+            self._mirror.trim(max(2 * wanted, MIRRORED_MAX))
+
+    def last_of(self, summary: Summary, wanted: int) -> Timestamp:
+        """The last of the first `wanted` entries that wait over `summary`, as far as is known: where to fence a queue."""
+        heads = view(summary, self._mirror.by_id())[:wanted]
+        return heads[-1].entry.t if heads else ZERO
+
+    def is_cut_off(self, plan: Plan, wishes: list[Wish], bound: Timestamp) -> bool:
+        """Whether somebody would get fewer items than asked for while further ones wait above `bound`, up to which logs are
+        frozen: as where a replica that missed them froze its log at its own last entry. Another look freezes all logs there.
+        """
+        left = view(plan.summary, self._mirror.by_id()) if is_short(plan, wishes) else []
+        return bool(left) and left[0].entry.t > bound
+
+    def at(self, replica: str, wanted: int, horizon: Timestamp, source: str) -> Window:
+        """Ask for more entries only when few above `horizon` are left of what is known of this replica's log.
+
+        Payloads of a queue come from replica `source` only; a cell's entries are few anyway.
+        """
+        if not self._is_queue:
+            return self._mirror.window(replica, CELL_ROWS, payload=True)
+        upto = self._mirror.known_upto(replica)
+        ahead = sum(horizon < timestamp <= upto for timestamp in self._mirror.seen)
+        limit = max(2 * wanted, WINDOW_MIN) if ahead < wanted + WINDOW_MIN // 2 else 0
+        return self._mirror.window(replica, limit, payload=replica == source)

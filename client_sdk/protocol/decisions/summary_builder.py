@@ -1,0 +1,144 @@
+"""A summary while a decision changes it: what it must remember, for how long, and what there is room for. Pure.
+
+Owns the rules by which a summary stays bounded. Must not know what wishes want (`quorate.client_sdk.protocol.decisions.transitions`).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from quorate.adts.log import Decision, Entry, Seen, Summary
+from quorate.api_specs.limits import ADOPTED_MAX, KEYED_ENTRIES_MAX
+from quorate.api_specs.messages import Aged
+from quorate.api_specs.values import payload_bytes
+from quorate.client_sdk.protocol.decisions.lease_table import Context as LeasingContext
+from quorate.client_sdk.protocol.decisions.lease_table import Ledger, aged_parts
+from quorate.timestamps.ballot import Ballot, step_of, turn_of
+from quorate.timestamps.timestamp import Timestamp
+
+TURNS_MAX: Final = 64
+"""Turns that a summary remembers: an owner that lost its turn looks again after as many others at most."""
+TURNS_KEPT: Final = 8
+"""Of these, so many however old: a steady owner's turn may have begun long before the accept it asks for."""
+
+
+class Context(LeasingContext, frozen=True):
+    """What a plan needs to know besides summary and view."""
+
+    ballot: Ballot
+    take_bytes_max: int
+    is_complete: Callable[[Seen], bool]
+    recent_max: int
+    aged: Sequence[Aged]
+    """What replicas have held for the retry window: nobody asks for it any more. While there is no room for another key, and
+    none may go, a new key is refused."""
+    turns_before: Timestamp
+    """Turns older than this need not be remembered."""
+
+
+class Draft:
+    """A summary being changed."""
+
+    def __init__(self, summary: Summary, context: Context) -> None:
+        self.horizon = summary.horizon
+        self.value = summary.value
+        self.adopted = {entry.id: entry for entry in summary.adopted}
+        self.ambiguous = dict(summary.ambiguous)
+        old = [each.recent for each in context.aged]
+        self.recent = list(summary.recent[aged_parts([known.ballot for known in summary.recent], old) :])
+        self._turns = list(summary.turns)
+        self.before = summary
+        self.context = context
+        self.ledger = Ledger(summary, context)
+
+    def note_taken(self, found: Seen) -> None:
+        """The entry is about to leave every view; if its own operation may still ask, leave word."""
+        if not self.context.is_complete(found):
+            self.note_ambiguous(found.entry)
+
+    def note_ambiguous(self, entry: Entry) -> None:
+        """Leave word that the entry took effect, under the ballot that did so first."""
+        self.ambiguous.setdefault(entry.id, self.context.ballot)
+
+    def pass_over(self, found: Seen) -> None:
+        """The entry at the front leaves it: the horizon passes it."""
+        self.note_taken(found)
+        self.adopted.pop(found.entry.id, None)
+        self.horizon = max(self.horizon, found.entry.t)
+
+    def keyed(self, key: str) -> Decision | None:
+        """The decision of an earlier attempt with the key, which may stand in the same batch as this one."""
+        known = (*self.recent, *self.before.recent)
+        return next((decision for decision in known if key and decision.id == key), None)
+
+    def has_room_for(self, key: str, entries: Sequence[Entry]) -> bool:
+        """Whether a decision under the key can be remembered with what it names; without a key it need not be."""
+        if not key:
+            return True
+        named = [entry for known in self.recent for entry in known.taken]
+        size = payload_bytes(named)
+        if size and size + payload_bytes(entries) > self.context.take_bytes_max:
+            return False
+        return len(self.recent) < self.context.recent_max and len(named) + len(entries) <= KEYED_ENTRIES_MAX
+
+    def has_room_to_adopt(self, entry: Entry) -> bool:
+        """Whether the summary, and a settled front besides, can be sent. The first has room; who has none asks again."""
+        adopted = (*self.adopted.values(), entry)
+        is_light = payload_bytes(adopted) <= self.context.take_bytes_max
+        return len(adopted) == 1 or (is_light and len(adopted) < ADOPTED_MAX)
+
+    def note_changed(self, key: str = "", taken: tuple[Entry, ...] = (), digest: str = "") -> None:
+        """This ballot changes the state; with a key, a repeat will find its answer here."""
+        if key:
+            self.recent.append(Decision(key, self.context.ballot, taken, digest))
+        turn = turn_of(self.context.ballot)
+        self._turns = [*(known for known in self._turns if turn_of(known) != turn), self.context.ballot]
+
+    def finish(self, keep: set[str]) -> Summary:
+        """The summary: the old one itself unless something changed, else without what nobody asks for any more.
+
+        Ambiguous entries beyond all retries stay while a log still shows them (`keep`).
+        """
+        after = replace(
+            self.before,
+            horizon=self.horizon,
+            value=self.value,
+            adopted=tuple(sorted(self.adopted.values(), key=lambda entry: entry.t)),
+            ambiguous=tuple(self.ambiguous.items()),
+            turns=tuple(self._turns),
+            leases=self.ledger.leases,
+            dead=self.ledger.dead,
+        )
+        is_noted = any(known not in self.before.recent for known in self.recent)
+        if after == self.before and not is_noted:
+            return self.before
+        old = self.context.turns_before
+        latest = enumerate(self._turns[-TURNS_MAX:], TURNS_KEPT - min(len(self._turns), TURNS_MAX))
+        turns = tuple(known for place, known in latest if place >= 0 or known >= old)
+        dropped = self._turns[: len(self._turns) - len(turns)]
+        return replace(
+            after,
+            ambiguous=self._unforgotten(after.ambiguous, keep),
+            recent=tuple(self.recent),
+            turns=turns,
+            turns_floor=dropped[-1] if dropped else self.before.turns_floor,
+            settled=self.ledger.settled_since([each.settled for each in self.context.aged]),
+        )
+
+    def _unforgotten(
+        self, ambiguous: tuple[tuple[str, Ballot], ...], keep: set[str]
+    ) -> tuple[tuple[str, Ballot], ...]:
+        old = aged_parts([ballot for _, ballot in ambiguous], [each.ambiguous for each in self.context.aged])
+        return tuple(part for place, part in enumerate(ambiguous) if place >= old or part[0] in keep)
+
+
+def is_included(summary: Summary, ballot: Ballot) -> bool | None:
+    """Whether the decision that was proposed under `ballot` is part of the chain that led to `summary`.
+
+    None when the summary no longer remembers that far back.
+    """
+    turn, step = turn_of(ballot), step_of(ballot)
+    if any(turn_of(known) == turn and step_of(known) >= step for known in summary.turns):
+        return True
+    return None if summary.turns_floor >= ballot else False

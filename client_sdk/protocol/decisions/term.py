@@ -1,0 +1,76 @@
+"""One turn of an owner: its ballots, and how far the replicas that promised it have frozen their logs. Pure.
+
+A turn stands until a replica refuses it. What a quorum froze in it can grow no more, so the owner may take from it
+without looking again; that the turn still stands is proved by the accept.
+"""
+
+from typing import Final
+
+from quorate.api_specs.messages import Collected
+from quorate.client_sdk.protocol.core.log_cache import Mirror
+from quorate.quorums.systems.tally import Quorum
+from quorate.timestamps.ballot import Ballot, make_ballot
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+
+
+class TurnLost(Exception):
+    """A replica has promised a higher turn."""
+
+
+class Turn:
+    """A turn named by `stamp`. `initial` is the quorum whose promises it needs."""
+
+    def __init__(self, stamp: Timestamp, mirror: Mirror, initial: Quorum) -> None:
+        self.stamp: Final = stamp
+        self.step = 0
+        """Of the latest accept; 0 is the promise itself."""
+        self._mirror: Final = mirror
+        self._initial: Final = initial
+        self._frozen: dict[str, Timestamp] = {}
+        self._whole: set[str] = set()
+
+    def ballot(self, step: int | None = None) -> Ballot:
+        """The ballot of a step, the latest unless one is named."""
+        return make_ballot(self.stamp, self.step if step is None else step)
+
+    @property
+    def granted_by(self) -> frozenset[str]:
+        """The replicas that promised this turn."""
+        return frozenset(self._frozen)
+
+    @property
+    def has_promises(self) -> bool:
+        """Whether an initial quorum promised this turn."""
+        return self._initial.is_met_by(self.granted_by)
+
+    def begin_look(self) -> None:
+        """A new collect begins: which logs are seen whole is to be found out anew."""
+        self._whole.clear()
+
+    def grant(self, replica: str, reply: Collected) -> None:
+        """Take in a whole answer to a collect of this turn: fence and log were read together."""
+        if reply.refused:
+            raise TurnLost
+        bound = min(reply.status.fence, reply.upto)
+        self._frozen[replica] = max(self._frozen.get(replica, ZERO), bound)
+        if reply.upto == INFINITY:
+            self._whole.add(replica)
+
+    @property
+    def bound(self) -> Timestamp:
+        """Up to here, the logs of an initial quorum can grow no more and are mirrored whole."""
+        reached: set[str] = set()
+        reach = [
+            (min(bound, self._mirror.known_upto(replica)), replica) for replica, bound in self._frozen.items()
+        ]
+        for bound, replica in sorted(reach, reverse=True):
+            reached.add(replica)
+            if self._initial.is_met_by(reached):
+                return bound
+        return ZERO
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the latest collect showed a quorum's logs to their ends, and the mirror still has them."""
+        whole = {replica for replica in self._whole if self._mirror.known_upto(replica) == INFINITY}
+        return self._initial.is_met_by(whole)

@@ -1,0 +1,389 @@
+"""The front end: runs operations against replicas by quorum consensus. Pure: calls in, effects out.
+
+Owns the clock, what is known of each object, and the running operations; knows neither sockets nor time. A driver
+delivers answers and the time, and carries out the effects; the simulation is one driver, asyncio another.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from heapq import heappop, heappush
+from typing import Final
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.limits import Limits
+from quorate.api_specs.messages import BatchReply, Commit, Reply, Request, Served
+from quorate.api_specs.wishes import WishOver
+from quorate.client_sdk.protocol.operations import runs
+from quorate.client_sdk.protocol.decisions.pending import Asked, Verdict
+from quorate.client_sdk.protocol.operations.cell_parts import sorted_out
+from quorate.client_sdk.protocol.core.counters import Counts
+from quorate.client_sdk.protocol.decisions.proposer import Decider
+from quorate.client_sdk.protocol.decisions.transitions import Wish
+from quorate.client_sdk.protocol.core.rng import Draws
+from quorate.client_sdk.protocol.core.values import Answer, Effects, Failed, Finish, Now, Operation, Outcome, Send, Unanswered
+from quorate.client_sdk.protocol.forwarded_requests import HostAsks
+from quorate.client_sdk.protocol.completion_notices import Marks
+from quorate.client_sdk.protocol.core.log_cache import Mirror
+from quorate.client_sdk.protocol.core.log_caches import OBJECTS_MAX, Mirrors
+from quorate.client_sdk.protocol.core.pacing import Pacing
+from quorate.client_sdk.protocol.core.payload_source import PayloadSource
+from quorate.client_sdk.protocol.operations.shared_round import Alone, SideBySide
+from quorate.client_sdk.protocol.core.rounds import Answered, Event, Requests, Resolved, Task
+from quorate.client_sdk.protocol.core.timekeeping import TimeNow
+from quorate.quorums.choices.choice import QuorumChoice
+from quorate.timestamps.timestamp import Timestamp
+
+
+class FrontEnd(TimeNow):
+    """One front end. `site` is new for each incarnation; `own` is the replica it runs in, if any.
+
+    `may_ask`: its driver carries asks, so that wishes may be handed over to other front ends.
+    """
+
+    def __init__(
+        self,
+        document: ClusterDocument,
+        *,
+        site: str,
+        seed: int,
+        own: str | None = None,
+        may_ask: bool = False,
+        counts: Counts | None = None,
+    ) -> None:
+        super().__init__(document, site)
+        self.counts: Final = counts or Counts()
+        self._choice_of = lru_cache(maxsize=OBJECTS_MAX)(document.choice_of)
+        self._draws: Final = Draws(seed)
+        self._source: Final = PayloadSource(own, document.votes)
+        self._asks: Final = HostAsks(
+            document, own, may_ask=may_ask, new_token=self._new_token, stamp=self.stamp
+        )
+        self._mirrors: Final = Mirrors(document.votes, self._forget_decider)
+        self._deciders: dict[str, Decider] = {}
+        self._tasks: dict[int, Task] = {}
+        self.pacing: Final = Pacing(self._tasks)
+        self._rounds: dict[int, tuple[Task, SideBySide]] = {}
+        """By the numbers of the operations that run side by side."""
+        self._tokens: dict[int, tuple[Task, Requests]] = {}
+        self._wakes: list[tuple[float, int]] = []
+        self._ready: list[Task] = []
+        self._last_number = 0
+        self._last_token = 0
+        self._sends: list[Send] = []
+        self._marks: Final = Marks(document.votes, document.limits)
+        self._finished: list[Finish] = []
+
+    def start(self, operation: Operation, now: Now, deadline_s: float) -> tuple[int, Effects]:
+        """Begin an operation that must end within `deadline_s` seconds; its number names it in Finish."""
+        numbers, effects = self.start_all((operation,), now, deadline_s)
+        return numbers[0], effects
+
+    def start_all(self, begun: Sequence[Operation], now: Now, deadline_s: float) -> tuple[list[int], Effects]:
+        """The same for some that begin at one moment: reads and writes of cells share a round of messages."""
+        self._now = now
+        first = self._last_number + 1
+        self._last_number += len(begun)
+        numbers = list(range(first, first + len(begun)))
+        alone, rounds = sorted_out(zip(numbers, begun, strict=True), self)
+        deadline_s += now.mono_s
+        for number, operation in alone:
+            task = self._task(number, deadline_s)
+            task.steps = runs.run(operation, task, self)
+            self._ready.append(task)
+        for parts in rounds:
+            task = self._spawn(deadline_s)
+            beside = SideBySide(parts, self.document.votes, task, self)
+            task.served, task.steps = beside.numbers, beside.run()
+            self._rounds.update((number, (task, beside)) for number in beside.numbers())
+            self._ready.append(task)
+        return numbers, self._effects()
+
+    def deliver(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> Effects:
+        """Take in what came of one batch: `tokens` are those of its requests, in order (0 for lazy ones)."""
+        self._now = now
+        if isinstance(answer, BatchReply):
+            self._time.measure(replica, answer.now_us, sent, now)
+            self._time.witness(answer.clock, now)
+            self._asks.hosts.heard(replica, answer.incarnation, now.mono_s)
+            self._asks.hosts.note_clock(replica, is_near=self._time.is_near(answer.now_us, now))
+            self._source.note(replica, is_well=True)
+        else:
+            self._asks.hosts.failed(replica, now.mono_s)
+            self._source.note(replica, is_well=False)
+        for place, token in enumerate(tokens):
+            # A token stands for each request of its send: the first finds all.
+            if (sent_for := self._tokens.pop(token, None)) is None:
+                continue
+            task, requests = sent_for
+            if isinstance(answer, Unanswered):
+                self._post(task, Answered(replica, token, answer))
+                continue
+            if not isinstance(requests, tuple):
+                self._absorb(replica, answer.incarnation, requests, answer.replies[place])
+                self._post(task, Answered(replica, token, answer.replies[place]))
+                continue
+            replies = answer.replies[place : place + len(requests)]
+            for request, reply in zip(requests, replies, strict=True):
+                self._absorb(replica, answer.incarnation, request, reply)
+            self._post(task, Answered(replica, token, replies))
+        return self._effects()
+
+    def take_served(self, token: int, answer: Served | Unanswered, now: Now) -> Effects:
+        """Take in what came of one ask."""
+        self._now = now
+        if (came := self._asks.take(token, answer, now.mono_s)) is not None:
+            self._post(*came)
+        return self._effects()
+
+    def tick(self, now: Now) -> Effects:
+        """Let those go on whose time has come."""
+        self._now = now
+        while self._wakes and self._wakes[0][0] <= now.mono_s:
+            _, number = heappop(self._wakes)
+            task = self._tasks.get(number)
+            if task is not None and task.wake_s <= now.mono_s:
+                self._post(task, None)
+        return self._effects()
+
+    def cancel(self, number: int, now: Now) -> Effects:
+        """The caller has gone away: the operation is no longer driven, and its outcome is nobody's to know."""
+        self._now = now
+        if (beside := self._rounds.pop(number, None)) is not None and not beside[1].drop(number):
+            number = beside[0].number
+        task = self._tasks.pop(number, None)
+        if task is not None and task.steps is not None:
+            task.steps.close()
+            for decider in self._deciders.values():
+                decider.asked[:] = [asked for asked in decider.asked if asked.task is not task]
+        return self._effects()
+
+    def leave(self, number: int, now: Now) -> Effects:
+        """The caller of a dequeue has gone away: it takes nothing more, and ends as soon as it is certain what it took."""
+        self._now = now
+        if (task := self._tasks.get(number)) is not None:
+            task.is_left = True
+            self._post(task, None)
+        return self._effects()
+
+    def last_sends(self) -> tuple[Send, ...]:
+        """What should still be said when the front end ends."""
+        return tuple(self._marks.take(float("inf")))
+
+    def served_by(self, token: int) -> list[int]:
+        """The numbers of the operations for which the request or ask under `token` was sent."""
+        task = self._tokens[token][0] if token in self._tokens else self._asks.task_of(token)
+        return task.served()
+
+    def start_over(self) -> None:
+        """After a call that raised: forget all operations and all that was learnt, as a crash would; timestamps and numbers go on.
+        What is half changed is not trusted, and no decider that was stopped uses its turn again (two accepts of one ballot)."""
+        learnt = (self._deciders, self._mirrors, self._marks)
+        for forgotten in (self._tasks, self._rounds, self._tokens, *learnt):
+            forgotten.clear()
+        for dropped in (self._ready, self._wakes, self._sends, self._finished):
+            dropped.clear()
+        self._asks.forget()
+
+    # What operations and deciders ask for (their Machine protocols).
+
+    def send_for(self, task: Task, replica: str, requests: Requests) -> int:
+        """Send, and deliver the answer to the task under the returned token."""
+        token = self._new_token()
+        self._tokens[token] = (task, requests)
+        self._sends.append(Send(replica, requests if isinstance(requests, tuple) else (requests,), token))
+        return token
+
+    def send_lazily(self, replica: str, request: Commit) -> None:
+        """Send along with the next message to that replica."""
+        self._sends.append(Send(replica, (request,), 0, lazy=True))
+
+    def say_complete(self, name: str, timestamps: tuple[Timestamp, ...]) -> None:
+        """Tell all replicas, with the next messages or later, that a final quorum stores these entries."""
+        self._marks.add(name, timestamps, self._now.mono_s)
+
+    def finish(self, number: int, outcome: Outcome) -> None:
+        """An operation that ran beside others has ended."""
+        self._rounds.pop(number, None)
+        self._report(number, outcome)
+
+    def go_alone(self, number: int, operation: Operation, deadline_s: float, alone: Alone) -> None:
+        """An operation that ran beside others goes on by itself."""
+        self.count("went on alone")
+        self._rounds.pop(number, None)
+        task = self._task(number, deadline_s)
+        task.steps = runs.ended(operation, alone.steps(task))
+        self._ready.append(task)
+
+    def host_of(self, name: str) -> str | None:
+        """The replica whose front end should decide on the object, where several want to; None: this one."""
+        return self._asks.choose(name, self._now.mono_s)
+
+    def pause_host(self, host: str) -> None:
+        """Do not ask this one for a while."""
+        self._asks.hosts.failed(host, self._now.mono_s)
+
+    def send_ask(
+        self,
+        task: Task,
+        host: str,
+        name: str,
+        wishes: tuple[WishOver, ...],
+        deadline_s: float,
+        timeout_s: float,
+    ) -> int:
+        """Ask the host; its answer comes to the task as an Answered with the returned token."""
+        return self._asks.ask(task, host, name, wishes, deadline_s, timeout_s)
+
+    def mirror_of(self, name: str) -> Mirror:
+        """What is known of the object."""
+        return self._mirrors.of(name)
+
+    def stamp_for(self, mirror: Mirror) -> Timestamp:
+        """A new timestamp for the object, above all that is known of it."""
+        mirror.latest = self._time.stamp(self._now, mirror.latest)
+        return mirror.latest
+
+    def choice_of(self, name: str) -> QuorumChoice:
+        """The object's quorum choice."""
+        return self._choice_of(name)
+
+    def ask(self, name: str, wish: Wish, task: Task, *, is_here: bool = False) -> Asked:
+        """Ask the object's decider; the verdict comes to the task as a Resolved. `is_here`: it must not hand it over."""
+        decider = self._deciders.get(name)
+        if decider is None:
+            decider = self._deciders[name] = Decider(self.mirror_of(name), self.choice_of(name), self)
+        asked = Asked(wish, task, is_here=is_here)
+        decider.asked.append(asked)
+        if not decider.is_running:
+            decider.is_running = True
+            runner = self._spawn(task.deadline_s)
+            runner.steps = decider.run(runner)
+            runner.on_end = partial(setattr, decider, "is_running", False)
+            runner.served = decider.batches.numbers
+            self._ready.append(runner)
+        return asked
+
+    def give_up(self, name: str, asked: Asked) -> str:
+        """Withdraw the wish; how far the decider has come, in words."""
+        decider = self._deciders[name]
+        if asked in decider.asked:
+            decider.asked.remove(asked)
+        return decider.explain()
+
+    def resolve(self, asked: Asked, verdict: Verdict) -> None:
+        """Tell a task what its decider says."""
+        self._post(asked.task, Resolved(verdict))
+
+    @property
+    def limits(self) -> Limits:
+        """The cluster document's limits."""
+        return self.document.limits
+
+    def payload_source(self) -> str:
+        """The replica to ask for payloads."""
+        return self._source.current
+
+    def random(self) -> float:
+        """A number in [0, 1) from the seed."""
+        return self._draws.next()
+
+    def count(self, what: str) -> None:
+        """Add one to a counter."""
+        self.counts.count(what)
+
+    def count_round(self, kind: str, seconds: float) -> None:
+        """Count one more round that met its quorum."""
+        self.counts.round(kind, seconds)
+
+    # The scheduler.
+
+    def _new_token(self) -> int:
+        self._last_token += 1
+        return self._last_token
+
+    def _spawn(self, deadline_s: float) -> Task:
+        self._last_number += 1
+        return self._task(self._last_number, deadline_s)
+
+    def _task(self, number: int, deadline_s: float) -> Task:
+        task = self._tasks[number] = Task(number, self, self._now, deadline_s)
+        return task
+
+    def _post(self, task: Task, event: Event) -> None:
+        if task.number in self._tasks:
+            task.inbox.append(event)
+            self._ready.append(task)
+
+    def _effects(self) -> Effects:
+        """Run all that can go on, and hand out what came of it."""
+        while self._ready:
+            task = self._ready.pop(0)
+            if task.number in self._tasks:
+                self._resume(task)
+        self._sends.extend(self._marks.take(self._now.mono_s))
+        effects = Effects(
+            tuple(self._sends), tuple(self._finished), self._next_wake(), tuple(self._asks.sends)
+        )
+        self._sends.clear()
+        self._asks.sends.clear()
+        self._finished.clear()
+        return effects
+
+    def _resume(self, task: Task) -> None:
+        steps = task.steps
+        assert steps is not None
+        task.now = self._now
+        awaited_s = task.wake_s if task.is_begun else None
+        try:
+            if not task.is_begun:
+                task.is_begun = True
+                task.wake_s = next(steps)
+            while task.inbox:
+                task.wake_s = steps.send(task.inbox.pop(0))
+            while task.wake_s <= self._now.mono_s:
+                task.wake_s = steps.send(None)
+        except StopIteration as stop:
+            self._end(task, stop.value)
+            return
+        if task.wake_s != awaited_s:
+            heappush(self._wakes, (task.wake_s, task.number))
+
+    def _end(self, task: Task, result: Outcome | None) -> None:
+        del self._tasks[task.number]
+        if task.on_end is not None:
+            task.on_end()
+        elif result is not None:
+            self._report(task.number, result)
+
+    def _report(self, number: int, outcome: Outcome) -> None:
+        if isinstance(outcome, Failed):
+            self.count(f"outcomes {outcome.reason}")
+        self._finished.append(Finish(number, outcome))
+
+    def _next_wake(self) -> float | None:
+        while self._wakes:
+            wake_s, number = self._wakes[0]
+            task = self._tasks.get(number)
+            if task is not None and task.wake_s == wake_s:
+                return min(wake_s, self._marks.due_s)
+            heappop(self._wakes)
+        due_s = self._marks.due_s
+        return due_s if due_s < float("inf") else None
+
+    # What replies teach.
+
+    def _absorb(self, replica: str, incarnation: str, request: Request, reply: Reply) -> None:
+        status = getattr(reply, "status", None)
+        if status is None:
+            return
+        mirror = self._mirrors.held(getattr(request, "object", ""))
+        if mirror is not None:
+            mirror.absorb(replica, incarnation, request, reply)
+
+    def _forget_decider(self, name: str) -> bool:
+        """The object is idle longest: whether its decider, if there is one, is idle too, and is forgotten."""
+        decider = self._deciders.get(name)
+        if decider is not None and decider.is_running:
+            return False
+        self._deciders.pop(name, None)
+        return True

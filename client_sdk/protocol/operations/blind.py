@@ -1,0 +1,299 @@
+"""Blind operations: their response does not depend on the state, so they read nothing first (DESIGN, "Blind"). Pure."""
+
+from collections.abc import Generator, Iterable
+from collections.abc import Set as AbstractSet
+from functools import cache
+from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quorate.adts.types.catalogue import adt_of
+from quorate.adts.log import Entry, Value
+from quorate.adts.specification import Kind
+from quorate.adts.times import Times, digest_in, entry_id
+from quorate.api_specs.messages import Append, Appended, Reply
+from quorate.api_specs.values import comparable
+from quorate.client_sdk.protocol.operations.context import Machine, OperationFailed, OutcomeSteps, decide, pause, read_clocks, tell_complete
+from quorate.client_sdk.protocol.decisions.transitions import Fate, Recover
+from quorate.client_sdk.protocol.core.values import AT_ONCE, Done, Failed, Spans, Write
+from quorate.client_sdk.protocol.decisions.idempotency import KEY_REUSED, decision_id, digest
+from quorate.client_sdk.protocol.operations.reservation import agree
+from quorate.client_sdk.protocol.core.rounds import Event, Expired, Gathering, Task
+from quorate.quorums.systems.tally import Meeting, Quorum, VoteCount
+from quorate.timestamps.timestamp import Timestamp
+
+NOBODY: Final[frozenset[str]] = frozenset()
+HEDGE_S: Final = 0.05
+"""How long to wait for silent replicas before an entry that some replica fenced is recovered."""
+
+AttemptKind = Literal["first", "again", "repair"]
+
+
+class _Attempt(Struct):
+    """One entry on its way to a final quorum."""
+
+    entry: Entry
+    is_recovered: bool = False
+    """Whether a recovery was ever asked for: from then on a summary may hold the entry."""
+    is_done: bool = False
+
+
+def done_as(operation: Write) -> str:
+    """The event class of a write that took effect."""
+    if operation.object.startswith("register/"):
+        return "Write/Ok"
+    return "Put/Ok" if operation.value is not None else "Delete/Ok"
+
+
+def is_stuck(
+    final: Quorum,
+    everyone: AbstractSet[str],
+    stored: AbstractSet[str],
+    fenced: AbstractSet[str],
+    *,
+    is_hedged: bool,
+) -> bool:
+    """Whether fences keep an entry from its final quorum, or may, and (`is_hedged`) the silent replicas have had their time."""
+    if final.is_met_by(everyone - fenced):
+        return bool(fenced) and is_hedged
+    return stored | fenced == everyone or is_hedged
+
+
+class Blind:
+    """A blind operation: append to all, done when a final quorum stores it; see DESIGN section 2, "Blind"."""
+
+    def __init__(
+        self, name: str, task: Task, machine: Machine, key: str = "", spans: Spans = AT_ONCE
+    ) -> None:
+        self._name = name
+        self._task = task
+        self._machine = machine
+        self._mirror: Final = machine.mirror_of(name)
+        """Held: what replies show of the object must not be forgotten between two stamps."""
+        self._key = decision_id("Enq", key)
+        self._spans: Final = spans
+        self._choice = machine.choice_of(name)
+        self._final = self._choice.final_of_kind(Kind.BLIND)
+        self._everyone = frozenset(self._choice.votes)
+        self._stored: dict[Timestamp, frozenset[str]] = {}
+        self._fenced: dict[Timestamp, frozenset[str]] = {}
+        self._is_sent = False
+
+    def run(self, values: Iterable[Value | None], done_as: str) -> OutcomeSteps:
+        """Store one entry per value, in order."""
+        return self._ended(self._begin(values), done_as)
+
+    def go_on(
+        self, entry: Entry, stored: AbstractSet[str], fenced: AbstractSet[str], done_as: str
+    ) -> OutcomeSteps:
+        """Store an entry that some replicas store already, and others refused for their fences."""
+        self._is_sent = True
+        self._stored[entry.t], self._fenced[entry.t] = frozenset(stored), frozenset(fenced)
+        return self._ended(self._settle_alone(_Attempt(entry)), done_as)
+
+    def again(self, entry: Entry, done_as: str) -> OutcomeSteps:
+        """Store an entry that some replicas store already."""
+        self._is_sent = True
+        return self._ended(self._begin_again(_Attempt(entry)), done_as)
+
+    def _begin_again(self, attempt: _Attempt) -> Generator[float, Event, list[_Attempt]]:
+        yield from self._store([attempt], "again")
+        return [attempt]
+
+    def _ended(self, steps: Generator[float, Event, list[_Attempt]], done_as: str) -> OutcomeSteps:
+        """The outcome, once the entries that `steps` store are stored, and their time is over."""
+        try:
+            attempts = yield from steps
+        except Expired as expired:
+            return expired.outcome(is_unknown=self._is_sent)
+        except OperationFailed as failure:
+            if not self._is_sent:
+                return failure.outcome
+            return Failed(
+                "unknown", failure.outcome.detail, definite=False, answered=failure.outcome.answered
+            )
+        yield from pause(self._task, self._machine.passed_s(max(attempt.entry.t for attempt in attempts)))
+        answered = {self._stored.get(attempt.entry.t, NOBODY) for attempt in attempts}
+        return Done(None, done_as, NOBODY.union(*answered))
+
+    def _begin(self, values: Iterable[Value | None]) -> Generator[float, Event, list[_Attempt]]:
+        yield from self._learn_order()
+        times = self._spans.times(self._machine.latest_us())
+        entries = [self._entry(self._machine.stamp_for(self._mirror), value, times) for value in values]
+        reserved = yield from self._reserve(entries)
+        attempts = [_Attempt(entry, is_recovered=bool(self._key)) for entry in reserved]
+        yield from self._store(attempts, "again" if self._key else "first")
+        return attempts
+
+    def _settle_alone(self, attempt: _Attempt) -> Generator[float, Event, list[_Attempt]]:
+        yield from self._free([attempt])
+        return (yield from self._begin_again(attempt))
+
+    def write_back(self, entry: Entry) -> Generator[float, Event, bool]:
+        """Store a reader's entry at a final quorum, as it is; False when fences stand in the way."""
+        self._machine.count("entries written back")
+        attempt = _Attempt(entry)
+        yield from self._append([attempt], "repair")
+        return attempt.is_done
+
+    def _learn_order(self) -> Generator[float, Event, None]:
+        """Look for what the object holds where the order must come from a quorum, or read the replicas' clocks where ours has
+        no bound yet.
+
+        A look shows at or above all that a replica holds of the object, so any entry complete before it began is below the
+        next stamp. It is needed, too, where timestamps are stored that are far ahead of time: nobody waited for those.
+        """
+        if self._choice.ordering == "quorum":
+            yield from read_clocks(
+                self._name, self._task, self._machine, self._choice.initial_of_kind(Kind.BLIND)
+            )
+            return
+        if not self._machine.is_time_known():
+            yield from read_clocks(self._name, self._task, self._machine, VoteCount(self._choice.votes, 1))
+        if self._machine.is_any_ahead():
+            yield from read_clocks(
+                self._name, self._task, self._machine, Meeting(self._final, self._everyone)
+            )
+
+    def _entry(self, stamp: Timestamp, value: Value | None, times: Times) -> Entry:
+        """Under a key the id also says what is added, so that a repeat with something else is told from a true one."""
+        shown = self._digest(value) if self._key else ""
+        return Entry(entry_id(stamp, shown, times), stamp, value)
+
+    def _digest(self, value: Value | None) -> str:
+        spans, shown = self._spans, comparable(value)
+        return digest(shown) if spans == AT_ONCE else digest(shown, str(spans.delay_s), str(spans.expires_s))
+
+    def _reserve(self, entries: list[Entry]) -> Generator[float, Event, list[Entry]]:
+        """With a key, the ids and timestamps are agreed on first: a repeat elsewhere gets the same."""
+        if not self._key:
+            return entries
+        unfilled = tuple(Entry(entry.id, entry.t) for entry in entries)
+        reserved = yield from self._agree(self._key, unfilled)
+        if [digest_in(entry.id) for entry in reserved] != [digest_in(entry.id) for entry in entries]:
+            raise OperationFailed(KEY_REUSED)
+        if reserved != unfilled:
+            self._is_sent = True  # An earlier attempt may have stored them.
+        return [
+            Entry(agreed.id, agreed.t, mine.value) for agreed, mine in zip(reserved, entries, strict=True)
+        ]
+
+    def _agree(self, key: str, proposed: tuple[Entry, ...]) -> Generator[float, Event, tuple[Entry, ...]]:
+        return agree(self._name, key, proposed, self._task, self._machine)
+
+    def _store(self, attempts: list[_Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
+        while pending := [attempt for attempt in attempts if not attempt.is_done]:
+            yield from self._append(pending, kind)
+            yield from self._free(pending)
+            kind = "again"
+        is_met = cache(self._final.is_met_by)
+        stored = [each.entry for each in attempts if is_met(self._stored.get(each.entry.t, NOBODY))]
+        if adt_of(self._name) == "queue":
+            self._mirror.learn_own((entry, self._stored[entry.t]) for entry in stored)
+        tell_complete(self._name, tuple(entry.t for entry in stored), self._machine)
+
+    def _free(self, attempts: list[_Attempt]) -> Generator[float, Event, None]:
+        """What is stuck gets a new timestamp, or is recovered."""
+        for attempt in attempts:
+            if attempt.is_done:
+                continue
+            if not attempt.is_recovered and self._fenced.get(attempt.entry.t) == self._everyone:
+                self._stamp_anew(attempt)
+            else:
+                yield from self._recover(attempt)
+
+    def _append(self, attempts: list[_Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
+        """Append until each entry is stored by a final quorum, or is fenced so that it needs another way."""
+        request = Append(self._name, tuple(attempt.entry for attempt in attempts), kind)
+        asked: set[str] = set()
+
+        def request_to(replica: str) -> Append:
+            """What is sent again is old for good reason: its replica must not take our clock for wrong."""
+            is_repeat = kind == "first" and replica in asked
+            asked.add(replica)
+            return replace(request, attempt="again") if is_repeat else request
+
+        round_ = Gathering(self._task, request_to, self._choice.votes)
+        hedge_s = self._task.now.mono_s + HEDGE_S
+        noted: dict[str, Reply] = {}
+        is_met = cache(self._final.is_met_by)  # Most entries of a batch are at the same replicas.
+
+        def is_settled() -> bool:
+            for replica, reply in round_.replies.items():
+                if noted.get(replica) is not reply:
+                    noted[replica] = reply
+                    self._note(replica, request.entries, reply)
+            for attempt in attempts:
+                attempt.is_done = is_met(self._stored.get(attempt.entry.t, NOBODY))
+            open_ones = [attempt for attempt in attempts if not attempt.is_done]
+            return all(self._is_stuck(attempt, hedge_s) for attempt in open_ones)
+
+        try:
+            yield from round_.wait(is_settled, hedge_s)
+            yield from round_.wait(is_settled)
+        finally:
+            self._is_sent = self._is_sent or round_.at_large > 0
+
+    def _note(self, replica: str, entries: Iterable[Entry], reply: Reply) -> None:
+        """Which of the entries the replica stores, and which its fence refused."""
+        assert isinstance(reply, Appended)
+        added = cache(frozenset((replica,)).union)
+        for entry, is_stored in zip(entries, reply.stored, strict=True):
+            to = self._stored if is_stored else self._fenced
+            to[entry.t] = added(to.get(entry.t, NOBODY))
+
+    def _is_stuck(self, attempt: _Attempt, hedge_s: float) -> bool:
+        """See `is_stuck`. One that was recovered need not wait: it has no other way."""
+        if attempt.is_recovered and not self._may_be_complete(attempt):
+            return True
+        t = attempt.entry.t
+        stored, fenced = self._stored.get(t, NOBODY), self._fenced.get(t, NOBODY)
+        is_hedged = self._task.now.mono_s >= hedge_s
+        return is_stuck(self._final, self._everyone, stored, fenced, is_hedged=is_hedged)
+
+    def _may_be_complete(self, attempt: _Attempt) -> bool:
+        """Whether a final quorum may store the entry: no fence keeps any of its replicas from it."""
+        return self._final.is_met_by(self._everyone - self._fenced.get(attempt.entry.t, NOBODY))
+
+    def _stamp_anew(self, attempt: _Attempt) -> None:
+        """Every replica refused it and no recovery was ever sent: nobody holds it, so it may have a new timestamp."""
+        self._machine.count("stamped anew")
+        attempt.entry = Entry(attempt.entry.id, self._machine.stamp_for(self._mirror), attempt.entry.value)
+
+    def _recover(self, attempt: _Attempt) -> Generator[float, Event, None]:
+        """Have a decision settle the fate of an entry that some replicas may hold and others refuse."""
+        self._machine.count("recoveries")
+        attempt.is_recovered = True
+        wish = Recover(attempt.entry, self._may_be_complete(attempt))
+        verdict = yield from decide(self._name, wish, self._task, self._machine)
+        fate: Fate = verdict.result
+        if fate is Fate.IN_FORCE:
+            self._machine.count("recovered entries in force")
+            attempt.is_done = True
+        elif fate is Fate.VOID:
+            self._check_in_time()
+            self._machine.count("void entries stamped anew")
+            again = yield from self._stamp_void(attempt.entry)
+            attempt.entry = Entry(attempt.entry.id, again, attempt.entry.value)
+            attempt.is_recovered = bool(self._key)
+        else:
+            self._machine.count("fates unknown")
+            yield from pause(self._task, min(self._task.now.mono_s + HEDGE_S, self._task.deadline_s))
+
+    def _check_in_time(self) -> None:
+        """An entry is found void by what replicas and summaries remember, for the retry window. By elapsed time that is not over at the
+        deadline; after it, an entry that was taken and forgotten looks the same, so that it gets no new timestamp."""
+        if self._task.is_late:
+            raise Expired("what became of the entry was heard only after the deadline")
+
+    def _stamp_void(self, void: Entry) -> Generator[float, Event, Timestamp]:
+        """A new timestamp for an entry that never was complete and never will be.
+
+        Under a key it is agreed on as well: others who run the operation find the same entry void, sooner or later.
+        """
+        if not self._key:
+            return self._machine.stamp_for(self._mirror)
+        anew = (Entry(void.id, self._machine.stamp_for(self._mirror)),)
+        (agreed,) = yield from self._agree(f"{self._key} instead of {void.t}", anew)
+        return agreed.t

@@ -1,0 +1,174 @@
+"""What writes and reads of cells make of one round of replies, beside others (`side_by_side`). Pure.
+
+Only what needs no second round ends here; all else goes on as an operation of its own (`blind`, `observe`), from what the
+replies have shown.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from quorate.adts.log import Entry
+from quorate.adts.specification import Kind
+from quorate.api_specs.messages import Append, Appended, Collect, Collected, Refused, Reply
+from quorate.client_sdk.protocol.operations import observe
+from quorate.client_sdk.protocol.operations.context import Machine, OutcomeSteps, pause, tell_complete
+from quorate.client_sdk.protocol.operations.blind import Blind, done_as, is_stuck
+from quorate.client_sdk.protocol.core.values import Done, Operation, Outcome, Read, Write
+from quorate.client_sdk.protocol.operations.shared_round import Alone, Part
+from quorate.client_sdk.protocol.core.rounds import Expired, Task
+
+
+def part_of(operation: Operation, machine: Machine) -> Part | None:
+    """The operation's part in a round with others; None when it must run alone."""
+    if isinstance(operation, Read):
+        return ReadPart(operation, machine)
+    if isinstance(operation, Write):
+        is_by_clock = machine.choice_of(operation.object).ordering == "clock"
+        if is_by_clock and machine.is_time_known() and not machine.is_any_ahead():
+            return WritePart(operation, machine)
+    return None
+
+
+Numbered = tuple[Part, list[int]]
+"""A part, and the numbers of the operations that it stands for."""
+
+
+def sorted_out(
+    begun: Iterable[tuple[int, Operation]], machine: Machine
+) -> tuple[list[tuple[int, Operation]], list[list[Numbered]]]:
+    """Which of these, by number, run alone, and which side by side in a round each for reads and for writes.
+
+    Reads of one cell are one: all of them begin before its requests are sent.
+    """
+    alone: list[tuple[int, Operation]] = []
+    writes: list[Numbered] = []
+    reads: dict[str, Numbered] = {}
+    for number, operation in begun:
+        if isinstance(operation, Read) and operation.object in reads:
+            reads[operation.object][1].append(number)
+        elif (part := part_of(operation, machine)) is None:
+            alone.append((number, operation))
+        elif isinstance(operation, Read):
+            reads[operation.object] = part, [number]
+        else:
+            writes.append((part, [number]))
+    return alone, [parts for parts in (writes, list(reads.values())) if parts]
+
+
+class WritePart:
+    """A write whose timestamp is known to be right: done when a final quorum stores it."""
+
+    def __init__(self, operation: Write, machine: Machine) -> None:
+        self.operation: Final = operation
+        self.refusals: Final[dict[str, Refused]] = {}
+        self._machine: Final = machine
+        choice = machine.choice_of(operation.object)
+        self._final: Final = choice.final_of_kind(Kind.BLIND)
+        self._everyone: Final = choice.votes.keys()
+        self._mirror: Final = machine.mirror_of(operation.object)
+        stamp = machine.stamp_for(self._mirror)
+        self._entry: Final = Entry(stamp, stamp, operation.value)
+        self._request: Final = Append(operation.object, (self._entry,), "first")
+        self._stored: Final[set[str]] = set()
+        self._fenced: Final[set[str]] = set()
+
+    def request_to(self, replica: str, *, is_repeat: bool) -> Append:
+        """See Part. What is sent again is old for good reason: its replica must not take our clock for wrong."""
+        del replica
+        if is_repeat:
+            return Append(self.operation.object, (self._entry,), "again")
+        return self._request
+
+    def take(self, replica: str, reply: Reply) -> None:
+        """See Part."""
+        if isinstance(reply, Refused):
+            self.refusals[replica] = reply
+            return
+        assert isinstance(reply, Appended)
+        (self._stored if reply.stored[0] else self._fenced).add(replica)
+
+    def end(self, now_s: float, *, is_hedged: bool) -> Outcome | Alone | None:
+        """See Part."""
+        if self._final.is_met_by(self._stored):
+            return self._stored_by_quorum(now_s)
+        if self._fenced and is_stuck(
+            self._final, self._everyone, self._stored, self._fenced, is_hedged=is_hedged
+        ):
+            return Alone(self._go_on)
+        return None
+
+    def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome | Alone:
+        """See Part. Where some store it and others have no room, these are asked again."""
+        if self._stored and expired.limit is not None:
+            return Alone(self._again)
+        return expired.outcome(is_unknown=is_at_large)
+
+    def _stored_by_quorum(self, now_s: float) -> Outcome | Alone:
+        tell_complete(self.operation.object, (self._entry.t,), self._machine)
+        done = Done(None, done_as(self.operation), frozenset(self._stored))
+        until_s = self._machine.passed_s(self._entry.t)
+        return done if until_s <= now_s else Alone(lambda task: _later(task, until_s, done))
+
+    def _again(self, task: Task) -> OutcomeSteps:
+        blind = Blind(self.operation.object, task, self._machine)
+        return blind.again(self._entry, done_as(self.operation))
+
+    def _go_on(self, task: Task) -> OutcomeSteps:
+        blind = Blind(self.operation.object, task, self._machine)
+        return blind.go_on(self._entry, self._stored, self._fenced, done_as(self.operation))
+
+
+def _later(task: Task, until_s: float, done: Done) -> OutcomeSteps:
+    yield from pause(task, until_s)
+    return done
+
+
+class ReadPart:
+    """A read: done when an initial quorum shows a value that is known to be stored by a final quorum, and whose time is over."""
+
+    def __init__(self, operation: Read, machine: Machine) -> None:
+        self.operation: Final = operation
+        self.refusals: Final[dict[str, Refused]] = {}
+        self._machine: Final = machine
+        self._choice: Final = machine.choice_of(operation.object)
+        self._needed: Final = self._choice.initial_of(observe.word_of(operation))
+        self._mirror: Final = machine.mirror_of(operation.object)
+        self._lives: Final = self._mirror.lives
+        self._whole: Final[set[str]] = set()
+        """Replicas that have shown their whole log."""
+        self._is_cut_off = False
+
+    def request_to(self, replica: str, *, is_repeat: bool) -> Collect:
+        """See Part."""
+        del is_repeat
+        return observe.look_at(self._mirror, replica)
+
+    def take(self, replica: str, reply: Reply) -> None:
+        """See Part."""
+        if isinstance(reply, Refused):
+            self.refusals[replica] = reply
+            return
+        assert isinstance(reply, Collected)
+        if observe.is_whole(reply):
+            self._whole.add(replica)
+        else:
+            self._is_cut_off = True
+
+    def end(self, now_s: float, *, is_hedged: bool) -> Outcome | Alone | None:
+        """See Part."""
+        del is_hedged
+        if self._is_cut_off or self._mirror.lives != self._lives:
+            return Alone(lambda task: observe.read(self.operation, task, self._machine))
+        if not self._needed.is_met_by(self._whole):
+            return None
+        answered = frozenset(self._whole)
+        self._mirror.check_decided(self._choice.final_of_kind(Kind.DECIDE))
+        version = observe.settled_version(self._mirror, self._choice)
+        if version is None or self._machine.passed_s(version[0]) > now_s:
+            return Alone(lambda task: observe.read(self.operation, task, self._machine, answered))
+        return Done(version[1], f"{observe.word_of(self.operation)}/Ok", answered)
+
+    def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome:
+        """See Part. A read changes nothing."""
+        del is_at_large
+        return expired.outcome(is_unknown=False)

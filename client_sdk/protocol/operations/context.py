@@ -1,0 +1,132 @@
+"""Asking an object's decider, and what operations need of the front end around them. Pure."""
+
+from collections.abc import Generator
+from typing import Protocol
+
+from quorate.api_specs.limits import Limits
+from quorate.api_specs.messages import Collect
+from quorate.client_sdk.protocol.decisions.pending import Asked, Verdict
+from quorate.client_sdk.protocol.core.clock_bound import SETTLE_S
+from quorate.client_sdk.protocol.decisions.transitions import Wish
+from quorate.client_sdk.protocol.core.values import Failed, Outcome
+from quorate.client_sdk.protocol.core.log_cache import Mirror
+from quorate.client_sdk.protocol.core.pacing import Pacing
+from quorate.client_sdk.protocol.core.rounds import Event, Expired, Gathering, Resolved, Task
+from quorate.quorums.choices.choice import QuorumChoice
+from quorate.quorums.systems.tally import Quorum, VoteCount
+from quorate.timestamps.timestamp import Timestamp
+
+OutcomeSteps = Generator[float, Event, Outcome]
+
+
+class OperationFailed(Exception):
+    """The operation ends with this outcome."""
+
+    def __init__(self, outcome: Failed) -> None:
+        super().__init__(outcome.detail)
+        self.outcome = outcome
+
+
+class Machine(Protocol):
+    """What operations need of the front end around them."""
+
+    @property
+    def pacing(self) -> Pacing:
+        """How often who waits for items looks again."""
+
+    @property
+    def holder(self) -> str:
+        """Who holds the leases that this front end acquires, if it acquires them for itself."""
+
+    @property
+    def limits(self) -> Limits:
+        """The cluster document's limits."""
+
+    def mirror_of(self, name: str) -> Mirror:
+        """What is known of the object."""
+
+    def choice_of(self, name: str) -> QuorumChoice:
+        """The object's quorum choice."""
+
+    def ask(self, name: str, wish: Wish, task: Task, *, is_here: bool = False) -> Asked:
+        """Ask the object's decider; the verdict comes to the task as a Resolved. `is_here`: it must not hand it over."""
+
+    def give_up(self, name: str, asked: Asked) -> str:
+        """Withdraw the wish; how far the decider has come, in words."""
+
+    def stamp_for(self, mirror: Mirror) -> Timestamp:
+        """A new timestamp for the object, above all that is known of it."""
+
+    def is_any_ahead(self) -> bool:
+        """Whether some replica's store holds timestamps so far ahead of time that clocks must have been wrong."""
+
+    def oldest_remembered(self) -> Timestamp:
+        """What has a lower timestamp is beyond all retries, and may be forgotten."""
+
+    def latest_us(self) -> int:
+        """True time is not after this, in microseconds since 1970."""
+
+    def is_time_known(self) -> bool:
+        """Whether this front end's clock has a bound that one wrong replica cannot have made."""
+
+    def passed_s(self, stamp: Timestamp) -> float:
+        """The monotonic time from which true time is certainly after the stamp (commit wait)."""
+
+    def say_complete(self, name: str, timestamps: tuple[Timestamp, ...]) -> None:
+        """Tell all replicas, with the next messages or later, that a final quorum stores these entries."""
+
+    def random(self) -> float:
+        """A number in [0, 1) from the seed."""
+
+    def count(self, what: str) -> None:
+        """Add one to a counter."""
+
+
+def decide(
+    name: str, wish: Wish, task: Task, machine: Machine, *, is_here: bool = False
+) -> Generator[float, Event, Verdict]:
+    """The decider's verdict on the wish; OperationFailed when it fails or the task's deadline passes."""
+    if not machine.is_time_known():  # A turn stamped by a wall clock that is far ahead would be refused.
+        yield from read_clocks(name, task, machine, VoteCount(machine.choice_of(name).votes, 1))
+    asked = machine.ask(name, wish, task, is_here=is_here)
+    while not task.is_late and (asked.is_in_doubt or not task.is_left):
+        event = yield task.deadline_s
+        if isinstance(event, Resolved):
+            verdict: Verdict = event.result
+            if verdict.failed is not None:
+                raise OperationFailed(verdict.failed)
+            return verdict
+    detail = machine.give_up(name, asked)
+    if task.is_left and not asked.is_in_doubt:
+        raise OperationFailed(
+            Failed("unavailable", "its caller went away before anything was done", definite=True)
+        )
+    raise OperationFailed(Expired(f"no decision before the deadline ({detail})").outcome(asked.is_in_doubt))
+
+
+def read_clocks(name: str, task: Task, machine: Machine, needed: Quorum) -> Generator[float, Event, None]:
+    """Meet the clocks of so many replicas, and of enough to know the time, if those that answer are enough.
+
+    (Weaker replies than a Collect would do; this one asks for nothing.)
+    """
+    known = machine.mirror_of(name).ballot
+    round_ = Gathering(task, lambda _: Collect(name, known=known), machine.choice_of(name).votes)
+    yield from round_.wait(lambda: needed.is_met_by(round_.replies))
+    until_s = min(task.now.mono_s + SETTLE_S, (task.now.mono_s + task.deadline_s) / 2)
+    everyone = machine.choice_of(name).votes.keys()
+    yield from round_.wait(
+        lambda: machine.is_time_known() or round_.replies.keys() | round_.troubles.keys() == everyone, until_s
+    )
+
+
+def pause(task: Task, until_s: float) -> Generator[float, Event, None]:
+    while task.now.mono_s < until_s and not task.is_left:
+        yield until_s
+
+
+def tell_complete(name: str, timestamps: tuple[Timestamp, ...], machine: Machine) -> None:
+    """Let it be known, with the next messages, that a final quorum stores these entries."""
+    if not timestamps:
+        return
+    machine.mirror_of(name).mark_complete(timestamps)
+    machine.say_complete(name, timestamps)

@@ -1,0 +1,375 @@
+"""Operations that observe: read, size, items; and burying, which observes everywhere before it forgets. Pure.
+
+An answer must rest on what is known to be stored by a final quorum, or a later one may go back in time; what is not known
+to be is written back first (DESIGN, "Observe").
+"""
+
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from typing import Final
+
+from quorate.adts import cell
+from quorate.adts.log import NOTHING, Seen, Value
+from quorate.adts.specification import Kind
+from quorate.api_specs.messages import (
+    Append,
+    Appended,
+    Collect,
+    Collected,
+    Commit,
+    Committed,
+    Reply,
+    Scan,
+    Scanned,
+    Window,
+)
+from quorate.api_specs.weights import weight
+from quorate.client_sdk.protocol.operations.context import Machine, OutcomeSteps, decide, pause, tell_complete
+from quorate.client_sdk.protocol.operations.blind import Blind
+from quorate.client_sdk.protocol.decisions.transitions import Settle
+from quorate.client_sdk.protocol.core.values import Bury, Done, Items, Read
+from quorate.client_sdk.protocol.core.log_cache import Mirror
+from quorate.client_sdk.protocol.core.rounds import Event, Expired, Gathering, Task
+from quorate.client_sdk.protocol.decisions.read_window import CELL_ROWS
+from quorate.quorums.choices.choice import QuorumChoice
+from quorate.quorums.systems.tally import Quorum
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+
+Version = tuple[Timestamp, Value | None]
+
+LOOKS_FREE: Final = 4
+"""Looks at a whole dictionary before keys that keep changing are read by themselves."""
+MOVING_MAX: Final = 4
+"""So many of them: each is read by itself."""
+PAGE_OBJECTS: Final = 200
+
+
+def collect(
+    name: str, task: Task, machine: Machine, needed: Quorum, *, limit: int = CELL_ROWS, payload: bool = True
+) -> Generator[float, Event, frozenset[str]]:
+    """A fresh look at whole logs by a quorum of `needed`; nothing is promised. Returns who answered."""
+    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
+
+    def request(replica: str) -> Collect:
+        return look_at(mirror, replica, limit, payload=payload)
+
+    round_ = Gathering(task, request, choice.votes)
+    whole: set[str] = set()
+
+    def is_enough() -> bool:
+        for replica in round_.replies.keys() - whole:
+            reply = round_.replies[replica]
+            assert isinstance(reply, Collected)
+            if is_whole(reply):
+                whole.add(replica)
+            else:
+                round_.again(replica)
+        return needed.is_met_by(whole)
+
+    lives = mirror.lives
+    yield from round_.wait(is_enough)
+    if mirror.lives != lives:
+        return (yield from collect(name, task, machine, needed, limit=limit, payload=payload))
+    mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
+    return frozenset(whole)
+
+
+class Looks:
+    """The looks of one operation, which are to agree. At its deadline it says whether they were answered and never agreed."""
+
+    def __init__(self, name: str, task: Task) -> None:
+        self._name: Final = name
+        self._task: Final = task
+        self._begun_s = self._last_s = task.now.mono_s
+        self._number = 0
+
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """One look; Expired names no replica when it came too late, and not when replicas answered none for long."""
+        try:
+            yield
+        except Expired as expired:
+            is_quick = self._task.now.mono_s - self._last_s <= self._last_s - self._begun_s
+            if expired.is_refused or not is_quick:
+                raise
+            detail = f"{self._name} changed during each of {self._number} looks at it: give it more time, or look at a quieter moment"
+            raise Expired(detail, expired.answered) from None
+        self._number += 1
+        self._last_s = self._task.now.mono_s
+
+
+def look_at(mirror: Mirror, replica: str, limit: int = CELL_ROWS, *, payload: bool = True) -> Collect:
+    """What this replica knows of the object beyond what the mirror shows."""
+    return Collect(mirror.name, window=mirror.window(replica, limit, payload), known=mirror.ballot)
+
+
+def is_whole(reply: Collected) -> bool:
+    """Whether it shows its log to the end."""
+    return not reply.more and reply.upto == INFINITY
+
+
+def word_of(operation: Read) -> str:
+    """What the operation is called in the object's data type."""
+    return "Read" if operation.object.startswith("register/") else "Get"
+
+
+def read(
+    operation: Read, task: Task, machine: Machine, answered: frozenset[str] | None = None
+) -> OutcomeSteps:
+    """The newest value that an initial quorum shows, once it is known to be stored by a final quorum.
+
+    And once its timestamp has passed: a write that begins after this read must get a higher one. Its own writer waits
+    for that before it returns, but a reader may see the value earlier. `answered`: an initial quorum has shown its logs just
+    now.
+    """
+    word = word_of(operation)
+    (timestamp, value), answered = yield from _read_settled(operation.object, word, task, machine, answered)
+    yield from _wait_until_passed(timestamp, task, machine, answered)
+    return Done(value, f"{word}/Ok", answered)
+
+
+def _read_settled(
+    name: str, operation: str, task: Task, machine: Machine, answered: frozenset[str] | None = None
+) -> Generator[float, Event, tuple[Version, frozenset[str]]]:
+    """The newest version that an initial quorum shows, once it is known to be stored by a final quorum; who answered.
+
+    That version and no other: the mirror, which all operations share, may know of a newer one by then.
+    """
+    mirror = machine.mirror_of(name)  # Held: the front end forgets what is idle and nobody holds.
+    while True:
+        if answered is None:
+            answered = yield from collect(name, task, machine, machine.choice_of(name).initial_of(operation))
+        settled = yield from _settled(mirror, task, machine)
+        if settled is not None:
+            return settled, answered
+        answered = None
+        yield from decide(name, Settle(), task, machine)
+
+
+def settled_version(mirror: Mirror, choice: QuorumChoice) -> Version | None:
+    """The current version, if it is known to be stored by a final quorum."""
+    timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
+    if source is None:
+        return (timestamp, value) if mirror.is_decided else None
+    if not mirror.is_complete(source, choice.final_of_kind(Kind.BLIND)):
+        return None
+    source.complete = True
+    mirror.drop_superseded(timestamp)
+    return timestamp, value
+
+
+def _settled(mirror: Mirror, task: Task, machine: Machine) -> Generator[float, Event, Version | None]:
+    """The same, or the current version once it is written back, if it can be as it is."""
+    if (version := settled_version(mirror, machine.choice_of(mirror.name))) is not None:
+        return version
+    name = mirror.name
+    timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
+    if source is None:
+        return None
+    if (yield from Blind(name, task, machine).write_back(source.entry)):
+        tell_complete(name, (timestamp,), machine)
+        return timestamp, value
+    return None
+
+
+def _wait_until_passed(
+    timestamp: Timestamp, task: Task, machine: Machine, answered: frozenset[str]
+) -> Generator[float, Event, None]:
+    until_s = machine.passed_s(timestamp)
+    if until_s > task.deadline_s:
+        raise Expired("the newest value's timestamp is still ahead of time: check the clocks", answered)
+    yield from pause(task, until_s)
+
+
+def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
+    """A clean double collect: two looks at all keys that show the same settled values bound them at a moment between.
+
+    (Afek et al., "Atomic Snapshots of Shared Memory", 1993, section 3: a collect that nothing changed under is one.)
+    After some looks in vain, the few keys that keep changing are read by themselves between two looks at all others: these
+    stand still meanwhile, so what was read between is of a moment at which they were as both looks show them.
+    """
+    prefix = operation.object + "/"
+    choice = machine.choice_of(prefix + "any")
+    before: dict[str, Version] | None = None
+    between: dict[str, Version] | None = {}
+    settled: dict[str, Version] = {}
+    moving: frozenset[str] = frozenset()
+    looks = Looks(operation.object, task)
+    for number in count():
+        with looks.under_way():
+            found, answered = yield from _scan(prefix, choice, task, machine)
+        now = {name: version for name, (version, _) in found.items() if name not in moving}
+        doubtful = {name for name in now if not found[name][1] and settled.get(name) != now[name]}
+        if now == before and not doubtful and between is not None:
+            return (yield from _all_items(prefix, now | between, task, machine, answered))
+        if before is not None:
+            machine.count("collected again")
+        if number >= LOOKS_FREE:
+            moving = _still_moving(moving, doubtful, before, now)
+        before = None if doubtful - moving else {name: now[name] for name in now.keys() - moving}
+        for name in sorted(doubtful - moving):
+            settled[name], _ = yield from _read_settled(name, "Get", task, machine)
+        between = yield from _at_one_moment(moving, task, machine)
+    raise AssertionError("it looks until the deadline")
+
+
+def _still_moving(
+    moving: frozenset[str], doubtful: set[str], before: dict[str, Version] | None, now: dict[str, Version]
+) -> frozenset[str]:
+    """The keys that changed between looks, as long as they are few; so many that all must be looked at: none."""
+    known = now if before is None else before
+    changed = {name for name in now.keys() | known.keys() if now.get(name) != known.get(name)}
+    found = moving | doubtful | changed
+    return found if len(found) <= MOVING_MAX else frozenset()
+
+
+def _at_one_moment(
+    names: frozenset[str], task: Task, machine: Machine
+) -> Generator[float, Event, dict[str, Version] | None]:
+    """The settled versions of these keys at one moment; None where that cannot be told. A single one is read once."""
+    read: list[dict[str, Version]] = []
+    for _ in range(1 if len(names) == 1 else 2):
+        versions = {}
+        for name in sorted(names):
+            versions[name], _ = yield from _read_settled(name, "Get", task, machine)
+        read.append(versions)
+    if names:
+        machine.count("moving keys read between looks")
+    return read[0] if read[0] == read[-1] else None
+
+
+def _all_items(
+    prefix: str, versions: dict[str, Version], task: Task, machine: Machine, answered: frozenset[str]
+) -> OutcomeSteps:
+    """The answer, once all its timestamps have passed."""
+    newest = max((timestamp for timestamp, _ in versions.values()), default=ZERO)
+    yield from _wait_until_passed(newest, task, machine, answered)
+    values = {
+        name[len(prefix) :]: value for name, (_, value) in sorted(versions.items()) if value is not None
+    }
+    return Done(values, "Items/Ok", answered)
+
+
+Cells = dict[str, tuple[Version, bool]]
+
+
+def _scan(
+    prefix: str, choice: QuorumChoice, task: Task, machine: Machine
+) -> Generator[float, Event, tuple[Cells, frozenset[str]]]:
+    """The newest version and whether it is settled, of every object under the prefix, as an initial quorum shows them."""
+    needed = choice.initial_of("Items")
+    pages: dict[str, list[tuple[str, Collected]]] = {replica: [] for replica in choice.votes}
+
+    def request(replica: str) -> Scan:
+        done = pages[replica]
+        return Scan(prefix, done[-1][0] if done else "", PAGE_OBJECTS)
+
+    round_ = Gathering(task, request, choice.votes)
+    whole: set[str] = set()
+
+    def is_enough() -> bool:
+        for replica in round_.replies.keys() - whole:
+            reply = round_.replies[replica]
+            assert isinstance(reply, Scanned)
+            pages[replica].extend(reply.objects)
+            _check_size(prefix, pages[replica], machine)
+            if reply.more:
+                round_.again(replica)
+            else:
+                whole.add(replica)
+        return needed.is_met_by(whole)
+
+    yield from round_.wait(is_enough)
+    replies: dict[str, dict[str, Reply]] = {}
+    for replica in sorted(whole):
+        for name, collected in pages[replica]:
+            replies.setdefault(name, {})[replica] = collected
+    mirrors = {name: _mirror_of(name, choice, shown) for name, shown in replies.items()}
+    return {name: _settled_cell(mirror, choice) for name, mirror in mirrors.items()}, frozenset(whole)
+
+
+def _check_size(prefix: str, page: list[tuple[str, Collected]], machine: Machine) -> None:
+    """Raises Expired when a replica has shown more of a dictionary than one listing may hold: that is kept in memory, of each
+    replica."""
+    shown_bytes = sum(weight(collected) for _, collected in page)
+    most = machine.limits.listing_bytes_max
+    if shown_bytes > most:
+        what = f"{prefix[:-1]}, with what was overwritten or deleted lately,"
+        detail = f"{what} has more than {most} bytes of keys and values, which is listing_bytes_max"
+        raise Expired(detail, is_refused=True, limit="listing-too-large")
+
+
+def _mirror_of(name: str, choice: QuorumChoice, replies: Mapping[str, Reply]) -> Mirror:
+    """What these replies show together.
+
+    They are taken in twice: one replica's floor makes the mirror drop what others showed before. That is right for what
+    was known before these replies, which the floor may have ended; not for the replies themselves.
+    """
+    mirror = Mirror(name, choice.votes)
+    for replica, reply in [*replies.items(), *replies.items()]:
+        mirror.absorb(replica, "", Collect(name), reply)
+    return mirror
+
+
+def _settled_cell(mirror: Mirror, choice: QuorumChoice) -> tuple[Version, bool]:
+    mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
+    timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
+    if source is None:
+        return (timestamp, value), mirror.is_decided
+    return (timestamp, value), mirror.is_complete(source, choice.final_of_kind(Kind.BLIND))
+
+
+def bury(operation: Bury, task: Task, machine: Machine) -> OutcomeSteps:
+    """Forget a deleted key everywhere, once every replica of the cluster has the deletion (DESIGN, "Forgetting")."""
+    name = operation.object
+    choice = machine.choice_of(name)
+    everyone = frozenset(choice.votes)
+    looks = Gathering(task, lambda _: Collect(name, window=Window(limit=CELL_ROWS)), choice.votes)
+    yield from looks.wait(lambda: looks.replies.keys() == everyone)
+    mirror = _mirror_of(name, choice, looks.replies)
+    mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
+    timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
+    if value is not None or timestamp == ZERO or (source is None and not mirror.is_decided):
+        return Done(False, "Bury/Kept", everyone)
+    if (
+        timestamp >= machine.oldest_remembered()
+    ):  # What it overtook may still be on its way, and would come back.
+        return Done(False, "Bury/Kept", everyone)
+    lacking = {replica for replica, reply in looks.replies.items() if not _has_deletion(reply, timestamp)}
+    if not (yield from _confirm_deletion(name, mirror, source, lacking, everyone, task)):
+        return Done(False, "Bury/Kept", everyone)
+    buried = Gathering(task, lambda _: Commit(name, complete=(timestamp,), buried=timestamp), choice.votes)
+    yield from buried.wait(lambda: buried.replies.keys() == everyone)
+    return Done(True, "Bury/Ok", everyone)
+
+
+def _has_deletion(reply: Reply, timestamp: Timestamp) -> bool:
+    """Whether the replica has the deletion of that timestamp, or has forgotten the key and refuses anything older."""
+    assert isinstance(reply, Collected)
+    if not reply.rows and reply.summary == NOTHING:
+        return reply.status.fence >= timestamp
+    return reply.status.horizon >= timestamp or any(row.entry.t == timestamp for row in reply.rows)
+
+
+def _confirm_deletion(
+    name: str, mirror: Mirror, source: Seen | None, lacking: set[str], everyone: frozenset[str], task: Task
+) -> Generator[float, Event, bool]:
+    """Bring the deletion to the replicas that lack it; whether all of them have it then."""
+    request: Append | Commit
+    if source is None:
+        request = Commit(name, mirror.ballot, mirror.summary.horizon, mirror.summary)
+    else:
+        request = Append(name, (source.entry,), "repair")
+    told = Gathering(task, lambda _: request, lacking)
+    try:
+        yield from told.wait(lambda: told.replies.keys() == lacking)
+    except Expired as error:  # The others were not asked, for they have it: only these hold it up.
+        answered = error.answered | (everyone - lacking)
+        raise Expired(error.detail, answered, is_refused=error.is_refused) from None
+    return all(
+        all(reply.stored)
+        if isinstance(reply, Appended)
+        else isinstance(reply, Committed) and reply.status.horizon >= mirror.summary.horizon
+        for reply in told.replies.values()
+    )

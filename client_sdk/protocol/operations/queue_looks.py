@@ -1,0 +1,140 @@
+"""Looks at a whole queue: how many items wait, which are first, what is handed out. Pure.
+
+A size is what two looks agree on (docs/verification.md, "Size looks twice"). A consumer that never rests decides between any two,
+so after some in vain decisions are held off for a moment: only for speed, what counts as agreed stays the same.
+"""
+
+from collections.abc import Generator
+from itertools import count
+from typing import Final
+
+from msgspec import UNSET
+
+from quorate.adts.types import queue
+from quorate.adts.log import Entry, Seen, Value
+from quorate.adts.specification import Kind
+from quorate.api_specs.messages import Collect
+from quorate.client_sdk.protocol.operations import observe
+from quorate.client_sdk.protocol.operations.context import Machine, OutcomeSteps, decide, tell_complete
+from quorate.client_sdk.protocol.operations.blind import Blind
+from quorate.client_sdk.protocol.decisions.transitions import Recover, Settle
+from quorate.client_sdk.protocol.core.values import Done, LeaseBook, QueueInfo, QueueSize, ReadLeases
+from quorate.client_sdk.protocol.core.log_cache import Mirror
+from quorate.client_sdk.protocol.operations.observe import Looks
+from quorate.client_sdk.protocol.decisions.payloads import Gone, Withheld, fetch_payloads
+from quorate.client_sdk.protocol.core.rounds import Event, Gathering, Task
+from quorate.timestamps.ballot import Ballot
+
+LOOKS_FREE: Final = 4
+"""Looks that leave decisions alone: two are enough where none is made meanwhile."""
+PAGE_ENTRIES: Final = 2000
+
+
+def queue_size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSteps:
+    """The number of waiting items: two looks between which no decision was made.
+
+    What the first look shows, over a summary that was decided before it began and still stands in the second, is the
+    size at some moment of the first: enqueues only add while no dequeue is decided. It counts items, and promises
+    nothing about the order of enqueues that run at the same time (docs/verification.md). The first items are listed on
+    the same terms.
+    """
+    mirror = machine.mirror_of(operation.object)
+    mirror.pins += 1
+    try:
+        while True:
+            waiting, answered = yield from _waiting(operation.object, mirror, task, machine)
+            horizon = mirror.summary.horizon
+            first = yield from _values(waiting[: operation.items_max], task, mirror, machine)
+            if first is not None:
+                return Done(QueueInfo(len(waiting), horizon, first), "Size/Ok", answered)
+    finally:
+        mirror.pins -= 1
+
+
+def leases(operation: ReadLeases, task: Task, machine: Machine) -> OutcomeSteps:
+    """The leases and dead letters of the newest decision: of the summary that an initial quorum shows, once it is decided."""
+    name = operation.object
+    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
+    needed = choice.initial_of_kind(Kind.DECIDE)
+    while True:
+        known = mirror.ballot
+        round_ = Gathering(task, lambda _: Collect(name, known=known), choice.votes)  # noqa: B023 - one round at a time
+        yield from round_.wait(lambda: needed.is_met_by(round_.replies))  # noqa: B023
+        mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
+        summary = mirror.summary
+        if mirror.is_decided:
+            return Done(LeaseBook(summary.leases, summary.dead), "Leases/Ok", frozenset(round_.replies))
+        yield from decide(name, Settle(), task, machine)
+
+
+def _values(
+    waiting: list[Seen], task: Task, mirror: Mirror, machine: Machine
+) -> Generator[float, Event, tuple[Value, ...] | None]:
+    """What these entries hold; None when one of them is gone meanwhile, or only silent replicas showed it."""
+    missing = {found.entry.t for found in waiting if found.entry.value is UNSET}
+    try:
+        payloads = (yield from fetch_payloads(task, mirror, missing, machine.limits)) if missing else {}
+    except (Withheld, Gone):
+        return None
+    held = (payloads.get(found.entry.t, found.entry.value) for found in waiting)
+    return tuple(value for value in held if isinstance(value, str))
+
+
+def _waiting(
+    name: str, mirror: Mirror, task: Task, machine: Machine
+) -> Generator[float, Event, tuple[list[Seen], frozenset[str]]]:
+    """The entries that wait, as two looks agree on; who answered."""
+    needed = machine.choice_of(name).initial_of("Size")
+    counted: tuple[Ballot, list[Seen]] | None = None
+    looks = Looks(name, task)
+    for number in count():
+        if counted is None and number >= LOOKS_FREE:
+            machine.count("decisions held off for a look")
+            yield from decide(name, Settle(holds=True), task, machine)
+        before = mirror.decided if mirror.is_decided else None
+        with looks.under_way():
+            answered = yield from observe.collect(
+                name, task, machine, needed, limit=PAGE_ENTRIES, payload=False
+            )
+        if not mirror.is_decided:
+            yield from decide(name, Settle(), task, machine)
+            continue
+        if counted is not None and counted[0] == mirror.ballot:
+            mirror.held_until_s = 0.0
+            return counted[1], answered
+        counted = None
+        machine.count("collected again")
+        if before is None or mirror.ballot != before:
+            continue
+        waiting = queue.view(mirror.summary, mirror.by_id())
+        if (yield from _settle_all(name, waiting, task, machine)):
+            counted = (mirror.ballot, waiting) if mirror.ballot == before else None
+    raise AssertionError("it looks until the deadline")
+
+
+def _settle_all(
+    name: str, waiting: list[Seen], task: Task, machine: Machine
+) -> Generator[float, Event, bool]:
+    """Make sure that all these entries are in force; False when a decision was needed, and the view is out of date."""
+    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
+    adopted = {entry.id for entry in mirror.summary.adopted}
+    final = choice.final_of_kind(Kind.BLIND)
+    doubtful = [
+        found for found in waiting if found.entry.id not in adopted and not mirror.is_complete(found, final)
+    ]
+    missing = {found.entry.t for found in doubtful if found.entry.value is UNSET}
+    try:
+        payloads = (yield from fetch_payloads(task, mirror, missing, machine.limits)) if missing else {}
+    except (Withheld, Gone):  # A decision has passed it meanwhile, and its log has forgotten it.
+        return False
+    for found in doubtful:
+        entry = found.entry
+        if entry.value is UNSET:  # Not taken in by the mirror when a decision has passed it meanwhile.
+            entry = Entry(entry.id, entry.t, payloads[entry.t])
+        if not (yield from Blind(name, task, machine).write_back(entry)):
+            mirror.held_until_s = 0.0
+            yield from decide(name, Recover(entry, may_be_complete=True), task, machine)
+            return False
+    if doubtful:
+        tell_complete(name, tuple(found.entry.t for found in doubtful), machine)
+    return True

@@ -1,0 +1,147 @@
+"""The operations, each as the protocol runs it (DESIGN section 2). Pure: generators over replies.
+
+Blind ones are in `blind`, observing ones in `observe`; deciding ones are wishes to the object's decider.
+"""
+
+from collections.abc import Callable, Generator, Mapping
+from itertools import count
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from quorate.api_specs.wishes import Front, Lend, Swap, Take, Tend
+from quorate.client_sdk.protocol.operations import observe, queue_looks, untouched
+from quorate.client_sdk.protocol.decisions.pending import Verdict
+from quorate.client_sdk.protocol.operations.context import Machine, OperationFailed, OutcomeSteps, decide, pause
+from quorate.client_sdk.protocol.operations.blind import Blind, done_as
+from quorate.client_sdk.protocol.decisions.transitions import Mend
+from quorate.client_sdk.protocol.core.values import Acquire, Bury, ClearDead, CompareAndSet, Dequeue, Dispose, Done, Enqueue, Items, Operation, Peek, PutIfAbsent, QueueSize, Read, ReadLeases, Repair, Serve, Write
+from quorate.client_sdk.protocol.decisions.idempotency import decision_id
+from quorate.client_sdk.protocol.decisions.lease_table import Clear
+from quorate.client_sdk.protocol.core.rounds import Event, Expired, Task
+
+
+def run(operation: Operation, task: Task, machine: Machine) -> OutcomeSteps:
+    """The outcome of one operation."""
+    return ended(operation, _RUNS[type(operation)](operation, task, machine))
+
+
+def ended(operation: Operation, steps: OutcomeSteps) -> OutcomeSteps:
+    """The outcome of an operation that runs by these steps."""
+    try:
+        return (yield from steps)
+    except Expired as expired:
+        return expired.outcome(is_unknown=False)
+    except OperationFailed as failure:
+        if isinstance(operation, _OBSERVING) and failure.outcome.reason == "unknown":
+            # Writing back what it saw changes nothing that anybody could tell from its not having run.
+            return replace(failure.outcome, reason="unavailable", definite=True)
+        return failure.outcome
+
+
+def _enqueue(operation: Enqueue, task: Task, machine: Machine) -> OutcomeSteps:
+    blind = Blind(operation.object, task, machine, operation.key, operation.spans)
+    return blind.run(operation.values, "Enq/Ok")
+
+
+def _write(operation: Write, task: Task, machine: Machine) -> OutcomeSteps:
+    return Blind(operation.object, task, machine).run((operation.value,), done_as(operation))
+
+
+def _peek(operation: Peek, task: Task, machine: Machine) -> OutcomeSteps:
+    if (shown := (yield from untouched.look(operation.object, task, machine))) is not None:
+        return Done((), "Peek/Empty", shown)
+    verdict = yield from decide(operation.object, Front(), task, machine)
+    values = tuple(entry.value for entry in verdict.result)
+    return Done(values, "Peek/Ok" if values else "Peek/Empty", verdict.answered)
+
+
+def _compare_and_set(operation: CompareAndSet, task: Task, machine: Machine) -> OutcomeSteps:
+    wish = Swap(operation.old, operation.new, key=decision_id("Cas", operation.key))
+    verdict = yield from decide(operation.object, wish, task, machine)
+    return Done(verdict.result, "Cas/Ok" if verdict.result else "Cas/Fail", verdict.answered)
+
+
+def _put_if_absent(operation: PutIfAbsent, task: Task, machine: Machine) -> OutcomeSteps:
+    wish = Swap(None, operation.value, only_absent=True, key=decision_id("PutIfAbsent", operation.key))
+    verdict = yield from decide(operation.object, wish, task, machine)
+    return Done(
+        verdict.result, "PutIfAbsent/Ok" if verdict.result else "PutIfAbsent/Present", verdict.answered
+    )
+
+
+def _dequeue(operation: Dequeue, task: Task, machine: Machine) -> OutcomeSteps:
+    wish = Take(operation.items_max, decision_id("Deq", operation.key))
+    verdict = yield from _decide_some(operation, wish, task, machine)
+    values = tuple(entry.value for entry in verdict.result)
+    return Done(values, "Deq/Ok" if values else "Deq/Empty", verdict.answered)
+
+
+def _acquire(operation: Acquire, task: Task, machine: Machine) -> OutcomeSteps:
+    holder = operation.holder or machine.holder
+    wish = Lend(operation.items_max, _us(operation.lease_s), operation.deliveries_max, holder)
+    verdict = yield from _decide_some(operation, wish, task, machine)
+    return Done(verdict.result, "Acquire/Ok" if verdict.result else "Acquire/Empty", verdict.answered)
+
+
+def _decide_some(
+    operation: Dequeue | Acquire, wish: Take | Lend, task: Task, machine: Machine
+) -> Generator[float, Event, Verdict]:
+    """The verdict that gives some items, or the last one when the time to wait is over."""
+    until_s = min(task.now.mono_s + operation.wait_s, task.deadline_s)
+    for looked in count(1):
+        verdict = yield from decide(operation.object, wish, task, machine)
+        if verdict.result or task.now.mono_s >= until_s or machine.pacing.is_hurried or task.is_left:
+            return verdict
+        yield from pause(task, min(task.now.mono_s + machine.pacing.pause_s(looked), until_s))
+    raise AssertionError("there is no last look")
+
+
+def _dispose(operation: Dispose, task: Task, machine: Machine) -> OutcomeSteps:
+    wish = Tend(operation.how, operation.tokens, _us(operation.span_s))
+    verdict = yield from decide(operation.object, wish, task, machine)
+    name = operation.how.capitalize()
+    return Done(verdict.result, f"{name}/Lost" if verdict.result.lost else f"{name}/Ok", verdict.answered)
+
+
+def _clear_dead(operation: ClearDead, task: Task, machine: Machine) -> OutcomeSteps:
+    wish = Clear(operation.ids, operation.is_requeued)
+    verdict = yield from decide(operation.object, wish, task, machine)
+    return Done(verdict.result, "ClearDead/Ok", verdict.answered)
+
+
+def _us(seconds: float) -> int:
+    return int(seconds * 1e6)
+
+
+def _repair(operation: Repair, task: Task, machine: Machine) -> OutcomeSteps:
+    verdict = yield from decide(operation.object, Mend(machine.limits), task, machine)
+    return Done(verdict.result, "Repair/Ok", verdict.answered)
+
+
+def _serve(operation: Serve, task: Task, machine: Machine) -> OutcomeSteps:
+    verdict = yield from decide(operation.object, operation.wish, task, machine, is_here=True)
+    machine.count("wishes served for others")
+    return Done(verdict.result, "Serve/Ok", verdict.answered)
+
+
+_OBSERVING: Final = Peek | QueueSize | Read | ReadLeases | Items
+
+_RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeSteps]]] = {
+    Enqueue: _enqueue,
+    Dequeue: _dequeue,
+    Acquire: _acquire,
+    Dispose: _dispose,
+    ClearDead: _clear_dead,
+    ReadLeases: queue_looks.leases,
+    Peek: _peek,
+    QueueSize: queue_looks.queue_size,
+    Read: observe.read,
+    Write: _write,
+    CompareAndSet: _compare_and_set,
+    PutIfAbsent: _put_if_absent,
+    Items: observe.items,
+    Bury: observe.bury,
+    Repair: _repair,
+    Serve: _serve,
+}

@@ -1,0 +1,150 @@
+"""Operations on several cells side by side: one round of messages for all, an outcome for each. Pure.
+
+Those that begin in one turn of the event loop ask each replica in one send, and are told in one step what it answered. Owns
+that round, and who of it ends when. What an operation makes of its own replies is its part's (`cell_parts`); one that cannot
+end with this round goes on alone, and the others do not wait for it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from quorate.api_specs.messages import Refused, Reply, Request
+from quorate.client_sdk.protocol.operations.context import OutcomeSteps
+from quorate.client_sdk.protocol.operations.blind import HEDGE_S
+from quorate.client_sdk.protocol.core.values import Operation, Outcome
+from quorate.client_sdk.protocol.core.rounds import Expired, Gathering, Steps, Task, limit_of
+
+
+class Alone(Struct, frozen=True):
+    """The operation goes on in a task of its own, by these steps."""
+
+    steps: Callable[[Task], OutcomeSteps]
+
+
+class Part(Protocol):
+    """One operation's share of the round."""
+
+    @property
+    def operation(self) -> Operation:
+        """What is run."""
+
+    @property
+    def refusals(self) -> Mapping[str, Refused]:
+        """The replicas that refused its request, though perhaps none of the others', and why."""
+
+    def request_to(self, replica: str, *, is_repeat: bool) -> Request:
+        """What to ask the replica."""
+
+    def take(self, replica: str, reply: Reply) -> None:
+        """Note what it answered."""
+
+    def end(self, now_s: float, *, is_hedged: bool) -> Outcome | Alone | None:
+        """What comes of the replies so far; None: to be waited for. `is_hedged`: silent replicas have had their time."""
+
+    def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome | Alone:
+        """The round came to nothing; `is_at_large`: its request may have reached a replica, or may still."""
+
+
+class Host(Protocol):
+    """What the round needs of the front end around it."""
+
+    def finish(self, number: int, outcome: Outcome) -> None:
+        """The operation under this number has ended."""
+
+    def go_alone(self, number: int, operation: Operation, deadline_s: float, alone: Alone) -> None:
+        """It goes on by itself."""
+
+
+class SideBySide:
+    """One such round, of `parts`: each with the numbers of the operations that it stands for."""
+
+    def __init__(
+        self, parts: Iterable[tuple[Part, list[int]]], replicas: Iterable[str], task: Task, host: Host
+    ) -> None:
+        self._parts: Final = tuple(part for part, _ in parts)
+        self._open: Final[dict[int, tuple[Part, list[int]]]] = dict(enumerate(parts))
+        """Those that have not ended, by their places in the round."""
+        self._replicas: Final = tuple(replicas)
+        self._task: Final = task
+        self._host: Final = host
+        self._asked: Final[set[str]] = set()
+        self._hedge_s: Final = task.now.mono_s + HEDGE_S
+
+    def numbers(self) -> list[int]:
+        """Of the operations that have not ended."""
+        return [number for _, numbers in self._open.values() for number in numbers]
+
+    def drop(self, number: int) -> bool:
+        """Nobody waits for this one any more; whether there are others."""
+        for place, (_, numbers) in self._open.items():
+            if number in numbers:
+                numbers.remove(number)
+                if not numbers:
+                    del self._open[place]
+                break
+        return bool(self._open)
+
+    def run(self) -> Steps:
+        """Ask, and end each operation as soon as it can end."""
+        round_ = Gathering(self._task, self._requests_to, self._replicas)
+        taken: set[str] = set()
+
+        def is_over() -> bool:
+            for replica in round_.replies.keys() - taken:
+                taken.add(replica)
+                replies = round_.replies[replica]
+                for place, (part, _) in self._open.items():
+                    part.take(replica, replies[place])
+            if round_.replies:
+                self._end_some()
+            return not self._open
+
+        try:
+            yield from round_.wait(is_over, self._hedge_s)
+            yield from round_.wait(is_over)
+        except Expired as expired:
+            self._fail_all(round_, expired)
+
+    def _requests_to(self, replica: str) -> tuple[Request, ...]:
+        """The same parts each time, so that any answer fits, a late one, too."""
+        is_repeat = replica in self._asked
+        self._asked.add(replica)
+        return tuple([part.request_to(replica, is_repeat=is_repeat) for part in self._parts])
+
+    def _end_some(self) -> None:
+        now_s = self._task.now.mono_s
+        is_hedged = now_s >= self._hedge_s
+        for place, (part, numbers) in list(self._open.items()):
+            end = part.end(now_s, is_hedged=is_hedged)
+            if end is None:
+                continue
+            del self._open[place]
+            self._end(part, numbers, end)
+
+    def _end(self, part: Part, numbers: list[int], end: Outcome | Alone) -> None:
+        for number in numbers:
+            if isinstance(end, Alone):
+                self._host.go_alone(number, part.operation, self._task.deadline_s, end)
+            else:
+                self._host.finish(number, end)
+
+    def _fail_all(self, round_: Gathering, expired: Expired) -> None:
+        open_ones = list(self._open.values())
+        self._open.clear()
+        for part, numbers in open_ones:
+            refusals = part.refusals
+            own = expired
+            if refusals:
+                answered = round_.replies.keys() - refusals.keys()
+                details = {replica: refused.detail for replica, refused in refusals.items()}
+                limits = (limit_of(refused) for refused in refusals.values())
+                own = Expired(
+                    round_.explain(details),
+                    answered,
+                    is_refused=expired.is_refused,
+                    limit=next(filter(None, limits), expired.limit),
+                )
+            is_at_large = round_.at_large > len(refusals)
+            self._end(part, numbers, part.failed(own, is_at_large=is_at_large))

@@ -1,0 +1,1 @@
+"""Traces by OpenTelemetry, where they are asked for."""

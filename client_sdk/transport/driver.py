@@ -1,0 +1,345 @@
+"""Drives one front-end machine on an event loop: sends what it wants sent, wakes it when it asks, hands out outcomes.
+
+Owns the tasks and timers of a front end. Must not know the protocol (the machine's) nor HTTP (the transport's). A driver
+belongs to one event loop and one process; any number of tasks may run operations on it at once.
+"""
+
+import asyncio
+import logging
+import secrets
+import string
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+from msgspec.structs import replace
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.messages import Served
+from quorate.api_specs.tokens import tag_of
+from quorate.client_sdk.protocol.core.counters import Counts
+from quorate.client_sdk.protocol.core.values import Answer, Effects, Enqueue, Failed, Now, Operation, Outcome, Read, Send, SendAsk, Unanswered, Write
+from quorate.client_sdk.errors import Closed
+from quorate.client_sdk.transport.link import Link
+from quorate.client_sdk.protocol.front_end import FrontEnd
+from quorate.client_sdk.protocol.core.pacing import Pacing
+from quorate.client_sdk.transport.ports import Asker, Clock, SystemClock, Traces, Transport
+from quorate.client_sdk.transport.starts import Start, Starts
+from quorate.client_sdk.protocol.core.rounds import SOON_S
+from quorate.client_sdk.transport.batching import Together
+
+CLOSE_TIMEOUT_S: Final = 0.5
+"""What `aclose` gives lazy messages to leave: each of them may be lost."""
+
+ASKS_MAX: Final = 64
+"""Asks under way; there is one for an object at most. What is not asked is decided here."""
+
+SITE_CHARS: Final = 13
+TAGGED_SITE_CHARS: Final = 10
+"""Beside the tag; only front ends with the same token could ever meet."""
+
+_log = logging.getLogger(__name__)
+
+
+Left = Callable[[asyncio.Future[Outcome]], None]
+
+
+class Machine(Protocol):
+    """The part of `quorate.client_sdk.protocol.front_end.FrontEnd` that is driven."""
+
+    @property
+    def pacing(self) -> Pacing:
+        """How often who waits for items looks again."""
+
+    def start_all(self, begun: Sequence[Operation], now: Now, deadline_s: float) -> tuple[list[int], Effects]:
+        """Begin operations: their numbers, and what to do."""
+
+    def deliver(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> Effects:
+        """Take the answer to one batch (the tokens of its requests in order, 0 for lazy ones)."""
+
+    def take_served(self, token: int, answer: Served | Unanswered, now: Now) -> Effects:
+        """Take what came of one ask."""
+
+    def tick(self, now: Now) -> Effects:
+        """Look at the time."""
+
+    def served_by(self, token: int) -> list[int]:
+        """The numbers of the operations for which the request or ask under `token` was sent."""
+
+    def cancel(self, number: int, now: Now) -> Effects:
+        """Stop driving an operation whose caller went away."""
+
+    def leave(self, number: int, now: Now) -> Effects:
+        """The caller of a dequeue went away: end it as soon as it is certain what it took."""
+
+    def last_sends(self) -> tuple[Send, ...]:
+        """What should still be said when the front end ends."""
+
+    def start_over(self) -> None:
+        """Forget all operations and all that was learnt, after a call has raised."""
+
+
+def new_site(token: str | None = None) -> str:
+    """A site id nobody had before: one for each incarnation of a front end. It begins with the tag of its token, if that
+    has one: replicas let nobody else use such sites."""
+    alphabet = string.ascii_lowercase + string.digits
+    tag = tag_of(token or "")
+    chars = TAGGED_SITE_CHARS if tag else SITE_CHARS
+    return tag + "".join(secrets.choice(alphabet) for _ in range(chars))
+
+
+class Driver:
+    """One front end. `own` is the id of the replica that it is embedded in, if any; `site` comes from `new_site`.
+
+    With an `asker`, wishes on objects that other front ends decide on, too, are handed over to one of them.
+    """
+
+    def __init__(
+        self,
+        document: ClusterDocument,
+        *,
+        transport: Transport,
+        asker: Asker | None = None,
+        site: str,
+        seed: int,
+        own: str | None = None,
+        clock: Clock | None = None,
+        machine: Machine | None = None,
+    ) -> None:
+        self._clock: Final = clock or SystemClock()
+        self.counts: Final = Counts()
+        self._machine: Final = machine or FrontEnd(
+            document, site=site, seed=seed, own=own, may_ask=asker is not None, counts=self.counts
+        )
+        self._transport: Final = transport
+        self._asker: Final = asker
+        self._asking: Final[set[asyncio.Task[None]]] = set()
+        self._links: Final = {
+            replica.id: Link(replica.id, document, transport, self._clock, self._delivered)
+            for replica in document.replicas
+        }
+        self._together: Final = Together(self._run, document.limits)
+        self._starts: Final = Starts(self._begin_together, document.limits)
+        self._waiting: Final[dict[int, asyncio.Future[Outcome]]] = {}
+        self._timer: asyncio.Handle | None = None
+        self._wakes_at_s = 0.0
+        """When the timer, if it is set, will wake the machine."""
+        self._is_closed = False
+        self._traces: Traces | None = None
+
+    def follow(self, traces: Traces) -> None:
+        """Have all operations traced from now on; `aclose` closes `traces`, too."""
+        self._traces = traces
+        for link in self._links.values():
+            link.is_traced = True
+
+    async def run(self, operation: Operation, deadline_s: float, left: Left | None = None) -> Outcome:
+        """The outcome of `operation`, within `deadline_s` seconds. Raises Closed when the driver is closed.
+
+        A cancelled `run` cancels the operation, which may nevertheless take effect; of a dequeue, `left` then gets what will
+        become of it.
+        """
+        begun_s, outcome = time.monotonic(), None
+        traced = () if self._traces is None else (self._traces.begin(operation),)
+        try:
+            if isinstance(operation, Enqueue) and not operation.key:
+                outcome = await self._together.enqueue(operation, deadline_s, traced)
+            else:
+                outcome = await self._run(operation, deadline_s, traced, left)
+            return outcome
+        finally:
+            self.counts.operation(operation, outcome, time.monotonic() - begun_s)
+            if self._traces is not None and traced:
+                self._traces.end(traced[0], outcome)
+
+    async def _run(
+        self, operation: Operation, deadline_s: float, traced: Sequence[Any], left: Left | None = None
+    ) -> Outcome:
+        if self._is_closed:
+            raise _closed()
+        if isinstance(operation, Read | Write):
+            start = self._starts.add(operation, deadline_s, traced)
+        else:
+            start = Start(operation, traced)
+            self._begin((start,), deadline_s)
+        try:
+            return await (start.caller if left is None else asyncio.shield(start.caller))
+        except asyncio.CancelledError:
+            if left is not None and not start.caller.cancelled():
+                self._leave(start, left)
+            raise
+        finally:
+            if self._traces is not None:
+                self._traces.drop(start.number)
+            if start.caller.cancelled() and self._waiting.pop(start.number, None) is not None:
+                self._step(lambda: self._machine.cancel(start.number, self._clock.now()))
+
+    def _leave(self, start: Start, left: Left) -> None:
+        """The caller was cancelled, and its operation goes on, if it is not over already."""
+        left(start.caller)
+        if start.number in self._waiting:
+            self._step(lambda: self._machine.leave(start.number, self._clock.now()))
+
+    def _begin_together(self, starts: Sequence[Start], deadline_s: float) -> None:
+        """Begin operations of the turn before. Their messages go in this one, or a single read would take a turn longer."""
+        self._begin(starts, deadline_s)
+        for link in self._links.values():
+            link.flush_now()
+
+    def _begin(self, starts: Sequence[Start], deadline_s: float) -> None:
+        """Begin operations at one moment."""
+        try:
+            numbers, effects = self._machine.start_all(
+                [start.operation for start in starts], self._clock.now(), deadline_s
+            )
+        except Exception:  # noqa: BLE001 - as in _step
+            failed = self._broken()
+            for start in starts:
+                start.caller.set_result(failed)
+            return
+        for number, start in zip(numbers, starts, strict=True):
+            start.number = number
+            self._waiting[number] = start.caller
+            if self._traces is not None:
+                self._traces.carry(number, start.traced)
+        self._apply(effects)
+
+    def hurry(self) -> None:
+        """Have dequeues that wait for items end with what they find at their next look, which comes soon."""
+        self._machine.pacing.is_hurried = True
+
+    async def aclose(self) -> None:
+        """Fail what still runs with Closed, flush lazy messages for at most CLOSE_TIMEOUT_S, give up connections."""
+        if self._is_closed:
+            return
+        self._fail_all(Closed("the client was closed during the operation", definite=False))
+        for send in self._machine.last_sends():
+            self._links[send.replica].put(send)
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for asking in self._asking:
+            asking.cancel()
+        await asyncio.gather(*self._asking, return_exceptions=True)
+        await asyncio.gather(*(link.aclose(CLOSE_TIMEOUT_S) for link in self._links.values()))
+        await self._transport.aclose()
+        if self._traces is not None:
+            await asyncio.to_thread(self._traces.close)
+
+    def _delivered(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> None:
+        if self._traces is not None:
+            self._traces.answered(tokens, answer)
+        if not self._is_closed:
+            self._step(lambda: self._machine.deliver(replica, tokens, answer, sent, now))
+
+    async def _ask(self, send: SendAsk, *, has_room: bool) -> None:
+        """Carry one ask, and its answer back."""
+        answer: Served | Unanswered = Unanswered("too many asks are under way", definite=True)
+        if has_room and self._asker is not None:
+            answer = Unanswered("the transport failed")
+            try:
+                async with asyncio.timeout(send.timeout_s):
+                    answer = await self._asker.ask(send.replica, send.ask, send.timeout_s)
+            except TimeoutError:
+                answer = Unanswered(f"{send.replica}: no answer within {send.timeout_s:.1f} s")
+            except Exception:  # noqa: BLE001 - a mistake of the asker's: whoever waits for the answer must hear of it
+                _log.exception("an ask could not be carried")
+        if self._traces is not None:
+            self._traces.served(send.token, answer)
+        if not self._is_closed:
+            self._step(lambda: self._machine.take_served(send.token, answer, self._clock.now()))
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._step(lambda: self._machine.tick(self._clock.now()))
+
+    def _step(self, call: Callable[[], Effects]) -> None:
+        """One call of the machine.
+
+        What it raises is a mistake of ours, of any class, and may concern any operation under way; nobody must wait for
+        ever for an outcome that will not come.
+        """
+        try:
+            effects = call()
+        except Exception:  # noqa: BLE001 - see above
+            self._broken()
+        else:
+            self._apply(effects)
+
+    def _broken(self) -> Failed:
+        """Log the error at hand, go on with an empty machine, and tell all who wait what is true: their operation may or
+        may not take effect."""
+        _log.exception("the front end met an error of its own")
+        self._machine.start_over()
+        failed = Failed(
+            "unknown", "the front end met an error of its own, which its log shows", definite=False
+        )
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_result(failed)
+        self._waiting.clear()
+        return failed
+
+    def _apply(self, effects: Effects) -> None:
+        if self._traces is not None:
+            effects = _traced(effects, self._traces, self._machine)
+        for send in effects.sends:
+            self._links[send.replica].put(send)
+        for ask in effects.asks:
+            has_room = len(self._asking) < ASKS_MAX
+            asking = asyncio.get_running_loop().create_task(self._ask(ask, has_room=has_room))
+            self._asking.add(asking)
+            asking.add_done_callback(self._asking.discard)
+        for finish in effects.finished:
+            future = self._waiting.pop(finish.number, None)
+            if future is not None and not future.done():
+                future.set_result(finish.outcome)
+        self._wake_at(effects.wake_at_s)
+
+    def _wake_at(self, wake_at_s: float | None) -> None:
+        """Set the timer, unless it is set for then or earlier: a tick in vain costs less than a timer for each message."""
+        if wake_at_s is None or (self._timer is not None and self._wakes_at_s <= wake_at_s):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._wakes_at_s = wake_at_s
+        loop, delay_s = asyncio.get_running_loop(), wake_at_s - self._clock.now().mono_s
+        # A timer would wait for a millisecond at least, for that is how finely the loop waits.
+        self._timer = (
+            loop.call_soon(self._tick) if delay_s <= SOON_S else loop.call_later(delay_s, self._tick)
+        )
+
+    def _fail_all(self, error: Exception) -> None:
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(error)
+        self._waiting.clear()
+        for start in self._starts.take():
+            if not start.caller.done():
+                start.caller.set_exception(_closed())
+
+
+def _closed() -> Closed:
+    """What callers hear whose operation was not begun."""
+    return Closed("the client is closed: connect again", definite=True)
+
+
+def _traced(effects: Effects, traces: Traces, machine: Machine) -> Effects:
+    """The same, with places in traces for what is sent."""
+    sends = tuple(
+        send if send.lazy else replace(send, trace=traces.sent(send, machine.served_by(send.token)))
+        for send in effects.sends
+    )
+    asks = tuple(_traced_ask(each, traces, machine) for each in effects.asks)
+    return replace(effects, sends=sends, asks=asks)
+
+
+def _traced_ask(send: SendAsk, traces: Traces, machine: Machine) -> SendAsk:
+    """The same; a greeting, which nobody waits for, has no place."""
+    if not send.ask.wishes:
+        return send
+    trace = traces.asked(send, machine.served_by(send.token))
+    return replace(send, ask=replace(send.ask, trace=trace))
+
+
+__all__ = ["Clock", "Driver", "Machine", "SystemClock", "Transport", "new_site"]

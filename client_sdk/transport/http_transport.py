@@ -1,0 +1,181 @@
+"""HTTP to replicas: batches out, replies in.
+
+Owns which path a message goes to and in which encoding, and which HTTP client carries it. Must not know what a batch means.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from quorate.api_specs.cluster import BadCluster as BadDocument
+from quorate.api_specs.cluster import ClusterDocument, from_json
+from quorate.api_specs.limits import REPLY_BODIES_MAX
+from quorate.api_specs.messages import NOT_DECODED, Announcement, Ask, Batch, BatchReply, Served, Testimony
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.client_sdk.errors import BadCluster, RefusedByReplicas, Unavailable
+from quorate.client_sdk.transport.http_answer import JSON, MSGPACK, HttpAnswer, HttpClient, batch_reply, message, refusal
+from quorate.client_sdk.transport.http1 import QuickClient
+from quorate.client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
+
+BATCH_PATH: Final = "/replica/v1/batch"
+ASK_PATH: Final = "/replica/v1/ask"
+ANNOUNCEMENT_PATH: Final = "/replica/v1/announcement"
+CLUSTER_PATH: Final = "/v1/cluster"
+
+TESTIMONY_BYTES_MAX: Final = 16 * 1024
+CLUSTER_BYTES_MAX: Final = 8 * 1024 * 1024
+
+
+_NO_ENDPOINTS: Final[Mapping[str, str]] = {}
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class _ClusterReply(Struct, frozen=True):
+    """The answer of `GET /v1/cluster`."""
+
+    hash: str
+    document: msgspec.Raw
+
+
+def quick_client(token: str | None, tls: ClientTls) -> HttpClient:
+    """The client that carries batches."""
+    return QuickClient(token, tls)
+
+
+def httpx_client(token: str | None, tls: ClientTls) -> HttpClient:
+    """The client by httpx, imported only when it is wanted."""
+    from quorate.client_sdk.transport.httpx_client import HttpxClient  # noqa: PLC0415
+
+    return HttpxClient(token, tls)
+
+
+class HttpTransport:
+    """Connections to the replicas at `urls` (by replica id). Belongs to one event loop."""
+
+    def __init__(
+        self,
+        urls: Mapping[str, str],
+        *,
+        token: str | None = None,
+        encoding: Literal["msgpack", "json"] = "msgpack",
+        body_bytes_max: int,
+        tls: ClientTls = SYSTEM_TRUST,
+        client: Callable[[str | None, ClientTls], HttpClient] = quick_client,
+    ) -> None:
+        self._base_urls: Final = {replica: url.rstrip("/") for replica, url in urls.items()}
+        self._urls: Final = {replica: url + BATCH_PATH for replica, url in self._base_urls.items()}
+        self._media_type: Final = MSGPACK if encoding == "msgpack" else JSON
+        self._encode: Final = (msgspec.msgpack if encoding == "msgpack" else msgspec.json).Encoder().encode
+        self._reply_bytes_max: Final = REPLY_BODIES_MAX * body_bytes_max
+        self._client: Final = client(token, tls)
+
+    async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
+        """See Transport."""
+        answer = await self._client.request(
+            replica,
+            self._urls[replica],
+            timeout_s=timeout_s,
+            bytes_max=self._reply_bytes_max,
+            body=self._encode(batch),
+            media_type=self._media_type,
+        )
+        return batch_reply(replica, answer) if isinstance(answer, HttpAnswer) else answer
+
+    async def ask(self, replica: str, ask: Ask, timeout_s: float) -> Served | Unanswered:
+        """See Asker. Only what any copy of the ask would meet with is definite: a refusal of what it says, or no way."""
+        answer = await self._client.request(
+            replica,
+            self._base_urls[replica] + ASK_PATH,
+            timeout_s=timeout_s,
+            bytes_max=self._reply_bytes_max,
+            body=msgspec.msgpack.encode(ask),
+            media_type=MSGPACK,
+        )
+        if not isinstance(answer, HttpAnswer):
+            return answer
+        served = message(replica, answer, Served, is_json=False)
+        if isinstance(served, Unanswered):
+            return Unanswered(served.detail, refused=served.refused, definite=served.refused)
+        return served
+
+    async def announce(
+        self, replica: str, announcement: Announcement, timeout_s: float
+    ) -> Testimony | Unanswered:
+        """What the replica knows of the sender's store; for replicas among themselves."""
+        answer = await self._client.request(
+            replica,
+            self._base_urls[replica] + ANNOUNCEMENT_PATH,
+            timeout_s=timeout_s,
+            bytes_max=TESTIMONY_BYTES_MAX,
+            body=msgspec.json.encode(announcement),
+        )
+        return message(replica, answer, Testimony) if isinstance(answer, HttpAnswer) else answer
+
+    async def aclose(self) -> None:
+        """See Transport."""
+        await self._client.aclose()
+
+
+async def fetch_cluster(
+    url: str,
+    *,
+    token: str | None,
+    timeout_s: float,
+    tls: ClientTls = SYSTEM_TRUST,
+    endpoints: Mapping[str, str] = _NO_ENDPOINTS,
+) -> ClusterDocument:
+    """The cluster document that the replica at `url` serves.
+
+    Raises Unavailable when it does not answer, RefusedByReplicas when it will not tell, BadCluster when what it tells is
+    no valid cluster document, or leads where the token must not go: see `check_hosts`.
+    """
+    place = url.rstrip("/") + CLUSTER_PATH
+    client = httpx_client(token, tls)
+    try:
+        answer = await client.request(place, place, timeout_s=timeout_s, bytes_max=CLUSTER_BYTES_MAX)
+    finally:
+        await client.aclose()
+    if isinstance(answer, Unanswered):
+        raise Unavailable(answer.detail, definite=True)
+    if answer.status != 200:
+        raise RefusedByReplicas(refusal(place, answer).detail, definite=True)
+    try:
+        reply = msgspec.json.decode(answer.body, type=_ClusterReply)
+        document = from_json(msgspec.json.decode(reply.document))
+    except (*NOT_DECODED, BadDocument) as error:
+        raise BadCluster(f"{place}: no cluster document that can be used: {error}") from None
+    if document.hash != reply.hash:
+        raise BadCluster(
+            f"{place}: the document's hash differs: client and replica are of different versions"
+        )
+    check_hosts(url, document, has_token=token is not None, endpoints=endpoints)
+    return document
+
+
+def check_hosts(
+    url: str, document: ClusterDocument, *, has_token: bool, endpoints: Mapping[str, str] = _NO_ENDPOINTS
+) -> None:
+    """Raises BadCluster for a document that was fetched from `url` and leads where a token must not go: from https:// to
+    http://, or, fetched without TLS, to a host that the caller has not named. `endpoints` names the URL of replicas."""
+    named = {_host(each) for each in (url, *endpoints.values())}
+    strangers = [each for each in (document.urls | dict(endpoints)).values() if _host(each) not in named]
+    if has_token and strangers and not url.startswith("https:"):
+        raise BadCluster(
+            f"{url}: its document leads to {strangers[0]}, a host that you have not named, and the token would be sent there: "
+            "name the document's file instead, or give that replica's URL in endpoints"
+        )
+    plain = [each for each in document.urls.values() if not each.startswith("https:")]
+    if url.startswith("https:") and plain:
+        raise BadCluster(
+            f"{url}: its document leads to {plain[0]}, where the token would be sent in the clear: give the replicas "
+            "https:// URLs, or name the document's file instead"
+        )
+
+
+def _host(url: str) -> str:
+    """The host of a URL; the names of this machine for itself count as one."""
+    host = urlsplit(url).hostname or ""
+    return "127.0.0.1" if host in _LOOPBACK else host

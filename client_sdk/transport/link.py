@@ -1,0 +1,303 @@
+"""The way to one replica: an outbox, few batches in flight, and patience that a dead replica uses up only once.
+
+Owns what is sent when to one replica, and when that replica counts as down. Must not know operations or quorums: a
+send has a token, and its answer goes back under that token. Runs on one event loop and never blocks it.
+"""
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.messages import Batch, BatchReply, Reply, Request
+from quorate.client_sdk.protocol.core.values import Answer, Now, Send, Unanswered
+from quorate.client_sdk.transport.ports import Clock, Transport
+from quorate.timestamps.timestamp import ZERO
+
+IN_FLIGHT_MAX: Final = 2
+"""Batches under way to one replica: with one alone, a send that just missed a batch would wait for its whole reply."""
+
+EXCHANGE_TIMEOUT_S: Final = 2.0
+LAZY_WAIT_S: Final = 0.02
+OUTBOX_SENDS_MAX: Final = 10_000
+OUTBOX_BODIES_MAX: Final = 4
+"""The outbox holds at most so many full request bodies."""
+LAZY_SENDS_MAX: Final = 1000
+BACKOFF_FIRST_S: Final = 0.05
+BACKOFF_MAX_S: Final = 1.0
+ENVELOPE_BYTES: Final = 200
+"""What a batch weighs besides its requests: the cluster's hash and the headers of its lists."""
+
+Deliver = Callable[[str, Sequence[int], Answer, Now, Now], None]
+
+
+class _Waiting(Struct, frozen=True):
+    """A send in an outbox and the bytes it will take; with what was answered of it before a reply was cut off."""
+
+    send: Send
+    size: int
+    replies: tuple[Reply, ...] = ()
+    incarnation: str = ""
+    """Of the replica that gave these."""
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """Those that are not answered yet."""
+        return self.send.requests[len(self.replies) :]
+
+
+class _Outbox:
+    """Sends that wait, oldest first, and what they weigh together."""
+
+    def __init__(self) -> None:
+        self.sends: Final[deque[_Waiting]] = deque()
+        self.bytes = 0
+
+    def push(self, waiting: _Waiting) -> None:
+        """Add one at the end."""
+        self.sends.append(waiting)
+        self.bytes += waiting.size
+
+    def put_back(self, waiting: Sequence[_Waiting]) -> None:
+        """Add these at the front, in their order."""
+        self.sends.extendleft(reversed(waiting))
+        self.bytes += sum(each.size for each in waiting)
+
+    def pop(self) -> _Waiting:
+        """Take the oldest."""
+        waiting = self.sends.popleft()
+        self.bytes -= waiting.size
+        return waiting
+
+
+class Link:
+    """Sends to one replica and reports each answer through `deliver`, never from within `put`."""
+
+    def __init__(
+        self, replica: str, document: ClusterDocument, transport: Transport, clock: Clock, deliver: Deliver
+    ) -> None:
+        self.replica: Final = replica
+        self._document: Final = document
+        self._transport: Final = transport
+        self._clock: Final = clock
+        self._deliver: Final = deliver
+        self._jitter: Final = random.Random()  # spreads retries; no decision rests on it
+        self._eager: Final = _Outbox()
+        self._lazy: Final = _Outbox()
+        self._lazy_due = False
+        self._lazy_timer: asyncio.TimerHandle | None = None
+        self._flush_soon: asyncio.Handle | None = None
+        self._declined: list[_Waiting] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._incarnation = ""
+        self._former = ""
+        """The incarnation before: its words may still arrive late, and count for no more than lost."""
+        self._highest = ZERO
+        self._failures = 0
+        self._retry_at_s = 0.0
+        self._last_failure = ""
+        self._is_closed = False
+        self.is_traced = False
+        """Whether sends may have places in traces, which go along."""
+
+    def put(self, send: Send) -> None:
+        """Take over a send; one that cannot go now is answered in the next turn of the loop."""
+        if self._is_closed:
+            return
+        waiting = _Waiting(send, len(msgspec.msgpack.encode(send.requests)))
+        if send.lazy:
+            self._put_lazy(waiting)
+        elif self._takes(waiting.size):
+            self._eager.push(waiting)
+            self._call_flush()
+        else:
+            self._declined.append(waiting)
+            self._call_flush()
+
+    async def aclose(self, timeout_s: float) -> None:
+        """Send the lazy ones that wait, unless the replica is down, and end within `timeout_s`."""
+        if self._failures == 0 and self._lazy.sends:
+            self._lazy_due = True
+            self._flush()
+        self._is_closed = True
+        for timer in (self._lazy_timer, self._flush_soon):
+            if timer is not None:
+                timer.cancel()
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=timeout_s)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def _put_lazy(self, waiting: _Waiting) -> None:
+        self._lazy.push(waiting)
+        while (
+            len(self._lazy.sends) > LAZY_SENDS_MAX or self._lazy.bytes > self._document.limits.body_bytes_max
+        ):
+            self._lazy.pop()
+        if self._lazy_timer is None and self._lazy.sends:
+            wait_s = max(LAZY_WAIT_S, self._retry_at_s - self._clock.now().mono_s if self._failures else 0.0)
+            self._lazy_timer = asyncio.get_running_loop().call_later(wait_s, self._lazy_now)
+
+    def _lazy_now(self) -> None:
+        self._lazy_timer = None
+        self._lazy_due = True
+        self._flush()
+
+    def _takes(self, size: int) -> bool:
+        """Whether the outbox takes a send: there is room, and the replica is up or due for one probe."""
+        bytes_max = OUTBOX_BODIES_MAX * self._document.limits.body_bytes_max
+        if len(self._eager.sends) >= OUTBOX_SENDS_MAX or self._eager.bytes + size > bytes_max:
+            return False
+        return self._failures == 0 or (not self._tasks and self._clock.now().mono_s >= self._retry_at_s)
+
+    def _call_flush(self) -> None:
+        """Flush in the next turn of the loop, so that all sends of this turn go together."""
+        if self._flush_soon is None:
+            self._flush_soon = asyncio.get_running_loop().call_soon(self._flush)
+
+    def flush_now(self) -> None:
+        """What was put in this turn goes now: for one who has waited for all others of the turn already."""
+        if self._flush_soon is not None:
+            self._flush_soon.cancel()
+            self._flush()
+
+    def _flush(self) -> None:
+        self._flush_soon = None
+        self._answer_declined()
+        in_flight_max = IN_FLIGHT_MAX if self._failures == 0 else 1
+        while (self._eager.sends or (self._lazy.sends and self._lazy_due)) and len(
+            self._tasks
+        ) < in_flight_max:
+            task = asyncio.get_running_loop().create_task(self._exchange(tuple(self._take())))
+            self._tasks.add(task)
+            task.add_done_callback(self._exchanged)
+
+    def _exchanged(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not self._is_closed:
+            self._flush()
+
+    def _answer_declined(self) -> None:
+        if not self._declined:
+            return
+        declined, self._declined = self._declined, []
+        why = f"{self._last_failure}; tried again soon" if self._failures else "too much waits to be sent"
+        now = self._clock.now()
+        self._report(declined, Unanswered(f"{self.replica}: {why}", definite=True), now, now)
+
+    def _take(self) -> Iterator[_Waiting]:
+        """The sends of the next batch: what waits, in order, then lazy ones, as far as the limits go."""
+        room = self._document.limits.body_bytes_max - ENVELOPE_BYTES
+        places = self._document.limits.requests_max
+        is_first = True
+        for outbox in (self._eager, self._lazy):
+            while outbox.sends and (
+                is_first or (outbox.sends[0].size <= room and len(outbox.sends[0].requests) <= places)
+            ):
+                waiting = outbox.pop()
+                room -= waiting.size
+                places -= len(waiting.requests)
+                is_first = False
+                yield waiting
+        self._lazy_due = self._lazy_due and bool(self._lazy.sends)
+
+    async def _exchange(self, sent_now: Sequence[_Waiting]) -> None:
+        trace = tuple(each.send.trace for each in sent_now for _ in each.requests) if self.is_traced else ()
+        requests = tuple(request for each in sent_now for request in each.requests)
+        batch = Batch(self._document.hash, requests, trace)
+        sent = self._clock.now()
+        answer: Answer = Unanswered("the transport failed")
+        try:
+            answer = self._checked(
+                batch, await self._transport.exchange(self.replica, batch, EXCHANGE_TIMEOUT_S)
+            )
+        finally:
+            if not self._is_closed:
+                self._note(answer)
+                if isinstance(answer, BatchReply):
+                    sent_now, answer = self._whole(sent_now, answer)
+                self._report(sent_now, answer, sent, self._clock.now())
+
+    def _report(self, over: Sequence[_Waiting], answer: Answer, sent: Now, now: Now) -> None:
+        """Deliver what came of sends. Of those that were answered in part before, it is not certain that nothing was done."""
+        if isinstance(answer, Unanswered) and answer.definite:
+            begun = [each for each in over if each.replies]
+            if begun:
+                over = [each for each in over if not each.replies]
+                self._report(begun, replace(answer, definite=False), sent, now)
+        tokens = [each.send.token for each in over for _ in each.send.requests]
+        self._deliver(self.replica, tokens, answer, sent, now)
+
+    def _whole(
+        self, sent_now: Sequence[_Waiting], answer: BatchReply
+    ) -> tuple[Sequence[_Waiting], BatchReply]:
+        """Those sends whose last requests were answered now, and all replies to them. The others go with the next batch: what
+        was answered of them counts, unless the replica has restarted since."""
+        given = list(answer.replies)
+        whole: list[_Waiting] = []
+        replies: list[Reply] = []
+        rest: list[_Waiting] = []
+        for each in sent_now:
+            taken, given = given[: len(each.requests)], given[len(each.requests) :]
+            known = (*each.replies, *taken)
+            if each.replies and each.incarnation != answer.incarnation:
+                rest.append(replace(each, replies=(), incarnation=""))
+            elif len(known) < len(each.send.requests):
+                rest.append(replace(each, replies=known, incarnation=answer.incarnation))
+            else:
+                whole.append(each)
+                replies += known
+        self._eager.put_back(rest)
+        return whole, replace(answer, replies=tuple(replies))
+
+    def _checked(self, batch: Batch, answer: Answer) -> Answer:
+        """`answer`, unless it is of another replica (two ids that reach one replica would count it twice) or short."""
+        if isinstance(answer, BatchReply):
+            if answer.replica != self.replica:
+                detail = f"{self.replica}: its URL reaches replica {answer.replica}: correct the endpoints"
+                return Unanswered(detail, refused=True)
+            if not 0 < len(answer.replies) <= len(batch.requests):
+                return Unanswered(
+                    f"{self.replica}: {len(answer.replies)} replies to {len(batch.requests)} requests"
+                )
+            if self._former and answer.incarnation == self._former:
+                # Not refused: what was asked is to be asked again, of the replica as it is now.
+                return Unanswered(f"{self.replica}: its answer from before its restart came too late")
+            if self._is_older(answer):
+                detail = (
+                    f"{self.replica}: its store is older than it was: restart it, and it will say what to do"
+                )
+                return Unanswered(detail, refused=True)
+        return answer
+
+    def _is_older(self, reply: BatchReply) -> bool:
+        """Whether a restarted replica began below what this front end saw of it: its store was rolled back, and it has
+        forgotten promises (DESIGN section 4). Where it stands now proves nothing: it rises with the first message that it
+        takes. None of a rolled-back one becomes known."""
+        if reply.incarnation != self._incarnation:
+            if reply.began < self._highest:
+                return True
+            self._former, self._incarnation = self._incarnation, reply.incarnation
+        self._highest = max(self._highest, reply.clock)
+        return False
+
+    def _note(self, answer: Answer) -> None:
+        """Back off after a failure, with what waits answered at once; be patient again after an answer."""
+        if isinstance(answer, BatchReply) or answer.refused:
+            self._failures = 0
+            return
+        self._failures += 1
+        self._last_failure = answer.detail
+        longest_s = min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2 ** min(self._failures - 1, 10))
+        self._retry_at_s = self._clock.now().mono_s + longest_s * self._jitter.uniform(0.5, 1.0)
+        while self._eager.sends:
+            self._declined.append(self._eager.pop())
+        if self._declined:
+            self._call_flush()

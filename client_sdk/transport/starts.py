@@ -1,0 +1,84 @@
+"""Operations of many callers that begin in one turn of the event loop, begun in one call of the machine.
+
+Owns which of them those are. Each keeps an outcome of its own; what the machine makes of their beginning together is the
+machine's. Must not know how an operation runs.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from quorate.api_specs.limits import ENTRY_BYTES, Limits
+from quorate.api_specs.values import text_bytes
+from quorate.client_sdk.protocol.core.values import Operation, Outcome, Write
+from quorate.client_sdk.transport.batching import BYTES_MAX
+
+STARTS_MAX: Final = 256
+"""Operations begun together: more would wait for each other's messages to be made."""
+
+
+class Start:
+    """One operation, and its caller. `number` is the machine's, once it has begun."""
+
+    __slots__ = ("caller", "number", "operation", "traced")
+
+    def __init__(self, operation: Operation, traced: Sequence[Any]) -> None:
+        self.operation: Final = operation
+        self.traced: Final = traced
+        """Its span, if it has one."""
+        self.caller: Final[asyncio.Future[Outcome]] = asyncio.get_running_loop().create_future()
+        self.number = 0
+
+
+Begin = Callable[[Sequence[Start], float], None]
+
+
+class Starts:
+    """Has operations with the same deadline begun by `begin`, all of one turn at once, as far as they fit one message."""
+
+    def __init__(self, begin: Begin, limits: Limits) -> None:
+        self._begin: Final = begin
+        self._starts_max: Final = min(STARTS_MAX, limits.requests_max)
+        self._bytes_max: Final = min(BYTES_MAX, limits.body_bytes_max // 2)
+        self._waiting: list[tuple[float, Start]] = []
+
+    def add(self, operation: Operation, deadline_s: float, traced: Sequence[Any] = ()) -> Start:
+        """The operation is begun in the next turn, unless its caller goes away before."""
+        start = Start(operation, traced)
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._begin_all)
+        self._waiting.append((deadline_s, start))
+        return start
+
+    def take(self) -> list[Start]:
+        """Those that wait; they are not begun."""
+        waiting, self._waiting = self._waiting, []
+        return [start for _, start in waiting]
+
+    def _begin_all(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        by_deadline: dict[float, list[Start]] = {}
+        for deadline_s, start in waiting:
+            if not start.caller.done():
+                by_deadline.setdefault(deadline_s, []).append(start)
+        for deadline_s, starts in by_deadline.items():
+            for group in self._groups(starts):
+                self._begin(group, deadline_s)
+
+    def _groups(self, starts: Sequence[Start]) -> list[list[Start]]:
+        groups: list[list[Start]] = []
+        size = self._bytes_max
+        for start in starts:
+            own = _bytes_of(start.operation)
+            if size + own > self._bytes_max or len(groups[-1]) >= self._starts_max:
+                groups.append([])
+                size = 0
+            groups[-1].append(start)
+            size += own
+        return groups
+
+
+def _bytes_of(operation: Operation) -> int:
+    """About what its request weighs."""
+    value = operation.value if isinstance(operation, Write) else None
+    return ENTRY_BYTES + (0 if value is None else text_bytes(value))

@@ -1,0 +1,1 @@
+"""A measured run: replicas, load, failures, probes, and the folder that records them."""

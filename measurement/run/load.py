@@ -1,0 +1,208 @@
+"""The workloads of a plan, at their rates, whatever happens to the replicas.
+
+Owns who begins which operation when. The load is open: each operation begins at its appointed time, so that one that waits
+in vain does not keep the next from being counted ("coordinated omission"). All objects of a workload get the same operation
+from the same front end at the same moment, and so meet the same faults.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from quorate.adts.types.catalogue import SPECIFICATIONS
+from quorate.adts.specification import Kind
+from quorate.client_sdk import AsyncClient, QuorateError
+from quorate.client_sdk.protocol.core.values import Operation, Outcome
+from quorate.measurement.clock import RunClock
+from quorate.measurement.plan.plan import Workload, object_of
+from quorate.measurement.rows import OperationRow, operation_row
+from quorate.measurement.rows import object_of as object_of_operation
+
+CONSUMER_TURN_S: Final = 5.0
+"""For so long one front end runs all deciding operations (Deq, Cas …), then the next: two at once would depose each other."""
+IN_FLIGHT_MAX: Final = 1000
+"""Operations under way. One whose time comes when so many are is recorded as unavailable, for nobody gets an answer to it."""
+PREFILL_DEADLINE_S: Final = 20.0
+KEYS: Final = 10
+VALUE: Final = "x"
+"""What registers and keys hold, before and after each write: so a compare-and-set always finds what it expects."""
+
+Step = Callable[[AsyncClient, str, int, float], Awaitable[object]]
+"""One operation of a client: on the object of that name, the how-manieth, with that deadline in seconds."""
+
+_STEPS: Final[Mapping[tuple[str, str], Step]] = {
+    ("queue", "Enq"): lambda client, name, number, s: client.queue(name).enqueue(number, deadline_s=s),
+    ("queue", "Deq"): lambda client, name, _, s: client.queue(name).dequeue(deadline_s=s),
+    ("queue", "Peek"): lambda client, name, _, s: client.queue(name).peek(deadline_s=s),
+    ("queue", "Size"): lambda client, name, _, s: client.queue(name).size(deadline_s=s),
+    ("register", "Write"): lambda client, name, _, s: client.register(name).write(VALUE, deadline_s=s),
+    ("register", "Read"): lambda client, name, _, s: client.register(name).read(deadline_s=s),
+    ("register", "Cas"): lambda client, name, _, s: client.register(name).compare_and_set(
+        VALUE, VALUE, deadline_s=s
+    ),
+    ("dictionary", "Put"): lambda client, name, number, s: client.dictionary(name).put(
+        _key(number), VALUE, deadline_s=s
+    ),
+    ("dictionary", "Get"): lambda client, name, number, s: client.dictionary(name).get(
+        _key(number), deadline_s=s
+    ),
+    ("dictionary", "Cas"): lambda client, name, number, s: client.dictionary(name).compare_and_set(
+        _key(number), VALUE, VALUE, deadline_s=s
+    ),
+    ("dictionary", "Items"): lambda client, name, _, s: client.dictionary(name).items(deadline_s=s),
+    # Fresh keys: one that is there already would be another event class. Delete takes them away again.
+    ("dictionary", "PutIfAbsent"): lambda client, name, number, s: client.dictionary(name).put_if_absent(
+        f"new-{number}", VALUE, deadline_s=s
+    ),
+    ("dictionary", "Delete"): lambda client, name, number, s: client.dictionary(name).delete(
+        f"new-{number}", deadline_s=s
+    ),
+}
+
+
+def _key(number: int) -> str:
+    return f"key-{number % KEYS}"
+
+
+def observer(
+    front_end: str, choice_of: Mapping[str, str], record: Callable[[OperationRow], None], clock: RunClock
+) -> Callable[[Operation, float, float, Outcome], None]:
+    """What a client calls after each operation; `choice_of` names the choice of each object, those of others are left out.
+
+    Its time of start is ignored for the run's clock, which does not jump.
+    """
+
+    def observe(operation: Operation, _: float, latency_s: float, outcome: Outcome) -> None:
+        choice = choice_of.get(object_of_operation(operation))
+        if choice is not None:
+            start_s = clock.now_s() - latency_s
+            record(
+                operation_row(
+                    operation,
+                    outcome,
+                    choice=choice,
+                    front_end=front_end,
+                    start_s=start_s,
+                    latency_s=latency_s,
+                )
+            )
+
+    return observe
+
+
+class Load:
+    """`workloads` by `clients` (by the names of front ends), whose observers record; `record` hears of what never began."""
+
+    def __init__(
+        self,
+        workloads: Sequence[Workload],
+        clients: Mapping[str, AsyncClient],
+        record: Callable[[OperationRow], None],
+        clock: RunClock,
+    ) -> None:
+        self._workloads: Final = workloads
+        self._clients: Final = clients
+        self._record: Final = record
+        self._clock: Final = clock
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+        self.begun = 0
+        self.not_begun = 0
+        """Operations for which there was no room (IN_FLIGHT_MAX)."""
+        self.latest_s = 0.0
+        """How late the latest operation began: what this machine's load costs the measurement."""
+
+    async def fill(self, prefills: Sequence[int]) -> None:
+        """Give each object what its operations expect to find; one number of items for each workload."""
+        client = next(iter(self._clients.values()))
+        for workload, items in zip(self._workloads, prefills, strict=True):
+            for choice in workload.choices:
+                await _fill(client, workload, object_of(workload, choice).partition("/")[2], items)
+
+    async def run(self, length_s: float, stop: asyncio.Event) -> None:
+        """Begin operations for `length_s` seconds or until `stop` is set, and wait until each has its outcome."""
+        start_s = time.monotonic()
+        sources = [
+            (workload, operation, rate)
+            for workload in self._workloads
+            for operation, rate in workload.rates.items()
+        ]
+        stopped = asyncio.ensure_future(stop.wait())
+        # Sources begin at different moments, or all would ask for the machine at once.
+        begun = asyncio.gather(
+            *(
+                self._begin_all(
+                    workload, operation, rate, start_s + place / len(sources) / rate, start_s + length_s
+                )
+                for place, (workload, operation, rate) in enumerate(sources)
+            )
+        )
+        try:
+            await asyncio.wait((begun, stopped), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            begun.cancel()
+            stopped.cancel()
+            # Waited for where it was cancelled, too: what nobody takes is printed as a traceback in the middle of the table.
+            (ended,) = await asyncio.gather(begun, return_exceptions=True)
+        if isinstance(ended, Exception):
+            raise ended
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _begin_all(
+        self, workload: Workload, operation: str, rate: float, first_s: float, end_s: float
+    ) -> None:
+        step = _STEPS[workload.type, operation]
+        decides = SPECIFICATIONS[workload.type].kinds[operation] is Kind.DECIDE
+        names = list(self._clients)
+        number = 0
+        while (due_s := first_s + number / rate) < end_s:
+            await asyncio.sleep(due_s - time.monotonic())
+            self.latest_s = max(self.latest_s, time.monotonic() - due_s)
+            turn = int((due_s - first_s) / CONSUMER_TURN_S) if decides else number
+            front_end = names[turn % len(names)]
+            for choice in workload.choices:
+                self._begin(step, workload, object_of(workload, choice), operation, front_end, number)
+            number += 1
+
+    def _begin(
+        self, step: Step, workload: Workload, object: str, operation: str, front_end: str, number: int
+    ) -> None:
+        if len(self._tasks) >= IN_FLIGHT_MAX:
+            self.not_begun += 1
+            self._record(self._refused(workload, object, operation, front_end))
+            return
+        self.begun += 1
+        name = object.partition("/")[2]
+        running = _answered(step(self._clients[front_end], name, number, workload.deadline))
+        task = asyncio.get_running_loop().create_task(running)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _refused(self, workload: Workload, object: str, operation: str, front_end: str) -> OperationRow:
+        choice = next(each.name for each in workload.choices if object_of(workload, each) == object)
+        now_s = self._clock.now_s()
+        return OperationRow(
+            object, workload.type, operation, None, choice, front_end, now_s, 0.0, "unavailable", ()
+        )
+
+
+async def _answered(operation: Awaitable[object]) -> None:
+    """Run an operation; whoever records it has heard of its outcome, whatever that was."""
+    with suppress(QuorateError):
+        await operation
+
+
+async def _fill(client: AsyncClient, workload: Workload, name: str, items: int) -> None:
+    match workload.type:
+        case "queue":
+            batch = client.document.limits.batch_items_max
+            for first in range(0, items, batch):
+                values = range(first, min(items, first + batch))
+                await client.queue(name).enqueue_many(values, deadline_s=PREFILL_DEADLINE_S)
+        case "register":
+            await client.register(name).write(VALUE, deadline_s=PREFILL_DEADLINE_S)
+        case "dictionary":
+            for number in range(KEYS):
+                await client.dictionary(name).put(_key(number), VALUE, deadline_s=PREFILL_DEADLINE_S)

@@ -1,0 +1,141 @@
+"""The small files of a measured run: `run.json` and the true times (`replicas.csv`, `links.csv`, `replica-links.csv`), as
+docs/measurements.md describes them.
+
+Owns their text and how they are replaced: whole, so that a reader never meets half of one.
+"""
+
+import json
+import os
+import platform
+import shutil
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from quorate.adts.types.catalogue import adt_of
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.measurement.run.recorder import NotWritten
+from quorate.measurement.up_times import Interval
+from quorate.quorums.choices.system_choice import SystemChoice
+from quorate.quorums.systems.systems import System
+
+FORMAT: Final = 2
+RUN: Final = "run.json"
+REPLICAS: Final = "replicas.csv"
+LINKS: Final = "links.csv"
+REPLICA_LINKS: Final = "replica-links.csv"
+
+
+class Run(Struct, frozen=True):
+    """What `run.json` says. `objects` names the choice of each object; `window` is in seconds since 1970; `notes` are
+    sentences on what lessens the measurement."""
+
+    document: ClusterDocument
+    objects: Mapping[str, str]
+    front_ends: tuple[str, ...]
+    window: tuple[float, float]
+    racks: Mapping[str, tuple[str, ...]] = {}
+    time_scale: float = 1.0
+    probe_step_s: float | None = None
+    plan: str | None = None
+    made: Mapping[str, Any] = {}
+    notes: tuple[str, ...] = ()
+
+
+def clear(folder: Path) -> None:
+    """Take away a former run, so that none of its rows are met beside the new ones; what is no part of a run stays."""
+    for name in (RUN, REPLICAS, LINKS, REPLICA_LINKS):
+        (folder / name).unlink(missing_ok=True)
+    for rows in ("operations", "probes"):
+        for path in folder.glob(f"{rows}*.jsonl*"):
+            path.unlink()
+        shutil.rmtree(folder / rows, ignore_errors=True)
+
+
+def write_run(folder: Path, run: Run) -> None:
+    """Write `run.json`, over a former one."""
+    rack_of = {replica: rack for rack, members in run.racks.items() for replica in members}
+    replicas = {
+        id: {"votes": votes} | ({"rack": rack_of[id]} if id in rack_of else {})
+        for id, votes in run.document.votes.items()
+    }
+    told: dict[str, Any] = {
+        "format": FORMAT,
+        "replicas": replicas,
+        "choices": {name: choice_as_json(run.document, object) for object, name in run.objects.items()},
+        "objects": dict(run.objects),
+        "front_ends": list(run.front_ends),
+        "window": list(run.window),
+        "time_scale": run.time_scale,
+    }
+    if run.probe_step_s is not None:
+        told["prober"] = {"step_s": run.probe_step_s}
+    if run.plan is not None:
+        told["plan"] = run.plan
+    told["made"] = machine() | dict(run.made)
+    told["notes"] = list(run.notes)
+    _replace(folder / RUN, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+
+
+def choice_as_json(document: ClusterDocument, object_name: str) -> dict[str, Any]:
+    """The quorum choice that an object is kept by."""
+    choice = document.choice_of(object_name)
+    told: dict[str, Any] = {"adt": adt_of(object_name), "ordering": choice.ordering}
+    if isinstance(choice, SystemChoice):
+        told["initials"] = _systems(choice.assignment.initials)
+        told["finals"] = _systems(choice.assignment.finals)
+    else:
+        told["classes"] = {name: list(sizes) for name, sizes in choice.classes.items()}
+    return told
+
+
+def _systems(systems: Mapping[str, System]) -> dict[str, str]:
+    """Each system as text, which `quorate.quorums.systems.expressions` reads; "choose(0; )" is an empty quorum: nobody."""
+    return {name: str(system) for name, system in systems.items()}
+
+
+def machine() -> dict[str, Any]:
+    """By what a run is made, for people."""
+    return {
+        "quorate": version("quorate"),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+    }
+
+
+def write_replicas(folder: Path, intervals: Iterable[Interval[str]]) -> None:
+    """Write `replicas.csv`, over a former one."""
+    lines = [f"{each.name},{_times(each)}" for each in intervals]
+    _replace(folder / REPLICAS, "".join(["replica,start_s,end_s,up\n", *lines]))
+
+
+def write_links(folder: Path, intervals: Iterable[Interval[tuple[str, str]]]) -> None:
+    """Write `links.csv`, over a former one; each name is a front end and a replica."""
+    _write_ways(folder / LINKS, "front_end,replica", intervals)
+
+
+def write_replica_links(folder: Path, intervals: Iterable[Interval[tuple[str, str]]]) -> None:
+    """Write `replica-links.csv`, over a former one; each name is the replica that asks, and the one that is asked."""
+    _write_ways(folder / REPLICA_LINKS, "asker,replica", intervals)
+
+
+def _write_ways(path: Path, names: str, intervals: Iterable[Interval[tuple[str, str]]]) -> None:
+    lines = [f"{each.name[0]},{each.name[1]},{_times(each)}" for each in intervals]
+    _replace(path, "".join([f"{names},start_s,end_s,up\n", *lines]))
+
+
+def _times(interval: Interval[Any]) -> str:
+    return f"{interval.start_s:.6f},{interval.end_s:.6f},{int(interval.up)}\n"
+
+
+def _replace(path: Path, text: str) -> None:
+    beside = path.with_name(path.name + ".new")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        raise NotWritten(path, error) from None

@@ -1,0 +1,126 @@
+"""Targets that a plan must meet, as text: `Enq >= 99.99%`, `Deq p50 <= 20ms`, `capacity >= 2000`. Pure.
+
+target    :=  [OPERATION] [figure] (">=" | "<=") NUMBER ["%" | "ms"]
+figure    :=  "availability" | "p50" | "p99" | "resilience"       of an operation; availability where none is named
+           |  "load" | "capacity" | "messages" | "rounds"         of the whole mix
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from quorate.quorums.systems.systems import BadQuorums
+
+_TARGET = re.compile(r"\s*(?:([A-Z]\w*)\b)?\s*([a-z]\w*)?\s*(>=|<=|=>|=<)\s*([0-9.eE+-]+)\s*(%|ms)?\s*")
+_OF_OPERATION: Final = ("availability", "p50", "p99", "resilience")
+_OF_MIX: Final = ("load", "capacity", "messages", "rounds")
+
+
+class Figures(Protocol):
+    """The figures that targets speak of."""
+
+    @property
+    def availability(self) -> Mapping[str, float]:
+        """By operation."""
+
+    @property
+    def overall(self) -> float:
+        """Availability of the mix."""
+
+    @property
+    def resilience(self) -> Mapping[str, int]:
+        """By operation."""
+
+    @property
+    def p50_ms(self) -> Mapping[str, float]:
+        """By operation."""
+
+    @property
+    def p99_ms(self) -> Mapping[str, float]:
+        """By operation."""
+
+    @property
+    def rounds(self) -> float:
+        """Round trips."""
+
+    @property
+    def load(self) -> float | None:
+        """Of the best strategy."""
+
+    @property
+    def capacity(self) -> float | None:
+        """Of the best strategy."""
+
+    @property
+    def messages(self) -> float | None:
+        """Of the best strategy."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A figure, of an operation or of the mix, and the number that it must reach or not exceed."""
+
+    operation: str
+    figure: str
+    is_floor: bool
+    number: float
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether the figure is one of a strategy."""
+        return self.figure in ("load", "capacity", "messages")
+
+    def is_met_by(self, figures: Figures) -> bool:
+        """Whether the figure keeps the target; one that is not known does not."""
+        value = self._value(figures)
+        if value is None:
+            return False
+        return value >= self.number - 1e-12 if self.is_floor else value <= self.number + 1e-12
+
+    def _value(self, figures: Figures) -> float | None:
+        if self.figure in _OF_MIX:
+            found: float | None = getattr(figures, self.figure)
+            return found
+        if self.figure == "availability" and not self.operation:
+            return figures.overall
+        name = f"{self.figure}_ms" if self.figure in ("p50", "p99") else self.figure
+        by_operation: Mapping[str, float] = getattr(figures, name)
+        return by_operation.get(self.operation)
+
+
+def parse_target(text: str, operations: Collection[str]) -> Target:
+    """The target that `text` states; BadQuorums with an example where it states none."""
+    found = _TARGET.fullmatch(text)
+    number = _number(found[4]) if found else None
+    if found is None or number is None:
+        raise BadQuorums(
+            f"{text!r} states no target: write it as 'Enq >= 99.99%', 'Deq p50 <= 20ms', 'load <= 0.5'"
+        )
+    operation, figure, unit = found[1] or "", found[2] or "availability", found[5] or ""
+    if operation and operation not in operations:
+        raise BadQuorums(f"{text!r}: the mix has no operation {operation!r}; it has {', '.join(operations)}")
+    _check(text, operation, figure, unit)
+    number = number / 100 if unit == "%" else number
+    if figure == "availability" and not 0 <= number <= 1:
+        raise BadQuorums(f"{text!r}: availability is 0 to 100 %; write it as 99.9% or 0.999")
+    return Target(operation, figure, ">" in found[3], number)
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
+def _check(text: str, operation: str, figure: str, unit: str) -> None:
+    if figure not in _OF_OPERATION + _OF_MIX:
+        raise BadQuorums(f"{text!r}: no figure {figure!r}; use {', '.join(_OF_OPERATION + _OF_MIX)}")
+    if operation and figure in _OF_MIX:
+        raise BadQuorums(f"{text!r}: {figure} is of the whole mix; leave {operation} out")
+    if not operation and figure in _OF_OPERATION[1:]:
+        raise BadQuorums(f"{text!r}: say of which operation, as 'Deq {figure} …'")
+    fits = {"p50": ("ms", ""), "p99": ("ms", ""), "availability": ("%", "")}
+    if unit not in fits.get(figure, ("",)):
+        raise BadQuorums(f"{text!r}: {figure} is not given in {unit}; leave the unit out")

@@ -1,0 +1,1 @@
+"""Who may do what: tokens, scopes, rates, and lines about callers who were refused."""

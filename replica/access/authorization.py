@@ -1,0 +1,127 @@
+"""What a caller's scopes allow: which scope a request needs, and what of the replica protocol it opens. Pure.
+
+Owns both tables. A write token may do all that a front end does: such callers are trusted to keep to the protocol, and
+`docs/security.md` says what one that does not can do. What is checked here is what honest front ends never do.
+"""
+
+import re
+from typing import Final
+
+from quorate.api_specs.messages import (
+    Accept,
+    Append,
+    Ask,
+    Batch,
+    Changes,
+    Collect,
+    Commit,
+    Request,
+    Reserve,
+    Scan,
+)
+from quorate.api_specs.problems import TYPE_PREFIX
+from quorate.api_specs.tokens import ScopeName
+from quorate.api_specs.wishes import Lend
+from quorate.replica.access.credentials import Credential, TokenList
+from quorate.timestamps.ballot import Ballot, turn_of
+from quorate.timestamps.timestamp import ZERO, Timestamp, site
+
+OPEN_PREFIX: Final = "/v1/health/"
+"""What needs no token."""
+DOCUMENT_PATH: Final = "/v1/openapi.json"
+PUBLIC_PATHS: Final = re.compile(
+    f"{re.escape(DOCUMENT_PATH)}|/docs(/.*)?|/ui(/.*)?|{re.escape(TYPE_PREFIX)}[^/]*"
+)
+"""Open as well: the same for every cluster. A generator or a browser that first looks at the document has no token to send,
+the live page asks for the one that its reader has, and who is refused for want of a token is pointed to the type of the problem."""
+_BY_PATH: Final[dict[str, ScopeName]] = {
+    "/replica/v1/batch": "read",  # what in it changes something is looked at when it has been decoded
+    "/replica/v1/ask": "write",
+    "/replica/v1/announcement": "replica",
+}
+ADMIN_PREFIX: Final = "/v1/admin/"
+_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def scope_needed(method: str, path: str) -> ScopeName:
+    """The scope that a request needs; none but those under OPEN_PREFIX and of PUBLIC_PATHS need no token."""
+    if (by_path := _BY_PATH.get(path)) is not None:
+        return by_path
+    if path.startswith(ADMIN_PREFIX):
+        return "admin"
+    return "read" if method in _READING else "write"
+
+
+def is_public(method: str, path: str) -> bool:
+    """Whether a request asks for what is the same for every cluster."""
+    return method in _READING and PUBLIC_PATHS.fullmatch(path) is not None
+
+
+def batch_problem(batch: Batch, caller: Credential, known: TokenList) -> str | None:
+    """Why `caller` must not send this batch; None when it may."""
+    may_write = "write" in caller.scopes
+    is_replica = "replica" in caller.scopes
+    if is_replica and not known.binds_sites:
+        return None  # The usual case of a replica that asks for no token, or for one alone.
+    for request in batch.requests:
+        if not may_write and changes(request):
+            return (
+                "scope write is needed for this: the token may only read, and an answer that must first be settled "
+                "is for the HTTP API (GET /v1/…)"
+            )
+        if isinstance(request, Commit) and request.buried != ZERO and not is_replica:
+            return "scope replica is needed to bury a deleted key: replicas do it among themselves"
+        if any(known.is_foreign(caller, site(stamp)) for stamp in _own_stamps(request)):
+            return _foreign(caller)
+    return None
+
+
+def ask_problem(ask: Ask, caller: Credential, known: TokenList) -> str | None:
+    """Why `caller` must not send this ask; None when it may."""
+    holders = [wish.holder for wish in ask.wishes if isinstance(wish, Lend)]
+    if "replica" in caller.scopes:
+        holders = []  # Replicas ask for whoever called them.
+    is_foreign = any(known.is_foreign(caller, whose) for whose in (site(ask.id), *holders))
+    return _foreign(caller) if is_foreign else None
+
+
+def _foreign(caller: Credential) -> str:
+    if caller.tag:
+        return (
+            f"the token's sites begin with {caller.tag}, and this one does not: connect with the same token"
+        )
+    return "the site belongs to another token: connect anew"
+
+
+def changes(request: Request) -> bool:
+    """Whether it changes anything at the replica, promises and fences included."""
+    match request:
+        case Scan() | Changes():
+            return False
+        case Collect():
+            return request.ballot is not None or request.fence != ZERO or request.fence_next != 0
+        case _:
+            return True
+
+
+def _own_stamps(request: Request) -> list[Timestamp]:
+    """The timestamps that its sender's own clock must have given: of new entries, and of its turns.
+
+    Not those of entries that are sent again: a reader writes back those of others, and under an idempotency key any front
+    end sends those that another one reserved.
+    """
+    match request:
+        case Append(attempt="first"):
+            return [entry.t for entry in request.entries]
+        case Collect():
+            return _turn(request.ballot)
+        case Reserve():
+            return [request.ballot]
+        case Accept():
+            return [*_turn(request.ballot), *(_turn(request.then.ballot) if request.then else [])]
+        case _:
+            return []
+
+
+def _turn(ballot: Ballot | None) -> list[Timestamp]:
+    return [] if ballot is None else [turn_of(ballot)]

@@ -1,0 +1,176 @@
+"""Who may do what: the list of tokens that a replica accepts, as lines of text, and the check of a header against it.
+
+Owns the form of a line, and the comparison. Must not know where lines come from (`access`), nor which request needs
+which scope (`rights`). A list holds no token, only SHA-256 digests; errors name a line and never quote it.
+"""
+
+import hmac
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from quorate.api_specs.limits import REQUESTS_PER_S_MAX, TOKENS_MAX
+from quorate.api_specs.tokens import IMPLIED, SCOPES, TOKEN_CHARS_MAX, ScopeName, digest_of, is_scope, is_tag
+from quorate.replica.access.rate import Bucket
+
+NAME_CHARS_MAX: Final = 64
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_NAME: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
+_WORDS: Final = ("tag", "scopes", "sha256", "name", "rate")
+_SCHEME: Final = b"bearer"
+
+
+class BadTokens(ValueError):
+    """A list of tokens that cannot be used; the sentence names the place and the remedy."""
+
+
+class Credential:
+    """One accepted token: what it lets its holder do, and how often. `tag` is empty for a token of another form."""
+
+    __slots__ = ("bucket", "digest", "name", "rate_max", "scopes", "tag")
+
+    def __init__(
+        self, tag: str, scopes: frozenset[ScopeName], digest: bytes, name: str, rate_max: float
+    ) -> None:
+        self.tag: Final = tag
+        self.scopes: Final = scopes
+        self.digest: Final = digest
+        self.name: Final = name
+        self.rate_max: Final = rate_max
+        self.bucket: Final = Bucket(rate_max)
+
+    def __repr__(self) -> str:
+        return f"Credential({self.shown})"
+
+    @property
+    def shown(self) -> str:
+        """How it is called in logs: its name, else its tag, else that it has neither."""
+        return self.name or self.tag or "a token without a tag"
+
+    def is_same(self, other: "Credential") -> bool:
+        """Whether both accept the same token for the same."""
+        mine = (self.tag, self.scopes, self.digest, self.name, self.rate_max)
+        return mine == (other.tag, other.scopes, other.digest, other.name, other.rate_max)
+
+
+def anyone() -> Credential:
+    """Whoever reaches a replica that asks for no token."""
+    return Credential("", frozenset(SCOPES), b"", "anyone", REQUESTS_PER_S_MAX)
+
+
+class TokenList:
+    """The credentials that are valid now."""
+
+    def __init__(self, credentials: Iterable[Credential]) -> None:
+        self.credentials: Final[tuple[Credential, ...]] = tuple(credentials)
+        self._by_tag: Final[Mapping[bytes, Credential]] = {
+            each.tag.encode(): each for each in self.credentials if each.tag
+        }
+        self._plain: Final[Sequence[Credential]] = [each for each in self.credentials if not each.tag]
+
+    def find(self, header: bytes) -> Credential | None:
+        """The credential that an Authorization header proves; None when it proves none.
+
+        A digest is compared in constant time. Only the tag, which is public, decides which one.
+        """
+        scheme, _, token = header.partition(b" ")
+        token = token.strip(b" ")
+        if scheme.lower() != _SCHEME or not token or len(token) > TOKEN_CHARS_MAX:
+            return None
+        given = digest_of(token)
+        tagged = self._by_tag.get(token[3:9]) if token.startswith(b"qt_") else None
+        if tagged is not None:
+            return tagged if hmac.compare_digest(given, tagged.digest) else None
+        found = None
+        for each in self._plain:
+            if hmac.compare_digest(given, each.digest):
+                found = each
+        return found
+
+    @property
+    def binds_sites(self) -> bool:
+        """Whether any credential has sites of its own."""
+        return bool(self._by_tag)
+
+    def is_foreign(self, credential: Credential, site: str) -> bool:
+        """Whether `site` belongs to another credential than that one."""
+        if credential.tag:
+            return not site.startswith(credential.tag)
+        return site[:6].encode() in self._by_tag
+
+
+def parse_tokens(text: str, source: str, kept: TokenList | None = None) -> TokenList:
+    """The list in `text`: one token on a line, as `tag=k7f2qa scopes=read,write sha256=HEX name=shop rate=100`.
+
+    Empty lines and those that begin with `#` say nothing. Credentials that are in `kept` unchanged go on counting their
+    rate. Raises BadTokens.
+    """
+    found: list[Credential] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.strip()
+        if words and not words.startswith("#"):
+            found.append(_credential(words, f"{source}, line {number}"))
+    if not found:
+        raise BadTokens(
+            f"{source} lists no token: nobody could do anything. `quorate token new` makes a line"
+        )
+    if len(found) > TOKENS_MAX:
+        raise BadTokens(f"{source} lists {len(found)} tokens; at most {TOKENS_MAX} are allowed")
+    for what, keys in (
+        ("tag", [each.tag for each in found if each.tag]),
+        ("sha256", [each.digest for each in found]),
+    ):
+        if len(set(keys)) < len(keys):
+            raise BadTokens(f"{source} has two lines with the same {what}: remove one")
+    before = {each.digest: each for each in kept.credentials} if kept else {}
+    return TokenList(
+        before[each.digest] if each.digest in before and each.is_same(before[each.digest]) else each
+        for each in found
+    )
+
+
+def plain_token(token: str) -> TokenList:
+    """The list that accepts one token of any form, for everything."""
+    every = frozenset(SCOPES)
+    return TokenList([Credential("", every, digest_of(token.encode()), "", REQUESTS_PER_S_MAX)])
+
+
+def _credential(line: str, place: str) -> Credential:
+    words: dict[str, str] = {}
+    for word in line.split():
+        name, equals, value = word.partition("=")
+        if not equals or name not in _WORDS or name in words:
+            known = ", ".join(f"{each}=…" for each in _WORDS)
+            raise BadTokens(f"{place}: a line is made of {known}, each once at most (never the token itself)")
+        words[name] = value
+    if not _DIGEST.fullmatch(words.get("sha256", "")):
+        raise BadTokens(
+            f"{place}: sha256= must be the 64 hexadecimal digits that `quorate token new` printed"
+        )
+    tag = words.get("tag", "")
+    if tag and not is_tag(tag):
+        raise BadTokens(
+            f"{place}: tag= must be 6 letters or digits, as in the token; leave it out for others"
+        )
+    name = words.get("name", "")
+    if name and not _NAME.fullmatch(name):
+        raise BadTokens(f"{place}: name= must be 1 to {NAME_CHARS_MAX} of A-Z a-z 0-9 . _ @ -")
+    scopes = _scopes(words.get("scopes", ""), place)
+    return Credential(tag, scopes, bytes.fromhex(words["sha256"]), name, _rate(words.get("rate"), place))
+
+
+def _scopes(text: str, place: str) -> frozenset[ScopeName]:
+    found: set[ScopeName] = set()
+    for word in text.split(","):
+        if not is_scope(word):
+            raise BadTokens(f"{place}: scopes= must name some of {', '.join(SCOPES)}, with commas between")
+        found |= IMPLIED[word]
+    return frozenset(found)
+
+
+def _rate(text: str | None, place: str) -> float:
+    if text is None:
+        return REQUESTS_PER_S_MAX
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:10]) <= REQUESTS_PER_S_MAX:
+        raise BadTokens(f"{place}: rate= must be 1 to {REQUESTS_PER_S_MAX:g} requests a second")
+    return float(text)

@@ -1,0 +1,1 @@
+"""The HTTP endpoints: objects and leases, the replica protocol, administration."""

@@ -1,0 +1,40 @@
+"""The form of the ADT API's answers, put together from values as canonical text."""
+
+from collections.abc import Iterable
+
+from starlette.responses import Response
+
+from quorate.adts.log import Value
+from quorate.replica.http.problems import Refusal
+
+
+def json_response(text: str) -> Response:
+    """JSON that was put together."""
+    return Response(text, media_type="application/json")
+
+
+def enqueued(count: int) -> Response:
+    """So many items were added."""
+    return json_response(f'{{"enqueued":{count}}}')
+
+
+def listed(values: Iterable[Value]) -> Response:
+    """The items that were taken, or looked at."""
+    return json_response('{"items":[' + ",".join(values) + "]}")
+
+
+def held(value: Value | None) -> Response:
+    """What a register holds."""
+    return json_response(f'{{"value":{"null" if value is None else value}}}')
+
+
+def held_at(name: str, key: str, value: Value | None) -> Response:
+    """What a dictionary holds at a key. Raises Refusal when that is nothing."""
+    if value is None:
+        raise Refusal("not-found", f"the dictionary {name} has no key {key}")
+    return held(value)
+
+
+def nothing() -> Response:
+    """It was done, and there is nothing to tell."""
+    return Response(status_code=204)

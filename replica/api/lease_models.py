@@ -1,0 +1,166 @@
+"""The bodies of the ADT API that are about leases, typed, with examples; see `quorate.replica.api.object_models`."""
+
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from quorate.adts.log import DeadReason
+from quorate.api_specs.limits import DEFAULTS, DELAY_S_MAX, DELIVERIES_MAX, LEASE_S_MAX, TEND_TOKENS_MAX
+from quorate.client_sdk.api.lease_calls import LEASE_S
+from quorate.replica.api.object_models import Body
+
+_TOKEN: Final = "1/0006424e5d3c80.0000.k3v9q0a1b2c3d"
+_ID: Final = "0006424e5d3c80.0000.k3v9q0a1b2c3d"
+_LEASE: Final[dict[str, JsonValue]] = {
+    "item": {"job": 1},
+    "id": _ID,
+    "token": _TOKEN,
+    "deliveries": 1,
+    "redelivered": False,
+    "deadline": 1795203030.5,
+}
+_LETTER: Final[dict[str, JsonValue]] = {"item": {"job": 1}, "id": _ID, "reason": "rejected", "deliveries": 3}
+_TEXT: Final = r"^[\x20-\x7e]{1,500}$"
+
+LeaseS = Annotated[
+    float,
+    Field(
+        gt=0,
+        le=LEASE_S_MAX,
+        allow_inf_nan=False,
+        description=f"How many seconds the lease lasts from now, at most {LEASE_S_MAX:g}",
+    ),
+]
+Token = Annotated[str, Field(pattern=_TEXT)]
+Tokens = Annotated[
+    list[Token],
+    Field(
+        min_length=1,
+        max_length=TEND_TOKENS_MAX,
+        description="Which leases: the tokens that acquire gave",
+        examples=[[_TOKEN]],
+    ),
+]
+
+
+class AcquireBody(Body):
+    """How many to be handed out, for how long, and how long to wait for the first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"max": 10, "lease_s": 60, "wait_s": 5}]})
+    max: int = Field(default=1, ge=1, description=f"At most so many (limit: {DEFAULTS.batch_items_max})")
+    lease_s: LeaseS = LEASE_S
+    wait_s: float = Field(
+        default=0,
+        ge=0,
+        allow_inf_nan=False,
+        description=f"Seconds to wait for an item (limit: {DEFAULTS.wait_s_max:g})",
+    )
+    max_deliveries: int | None = Field(
+        default=None,
+        ge=1,
+        le=DELIVERIES_MAX,
+        description="What was handed out so often becomes a dead letter instead; left out: no maximum",
+    )
+
+
+class TokensBody(Body):
+    """Which leases."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"tokens": [_TOKEN]}]})
+    tokens: Tokens
+
+
+class ReleaseBody(Body):
+    """Which leases to give back, and when the items are to be handed out again."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"tokens": [_TOKEN], "delay_s": 10}]})
+    tokens: Tokens
+    delay_s: float = Field(
+        default=0, ge=0, le=DELAY_S_MAX, allow_inf_nan=False, description="After so many seconds"
+    )
+
+
+class RejectBody(Body):
+    """Which leases end so that the items are not handed out again."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"tokens": [_TOKEN], "dead_letter": True}]})
+    tokens: Tokens
+    dead_letter: bool = Field(
+        default=True, description="Whether they become dead letters; false: they are gone"
+    )
+
+
+class RenewBody(Body):
+    """Which leases last longer."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"tokens": [_TOKEN], "lease_s": 60}]})
+    tokens: Tokens
+    lease_s: LeaseS = LEASE_S
+
+
+class LettersBody(Body):
+    """Which dead letters, by the ids of their items; left out: all."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"ids": [_ID]}]})
+    ids: list[Annotated[str, Field(pattern=_TEXT)]] | None = Field(
+        default=None, min_length=1, max_length=1000
+    )
+
+
+class LeasedItem(BaseModel):
+    """An item that is handed out: nobody else is given it before the deadline has certainly passed."""
+
+    item: JsonValue = Field(examples=[{"job": 1}])
+    id: str = Field(description="Names the item, however often it is handed out", examples=[_ID])
+    token: str = Field(description="Names this lease", examples=[_TOKEN])
+    deliveries: int = Field(description="How often it was handed out, this time included", examples=[1])
+    redelivered: bool = Field(description="Whether it was handed out before", examples=[False])
+    deadline: float = Field(description="Seconds since 1970", examples=[1795203030.5])
+
+
+class LeasedItems(BaseModel):
+    """What is handed out: first items that were handed out before, then from the front."""
+
+    leases: list[LeasedItem] = Field(examples=[[_LEASE]])
+
+
+class SettledLeases(BaseModel):
+    """Which leases were not the caller's any more, so that nothing was done; all others took effect."""
+
+    lost: list[str] = Field(examples=[[]])
+
+
+class RenewedLeases(BaseModel):
+    """Which leases were not the caller's any more, and how long the others last now."""
+
+    lost: list[str] = Field(examples=[[]])
+    deadline: float = Field(description="Seconds since 1970", examples=[1795203060.5])
+
+
+class LeaseState(BaseModel):
+    """Of the items that an acquire has met: how many are handed out, wait to be (again), and are dead letters."""
+
+    held: int = Field(examples=[2])
+    waiting: int = Field(examples=[1])
+    dead: int = Field(examples=[0])
+
+
+class DeadLetterItem(BaseModel):
+    """An item that is not handed out any more."""
+
+    item: JsonValue = Field(examples=[{"job": 1}])
+    id: str = Field(examples=[_ID])
+    reason: DeadReason = Field(examples=["rejected"])
+    deliveries: int = Field(description="How often it was handed out", examples=[3])
+
+
+class DeadLetterItems(BaseModel):
+    """Dead letters, oldest first."""
+
+    letters: list[DeadLetterItem] = Field(examples=[[_LETTER]])
+
+
+class Cleared(BaseModel):
+    """How many dead letters that were."""
+
+    cleared: int = Field(examples=[1])

@@ -1,0 +1,355 @@
+"""The ADT API: queues, registers and dictionaries for plain REST callers, run by the replica's embedded front end.
+
+Owns paths, checks of input and the form of answers. Must not know how an operation runs. Values pass through as the
+canonical text that they are stored in: answers are put together from it, not parsed and printed again.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated, Any, Final, Protocol
+
+import msgspec
+from fastapi import APIRouter, Header, Path, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from quorate.adts.types.catalogue import NAME_PATTERN, object_name
+from quorate.adts.log import Value
+from quorate.api_specs.limits import LISTINGS_MAX, Limits
+from quorate.api_specs.values import BadValue, to_value
+from quorate.client_sdk.protocol.core.counters import Counts
+from quorate.client_sdk.protocol.core.values import Acquire, CompareAndSet, Dequeue, Done, Enqueue, Items, Operation, Outcome, Peek, PutIfAbsent, QueueSize, Read, Spans, Write
+from quorate.replica.api import object_models as models
+from quorate.replica.api.answers import enqueued, held, held_at, json_response, listed, nothing
+from quorate.replica.http.cancellation import ends_before_caller_goes, has_gone
+from quorate.replica.api.listings import Listing
+from quorate.replica.http.problems import Refusal, refusal_of
+
+DEADLINE_S: Final = 5.0
+"""Of an operation whose caller names none; a dequeue's waiting comes on top."""
+
+_NAME_RULE: Final = "1 to 200 of `A-Z a-z 0-9 . _ ~ @ = : + -`, no dot in front"
+_NAME_FORM: Final[dict[str, Any]] = {"pattern": f"^{NAME_PATTERN}$"}
+Name = Annotated[
+    str,
+    Path(description=f"The object's name: {_NAME_RULE}", examples=["example"], json_schema_extra=_NAME_FORM),
+]
+Key = Annotated[
+    str, Path(description=f"The key: {_NAME_RULE}", examples=["ada"], json_schema_extra=_NAME_FORM)
+]
+DeadlineS = Annotated[
+    float | None,
+    Query(
+        gt=0,
+        allow_inf_nan=False,
+        description=f"Seconds that the operation may take (left out: {DEADLINE_S:g}, and what it waits)",
+        examples=[DEADLINE_S],
+    ),
+]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        pattern=models.IDEMPOTENCY_KEY_PATTERN,
+        examples=["order-4711"],
+        description="A repeat with the same key, within the retry window, takes effect once: what took effect is answered again",
+    ),
+]
+Decided = Dequeue | CompareAndSet | PutIfAbsent
+
+
+class FrontEnd(Protocol):
+    """What runs operations: a driver of the SDK."""
+
+    @property
+    def counts(self) -> Counts:
+        """What it has counted."""
+
+    async def run(self, operation: Operation, deadline_s: float) -> Outcome:
+        """The outcome of `operation`, within `deadline_s` seconds."""
+
+    def hurry(self) -> None:
+        """End waiting dequeues with what they find."""
+
+    async def aclose(self) -> None:
+        """Stop."""
+
+
+class Operations:
+    """Runs the operations of one application, whose front end lives as long as its event loop."""
+
+    def __init__(self, limits: Limits, lost: Callable[[], Refusal | None]) -> None:
+        self.limits: Final = limits
+        self._lost: Final = lost
+        self.front_end: FrontEnd | None = None
+
+    def counts(self) -> Counts | None:
+        """What the front end has counted, once there is one."""
+        return None if self.front_end is None else self.front_end.counts
+
+    async def run(self, operation: Operation, deadline_s: float | None, wait_s: float = 0.0) -> Any:
+        """The result of `operation`. Raises Refusal when it has none."""
+        if (lost := self._lost()) is not None:
+            raise lost
+        if self.front_end is None:
+            raise Refusal("unavailable", "the replica is starting", definite=True)
+        deadline_s = self.deadline(deadline_s, wait_s)
+        outcome = await self.front_end.run(operation, deadline_s)
+        if isinstance(outcome, Done):
+            return outcome.result
+        raise refusal_of(outcome)
+
+    async def take(self, request: Request, operation: Dequeue | Acquire, deadline_s: float | None) -> Any:
+        """As `run`, but one that waits is cancelled when the client goes away: an item taken for nobody would be lost."""
+        if operation.items_max > self.limits.batch_items_max:
+            raise Refusal("malformed", f"max: at most {self.limits.batch_items_max}")
+        if operation.wait_s > self.limits.wait_s_max:
+            raise Refusal("malformed", f"wait_s: at most {self.limits.wait_s_max:g} seconds")
+        if isinstance(operation, Dequeue) and operation.key:
+            return await self.decide(request, operation, deadline_s, operation.wait_s)
+        if operation.wait_s == 0:
+            return await self.run(operation, deadline_s)
+        return await self._run_while_asked(request, operation, deadline_s, operation.wait_s)
+
+    async def decide(
+        self, request: Request, operation: Decided, deadline_s: float | None, wait_s: float = 0.0
+    ) -> Any:
+        """As `run`; under a key, only while the client is there: a repeat of one that left may hear that there was nothing
+        to do, which nobody remembers."""
+        if not operation.key:
+            return await self.run(operation, deadline_s, wait_s)
+        await self.be_asked(request, operation.key)
+        return await self._run_while_asked(request, operation, deadline_s, wait_s)
+
+    async def be_asked(self, request: Request, key: str | None) -> None:
+        """Raises Refusal where a request under a key comes late, from a client that has gone: its repeat may be forgotten."""
+        if key and await has_gone(request.receive):
+            raise Refusal("unavailable", "the client went away", definite=True)
+
+    async def _run_while_asked(
+        self, request: Request, operation: Operation, deadline_s: float | None, wait_s: float
+    ) -> Any:
+        running = asyncio.ensure_future(self.run(operation, deadline_s, wait_s))
+        if not await ends_before_caller_goes(running, request.receive):
+            raise Refusal("unavailable", "the client went away", definite=False)
+        return running.result()
+
+    def value(self, data: Any) -> Value:
+        """`data` as canonical text; raises BadValue."""
+        return to_value(data, self.limits)
+
+    def values(self, items: list[Any]) -> tuple[Value, ...]:
+        """Each of the items as canonical text; raises BadValue, which names the item among several."""
+        found: list[Value] = []
+        for place, item in enumerate(items):
+            try:
+                found.append(self.value(item))
+            except BadValue as error:
+                raise BadValue(str(error) if len(items) == 1 else f"items[{place}]: {error}") from None
+        return tuple(found)
+
+    def deadline(self, deadline_s: float | None, wait_s: float = 0.0) -> float:
+        """How long an operation may take, in seconds. Raises Refusal."""
+        most = self.limits.deadline_s_max
+        if deadline_s is None:
+            return min(DEADLINE_S + wait_s, most)
+        if deadline_s > most:
+            raise Refusal("malformed", f"deadline_s: at most {most:g} seconds")
+        if deadline_s < wait_s:
+            raise Refusal("malformed", "deadline_s: must not be below wait_s")
+        return deadline_s
+
+
+def add_adt_endpoints(router: APIRouter, operations: Operations) -> None:
+    """Add all endpoints of the ADT API."""
+    _add_queues(router, operations)
+    _add_registers(router, operations)
+    _add_dictionaries(router, operations)
+
+
+def _add_queues(router: APIRouter, operations: Operations) -> None:
+    limits = operations.limits
+
+    @router.post(
+        "/v1/queues/{name}/items", response_model=models.Enqueued, operation_id="enqueue", tags=["queues"]
+    )
+    async def enqueue(
+        request: Request,
+        name: Name,
+        body: models.EnqueueBody,
+        deadline_s: DeadlineS = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
+        """Add one item, or several in order, at the end of a queue."""
+        items = [body.item] if isinstance(body, models.OneItem) else body.items
+        if len(items) > limits.batch_items_max:
+            raise Refusal("malformed", f"items: 1 to {limits.batch_items_max} of them go in one request")
+        values = operations.values(items)
+        if body.expires_s is not None and body.expires_s <= body.delay_s:
+            raise Refusal("malformed", "expires_s: must be above delay_s, or nobody gets the items")
+        spans = Spans(body.delay_s, body.expires_s or 0.0)
+        operation = Enqueue(object_name("queue", name), values, idempotency_key or "", spans)
+        await operations.be_asked(request, idempotency_key)
+        await operations.run(operation, deadline_s)
+        return enqueued(len(values))
+
+    @router.post(
+        "/v1/queues/{name}/dequeue", response_model=models.QueueItems, operation_id="dequeue", tags=["queues"]
+    )
+    async def dequeue(
+        request: Request,
+        name: Name,
+        body: models.DequeueBody | None = None,
+        deadline_s: DeadlineS = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
+        """Take items from the front of a queue. An empty queue is a normal answer."""
+        body = body or models.DequeueBody()
+        operation = Dequeue(object_name("queue", name), body.max, body.wait_s, idempotency_key or "")
+        return listed(await operations.take(request, operation, deadline_s))
+
+    @router.get(
+        "/v1/queues/{name}/peek", response_model=models.QueueItems, operation_id="peekQueue", tags=["queues"]
+    )
+    async def peek(name: Name, deadline_s: DeadlineS = None) -> Response:
+        """Look at the item at the front of a queue; it stays."""
+        return listed(await operations.run(Peek(object_name("queue", name)), deadline_s))
+
+    @router.get(
+        "/v1/queues/{name}", response_model=models.QueueState, operation_id="getQueue", tags=["queues"]
+    )
+    async def queue_state(name: Name, deadline_s: DeadlineS = None) -> Response:
+        """Count the waiting items."""
+        info = await operations.run(QueueSize(object_name("queue", name)), deadline_s)
+        return json_response(msgspec.json.encode({"size": info.size, "horizon": info.horizon}).decode())
+
+
+def _add_registers(router: APIRouter, operations: Operations) -> None:
+    @router.get(
+        "/v1/registers/{name}",
+        response_model=models.StoredValue,
+        operation_id="readRegister",
+        tags=["registers"],
+    )
+    async def read_register(name: Name, deadline_s: DeadlineS = None) -> Response:
+        """Read a register; null when nobody has written it."""
+        return held(await operations.run(Read(object_name("register", name)), deadline_s))
+
+    @router.put("/v1/registers/{name}", status_code=204, operation_id="writeRegister", tags=["registers"])
+    async def write_register(name: Name, body: models.ValueBody, deadline_s: DeadlineS = None) -> Response:
+        """Write a register, whatever it holds."""
+        operation = Write(object_name("register", name), operations.value(body.value))
+        await operations.run(operation, deadline_s)
+        return nothing()
+
+    @router.post(
+        "/v1/registers/{name}/compare-and-set",
+        response_model=models.Swapped,
+        operation_id="compareAndSetRegister",
+        tags=["registers"],
+    )
+    async def compare_and_set_register(
+        request: Request,
+        name: Name,
+        body: models.CompareAndSetBody,
+        deadline_s: DeadlineS = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
+        """Write a register if it holds the value `old`."""
+        full_name = object_name("register", name)
+        return await _compare_and_set(operations, request, full_name, body, deadline_s, idempotency_key)
+
+
+def _add_dictionaries(router: APIRouter, operations: Operations) -> None:
+    _add_entries(router, operations)
+    _add_entry_decisions(router, operations)
+    turns = asyncio.Semaphore(LISTINGS_MAX)
+
+    @router.get(
+        "/v1/dictionaries/{name}",
+        response_model=models.DictionaryItems,
+        operation_id="getDictionary",
+        tags=["dictionaries"],
+    )
+    async def dictionary_items(name: Name, deadline_s: DeadlineS = None) -> Response:
+        """All keys and values, as they were at one moment."""
+        items = Items(object_name("dictionary", name))
+        return Listing(turns, lambda left_s: operations.run(items, left_s), operations.deadline(deadline_s))
+
+
+def _add_entries(router: APIRouter, operations: Operations) -> None:
+    path = "/v1/dictionaries/{name}/entries/{key}"
+
+    @router.get(path, response_model=models.StoredValue, operation_id="getEntry", tags=["dictionaries"])
+    async def get_entry(name: Name, key: Key, deadline_s: DeadlineS = None) -> Response:
+        """The value of a key; 404 when it is absent."""
+        operation = Read(object_name("dictionary", name, key))
+        return held_at(name, key, await operations.run(operation, deadline_s))
+
+    @router.put(path, status_code=204, operation_id="putEntry", tags=["dictionaries"])
+    async def put_entry(
+        name: Name, key: Key, body: models.ValueBody, deadline_s: DeadlineS = None
+    ) -> Response:
+        """Set the value of a key."""
+        operation = Write(object_name("dictionary", name, key), operations.value(body.value))
+        await operations.run(operation, deadline_s)
+        return nothing()
+
+    @router.delete(path, status_code=204, operation_id="deleteEntry", tags=["dictionaries"])
+    async def delete_entry(name: Name, key: Key, deadline_s: DeadlineS = None) -> Response:
+        """Delete a key; it may be absent already."""
+        await operations.run(Write(object_name("dictionary", name, key), None), deadline_s)
+        return nothing()
+
+
+def _add_entry_decisions(router: APIRouter, operations: Operations) -> None:
+    @router.post(
+        "/v1/dictionaries/{name}/entries/{key}/compare-and-set",
+        response_model=models.Swapped,
+        operation_id="compareAndSetEntry",
+        tags=["dictionaries"],
+    )
+    async def compare_and_set_entry(
+        request: Request,
+        name: Name,
+        key: Key,
+        body: models.CompareAndSetBody,
+        deadline_s: DeadlineS = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
+        """Set the value of a key if it has the value `old` (null: if it is absent)."""
+        full_name = object_name("dictionary", name, key)
+        return await _compare_and_set(operations, request, full_name, body, deadline_s, idempotency_key)
+
+    @router.post(
+        "/v1/dictionaries/{name}/entries/{key}/put-if-absent",
+        response_model=models.Stored,
+        operation_id="putEntryIfAbsent",
+        tags=["dictionaries"],
+    )
+    async def put_entry_if_absent(
+        request: Request,
+        name: Name,
+        key: Key,
+        body: models.ValueBody,
+        deadline_s: DeadlineS = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
+        """Set the value of a key if it has none."""
+        full_name = object_name("dictionary", name, key)
+        operation = PutIfAbsent(full_name, operations.value(body.value), idempotency_key or "")
+        was_absent = await operations.decide(request, operation, deadline_s)
+        return json_response(f'{{"stored":{"true" if was_absent else "false"}}}')
+
+
+async def _compare_and_set(
+    operations: Operations,
+    request: Request,
+    full_name: str,
+    body: models.CompareAndSetBody,
+    deadline_s: float | None,
+    key: str | None,
+) -> Response:
+    operation = CompareAndSet(full_name, operations.value(body.old), operations.value(body.new), key or "")
+    was_old = await operations.decide(request, operation, deadline_s)
+    return json_response(f'{{"swapped":{"true" if was_old else "false"}}}')

@@ -1,0 +1,248 @@
+"""The replica protocol over HTTP: batches and asks, in JSON or MessagePack, and announcements.
+
+Owns decoding, the check that sender and replica hold the same cluster document, and encoding. It is the hot path, so
+batches and asks do not pass the framework; their place in the OpenAPI document is made from the same message types.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from quorate.api_specs.checking import Checked, check_announcement, check_ask, check_batch
+from quorate.api_specs.messages import (
+    NOT_DECODED,
+    Announcement,
+    Ask,
+    Batch,
+    BatchReply,
+    Collect,
+    Refused,
+    Served,
+    Testimony,
+    Window,
+)
+from quorate.api_specs.problems import problem
+from quorate.api_specs.wishes import Take
+from quorate.replica.http import json_body
+from quorate.replica.access.token_list import Access
+from quorate.replica.access.credentials import Credential
+from quorate.replica.http.gate import CALLER, lacks_scope
+from quorate.replica.http.cancellation import ends_before_caller_goes
+from quorate.replica.service.member import Member
+from quorate.replica.http.problems import Refusal, problem_response
+from quorate.replica.access.authorization import ask_problem, batch_problem
+from quorate.replica.api.forwarded import Serving
+from quorate.timestamps.timestamp import Timestamp
+
+PATH: Final = "/replica/v1/batch"
+ASK_PATH: Final = "/replica/v1/ask"
+ANNOUNCEMENT_PATH: Final = "/replica/v1/announcement"
+JSON: Final = "application/json"
+MSGPACK: Final = "application/msgpack"
+MESSAGES: Final = (Batch, BatchReply, Ask, Served, Announcement, Testimony)
+"""All that is sent and answered."""
+_JSON: Final = JSON.encode()
+
+_Message = TypeVar("_Message")
+
+_DECODE: Final[Mapping[str, Callable[[bytes], Batch]]] = {
+    JSON: msgspec.json.Decoder(Batch).decode,
+    MSGPACK: msgspec.msgpack.Decoder(Batch).decode,
+}
+_DECODE_ASK: Final[Mapping[str, Callable[[bytes], Ask]]] = {
+    JSON: msgspec.json.Decoder(Ask).decode,
+    MSGPACK: msgspec.msgpack.Decoder(Ask).decode,
+}
+_DECODE_ANNOUNCEMENT: Final = {JSON: msgspec.json.Decoder(Announcement).decode}
+_ENCODE: Final[Mapping[str, Callable[[BatchReply | Served], bytes]]] = {
+    JSON: msgspec.json.Encoder().encode,
+    MSGPACK: msgspec.msgpack.Encoder().encode,
+}
+
+
+class Batches:
+    """What the bytes of a batch mean, and how its reply is put into bytes. `access` knows whose sites are whose."""
+
+    def __init__(self, member: Member, access: Access) -> None:
+        self.member: Final = member
+        self._access: Final = access
+
+    def read(self, headers: Mapping[bytes, bytes], body: bytes, caller: Credential) -> tuple[Checked, str]:
+        """The checked batch, and the media type to answer in. Raises what `responses.problem_of` knows."""
+        media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
+        batch = _decoded(body, media_type, _DECODE)
+        caller.bucket.charge(min(len(batch.requests), self.member.document.limits.requests_max) - 1)
+        _check_cluster(batch.cluster, self.member)
+        found = check_batch(batch, self.member.document.limits)
+        if (lacking := batch_problem(found.sound, caller, self._access.known)) is not None:
+            raise lacks_scope(lacking)
+        return found, _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
+
+    def written(self, found: Checked, reply: BatchReply, media_type: str) -> bytes:
+        """The body of the answer. Raises Refusal when nothing of the batch was done."""
+        _raise_if_all_refused(found.sound, reply)
+        return _ENCODE[media_type](found.whole(reply))
+
+
+def batch_app(batches: Batches) -> ASGIApp:
+    """The ASGI application that answers batches. It stands behind a Gate, which says who asks, hands it a body in one piece
+    and makes problem documents of what it raises."""
+
+    async def answer_batch(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            refused = problem("method-not-allowed", f"not with {scope['method']}")
+            await problem_response(refused, {"Allow": "POST"})(scope, receive, send)
+            return
+        body = (await receive())["body"]
+        found, media_type = batches.read(dict(scope["headers"]), body, scope[CALLER])
+        answering = asyncio.ensure_future(batches.member.answer(found.sound.requests, found.sound.trace))
+        if not await ends_before_caller_goes(answering, receive):
+            return
+        body = batches.written(found, answering.result(), media_type)
+        sent = [(b"content-type", media_type.encode()), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": sent})
+        await send({"type": "http.response.body", "body": body})
+
+    return answer_batch
+
+
+def ask_app(serving: Serving, access: Access) -> ASGIApp:
+    """The ASGI application at which other front ends ask the replica's own; where it stands, see `batch_app`."""
+    member = serving.member
+
+    async def answer_ask(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            refused = problem("method-not-allowed", f"not with {scope['method']}")
+            await problem_response(refused, {"Allow": "POST"})(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
+        ask = _decoded((await receive())["body"], media_type, _DECODE_ASK)
+        _check_cluster(ask.cluster, member)
+        check_ask(ask, member.document.limits)
+        if (lacking := ask_problem(ask, scope[CALLER], access.known)) is not None:
+            raise lacks_scope(lacking)
+        answer_type = _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
+        body = _ENCODE[answer_type](await serving.serve(ask))
+        sent = [(b"content-type", answer_type.encode()), (b"content-length", str(len(body)).encode())]
+        if member.is_stopping:
+            sent.append((b"connection", b"close"))
+        await send({"type": "http.response.start", "status": 200, "headers": sent})
+        await send({"type": "http.response.body", "body": body})
+
+    return answer_ask
+
+
+def announcement_endpoint(member: Member) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint at which other replicas announce themselves to `member`."""
+
+    async def answer_announcement(request: Request) -> Response:
+        announcement = _decoded(await request.body(), JSON, _DECODE_ANNOUNCEMENT)
+        _check_cluster(announcement.cluster, member)
+        check_announcement(announcement, [each for each in member.document.urls if each != member.id])
+        return Response(msgspec.json.encode(await member.testify(announcement)), media_type=JSON)
+
+    return answer_announcement
+
+
+def _check_cluster(given: str, member: Member) -> None:
+    if given != (expected := member.document.hash):
+        raise Refusal(
+            "wrong-cluster",
+            f"the sender's cluster document has hash {_shown(given)}, this replica's has {expected}",
+        )
+
+
+def _raise_if_all_refused(batch: Batch, reply: BatchReply) -> None:
+    """A batch of which nothing was done is answered as a problem; one bad request among others has a reply of its own."""
+    refused = [each for each in reply.replies if isinstance(each, Refused)]
+    if refused and len(refused) == len(batch.requests):
+        first = refused[0]
+        name = "malformed" if first.reason == "bad-request" else first.reason
+        # What is too old was sent before, and may have been done then.
+        raise Refusal(name, first.detail, definite=name != "too-old")
+
+
+def _shown(text: str) -> str:
+    return text[:64] if text.isascii() and text.isalnum() else "of no valid form"
+
+
+def _media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def _decoded(body: bytes, media_type: str, decoders: Mapping[str, Callable[[bytes], _Message]]) -> _Message:
+    decode = decoders.get(media_type)
+    if decode is None:
+        raise Refusal("unsupported-media-type", f"a message is sent as {JSON} or {MSGPACK}")
+    try:
+        message = decode(body)
+        if media_type == JSON:
+            json_body.decoded(body)
+        return message
+    except (*NOT_DECODED, ValueError) as error:
+        raise Refusal("malformed", str(error)) from None
+
+
+def _answer_type(accept: str, given: str) -> str:
+    """What the sender named; the type that it wrote in when it names both or neither."""
+    named = [media_type for media_type in (JSON, MSGPACK) if media_type in accept]
+    return named[0] if len(named) == 1 else given
+
+
+def describe(document: dict[str, Any]) -> None:
+    """Add the protocol to an OpenAPI document: what is sent and answered, and what for."""
+    example_hash, example_id = "3f8a0c52b1d94e67", "0006424e5d3c80.0000.k3v9q0a1b2c3d"
+    document["paths"][PATH] = _described(
+        "sendBatch",
+        "For front ends. The requests of a batch are handled in one transaction, in order; the reply is sent when "
+        "everything it promises is on disk. Every request is idempotent. Where there are fewer replies than requests, "
+        "nothing was done of the rest, which would have made the answer too long or taken too much time: send it again.",
+        Batch(example_hash, (Collect("queue/jobs", window=Window(limit=10)),)),
+        BatchReply,
+    )
+    document["paths"][ASK_PATH] = _described(
+        "askFrontEnd",
+        "For front ends that share an object: this one decides the wishes of all in one go. An ask is served once at "
+        "most; it is not to be repeated. A result that is denied and not definite may have taken effect.",
+        Ask(example_hash, Timestamp(example_id), "queue/jobs", "9b2e61f7c0a35d84", (Take(1),), 5.0),
+        Served,
+    )
+    document["paths"][ANNOUNCEMENT_PATH] = _described(
+        "announceReplica",
+        "For replicas among themselves: the sender learns how far its store was seen to come, so that one that was "
+        "rolled back or swapped does not vote.",
+        Announcement(example_hash, "r1", "d41c7b0a9e6f3852", Timestamp(example_id)),
+        Testimony,
+        media_types=(JSON,),
+    )
+
+
+def _described(
+    operation_id: str,
+    description: str,
+    sent: Batch | Ask | Announcement,
+    answered: type[BatchReply | Served | Testimony],
+    media_types: tuple[str, ...] = (JSON, MSGPACK),
+) -> dict[str, Any]:
+    body: dict[str, Any] = {each: {"schema": _reference(type(sent))} for each in media_types}
+    body[JSON]["example"] = msgspec.to_builtins(sent)
+    content = {each: {"schema": _reference(answered)} for each in media_types}
+    return {
+        "post": {
+            "tags": ["replica protocol"],
+            "description": description,
+            "operationId": operation_id,
+            "requestBody": {"required": True, "content": body},
+            "responses": {"200": {"content": content}},
+        }
+    }
+
+
+def _reference(message: type) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{message.__name__}"}

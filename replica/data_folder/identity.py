@@ -1,0 +1,399 @@
+"""Whose data folder it is: its identity, its lock, and whether the replica may vote from it.
+
+A replica's promises live in its store. A store that is empty, older or another's has not made them, and a vote from it
+could contradict one that others rely on. This module owns finding that out before the first vote; it must not know
+what the promises are.
+"""
+
+import contextlib
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.replica.store import statements
+from quorate.replica.store.database import Database, StorageFailed, make_private
+from quorate.replica.data_folder.private_folders import make_private_folder, remove_made
+from quorate.replica.store.configuration import noted_in, refusal
+from quorate.replica.store.records import with_sum
+from quorate.replica.store.integrity import damage_in
+from quorate.replica.store.statements import SCHEMA_VERSION
+from quorate.timestamps.timestamp import ZERO
+
+DATABASE_FILE: Final = "replica.sqlite3"
+IDENTITY_FILE: Final = "identity.json"
+LOCK_FILE: Final = "lock"
+COPY_FILE: Final = "backup.part"
+"""A copy that is being made for a backup."""
+_OWN_NAMES: Final = (DATABASE_FILE, IDENTITY_FILE, LOCK_FILE, COPY_FILE, "lost+found")
+"""How the names of files begin that a replica may find without a store: its own, and those of an empty disk."""
+
+
+class FolderRefused(Exception):
+    """The data folder must not be used by this replica; the sentence says why and what to do."""
+
+
+class Identity(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Who a store belongs to. `store` is its id, which the cluster document may name beforehand; `born` is new with each store
+    ever made; `restored_from` the id of the store of whose backup it was made, if it was."""
+
+    cluster: str
+    replica: str
+    store: str
+    schema: int
+    restored_from: str = ""
+    born: str = ""
+
+
+class Folder:
+    """An open data folder, locked for this process until `close`.
+
+    `lost` is None, or the sentence that says why this replica must not vote; then there is no database, unless it voted under
+    another configuration (`is_other`). `is_new`: its store has never voted.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        lock: int,
+        identity: Identity,
+        database: Database | None,
+        lost: str | None = None,
+        *,
+        is_new: bool = False,
+    ) -> None:
+        self.path: Final = path
+        self.identity: Final = identity
+        self.database: Final = database
+        self.lost: Final = lost
+        self.is_new: Final = is_new
+        self.is_other: Final = lost is not None and database is not None
+        self.incarnation: Final = secrets.token_hex(8)
+        self._lock: int | None = lock
+
+    def close(self) -> None:
+        """Let another process use the folder. The database is closed by whom it was given to."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def abandon(self) -> None:
+        """Close the database too, for a folder that nobody will serve."""
+        if self.database is not None:
+            self.database.close()
+        self.close()
+
+
+def open_folder(path: Path, document: ClusterDocument, replica_id: str, *, is_source: bool = False) -> Folder:
+    """The replica's data folder, made on its first start. Raises FolderRefused.
+
+    `is_source`: not to vote from, but to copy from; then a folder that was restored has a database too.
+    """
+    replica = _replica(document, replica_id)
+    _refuse_foreign(path)
+    _make_folder(path)
+    lock = _lock(path)
+    try:
+        return _opened(path, lock, document, replica, is_source=is_source)
+    except BaseException:
+        os.close(lock)
+        raise
+
+
+def format_store(path: Path, document: ClusterDocument, replica_id: str) -> str:
+    """Make the data folder of a replica that never voted, with the store id of the document (a new one when it has
+    none), and return that id. Raises FolderRefused when there is a store already.
+
+    Only for a new cluster: a replica that lost its store must not get its old id on an empty one.
+    """
+    replica = _replica(document, replica_id)
+    _refuse_foreign(path)
+    _make_folder(path)
+    lock = _lock(path)
+    try:
+        if (path / DATABASE_FILE).exists() or (path / IDENTITY_FILE).exists():
+            raise FolderRefused(
+                f"{path} already holds a store: give an empty folder, or start the replica on it"
+            )
+        identity = _new_identity(document, replica)
+        _create(path, identity).close()
+        return identity.store
+    finally:
+        os.close(lock)
+
+
+@contextlib.contextmanager
+def empty_folder(path: Path) -> Iterator[None]:
+    """A data folder that holds nothing, locked meanwhile. Raises FolderRefused. Whatever goes wrong within, what was made in it
+    is removed, and the folder itself, too, if it was not there before."""
+    _refuse_filled(path)  # before it is made private: it may be anybody's
+    had_lock = LOCK_FILE in _names_in(path)
+    made = _make_folder(path)
+    lock = _lock(path)
+    try:
+        _refuse_filled(path)
+        try:
+            yield
+        except BaseException:
+            for each in path.iterdir():  # It was empty: all that is in it is ours.
+                if not (had_lock and each.name == LOCK_FILE):
+                    each.unlink()
+            remove_made(made)
+            raise
+    finally:
+        os.close(lock)
+
+
+def _refuse_filled(path: Path) -> None:
+    if any(name != LOCK_FILE for name in _names_in(path)):
+        raise FolderRefused(f"{path} is not empty, and nothing was changed: name a new folder, or empty it")
+
+
+def _refuse_foreign(path: Path) -> None:
+    """A folder with other people's files and no store is not ours to close to them, nor to fill."""
+    names = _names_in(path)
+    if IDENTITY_FILE in names or DATABASE_FILE in names:
+        return
+    foreign = sorted(name for name in names if not name.startswith(_OWN_NAMES))
+    if foreign:
+        raise FolderRefused(
+            f"{path} holds no store but other files ({foreign[0]} for one), and nothing was changed: name a folder of the "
+            "replica's own, new or empty"
+        )
+
+
+def _names_in(path: Path) -> set[str]:
+    try:
+        return {each.name for each in path.iterdir()} if path.exists() else set()
+    except OSError as error:
+        raise FolderRefused(f"the data folder {path} cannot be used: {error.strerror}") from None
+
+
+def claim_restored(path: Path, made: Database) -> Identity:
+    """Give the database of a backup, which `made` has opened, an identity of its own and its place in the empty folder;
+    closes it. Raises FolderRefused or StorageFailed."""
+    was = identity_in(made)
+    identity = replace(was, store=secrets.token_hex(8), restored_from=was.restored_from or was.store)
+    _put_identity(made, identity)
+    made.commit()
+    made.close()
+    made.path.rename(path / DATABASE_FILE)
+    _write_identity(path, identity)
+    return identity
+
+
+def _new_identity(document: ClusterDocument, replica: ReplicaInfo) -> Identity:
+    store = replica.store or secrets.token_hex(8)
+    return Identity(document.name, replica.id, store, SCHEMA_VERSION, born=secrets.token_hex(8))
+
+
+def _replica(document: ClusterDocument, replica_id: str) -> ReplicaInfo:
+    for replica in document.replicas:
+        if replica.id == replica_id:
+            return replica
+    known = ", ".join(document.votes)
+    raise FolderRefused(f"the cluster document has no replica {replica_id!r}: it has {known}")
+
+
+def _make_folder(path: Path) -> list[Path]:
+    """Those that were made."""
+    try:
+        made = make_private_folder(path)
+        path.chmod(0o700)
+        return made
+    except OSError as error:
+        raise FolderRefused(f"the data folder {path} cannot be used: {error.strerror}") from None
+
+
+def _lock(path: Path) -> int:
+    """The kernel drops this lock with the process, however that ends, so it is never stale."""
+    lock = os.open(path / LOCK_FILE, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise FolderRefused(
+            f"{path} is in use by another process: stop that one, or give this replica a folder of its own"
+        ) from None
+    return lock
+
+
+def _opened(
+    path: Path, lock: int, document: ClusterDocument, replica: ReplicaInfo, *, is_source: bool
+) -> Folder:
+    written = _read_identity(path)
+    if written is not None:
+        _check(path, written, document, replica)
+    opened = _open_database(path / DATABASE_FILE)
+    if opened is None:
+        if written is not None or replica.store:
+            expected = written.store if written is not None else replica.store
+            identity = Identity(document.name, replica.id, expected, SCHEMA_VERSION)
+            return Folder(path, lock, identity, None, _lost(path, identity))
+        identity = _new_identity(document, replica)
+        return Folder(path, lock, identity, _create(path, identity), is_new=True)
+    try:
+        identity = identity_in(opened)
+        _check(path, identity, document, replica)
+        if written != identity:
+            if written is not None and written.store != identity.store:
+                raise FolderRefused(f"{path}: {IDENTITY_FILE} and {DATABASE_FILE} are of different stores")
+            _write_identity(path, identity)
+        if identity.restored_from and not is_source:
+            opened.close()
+            return Folder(path, lock, identity, None, _restored(path, identity))
+        noted = noted_in(opened)
+        opened.commit()
+    except BaseException:
+        with contextlib.suppress(StorageFailed):
+            opened.close()
+        raise
+    lost = None if noted is None else refusal(noted, document, replica.id)
+    return Folder(path, lock, identity, opened, lost, is_new=noted is None)
+
+
+def _lost(path: Path, identity: Identity) -> str:
+    return (
+        f"replica {identity.replica} has voted before, from store {identity.store}, and {path} does not hold that "
+        "store: its promises are forgotten, so it does not vote. Put the folder back, complete and not from a backup, "
+        "or stop all replicas and make a new store from the others' with `quorate replace`"
+    )
+
+
+def _restored(path: Path, identity: Identity) -> str:
+    return (
+        f"{path} was restored from a backup of store {identity.restored_from}: promises that replica {identity.replica} made "
+        "after the backup are forgotten, so it does not vote. Stop all replicas and make a new store from the others' and "
+        f"this one with `quorate replace` (--from {identity.replica}={path} among the others); if all replicas are lost, use "
+        "`quorate restore-cluster`"
+    )
+
+
+def _check(path: Path, found: Identity, document: ClusterDocument, replica: ReplicaInfo) -> None:
+    if found.schema > SCHEMA_VERSION:
+        raise FolderRefused(
+            f"{path} was written by a newer release (schema {found.schema}, this one knows {SCHEMA_VERSION}): "
+            "install that release again"
+        )
+    if found.schema < SCHEMA_VERSION:
+        raise FolderRefused(
+            f"{path} was written before the first release (schema {found.schema}), which this one does not read: "
+            f"start with an empty folder for every replica"
+        )
+    if found.cluster != document.name:
+        raise FolderRefused(f"{path} belongs to cluster {found.cluster!r}, not to {document.name!r}")
+    if found.replica != replica.id:
+        raise FolderRefused(f"{path} belongs to replica {found.replica!r}, not to {replica.id!r}")
+    if replica.store and found.store != replica.store and not found.restored_from:
+        raise FolderRefused(
+            f"{path} holds store {found.store}, but the cluster document says that {replica.id} votes from store "
+            f"{replica.store}: find that one's folder"
+        )
+
+
+def _create(path: Path, identity: Identity) -> Database:
+    """Identity and tables in one transaction, then identity.json: a crash in between leaves a complete database or an
+    empty one, and an empty one has never voted."""
+    make_private(path / DATABASE_FILE)
+    opened = Database(path / DATABASE_FILE)
+    _create_tables(opened, identity)
+    _write_identity(path, identity)
+    return opened
+
+
+def _create_tables(opened: Database, identity: Identity) -> None:
+    opened.create_tables()
+    _put_identity(opened, identity)
+    opened.write(statements.NEW_COUNTERS, (1, *with_sum(0, ZERO, ZERO, 0)))
+    opened.commit()
+
+
+def _put_identity(opened: Database, identity: Identity) -> None:
+    facts = {name: str(getattr(identity, name)) for name in identity.__struct_fields__}
+    opened.write(statements.PUT_META, *((name, fact) for name, fact in facts.items() if fact))
+
+
+def _open_database(file: Path) -> Database | None:
+    """None without a file, and for one whose making was cut off: it has no tables, and nobody voted from it."""
+    if not file.exists():
+        return None
+    _refuse_emptied(file)
+    try:
+        opened = Database(file)
+        problem = damage_in(opened)
+        is_empty = opened.is_empty()
+        opened.commit()
+    except StorageFailed as error:
+        advice = _LATER if error.passing else _DAMAGED
+        raise FolderRefused(f"{file} cannot be opened: {error}. {advice}") from error
+    if problem is not None:
+        opened.close()
+        raise FolderRefused(f"{file} is damaged: {problem}. {_DAMAGED}")
+    if is_empty:
+        opened.close()
+        return None
+    return opened
+
+
+def _refuse_emptied(file: Path) -> None:
+    """SQLite takes an empty file for a new database, and deletes the log beside it, the only copy of what is in there."""
+    log = file.with_name(file.name + "-wal")
+    if file.stat().st_size == 0 and log.exists() and log.stat().st_size > 0:
+        raise FolderRefused(f"{file} is damaged: it is empty, and its write-ahead log is not. {_DAMAGED}")
+
+
+_LATER: Final = "Make room on the disk, or end what holds the file, and start again"
+_DAMAGED: Final = "Do not delete it: this replica's promises are in it. Repair the disk, or stop all replicas and use `quorate replace`"
+
+
+def identity_in(opened: Database) -> Identity:
+    """The identity that a database holds. Raises FolderRefused."""
+    try:
+        meta = dict(opened.all(statements.GET_META))
+        opened.commit()
+        facts = {
+            name: meta[name] for name in Identity.__struct_fields__ if name in meta
+        }  # Beside other notes.
+        return msgspec.convert(facts, Identity, strict=False)
+    except (StorageFailed, msgspec.ValidationError):
+        raise FolderRefused(f"{opened.path} is no database of a replica. {_DAMAGED}") from None
+
+
+def _read_identity(path: Path) -> Identity | None:
+    file = path / IDENTITY_FILE
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Identity)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FolderRefused(
+            f"{file} cannot be read: {error}. If {DATABASE_FILE} is beside it, remove it and start again: it is made anew"
+        ) from None
+
+
+def _write_identity(path: Path, identity: Identity) -> None:
+    temporary = path / (IDENTITY_FILE + ".new")
+    file = os.open(temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    try:
+        os.write(file, msgspec.json.format(msgspec.json.encode(identity)) + b"\n")
+        os.fsync(file)
+    finally:
+        os.close(file)
+    temporary.rename(path / IDENTITY_FILE)
+    sync_folder(path)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

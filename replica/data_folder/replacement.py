@@ -1,0 +1,214 @@
+"""A new store for a replica that lost its own, made from the stores of all the others while nothing runs.
+
+Why it is safe: what was decided or complete is stored by a final quorum. The lost replica was one member of it; each
+final quorum with more votes than it alone has left a copy with a survivor, and the new store takes the union. Promises
+and fences need no copy from the lost one: the new store's id changes the cluster document's hash, so every message of an
+operation begun before is refused. Only what a final quorum of the lost replica alone held is gone: `loses` names it.
+The new store bears witness from the start: it notes how far each of the others has come.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from quorate.adts.types.catalogue import SPECIFICATIONS, adt_of
+from quorate.api_specs.cluster import ClusterDocument, checked
+from quorate.api_specs.messages import Row
+from quorate.replica.data_folder.identity import FolderRefused, Identity, format_store, open_folder
+from quorate.replica.protocol.log import NOT_RESERVED, Effect, Log, MarkComplete, ObjectState, PutEvent, PutRow, PutState, Reservation
+from quorate.replica.upkeep.pruning import END
+from quorate.replica.store.store import Store
+from quorate.replica.protocol.witness import Witness
+from quorate.timestamps.timestamp import ZERO, Timestamp
+
+PAGE: Final = 1000
+"""Objects, or rows, read at a time; the new store commits after each page of objects."""
+
+
+def loses(document: ClusterDocument, lost: Collection[str]) -> list[str]:
+    """The event classes of which lost replicas alone may have been a final quorum, with their objects."""
+    found = []
+    for adt, specification in SPECIFICATIONS.items():
+        patterns = [rule.objects for rule in document.choices if rule.objects.partition("/")[0] in (adt, "*")]
+        for pattern in [*patterns, f"{adt}/*"]:
+            choice = document.choice_of(f"{adt}/{pattern.partition('/')[2] or '*'}")
+            found += [
+                f"{name} of {pattern} (final quorum {choice.classes[name].final})"
+                for name in sorted(specification.changes)
+                if choice.final_of(name).is_met_by(set(lost))
+            ]
+    return sorted(set(found))
+
+
+def with_store(document: ClusterDocument, replica_id: str, store: str) -> ClusterDocument:
+    """The document with another store id for the replica."""
+    replicas = tuple(
+        replace(replica, store=store) if replica.id == replica_id else replica
+        for replica in document.replicas
+    )
+    return checked(replace(document, replicas=replicas))
+
+
+def make_replacement(
+    old: ClusterDocument, new: ClusterDocument, replica_id: str, folder: Path, others: Mapping[str, Path]
+) -> int:
+    """Fill a new store in `folder` for the replica from the folders of all `others`; returns the number of objects.
+
+    `new` is `old` with the new store's id. Nothing may run: every folder is locked meanwhile. Raises FolderRefused, also
+    when a folder is missing, for a replica left out may hold the only other copy. Among `others` may be a folder of the
+    replica itself, restored from a backup: it brings back what its lost store alone had held.
+    """
+    if missing := sorted(old.votes.keys() - others.keys() - {replica_id}):
+        raise FolderRefused(f"the folders of all other replicas are needed; {', '.join(missing)} is missing")
+    with ExitStack() as stack:
+        opened = {
+            other: open_source(stack, old, other, path, may_be_restored=other == replica_id)
+            for other, path in sorted(others.items())
+        }
+        sources = {other: source for other, (_, source) in opened.items()}
+        format_store(folder, new, replica_id)
+        _, target = open_source(stack, new, replica_id, folder)
+        objects = fill(target, sources, old)
+        for other, (identity, source) in opened.items():
+            if other != replica_id:
+                target.others.put_witness(other, Witness(identity.store, source.clock, identity.born))
+        target.note_configuration(new)
+        target.commit()
+        return objects
+
+
+def open_source(
+    stack: ExitStack, document: ClusterDocument, replica_id: str, path: Path, *, may_be_restored: bool = False
+) -> tuple[Identity, Store]:
+    """The identity of the folder's store, and the store; `stack` closes them. Raises FolderRefused."""
+    opened = open_folder(path, document, replica_id, is_source=may_be_restored)
+    stack.callback(opened.close)
+    if opened.database is None:
+        raise FolderRefused(f"{path} holds no store either: {opened.lost}")
+    store = Store(opened.database)
+    stack.callback(store.close)
+    if opened.lost is not None:
+        raise FolderRefused(f"{path}: {opened.lost}")
+    return opened.identity, store
+
+
+def fill(target: Store, sources: Mapping[str, Store], document: ClusterDocument) -> int:
+    """Put into an empty store, and commit, all that the sources (by replica) hold; the number of objects."""
+    target.raise_floor(max(source.floor() for source in sources.values()))
+    objects = 0
+    for name in _names(sources.values()):
+        if _is_forgotten(name, sources, document):
+            continue
+        target.apply(union(name, sources.values()))
+        objects += 1
+        if objects % PAGE == 0:
+            target.commit()
+    _fill_reservations(target, list(sources.values()))
+    target.commit()
+    return objects
+
+
+def _fill_reservations(target: Store, sources: Sequence[Store]) -> None:
+    """Under each key that some source holds, what a front end would go on from that asks them all."""
+    for source in sources:
+        after = ""
+        while page := source.held.page(after, PAGE):
+            for digested, _ in page:
+                after = digested
+                if target.held.at(digested) == NOT_RESERVED:
+                    target.put_held(digested, agreed([each.held.at(digested) for each in sources]))
+            target.commit()
+
+
+def agreed(held: Sequence[Reservation]) -> Reservation:
+    """What was held under the highest ballot, under the highest promise, so that every new store has the same.
+
+    Where all that was held was the first to come, either all held the same, or nothing was agreed yet.
+    """
+    latest = max(held, key=lambda each: (each.ballot, [entry.t for entry in each.entries]))
+    promised = max(each.promised for each in held)
+    return Reservation(promised, promised, latest.entries)
+
+
+def _is_forgotten(name: str, sources: Mapping[str, Store], document: ClusterDocument) -> bool:
+    """Whether a dictionary's key was deleted, and forgotten by sources that are newer than those that still have it.
+
+    Stores of one moment never need it: a deletion is forgotten only once all have it. Backups are of several moments. Who
+    forgot a key has a floor above all that was in it. When those who may have forgotten it hold a final quorum of Delete,
+    and those who have it none of Put, what they have was deleted, or was never known to be complete.
+    """
+    if adt_of(name) != "dictionary":
+        return False
+    holders = {id: newest for id, source in sources.items() if (newest := _newest(source, name)) is not None}
+    if len(holders) == len(sources):
+        return False
+    upto = max(holders.values())
+    without = [id for id, source in sources.items() if id not in holders and source.floor() >= upto]
+    choice = document.choice_of(name)
+    return choice.final_of("Delete/Ok").is_met_by(without) and not choice.final_of("Put/Ok").is_met_by(
+        holders
+    )
+
+
+def _newest(source: Store, name: str) -> Timestamp | None:
+    """The highest timestamp of a value that the source has of a key; None when it does not know the key."""
+    state = source.state(name)
+    return None if state is None else max(source.below(name, END) or ZERO, state.summary.horizon)
+
+
+def _names(sources: Collection[Store]) -> Iterator[str]:
+    """Every name that some source knows, once, in order."""
+    after = ""
+    while True:
+        pages = [source.names("", after, PAGE) for source in sources]
+        ends = [page[-1] for page in pages if len(page) == PAGE]
+        upto = min(ends, default=None)
+        known = sorted({name for page in pages for name in page if upto is None or name <= upto})
+        yield from known
+        if upto is None:
+            return
+        after = upto
+
+
+def union(name: str, sources: Collection[Log]) -> Iterator[Effect]:
+    """All that the sources hold of one object."""
+    state = merged([state for source in sources if (state := source.state(name)) is not None])
+    yield PutState(state)
+    events = dict(event for source in sources for event in source.events(name))
+    yield from (PutEvent(name, t, event) for t, event in sorted(events.items()))
+    present: set[Timestamp] = set()
+    for source in sources:
+        for row in _rows(source, name, state.collected):
+            if row.entry.t not in present:
+                present.add(row.entry.t)
+                yield PutRow(name, row.entry)
+    complete = {
+        row.entry.t for source in sources for row in _rows(source, name, state.collected) if row.complete
+    }
+    yield MarkComplete(name, tuple(sorted(complete)))
+
+
+def _rows(source: Log, name: str, above: Timestamp) -> Iterator[Row]:
+    while page := source.rows(name, above, PAGE):
+        yield from page
+        above = page[-1].entry.t
+
+
+def merged(states: Sequence[ObjectState]) -> ObjectState:
+    """The highest of each promise, and the summary of the highest ballot: what an initial quorum of all would read."""
+    accepted = max(states, key=lambda state: state.accepted)
+    committed = max(states, key=lambda state: state.committed)
+    return ObjectState(
+        name=accepted.name,
+        fence=max(state.fence for state in states),
+        promised=max(state.promised for state in states),
+        accepted=accepted.accepted,
+        summary=accepted.summary,
+        committed=committed.committed,
+        horizon=committed.horizon,
+        collected=max(state.collected for state in states),
+        floor=max(state.floor for state in states),
+    )

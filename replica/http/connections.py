@@ -1,0 +1,379 @@
+"""What one connection may do before a request is whole, and how long it may take: uvicorn's protocol, with bounds.
+
+Owns the bounds that no application can set: number of connections, bytes and time of a request's head, bytes of what stands
+around a body, requests that wait for the one ahead, and how long a client may leave an answer unread; and that a request ends
+where its head says: another protocol is never changed to, and trailers are no headers. The Gate owns the rest. A request that
+passes in one piece costs few comparisons.
+"""
+
+import asyncio
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+from msgspec import Struct
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from quorate.api_specs.limits import (
+    ADDRESS_SHARE_MAX,
+    AHEAD_MAX,
+    CONNECTIONS_MAX,
+    HEAD_BYTES_MAX,
+    HEAD_S_MAX,
+    STALL_S_MAX,
+    URL_BYTES_MAX,
+)
+from quorate.api_specs.problems import MEDIA_TYPE, Problem, problem
+from quorate.replica.http.connection_shares import Crowd, origin
+from quorate.replica.http.problems import RETRY_AFTER_S
+from quorate.replica.http.traffic import Traffic
+
+STALL_BYTES: Final = 65_536
+PIECE_BYTES: Final = 4096
+"""So much is parsed at once, so that few requests pass AHEAD_MAX: each weighs a hundred times as much as its bytes."""
+HANG_UP_S: Final = 0.02
+HANG_UPS_MAX: Final = 50
+
+
+class Bounds(Struct, frozen=True):
+    """What one server allows: connections, the share of them that one address may have, and seconds of patience."""
+
+    connections_max: int = CONNECTIONS_MAX
+    address_share: float = ADDRESS_SHARE_MAX
+    head_s: float = HEAD_S_MAX
+    stall_s: float = STALL_S_MAX
+
+
+class _Flow(FlowControl):
+    """uvicorn's, with a hold on reading that nobody's wish for more lifts: each request asks for what it may still have to come,
+    though others wait."""
+
+    is_held = False
+
+    def resume_reading(self) -> None:
+        """See uvicorn."""
+        if not self.is_held:
+            super().resume_reading()
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection. The callbacks are those of asyncio.Protocol and of httptools."""
+
+    def __init__(
+        self, *args: Any, bounds: Bounds, traffic: Traffic, crowd: "Crowd[BoundedProtocol]", **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._bounds: Final = bounds
+        self._crowd: Final = crowd
+        self._origin = ""
+        self._traffic: Final = traffic
+        self._is_in_head = self._is_in_body = False
+        self._head_bytes = 0
+        """Of the head that is being received: what was parsed, or has come in pieces that held nothing else."""
+        self._has_begun = False
+        """Whether a request has begun in the piece that is being read."""
+        self._bodiless_bytes = 0
+        """In a row of pieces that came within a body, and held nothing of it: a chunk's extensions, trailers."""
+        self._answered: RequestResponseCycle | None = None
+        """The request that is being answered, or was last: `cycle` is the last one that came."""
+        self._rest = b""
+        """What has come and is not parsed yet, since too many requests wait."""
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._stall_timer: asyncio.TimerHandle | None = None
+        self._unsent_bytes = 0
+
+    # From the event loop.
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See asyncio.Protocol."""
+        super().connection_made(transport)
+        self.flow: _Flow = _Flow(transport)
+        self._traffic.connections += 1
+        self._traffic.connections_made += 1
+        self._origin = origin(self.client[0]) if self.client else ""
+        gives_way = self._crowd.enter(self, self._origin)
+        if gives_way is self:
+            self._end(
+                problem("overloaded", "too many connections are open already, in all or from one address")
+            )
+            return
+        self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
+        if gives_way is not None:
+            gives_way.give_way()
+
+    def give_way(self) -> None:
+        """Close this connection, on which no whole request has begun, for another one."""
+        self._traffic.refuse("overloaded")
+        self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        self._stop_head_timer()
+        self._stop_stall_timer()
+        self._traffic.connections -= 1
+        self._crowd.leave(self, self._origin)
+        if self._answered is not None and self._answered is not self.cycle:
+            self._answered.disconnected = True  # uvicorn tells the last one alone
+            self._answered.message_event.set()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        if self._rest:  # This piece was on its way before reading was held.
+            self._rest += data
+        elif len(data) <= PIECE_BYTES and len(self.pipeline) < AHEAD_MAX:
+            self._take(data)
+        else:
+            self._take_pieces(data)
+
+    def _take_pieces(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest and len(self.pipeline) < AHEAD_MAX and not self.transport.is_closing():
+            self._take(rest[:PIECE_BYTES])
+            rest = rest[PIECE_BYTES:]
+        if rest and not self.transport.is_closing():
+            self._hold(bytes(rest))
+
+    def _hold(self, rest: bytes) -> None:
+        """Keep what has come for when fewer requests wait, and read no more until then. No client is late meanwhile."""
+        self._rest = rest
+        self.flow.pause_reading()
+        self.flow.is_held = True
+        self._stop_head_timer()
+
+    def _take(self, data: bytes | memoryview) -> None:
+        if self.transport.is_closing():
+            return
+        was_in_head = self._is_in_head
+        self._has_begun = False
+        if self._is_in_body:
+            self._bodiless_bytes += len(data)
+        self._feed(data)
+        if not self._is_in_head:
+            if self._head_timer is not None and self.scope is not None:
+                self._stop_head_timer()
+            if self._bodiless_bytes > HEAD_BYTES_MAX:
+                self._traffic.refuse("head-too-large")
+                self.transport.abort()
+            return
+        if was_in_head and not self._has_begun:
+            self._head_bytes += len(data)
+        if self._head_bytes > HEAD_BYTES_MAX + URL_BYTES_MAX:
+            self._end(problem("head-too-large", f"headers may have {HEAD_BYTES_MAX} bytes together"))
+        elif self._head_timer is None:
+            self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
+
+    def _feed(self, data: bytes | memoryview) -> None:
+        """See uvicorn. Another protocol is never changed to."""
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = self._parsed(rest)
+        except HttpParserError:
+            self.send_400_response("")
+
+    def _parsed(self, data: memoryview) -> memoryview:
+        """What of `data` the parser has left. A request that asks for another protocol is read again without that wish, as RFC
+        9110 (section 7.8) allows: the parser itself would take its body, and whatever follows, for the other protocol."""
+        try:
+            self.parser.feed_data(data)
+        except HttpParserUpgrade as upgrade:
+            if self.parser.get_method() == b"CONNECT":
+                raise HttpParserError("there is nobody to connect to") from None
+            head = self._head_without_upgrade()
+            self.parser = HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+            self.parser.feed_data(head)
+            return data[upgrade.args[0] :]
+        return data[len(data) :]
+
+    def _head_without_upgrade(self) -> bytes:
+        lines = [
+            b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        ]
+        for name, value in self.headers:
+            if name == b"connection":
+                kept = [token for token in value.split(b",") if token.strip().lower() != b"upgrade"]
+                lines.append(b"connection: " + b",".join(kept))
+            elif name != b"upgrade":
+                lines.append(name + b": " + value)
+        return b"\r\n".join([*lines, b"\r\n"])
+
+    def pause_writing(self) -> None:
+        """See asyncio.Protocol."""
+        super().pause_writing()
+        self._unsent_bytes = self.transport.get_write_buffer_size()
+        self._stall_timer = self.loop.call_later(self._bounds.stall_s, self._look_for_stall)
+
+    def resume_writing(self) -> None:
+        """See asyncio.Protocol."""
+        self._stop_stall_timer()
+        super().resume_writing()
+
+    # From the parser.
+
+    def on_message_begin(self) -> None:
+        """See httptools. Only a request ends the time that a connection may be idle, and not an empty line or what is left of
+        a body."""
+        self._unset_keepalive_if_required()
+        super().on_message_begin()
+        self._is_in_head = self._has_begun = True
+        self._head_bytes = self._bodiless_bytes = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """See httptools. What comes behind a body never counts as a header (RFC 9110, section 6.5.1): who checked the head,
+        here or on the way, has not seen it."""
+        if not self._is_in_body:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """See httptools. A request whose head is too large is answered by an application that says so."""
+        self._is_in_head = False
+        if self.parser.should_upgrade():
+            return
+        self._crowd.speaks(self, self._origin)
+        self._is_in_body = True
+        refused = self._head_problem()
+        if refused is None:
+            self.begin_request()
+            return
+        self._traffic.refuse(refused.name)
+        application, self.app = self.app, _refusing(refused)
+        try:
+            super().on_headers_complete()
+        finally:
+            self.app = application
+
+    def _head_problem(self) -> Problem | None:
+        if len(self.url) > URL_BYTES_MAX:
+            return problem("url-too-long", f"path and query may have {URL_BYTES_MAX} bytes together")
+        if sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES_MAX:
+            return problem("head-too-large", f"headers may have {HEAD_BYTES_MAX} bytes together")
+        codings = {
+            value.strip().lower() for name, value in self.headers if name.lower() == b"transfer-encoding"
+        }
+        if codings - {b"chunked"}:  # RFC 9112, section 6.1.
+            return problem("unknown-coding", "Transfer-Encoding: chunked alone is understood")
+        return None
+
+    def begin_request(self) -> None:
+        """A request begins whose head is within the bounds."""
+        super().on_headers_complete()
+        if not self.pipeline:
+            self._answered = self.cycle
+
+    def on_body(self, body: bytes) -> None:
+        """See httptools."""
+        self._bodiless_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """See httptools."""
+        if self._is_in_body:
+            self._is_in_body = False
+            super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """See uvicorn. A body that still comes after a refusal is not waited for, as the end of TLS would."""
+        if self.pipeline:
+            self._answered = self.pipeline[-1][0]
+        super().on_response_complete()
+        if self._rest:
+            rest, self._rest = self._rest, b""
+            self.flow.is_held = False
+            self._take_pieces(rest)
+            self.flow.resume_reading()
+        if self._is_in_body and self.transport.is_closing():
+            self._hang_up(HANG_UPS_MAX)
+
+    def send_400_response(self, msg: str) -> None:
+        """See uvicorn: for what is no HTTP."""
+        del msg
+        self._is_in_head = False
+        self._end(problem("malformed", "the request is no HTTP/1.1"))
+
+    # Bounds.
+
+    def _hang_up(self, tries: int) -> None:
+        """Drop the connection once the answer has left, or after `tries` looks."""
+        if tries and self.transport.get_write_buffer_size():
+            self.loop.call_later(HANG_UP_S, self._hang_up, tries - 1)
+        else:
+            self.transport.abort()
+
+    def _end(self, refused: Problem) -> None:
+        """Refuse what has not become a request, and hang up."""
+        self._stop_head_timer()
+        if self.transport.is_closing():
+            return
+        self._traffic.refuse(refused.name)
+        if self.cycle is None or self.cycle.response_complete or self._waits_for_body():  # type: ignore[redundant-expr]
+            self.transport.write(_whole(refused))
+            self.transport.close()
+        else:  # An earlier request on this connection is still being answered: nothing may come in between.
+            self.transport.abort()
+
+    def _waits_for_body(self) -> bool:
+        """Whether what is refused is the body of the one request under way, of which nothing was done or answered. Then its
+        application is told that the client has gone."""
+        if not self._is_in_body or self.cycle is not self._answered or self.cycle.response_started:
+            return False
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
+        return True
+
+    def _head_is_late(self) -> None:
+        self._head_timer = None
+        if self._is_in_head:
+            self._end(problem("timeout", f"the headers took longer than {self._bounds.head_s:g} s"))
+        elif self.scope is None:  # A connection on which nothing ever came: there is nothing to answer.
+            self.transport.close()
+
+    def _look_for_stall(self) -> None:
+        unsent = self.transport.get_write_buffer_size()
+        if unsent > self._unsent_bytes - STALL_BYTES:
+            self.transport.abort()
+            return
+        self._unsent_bytes = unsent
+        self._stall_timer = self.loop.call_later(self._bounds.stall_s, self._look_for_stall)
+
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _stop_stall_timer(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
+
+
+def _refusing(refused: Problem) -> ASGIApp:
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        body = msgspec.json.encode(refused)
+        headers = [
+            (b"content-type", MEDIA_TYPE.encode()),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+        ]
+        await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    return refuse
+
+
+def _whole(refused: Problem) -> bytes:
+    """A problem as an answer, from the status line on."""
+    body = msgspec.json.encode(refused)
+    lines = [
+        f"HTTP/1.1 {refused.status} {HTTPStatus(refused.status).phrase}",
+        f"content-type: {MEDIA_TYPE}",
+        f"content-length: {len(body)}",
+        "connection: close",
+        *([f"retry-after: {RETRY_AFTER_S}"] if refused.name == "overloaded" else []),
+    ]
+    return "\r\n".join([*lines, "\r\n"]).encode() + body

@@ -1,0 +1,279 @@
+"""What every HTTP request passes first: host, origin, token, rate, load, body size; and what no response leaves without:
+a form.
+
+Owns what holds for all endpoints. Must not know any of them, but those that are open to everyone. ASGI, no framework.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from quorate.api_specs.limits import BODIES_BYTES_MAX, BODY_S_MAX, CONCURRENT_MAX, OPEN_BODY_BYTES_MAX, Limits
+from quorate.replica.access.token_list import Access
+from quorate.replica.access.credentials import Credential
+from quorate.replica.http.host_header import Hosts
+from quorate.replica.access.refused_callers import RefusedCallers
+from quorate.replica.http.problems import PROBLEM, Refusal, problem_of, problem_response
+from quorate.replica.access.authorization import OPEN_PREFIX, is_public, scope_needed
+from quorate.replica.http.traffic import Traffic
+
+CALLER: Final = "quorate.caller"
+"""Where a scope of ASGI holds the Credential of who asks."""
+_ONCE: Final = (b"host", b"authorization")
+DRAIN_S: Final = 1.0
+DRAIN_BYTES_MAX: Final = 1024 * 1024
+"""After a refusal so much of an unread body is thrown away, so that the answer is not lost with a reset connection."""
+
+
+class _Gone(Exception):
+    """The client went away."""
+
+
+class Gate:
+    """ASGI middleware. A body is handed on only once it is whole and known to be within the limit; nothing of it is read
+    for a caller who may not send it. `hosts` None lets every Host pass. What `is_over` says of a path is
+    refused, for the replica stops; health is not asked."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        limits: Limits,
+        access: Access,
+        traffic: Traffic,
+        hosts: Hosts | None = None,
+        is_over: Callable[[str], bool] = lambda _: False,
+        refused_callers: RefusedCallers | None = None,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._app: Final = app
+        self._traffic: Final = traffic
+        self._access: Final = access
+        self._hosts: Final = hosts
+        self._is_over: Final = is_over
+        self._now_s: Final = now_s
+        self._body_bytes_max: Final = limits.body_bytes_max
+        self.refused_callers: Final = refused_callers or RefusedCallers()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; lifespan events pass through."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+        body = _Body(scope, receive)
+
+        async def noting_send(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        self._traffic.under_way += 1
+        self._traffic.requests += 1
+        try:
+            await self._pass(scope, body, noting_send)
+        except _Gone:
+            return
+        except Exception as error:
+            # The outer border: whatever goes wrong inside, known or not, leaves as a problem document (which says
+            # that nothing is certain, where the error is unknown; `problem_of` logs that one).
+            document = problem_of(error)
+            self.refused_callers.meet(document.name, body.headers, address_of(scope.get("client")))
+            if started:
+                raise  # Half an answer has gone: the server can only cut the connection.
+            headers = error.headers if isinstance(error, Refusal) else {}
+            if body.is_unread:
+                await _answer_and_close(
+                    problem_response(document, {**headers, "Connection": "close"}), scope, body, send
+                )
+            else:
+                await problem_response(document, headers)(scope, receive, send)
+        finally:
+            self._traffic.under_way -= 1
+            self._traffic.body_bytes -= body.size
+            if (refused := scope.get(PROBLEM)) is not None:
+                self._traffic.refuse(refused)
+
+    async def _pass(self, scope: Scope, body: "_Body", send: Send) -> None:
+        check_once(scope["headers"], body.headers)
+        if b"%2f" in scope.get("raw_path", b"").lower():
+            # Decoded it would stand between parts of the path, where whoever stands in front saw one part.
+            raise Refusal("no-such-path", "%2F is no / between the parts of a path, and no name has one")
+        caller = self.admit(scope["method"], scope["path"], body.headers)
+        if caller is not None:
+            scope[CALLER] = caller
+        if not body.is_unread:
+            await self._app(scope, body.receive, send)
+            return
+        # What is open to everyone must leave room for the bodies of those who have a token.
+        most = self._body_bytes_max if caller is not None else OPEN_BODY_BYTES_MAX
+        self._check_length(body.headers.get(b"content-length"), most)
+        try:
+            async with asyncio.timeout(BODY_S_MAX):
+                whole = await self._read(body, most)
+        except TimeoutError:
+            raise Refusal("timeout", f"the body took longer than {BODY_S_MAX:g} s") from None
+        await self._app(scope, Replay(whole, body.receive), send)
+
+    def admit(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> Credential | None:
+        """Who asks, once it is known that they may ask that, now; None for what is open to everyone. Raises Refusal. The
+        request counts as under way already."""
+        if self._hosts is not None:
+            self._hosts.check(headers)
+        if path.endswith("\n"):
+            # The framework's expressions end with $, which stands before a last line feed, too: it would serve as a path that
+            # it knows what is judged here, by the whole of it, as another one.
+            raise Refusal("no-such-path", "no path ends with a line feed")
+        if path.startswith(OPEN_PREFIX):
+            return None
+        if self._is_over(path):
+            raise Refusal("stopping", "the replica is stopping", headers={"Connection": "close"})
+        caller = None
+        if not is_public(method, path):
+            if self._hosts is not None:
+                self._hosts.check_site(headers)
+            caller = self._caller(method, path, headers.get(b"authorization", b""))
+        if self._traffic.under_way > CONCURRENT_MAX:
+            raise Refusal("overloaded", f"{CONCURRENT_MAX} requests are under way already")
+        return caller
+
+    def hold(self, size: int) -> None:
+        """Count a body, or a piece of one, of `size` bytes as held. Raises Refusal when that is too much."""
+        self._traffic.body_bytes += size
+        if self._traffic.body_bytes > BODIES_BYTES_MAX:
+            raise Refusal("overloaded", f"{BODIES_BYTES_MAX} bytes of requests are being received already")
+
+    def check_size(self, size: int, most: int | None = None) -> None:
+        """Raises Refusal for a body of more than it may have: `most`, where that is less than any body may have."""
+        if most is not None and most < self._body_bytes_max and size > most:
+            raise Refusal("too-large", f"here a body may have {most} bytes, for none is needed")
+        if size > self._body_bytes_max:
+            raise Refusal("too-large", f"a body may have {self._body_bytes_max} bytes (body_bytes_max)")
+
+    def _caller(self, method: str, path: str, header: bytes) -> Credential:
+        """Who asks, once it is known that they may. Raises Refusal."""
+        caller = self._access.find(header)
+        if caller is None:
+            unproven = self._access.unproven
+            if not unproven.takes(self._now_s()):
+                raise _too_many("too many requests come without a valid token", unproven.wait_s)
+            error = ', error="invalid_token"' if header else ""
+            raise Refusal(
+                "unauthorized",
+                "this replica asks for a token, and none or another one was sent",
+                headers={"WWW-Authenticate": f'Bearer realm="quorate"{error}'},
+            )
+        needed = scope_needed(method, path)
+        if needed not in caller.scopes:
+            raise lacks_scope(f"scope {needed} is needed for this, and the token does not have it", needed)
+        if not caller.bucket.takes(self._now_s()):
+            raise _too_many(f"this token may ask {caller.rate_max:g} times a second", caller.bucket.wait_s)
+        return caller
+
+    def _check_length(self, length: bytes | None, most: int) -> None:
+        if length is not None and length.isdigit():
+            self.check_size(int(length[:19]), most)
+
+    async def _read(self, body: "_Body", most: int) -> bytes:
+        chunks: list[bytes] = []
+        while body.is_unread:
+            chunk = await body.chunk()
+            self.hold(len(chunk))
+            self.check_size(body.size, most)
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+
+def check_once(sent: Collection[tuple[bytes, bytes]], headers: Mapping[bytes, bytes]) -> None:
+    """Raises Refusal where a header that says where or who was sent twice: whoever stands in front may have looked at the other
+    one. `headers` has each header of `sent` once."""
+    if len(sent) == len(headers):
+        return
+    names = [name for name, _ in sent]
+    for name in _ONCE:
+        if names.count(name) > 1:
+            raise Refusal("malformed", f"the header {name.decode().title()} was sent more than once")
+
+
+def address_of(client: tuple[str, int] | None) -> str:
+    """How a log names where a request comes from; a socket of a path has no address."""
+    return "an unknown address" if client is None else client[0]
+
+
+def lacks_scope(detail: str, needed: str = "") -> Refusal:
+    """The refusal of a caller whose token is valid and does not allow this."""
+    scope = f', scope="{needed}"' if needed else ""
+    challenge = f'Bearer realm="quorate", error="insufficient_scope"{scope}'
+    return Refusal("forbidden", detail, headers={"WWW-Authenticate": challenge})
+
+
+def _too_many(detail: str, wait_s: int) -> Refusal:
+    return Refusal("too-many-requests", detail, headers={"Retry-After": str(wait_s)})
+
+
+async def _answer_and_close(response: ASGIApp, scope: Scope, body: "_Body", send: Send) -> None:
+    """Send a refusal at once and end the connection, after the rest of the body was thrown away for a moment: a server that
+    closes a connection with bytes unread resets it, and the client may lose the answer."""
+
+    async def holding_send(message: Message) -> None:
+        await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)
+
+    await response(scope, body.receive, holding_send)
+    drained = 0
+    try:
+        async with asyncio.timeout(DRAIN_S):
+            while body.is_unread and drained < DRAIN_BYTES_MAX:
+                drained += len(await body.drop())
+    except (TimeoutError, _Gone):
+        pass
+    await send({"type": "http.response.body", "body": b""})
+
+
+class _Body:
+    """A request's body as it comes, and whether there is more of it."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.headers: Final = dict(scope["headers"])
+        self.receive: Final = receive
+        self.size = 0
+        """Bytes read and kept."""
+        self.is_unread = (
+            scope["method"] not in _BODILESS
+            or b"transfer-encoding" in self.headers
+            or self.headers.get(b"content-length", b"0") != b"0"
+        )
+
+    async def chunk(self) -> bytes:
+        """The next piece."""
+        chunk = await self.drop()
+        self.size += len(chunk)
+        return chunk
+
+    async def drop(self) -> bytes:
+        """The next piece, which will not be kept."""
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise _Gone
+        self.is_unread = message.get("more_body", False)
+        chunk: bytes = message.get("body", b"")
+        return chunk
+
+
+_BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
+
+
+class Replay:
+    """Hands the whole body to the application, then what the client does next (which is to go away)."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._body: bytes | None = body
+        self._receive: Final = receive
+
+    async def __call__(self) -> Message:
+        if self._body is None:
+            return await self._receive()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}

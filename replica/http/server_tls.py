@@ -1,0 +1,80 @@
+"""TLS of a replica: its certificate, and the authority that must have signed its callers' (mutual TLS).
+
+Owns the server's context, which takes new files without a restart. A name that says where from: `tls` is the SDK's.
+"""
+
+import os
+import ssl
+from typing import Final
+
+from msgspec import Struct
+
+from quorate.client_sdk.transport.tls import load_own, words_of
+
+
+class BadTls(ValueError):
+    """Files that cannot be used; the sentence names them."""
+
+
+class ServerTls(Struct, frozen=True):
+    """Files in PEM form. `client_ca`: only callers with a certificate signed by it are let in (empty: all)."""
+
+    certificate: str
+    key: str
+    client_ca: str = ""
+
+
+class ServerContext:
+    """A context whose files may be read again. Raises BadTls when they cannot be used."""
+
+    def __init__(self, tls: ServerTls) -> None:
+        self._tls: Final = tls
+        self._stamp = _stamp(tls)
+        self.context: Final = _made(tls)
+
+    def look(self, *, wanted: bool = False) -> bool:
+        """Read certificate and key again if the files have changed, or if `wanted`; whether they were read.
+
+        Connections that are open keep the old ones. The authority of callers is read at the start alone.
+        """
+        stamp = _stamp(self._tls)
+        if stamp == self._stamp and not wanted:
+            return False
+        self._stamp = stamp
+        _made(self._tls)  # Both together, aside: a key that does not fit would spoil the context in use.
+        _load(self.context, self._tls)
+        return True
+
+
+def _made(tls: ServerTls) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    _load(context, tls)
+    if tls.client_ca:
+        try:
+            context.load_verify_locations(tls.client_ca)
+        except (OSError, ssl.SSLError) as error:
+            raise BadTls(
+                f"{tls.client_ca} holds no certificate that can be used: {words_of(error)}"
+            ) from None
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def _load(context: ssl.SSLContext, tls: ServerTls) -> None:
+    problem = load_own(context, tls.certificate, tls.key)
+    if problem is not None:
+        raise BadTls(problem)
+
+
+def _stamp(tls: ServerTls) -> tuple[int, ...]:
+    try:
+        found = [os.stat(each) for each in (tls.certificate, tls.key)]
+    except OSError:
+        return ()
+    # Mode and change time, too: a key that could not be read is mended by chmod alone, which leaves the rest as it is.
+    return tuple(
+        number
+        for each in found
+        for number in (each.st_mtime_ns, each.st_ctime_ns, each.st_mode, each.st_size, each.st_ino)
+    )

@@ -1,0 +1,1 @@
+"""The live page at `/ui` and what it asks for."""

@@ -1,0 +1,161 @@
+"""What every replica of the cluster answers now, as this one sees it: what the live page is made of.
+
+Owns the asking: all replicas at once, each with a short time limit, and the same question of several viewers asked once.
+Must not know what is made of the answers. It reads alone: a scan promises nothing and changes nothing.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any, Final, Literal, TypeVar
+
+from msgspec import Struct
+
+from quorate.api_specs.messages import Batch, BatchReply, Collected, Refused, Scan, Scanned
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.client_sdk.transport.http_answer import HttpAnswer, HttpClient, message
+from quorate.client_sdk.transport.http_transport import quick_client
+from quorate.client_sdk.transport.ports import Transport
+from quorate.client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
+from quorate.replica.store.group_commit import Overloaded
+from quorate.replica.service.embedded import EmbeddedTransport, to_others
+from quorate.replica.service.member import Member
+from quorate.replica.service.status import CatchUp, catch_up_of
+
+ANSWER_S_MAX: Final = 1.0
+HEALTH_S_MAX: Final = 0.5
+"""For the question whether a replica that gave no answer runs at all."""
+KEPT_S: Final = 0.5
+"""How long an answer serves others who ask the same: a hundred viewers cost the replicas what one does."""
+KEPT_MAX: Final = 16
+"""Different questions under way, and answers kept, together: one answer may have a few megabytes of each replica."""
+_HEALTH_PATH: Final = "/v1/health/ready"
+_HEALTH_BYTES_MAX: Final = 64 * 1024
+_STATUS_PATH: Final = "/v1/status"
+_STATUS_BYTES_MAX: Final = 64 * 1024
+
+_Answer = TypeVar("_Answer")
+State = Literal["ready", "not-voting", "down"]
+
+
+class Seen(Struct, frozen=True):
+    """One replica: its answer to a scan, or the words that say why there is none.
+
+    `clock_offset_us` is how far its clock is ahead of this replica's, to within half of `took_s`.
+    """
+
+    state: State
+    trouble: str = ""
+    took_s: float = 0.0
+    clock_offset_us: int = 0
+    incarnation: str = ""
+    objects: tuple[tuple[str, Collected], ...] = ()
+    more: bool = False
+
+
+class _Status(Struct, frozen=True):
+    """What is read of a replica's status; the rest is left alone."""
+
+    catch_up: dict[str, CatchUp] = {}
+
+
+class Lookout:
+    """Asks all replicas for one of them, from the running event loop."""
+
+    def __init__(self, member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> None:
+        self._member: Final = member
+        self._replicas: Final[Transport] = EmbeddedTransport(member, to_others(member, token, tls))
+        # Health is open to everyone, so the token stays here.
+        self._health: Final[HttpClient] = quick_client(None, tls)
+        self._status: Final[HttpClient] = quick_client(token, tls)
+        self._kept: Final[dict[Hashable, asyncio.Task[Any]]] = {}
+
+    async def look(self, scan: Scan) -> dict[str, Seen]:
+        """What each replica answers to `scan`, in the order of the cluster document; at most KEPT_S old.
+        Raises Overloaded."""
+        return await self._once(scan, lambda: self._ask_all(lambda id: self._ask(id, scan)))
+
+    async def catch_ups(self) -> dict[str, dict[str, CatchUp] | None]:
+        """How far each replica is behind each other one, as it says itself; None of those that do not tell. Raises Overloaded."""
+        return await self._once(_STATUS_PATH, lambda: self._ask_all(self._catch_up))
+
+    async def _once(
+        self, question: Hashable, ask: Callable[[], Awaitable[dict[str, _Answer]]]
+    ) -> dict[str, _Answer]:
+        """The answer to the question, which is asked unless it is under way, or was answered just now."""
+        if (asking := self._kept.get(question)) is None:
+            self._make_room()
+            asking = self._kept[question] = asyncio.ensure_future(ask())
+            asking.add_done_callback(
+                lambda asked: asyncio.get_running_loop().call_later(KEPT_S, self._forget, question, asked)
+            )
+        # One viewer who goes away must not take the answer from the others.
+        return await asyncio.shield(asking)
+
+    async def aclose(self) -> None:
+        """Stop asking, and give up all connections."""
+        asking = list(self._kept.values())
+        for each in asking:
+            each.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+        await self._replicas.aclose()
+        await self._health.aclose()
+        await self._status.aclose()
+
+    def _make_room(self) -> None:
+        """For one more question: the oldest answer that is only kept gives way. Raises Overloaded where all are under way."""
+        if len(self._kept) < KEPT_MAX:
+            return
+        answered = next((question for question, asking in self._kept.items() if asking.done()), None)
+        if answered is None:
+            raise Overloaded(f"{KEPT_MAX} different questions about the cluster are under way already")
+        del self._kept[answered]
+
+    def _forget(self, question: Hashable, asked: asyncio.Task[Any]) -> None:
+        # An answer that gave way may have been asked for anew since, and that one is kept as long as any other.
+        if self._kept.get(question) is asked:
+            del self._kept[question]
+
+    async def _ask_all(self, ask: Callable[[str], Awaitable[_Answer]]) -> dict[str, _Answer]:
+        urls = self._member.document.urls
+        answers = await asyncio.gather(*(ask(id) for id in urls))
+        return dict(zip(urls, answers, strict=True))
+
+    async def _catch_up(self, id: str) -> dict[str, CatchUp] | None:
+        if id == self._member.id:
+            return catch_up_of(self._member)
+        url = self._member.urls[id].rstrip("/") + _STATUS_PATH
+        answer = await self._status.request(id, url, timeout_s=ANSWER_S_MAX, bytes_max=_STATUS_BYTES_MAX)
+        told = message(id, answer, _Status) if isinstance(answer, HttpAnswer) else answer
+        return told.catch_up if isinstance(told, _Status) else None
+
+    async def _ask(self, id: str, scan: Scan) -> Seen:
+        batch = Batch(self._member.document.hash, (scan,))
+        began_s, began_us = time.monotonic(), self._member.wall_us()
+        answer = await self._replicas.exchange(id, batch, ANSWER_S_MAX)
+        took_s = time.monotonic() - began_s
+        if isinstance(answer, Unanswered):
+            return Seen(await self._state_without_answer(id), answer.detail.removeprefix(f"{id}: "))
+        match answer.replies:
+            case (Scanned(objects=objects, more=more),):
+                return Seen(
+                    "ready",
+                    took_s=took_s,
+                    clock_offset_us=self._offset_us(id, answer, began_us),
+                    incarnation=answer.incarnation,
+                    objects=objects,
+                    more=more,
+                )
+            case (Refused(detail=detail),):
+                return Seen("not-voting", detail)
+        return Seen("not-voting", "its answer does not fit the question")
+
+    def _offset_us(self, id: str, answer: BatchReply, began_us: int) -> int:
+        return 0 if id == self._member.id else answer.now_us - (began_us + self._member.wall_us()) // 2
+
+    async def _state_without_answer(self, id: str) -> State:
+        if id == self._member.id:
+            return "not-voting"
+        url = self._member.document.urls[id].rstrip("/") + _HEALTH_PATH
+        health = await self._health.request(id, url, timeout_s=HEALTH_S_MAX, bytes_max=_HEALTH_BYTES_MAX)
+        return "not-voting" if isinstance(health, HttpAnswer) else "down"

@@ -1,0 +1,1 @@
+"""Log records: their form, repeated troubles, audit lines."""

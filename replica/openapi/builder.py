@@ -1,0 +1,183 @@
+"""The OpenAPI document of both surfaces: what the framework makes of the endpoints, and what it cannot know.
+
+Owns how rows of `quorate.replica.openapi.table`, problems and messages become parts of the document, and that generators of
+clients understand it: where two forms say the same, the one that more of them read is taken.
+"""
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+import msgspec
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from msgspec import Struct
+
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.problems import KINDS, LIMITS, MEDIA_TYPE, Problem, as_json, problem
+from quorate.replica.api import protocol_api
+from quorate.replica.openapi.security import describe_security
+from quorate.replica.openapi.table import INTRODUCTION, OPERATIONS, TAGS, Told
+
+_SCHEMAS: Final = "#/components/schemas/{name}"
+_METHODS: Final = frozenset({"get", "put", "post", "delete"})
+_MAY_ASK_TO_WAIT: Final = frozenset({"too-many-requests", "overloaded", "starting", *LIMITS})
+
+
+class ClusterInfo(Struct, frozen=True):
+    """The cluster document that a replica holds, and its hash."""
+
+    hash: str
+    document: ClusterDocument
+
+
+_CLUSTER: Final = ClusterInfo(
+    "3f8a0c52b1d94e67",
+    ClusterDocument("quorate", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:800{n}") for n in (1, 2, 3))),
+)
+
+
+def document_of(app: FastAPI) -> dict[str, Any]:
+    """The document of `app` and of the replica protocol."""
+    document = get_openapi(
+        title=app.title,
+        version=app.version,
+        openapi_version="3.1.0",
+        summary="Replicated queues, registers and dictionaries",
+        description=INTRODUCTION,
+        routes=app.routes,
+        tags=[{"name": name, "description": text} for name, text in TAGS.items()],
+        servers=[{"url": "/", "description": "The replica that this document comes from; all are equal"}],
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    )
+    components = document["components"]
+    components["schemas"].update(_schemas_of((Problem, ClusterInfo, *protocol_api.MESSAGES)))
+    components["responses"] = {}
+    protocol_api.describe(document)
+    for operation in operations_of(document):
+        _tell(operation, components["responses"])
+    describe_security(document)
+    _simplify(document)
+    return document
+
+
+def operations_of(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """All operations of an OpenAPI document."""
+    for path in document["paths"].values():
+        yield from (each for method, each in path.items() if method in _METHODS)
+
+
+def _schemas_of(types: Sequence[type]) -> dict[str, Any]:
+    return msgspec.json.schema_components(types, ref_template=_SCHEMAS)[1]
+
+
+def _tell(operation: dict[str, Any], shared: dict[str, Any]) -> None:
+    """Put what the table tells into an operation; its errors go into the responses that all operations share."""
+    told = OPERATIONS.get(operation["operationId"])
+    assert told is not None, f"give {operation['operationId']} a row in quorate.replica.openapi.table"
+    operation["summary"] = told.summary
+    if told.is_open:
+        operation["security"] = []
+    (status,) = operation["responses"].keys() - {"default"}
+    answer = operation["responses"][status]
+    answer["description"] = told.answer
+    if operation["operationId"] == "getCluster":
+        schema = {"$ref": _SCHEMAS.format(name="ClusterInfo")}
+        answer["content"] = {protocol_api.JSON: {"schema": schema, "example": msgspec.to_builtins(_CLUSTER)}}
+    if told.links:
+        answer["links"] = _links(told)
+    operation["responses"] = {status: answer} | _errors(told.problems, shared)
+
+
+def _links(told: Told) -> dict[str, Any]:
+    return {
+        link.to: {
+            "operationId": link.to,
+            "parameters": {part: f"$request.path.{part}" for part in link.parts},
+            "description": link.why,
+        }
+        for link in told.links
+    }
+
+
+def _errors(names: Sequence[str], shared: dict[str, Any]) -> dict[str, Any]:
+    """References to one response per status of the problems, and to one for any other problem."""
+    found: dict[str, Any] = {}
+    by_status = sorted(set(names), key=lambda name: (KINDS[name].status, list(KINDS).index(name)))
+    for status, group in groupby(by_status, key=lambda name: KINDS[name].status):
+        kinds = list(group)
+        key = "Or".join("".join(part.title() for part in name.split("-")) for name in kinds)
+        shared.setdefault(key, _error(kinds))
+        found[str(status)] = {"$ref": f"#/components/responses/{key}"}
+    shared.setdefault("AnyOther", _error(["not-found"]) | {"description": "Any other problem"})
+    return found | {"default": {"$ref": "#/components/responses/AnyOther"}}
+
+
+def _error(names: Sequence[str]) -> dict[str, Any]:
+    """The response for problems of one status, with an example of each."""
+    examples = {name: {"summary": KINDS[name].title, "value": _example(name)} for name in names}
+    content = {MEDIA_TYPE: {"schema": {"$ref": _SCHEMAS.format(name="Problem")}, "examples": examples}}
+    response: dict[str, Any] = {
+        "description": "; or: ".join(KINDS[name].title for name in names),
+        "content": content,
+    }
+    if not {"unauthorized", "forbidden"}.isdisjoint(names):
+        response["headers"] = {"WWW-Authenticate": _header("How to authenticate", "string", "Bearer")}
+    if not _MAY_ASK_TO_WAIT.isdisjoint(names):
+        response["headers"] = {"Retry-After": _header("Seconds to wait, where known", "integer", 1)}
+    return response
+
+
+def _header(description: str, kind: str, example: str | int) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": kind}, "example": example}
+
+
+def _example(name: str) -> dict[str, Any]:
+    definite = KINDS[name].definite is not False
+    return as_json(problem(name, "What was wrong in this case", definite=definite))
+
+
+def _simplify(document: dict[str, Any]) -> None:
+    """Say in one way what may be said in several."""
+    for operation in operations_of(document):
+        for parameter in operation.get("parameters", []):
+            parameter["schema"] = _present(parameter["schema"])
+            if parameter["required"]:  # The API pages fill it in; what may be left out is better left out.
+                parameter["example"] = parameter["schema"]["examples"][0]
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            content["schema"] = _present(content["schema"])
+    for part in _parts(document):
+        _simplify_part(part)
+
+
+def _present(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of what may be left out, where the framework says null: no parameter and no body is sent as null."""
+    choices = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
+    if len(choices) != 1 or len(schema["anyOf"]) == 1:
+        return schema
+    (present,) = choices
+    kept = {} if "$ref" in present else {name: each for name, each in schema.items() if name != "anyOf"}
+    return {**kept, **present}
+
+
+def _simplify_part(part: dict[str, Any]) -> None:
+    # A tuple's length is bounded by maxItems already; a schema that is no object is more than some generators read.
+    if part.get("items") is False:
+        del part["items"]
+    # A default that is an object is none that a generated class could have; replicas fill it in as documented.
+    if isinstance(part.get("default"), dict) and ("$ref" in part or "anyOf" in part):
+        del part["default"]
+    if isinstance(part.get("description"), str):
+        part["description"] = inspect.cleandoc(part["description"])
+
+
+def _parts(part: Any) -> Iterator[dict[str, Any]]:
+    """All JSON objects within a document, each before what it holds."""
+    if isinstance(part, dict):
+        yield part
+        for each in part.values():
+            yield from _parts(each)
+    elif isinstance(part, list):
+        for each in part:
+            yield from _parts(each)

@@ -1,0 +1,1 @@
+"""The replica without I/O: what it answers to each request, and what it must write first. Pure."""

@@ -1,0 +1,281 @@
+"""The replica: what it answers to a request, and what it must have on disk before it does. Pure.
+
+Owns the promises of one replica (DESIGN section 2): fences never fall, a promised turn refuses lower ballots, an
+accepted summary is replaced only by a higher ballot, rows are collected only below a *committed* horizon. It knows
+neither time (it arrives as `now_us`) nor disk (reads come through `Log`, writes leave as effects), nor other replicas.
+"""
+
+from msgspec.structs import replace
+
+from quorate.adts.types.catalogue import adt_of
+from quorate.adts.log import NO_LEASES, Entry, count_leases
+from quorate.api_specs.messages import (
+    Accept,
+    Accepted,
+    Append,
+    Appended,
+    Change,
+    Changed,
+    Changes,
+    Collect,
+    Collected,
+    Commit,
+    Committed,
+    Refused,
+    Reply,
+    Request,
+    Reserve,
+    Row,
+    Scan,
+    Scanned,
+    Status,
+    Window,
+)
+from quorate.api_specs.weights import weight
+from quorate.gc.collection import collected_by_commit, collected_by_completion, may_forget
+from quorate.replica.protocol.pages import page_of
+from quorate.replica.protocol.log import Claim, Effect, Forget, Log, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.protocol.refusals import Bounds, latest_claimed, malformed, refusal
+from quorate.replica.protocol.key_consensus import reserve
+from quorate.timestamps.ballot import turn_of
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+
+Handled = tuple[Reply, list[Effect]]
+
+
+def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events: bool = False) -> Handled:
+    """The reply to `request`, and the effects that must be durable before the reply is sent.
+
+    `keeps_events`: the object's logs keep decided events and are never collected (`collect = false`).
+    """
+    if isinstance(request, Scan):
+        return _scan(request, log, bounds), []
+    if isinstance(request, Changes):
+        return _changes(request, log, bounds), []
+    if (problem := malformed(request)) is not None:
+        return Refused("bad-request", problem), []
+    latest = latest_claimed(request)
+    if (refused := refusal(request, latest, log.highest, now_us, bounds)) is not None:
+        return refused, []
+    reply, effects = _handled(request, _state(request.object, log), log, bounds, keeps_events)
+    if effects and isinstance(request, Accept | Commit) and latest > log.highest:
+        effects.insert(0, Claim(latest))
+    return reply, effects
+
+
+def _handled(
+    request: Append | Collect | Accept | Commit | Reserve,
+    state: ObjectState,
+    log: Log,
+    bounds: Bounds,
+    keeps_events: bool,
+) -> Handled:
+    match request:
+        case Append():
+            return _append(request, state, log)
+        case Collect():
+            return _collect(request, state, log, bounds)
+        case Accept():
+            return _accept(request, state, log, bounds, keeps_events)
+        case Commit():
+            return _commit(request, state, log, keeps_events)
+        case Reserve():
+            return reserve(request, log)
+
+
+def _state(name: str, log: Log) -> ObjectState:
+    if (known := log.state(name)) is not None:
+        return known
+    floor = log.floor()
+    return ObjectState(name, fence=floor, promised=floor, floor=floor)
+
+
+def _status(state: ObjectState) -> Status:
+    return Status(state.fence, state.promised, state.accepted, state.committed, state.horizon, state.floor)
+
+
+def _changed(before: ObjectState, after: ObjectState) -> list[Effect]:
+    return [] if after == before else [PutState(after)]
+
+
+def _append(request: Append, state: ObjectState, log: Log) -> Handled:
+    here = log.stored(request.object, [entry.t for entry in request.entries])
+    new = [entry for entry in request.entries if entry.t not in here and entry.t > state.fence]
+    stored = tuple(entry.t in here or entry.t > state.fence for entry in request.entries)
+    effects: list[Effect] = [
+        PutRow(request.object, entry) for entry in {entry.t: entry for entry in new}.values()
+    ]
+    if effects and log.state(request.object) is None:
+        effects.append(PutState(state))
+    return Appended(_status(state), stored), effects
+
+
+def _collect(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Handled:
+    promised = state.promised if request.ballot is None else turn_of(request.ballot)
+    if promised < state.promised:
+        return Collected(_status(state), refused=True, summary=None), []
+    fence = max(state.fence, request.fence, _fence_of_next(request, state, log))
+    after = replace(state, promised=promised, fence=fence)
+    return _read(request, after, log, bounds), _changed(state, after)
+
+
+def _fence_of_next(request: Collect, state: ObjectState, log: Log) -> Timestamp:
+    if not request.fence_next or request.window is None:
+        return ZERO
+    above = max(request.window.after, state.summary.horizon)
+    return log.nth(request.object, above, request.fence_next) or ZERO
+
+
+def _read(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Collected:
+    """Summary and rows; read after promise and fence, so that nothing at or below the fence can slip in later."""
+    summary = None if request.known == state.accepted else state.summary
+    room = bounds.page_bytes_max
+    rows = page_of(log.wanted(request.object, request.wanted, room), room) if request.wanted else []
+    if request.window is None:
+        latest = _latest_held(state, log)
+        return Collected(
+            _status(state), summary=summary, rows=tuple(rows), since=log.arrival(), upto=ZERO, latest=latest
+        )
+    found, since, upto, more = _read_window(request.window, state, log, bounds)
+    if not request.window.payload:
+        found = [_without_payload(row) for row in found]
+    return Collected(_status(state), summary=summary, rows=(*rows, *found), since=since, upto=upto, more=more)
+
+
+def _latest_held(state: ObjectState, log: Log) -> Timestamp:
+    """The highest timestamp of an event, a promise or a turn that the replica holds of the object."""
+    turns = (state.promised, turn_of(state.accepted), turn_of(state.committed))
+    adopted = (entry.t for entry in state.summary.adopted)
+    last = log.below(state.name, INFINITY) or ZERO
+    return max(last, state.fence, *turns, state.horizon, state.summary.horizon, *adopted)
+
+
+def _without_payload(row: Row) -> Row:
+    return Row(Entry(row.entry.id, row.entry.t), row.complete)
+
+
+def _read_window(
+    window: Window, state: ObjectState, log: Log, bounds: Bounds
+) -> tuple[list[Row], int, Timestamp, bool]:
+    """What arrived in the window since, then what lies above it; as rows, arrival number, new upper end, cut off."""
+    after = max(window.after, state.collected)
+    page, room = bounds.page_entries_max, bounds.page_bytes_max
+    bytes_max = room if window.payload else None
+    is_known = window.upto > after
+    arrived = log.arrivals(state.name, after, window.upto, window.since, page, bytes_max) if is_known else []
+    rows = [row for _, row in arrived]
+    kept = page_of(rows, room) if window.payload else rows
+    if len(arrived) == page or len(kept) < len(rows):
+        return kept, arrived[len(kept) - 1][0], window.upto, True
+    limit = min(window.limit, page - len(arrived))
+    if window.upto == INFINITY or limit == 0:
+        return rows, log.arrival(), max(window.upto, after), False
+    above = log.rows(state.name, max(after, window.upto), limit, bytes_max)
+    fitting = page_of(above, room) if window.payload else above
+    is_end = len(above) < limit and len(fitting) == len(above)
+    return rows + fitting, log.arrival(), INFINITY if is_end else fitting[-1].entry.t, False
+
+
+def _accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps_events: bool) -> Handled:
+    turn = turn_of(request.ballot)
+    if turn < state.promised or ZERO < turn <= state.floor or request.ballot < state.accepted:
+        return Accepted(_status(state), refused=True), []
+    after = state
+    effects: list[Effect] = []
+    if request.ballot > state.accepted:
+        after = replace(state, promised=turn, accepted=request.ballot, summary=request.summary)
+        if keeps_events and request.event:
+            effects.append(PutEvent(request.object, turn, request.event))
+    then = None
+    if request.then is not None:
+        answer, _ = _collect(request.then, after, log, bounds)
+        assert isinstance(answer, Collected)
+        then = answer
+        after = replace(after, fence=answer.status.fence, promised=answer.status.promised)
+    return Accepted(_status(after), then=then), effects + _changed(state, after)
+
+
+def _commit(request: Commit, state: ObjectState, log: Log, keeps_events: bool) -> Handled:
+    after = _decided(request, state)
+    effects: list[Effect] = []
+    if request.complete:
+        effects.append(MarkComplete(request.object, request.complete))
+    if not keeps_events:
+        after = replace(after, collected=_collected(request, after, log))
+    if request.buried > ZERO and _is_buried(request.buried, after, log):
+        floor = max(after.fence, after.promised, turn_of(after.accepted), request.buried, log.floor())
+        return Committed(_status(after)), [Forget(request.object, floor)]
+    return Committed(_status(after)), effects + _changed(state, after)
+
+
+def _is_buried(buried: Timestamp, state: ObjectState, log: Log) -> bool:
+    here = next((row.entry for row in log.wanted(state.name, [buried])), None)
+    return may_forget(buried, state.summary, here, is_newer_here=bool(log.rows(state.name, buried, 1)))
+
+
+def _decided(request: Commit, state: ObjectState) -> ObjectState:
+    """A decided summary counts as accepted too. A mark without the summary helps only where it was accepted."""
+    if request.ballot <= state.committed or turn_of(request.ballot) <= state.floor:
+        return state
+    if request.ballot > state.accepted:
+        if request.summary is None:
+            return state
+        state = replace(state, accepted=request.ballot, summary=request.summary)
+    return replace(state, committed=request.ballot, horizon=max(state.horizon, request.horizon))
+
+
+def _collected(request: Commit, state: ObjectState, log: Log) -> Timestamp:
+    collected = max(state.collected, collected_by_commit(adt_of(state.name), state.horizon))
+    complete = log.stored(state.name, request.complete) if request.complete else set()
+    newest = collected_by_completion(adt_of(state.name), complete)
+    below = None if newest is None else log.below(state.name, newest)
+    return max(collected, below or ZERO)
+
+
+def _scan(request: Scan, log: Log, bounds: Bounds) -> Scanned:
+    """Objects by name, each with the newest page of its log."""
+    found: list[tuple[str, Collected]] = []
+    limit = min(request.limit, bounds.page_entries_max)
+    page = bounds.page_entries_max
+    entries_max = page if request.newest is None else min(request.newest, page)
+    names = log.names(request.prefix, request.after, limit + 1)
+    room = bounds.page_bytes_max
+    for name in names[:limit]:
+        if room < 0:
+            break
+        state = _state(name, log)
+        full = bounds.page_bytes_max
+        newest = log.newest(name, state.collected, entries_max, full if request.payload else None)
+        rows = reversed(page_of(newest[::-1], full)) if request.payload else map(_without_payload, newest)
+        events = log.events(name, None if request.newest is None else entries_max)
+        answer = Collected(
+            _status(state),
+            summary=state.summary if request.payload else None,
+            rows=tuple(rows),
+            since=log.arrival(),
+            events=tuple(events),
+            leases=NO_LEASES if request.payload else count_leases(state.summary.leases, state.summary.dead),
+        )
+        found.append((name, answer))
+        room -= weight(answer)
+    return Scanned(tuple(found), more=len(names) > len(found))
+
+
+def _changes(request: Changes, log: Log, bounds: Bounds) -> Changed:
+    """Changed objects by number, each with what arrived there, until the page is full."""
+    found: list[Change] = []
+    left = min(request.limit, bounds.page_entries_max)
+    above = request.place - 1 if request.below else request.place
+    objects = log.changed(request.since, above, left + 1)
+    for number, name in objects[:left]:
+        is_begun = request.below > 0 and number == request.place
+        upto = min(request.upto, request.below - 1) if is_begun else request.upto
+        rows = log.arrived(name, request.since, upto, left) if request.since < upto else []
+        state = _state(name, log)
+        found.append(Change(name, state.committed, tuple(t for _, t in rows if t > state.collected)))
+        if len(rows) == left:
+            return Changed(log.arrival(), tuple(found), number, rows[-1][0], more=True)
+        left -= len(rows)
+        if left <= len(found):
+            return Changed(log.arrival(), tuple(found), number, more=True)
+    return Changed(log.arrival(), tuple(found), more=False)

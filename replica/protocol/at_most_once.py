@@ -1,0 +1,82 @@
+"""Which asks of other front ends a replica's own front end serves (`quorate.api_specs.messages.Ask`). Pure.
+
+Owns the rule "once at most". An ask names the incarnation that may serve it, and this one remembers the ids that it has
+met. Those that it forgets are the lowest, and below the highest of them nothing is served any more: so a copy that
+arrives late is refused, whatever clocks do. What is refused here may be such a copy: the refusal is never definite. (By
+the clock it refuses, too, what was asked long ago, since nobody waits for it any more.)
+"""
+
+from bisect import bisect_left, insort
+from collections import OrderedDict
+from typing import Final
+
+from quorate.api_specs.messages import Ask, Denied, Granted
+from quorate.client_sdk.protocol.core.values import Done, Outcome
+from quorate.client_sdk.protocol.decisions.forwarding import SHARED_S, granted
+from quorate.timestamps.timestamp import ZERO, Timestamp, site, wall_us
+
+IDS_MAX: Final = 20_000
+WISHES_MAX: Final = 1000
+"""Wishes under way for other front ends; one more is left to its own."""
+OBJECTS_MAX: Final = 1000
+
+Asker = tuple[str, float]
+"""A front end's site, and when it asked last."""
+
+
+class Asks:
+    """The asks that one incarnation of a replica has met."""
+
+    def __init__(self, incarnation: str, offset_max_s: float, ids_max: int = IDS_MAX) -> None:
+        self.incarnation: Final = incarnation
+        self._offset_max_us: Final = int(offset_max_s * 1e6)
+        self._ids_max: Final = ids_max
+        self._ids: Final[list[Timestamp]] = []
+        self._floor = ZERO
+        self._under_way = 0
+        self._askers: Final[OrderedDict[str, tuple[Asker, Asker]]] = OrderedDict()
+        """Of each object: the front end that asked last, and the one before that was another."""
+
+    def problem(self, ask: Ask, now_us: int) -> str | None:
+        """Why the ask must not be served; None for one that was not met before, and is now."""
+        if ask.incarnation != self.incarnation:
+            return "the replica was restarted meanwhile"
+        if abs(wall_us(ask.id) - now_us) > self._offset_max_us:
+            return "the ask's id is far from the replica's clock: it comes late, or one of the two is wrong"
+        place = bisect_left(self._ids, ask.id)
+        if ask.id <= self._floor or (place < len(self._ids) and self._ids[place] == ask.id):
+            return "the ask was met before, or is too old to tell"
+        insort(self._ids, ask.id)
+        if len(self._ids) > self._ids_max:
+            self._floor = self._ids[self._ids_max // 10]
+            del self._ids[: self._ids_max // 10 + 1]
+        return None
+
+    def begin(self, wishes: int) -> bool:
+        """Whether there is room for so many wishes; from now on they are under way."""
+        if self._under_way + wishes > WISHES_MAX:
+            return False
+        self._under_way += wishes
+        return True
+
+    def end(self, wishes: int) -> None:
+        """So many wishes are no longer under way."""
+        self._under_way -= wishes
+
+    def is_shared(self, ask: Ask, now_s: float) -> bool:
+        """Whether another front end asked about the same object just now; notes that this one did."""
+        nobody = ("", float("-inf"))
+        last, other = self._askers.pop(ask.object, (nobody, nobody))
+        here = (site(ask.id), now_s)
+        other = other if last[0] == here[0] else last
+        self._askers[ask.object] = (here, other)
+        if len(self._askers) > OBJECTS_MAX:
+            self._askers.popitem(last=False)
+        return now_s - other[1] < SHARED_S
+
+
+def result_of(outcome: Outcome) -> Granted | Denied:
+    """What goes back of the operation that served a wish."""
+    if isinstance(outcome, Done):
+        return granted(outcome.result, outcome.answered)
+    return Denied(outcome.detail, outcome.definite)

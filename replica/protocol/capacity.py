@@ -1,0 +1,123 @@
+"""How much a replica takes in: objects, entries of one log, bytes of its disk; and what it refuses where a bound is met. Pure.
+
+Owns the rule: only what makes something new is refused, an object or an entry. Decisions on objects that it has, their marks and
+deletions go on, for they are what makes room again. Must not know how use is counted (`quorate.replica.store.usage`).
+"""
+
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from quorate.api_specs.limits import CAPACITY_ALARM, Capacity
+from quorate.api_specs.messages import Accept, Append, Collect, Commit, Refused, Request, Reserve
+from quorate.replica.protocol.log import ObjectState
+from quorate.timestamps.timestamp import ZERO, Timestamp
+
+DECIDED_SHARE: Final = 1.1
+"""A decision makes an object here beyond the bound, by a tenth: others may hold its entries, and they are to be taken out."""
+
+
+class Use(Struct, frozen=True):
+    """How much of it is used now."""
+
+    objects: int
+    disk_bytes: int
+    disk_free: int
+    longest: int
+    """Entries of the longest log."""
+
+
+class Holds(Protocol):
+    """What the rule asks of a store."""
+
+    def state(self, name: str) -> ObjectState | None:
+        """The object's state, or None when the store does not know it."""
+
+    def stored(self, name: str, timestamps: list[Timestamp]) -> set[Timestamp]:
+        """Those of `timestamps` that have a row."""
+
+    def length(self, name: str) -> int:
+        """Rows of the object's log."""
+
+    def use(self) -> Use:
+        """How much is used."""
+
+
+def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | None:
+    """Why the replica does not do it; None where there is room, or nothing new."""
+    match request:
+        case Append():
+            return _refused_append(request, store, capacity)
+        case Reserve():
+            return _refused_disk(store.use(), capacity)
+        case Accept() | Collect() | Commit() if _keeps(request) and store.state(request.object) is None:
+            return _refused_object(request.object, store.use(), capacity.objects_max * DECIDED_SHARE)
+        case _:
+            return None
+
+
+def _keeps(request: Accept | Collect | Commit) -> bool:
+    """Whether the replica would keep something of the object from now on."""
+    match request:
+        case Accept():
+            return True
+        case Commit():
+            return request.summary is not None
+        case Collect():
+            return request.ballot is not None or request.fence > ZERO or bool(request.fence_next)
+
+
+def _refused_append(request: Append, store: Holds, capacity: Capacity) -> Refused | None:
+    use = store.use()
+    problem = _refused_disk(use, capacity)
+    if problem is None and store.state(request.object) is None:
+        problem = _refused_object(request.object, use, capacity.objects_max)
+    entries = {entry.t for entry in request.entries}
+    length = store.length(request.object)
+    if problem is None and length + len(entries) > capacity.log_entries_max:
+        problem = Refused(
+            "log-full",
+            f"the log of {request.object} has {length} entries at this replica, of {capacity.log_entries_max} that it may have",
+        )
+    # A repeat of what is held gets its answer.
+    return None if problem is None or store.stored(request.object, list(entries)) == entries else problem
+
+
+def _refused_object(name: str, use: Use, objects_max: float) -> Refused | None:
+    if use.objects < objects_max:
+        return None
+    return Refused(
+        "too-many-objects",
+        f"this replica has {use.objects} objects, of {objects_max:.0f} that it may have: it makes no {name}",
+    )
+
+
+def _refused_disk(use: Use, capacity: Capacity) -> Refused | None:
+    if use.disk_bytes >= capacity.disk_bytes_max:
+        return Refused(
+            "disk-full",
+            f"this replica's database holds {use.disk_bytes} bytes, of {capacity.disk_bytes_max} that it may hold",
+        )
+    if use.disk_free < capacity.disk_free_min:
+        return Refused(
+            "disk-full",
+            f"this replica's disk has {use.disk_free} bytes free, of {capacity.disk_free_min} that are to stay free",
+        )
+    return None
+
+
+def shares(use: Use, capacity: Capacity) -> dict[str, float]:
+    """Which share of each bound is used, by its option's name: 1 or more where it is met."""
+    return {
+        "objects-max": use.objects / capacity.objects_max,
+        "log-entries-max": use.longest / capacity.log_entries_max,
+        "disk-bytes-max": use.disk_bytes / capacity.disk_bytes_max,
+        "disk-free-min": min(1.0, capacity.disk_free_min / max(1, use.disk_free)),
+    }
+
+
+def alarm(used: Mapping[str, float]) -> str:
+    """Which bounds are nearly met, in words; empty when none is."""
+    near = [f"{name} ({share:.0%} used)" for name, share in used.items() if share >= CAPACITY_ALARM]
+    return f"this replica has nearly as much as it may: {', '.join(near)}" if near else ""

@@ -1,0 +1,226 @@
+"""Catching up: what another replica holds and this one missed, it gets (design.md, "Catch-up"). Pure.
+
+Owns how far this replica has looked at each other one, what it still lacks, and what it may install:
+
+* above its own fence, an entry is appended as a repeat by its front end would be;
+* at or below the fence, only one that is marked complete. A final quorum stored it, so each decision whose view lies above it
+  has met it at a replica that stored it before its fence; no decided view lacks it;
+* at or below the committed horizon, nothing;
+* a committed summary with a higher ballot, as a commit would bring it.
+
+It must not know how messages travel, nor when.
+"""
+
+from collections.abc import Callable, Iterable
+from copy import copy
+from typing import Final, NamedTuple
+
+from quorate.adts.types.catalogue import adt_of
+from quorate.api_specs.messages import (
+    Append,
+    Change,
+    Changed,
+    Changes,
+    Collect,
+    Collected,
+    Commit,
+    Request,
+    Row,
+)
+from quorate.replica.protocol.log import Effect, Log, ObjectState, PutRow, PutState
+from quorate.timestamps.ballot import NO_BALLOT, Ballot
+from quorate.timestamps.timestamp import ZERO, Timestamp
+
+WAITING_MAX: Final = 10_000
+"""Entries that may not be installed yet, and objects whose decisions are behind, that are remembered for each other replica."""
+
+
+class Lack(NamedTuple):
+    """What is missing of one object: entries, and perhaps the latest decision."""
+
+    object: str
+    entries: tuple[Timestamp, ...]
+    is_behind: bool = False
+
+    def request(self, log: Log) -> Collect:
+        """Ask for it. The summary is sent only where it is another one than here."""
+        state = log.state(self.object)
+        return Collect(self.object, known=None if state is None else state.accepted, wanted=self.entries)
+
+
+class Progress:
+    """How far this replica has looked at the changes of another one, pass by pass.
+
+    A pass looks at the changes up to a number that was the latest one a while ago: what all replicas are just being sent is
+    no loss. `since` is what the next pass begins after, and may be kept over a restart.
+    """
+
+    def __init__(self, since: int = 0) -> None:
+        self.since = since
+        self.latest = since
+        """The number of the other's newest change, as far as is known."""
+        self._upto = since
+        self._place = 0
+        self._below = 0
+        self._waiting: dict[tuple[str, Timestamp], None] = {}
+        """Entries below the fence that were not marked complete."""
+        self._behind: dict[str, Ballot] = {}
+        """Ballots that were committed there and not here."""
+
+    def copy(self) -> "Progress":
+        """The same progress, which goes on by itself."""
+        found = copy(self)
+        found._waiting, found._behind = dict(self._waiting), dict(self._behind)
+        return found
+
+    @property
+    def lag(self) -> int:
+        """How many changes of the other one were not looked at; each is an entry or a decision."""
+        return self.latest - self.since + len(self._waiting)
+
+    def begin(self) -> None:
+        """Begin a pass, up to what was the latest change when the pass before ended."""
+        self._upto, self._place, self._below = self.latest, 0, 0
+
+    def request(self, limit: int) -> Changes:
+        """The next question of the pass."""
+        return Changes(self.since, self._upto, self._place, self._below, limit)
+
+    def hear(self, asked: Changes, told: Changed, log: Log) -> list[Lack]:
+        """What is missing of what was told. The pass is over where there is no more. An answer to an earlier question than the
+        latest one says nothing: `since` must not pass what was not looked at."""
+        if asked != self.request(asked.limit):
+            return []
+        if told.latest < self.latest:  # The store there is another one: all begins anew.
+            self.since = self.latest = 0
+            self.begin()
+            return []
+        self.latest = told.latest
+        lacking = [lack for change in told.objects if (lack := self._lack(change, log)) is not None]
+        self._place, self._below = told.place, told.below
+        if not told.more:
+            lacking += self._again(log)
+            if len(self._waiting) < WAITING_MAX:  # Else look at all of it again.
+                self.since = self._upto
+        return lacking
+
+    @property
+    def safe_since(self) -> int:
+        """What to begin after when this is forgotten: only what waits for nothing is behind it."""
+        return 0 if self._waiting else self.since
+
+    def _lack(self, change: Change, log: Log) -> Lack | None:
+        here = _state(change.object, log)
+        entries = missing(change.object, change.arrived, log) if change.arrived else ()
+        behind = self._behind.pop(change.object, NO_BALLOT)
+        if change.committed > here.committed and len(self._behind) < WAITING_MAX:
+            self._behind[change.object] = change.committed
+        # Only where it was behind at the look before, too: a decision under way reaches all by itself.
+        is_behind = here.committed < behind
+        return Lack(change.object, entries, is_behind) if entries or is_behind else None
+
+    def _again(self, log: Log) -> list[Lack]:
+        """What waits still, and the decisions of objects that have not changed there since."""
+        if not self._waiting and not self._behind:
+            return []
+        by_object: dict[str, list[Timestamp]] = {}
+        for name, t in self._waiting:
+            by_object.setdefault(name, []).append(t)
+        self._waiting.clear()
+        left = {name: missing(name, entries, log) for name, entries in by_object.items()}
+        behind = {name for name, ballot in self._behind.items() if _state(name, log).committed < ballot}
+        return [
+            Lack(name, left.get(name, ()), name in behind)
+            for name in sorted(left.keys() | behind)
+            if left.get(name) or name in behind
+        ]
+
+    def wait_for(self, lack: Lack) -> None:
+        """It is not here yet; the next pass asks again."""
+        for t in lack.entries:
+            if len(self._waiting) < WAITING_MAX:
+                self._waiting[lack.object, t] = None
+
+    def settle(self, lack: Lack, told: Collected, log: Log) -> Lack | None:
+        """What was told has been installed as far as may be; what of the lack to ask for once more, where the answer had no room
+        for all. What the other one has no more is waited for no longer."""
+        told_of = {row.entry.t for row in told.rows}
+        left = set(missing(lack.object, told_of, log))
+        for t in lack.entries:
+            if t not in left:
+                self._waiting.pop((lack.object, t), None)
+        rest = tuple(t for t in lack.entries if t not in told_of)
+        if not told_of or not rest:
+            return None
+        again = Lack(lack.object, rest)
+        self.wait_for(again)
+        return again
+
+
+def resumed(since: int) -> Progress:
+    """After a restart, with what was kept of the progress."""
+    return Progress(since)
+
+
+def missing(name: str, timestamps: Iterable[Timestamp], log: Log) -> tuple[Timestamp, ...]:
+    """Those of the entries that a view may need, and this replica does not have."""
+    state = _state(name, log)
+    wanted = [t for t in timestamps if t > least(state)]
+    return tuple(sorted(set(wanted) - log.stored(name, wanted), reverse=True)) if wanted else ()
+
+
+def least(state: ObjectState) -> Timestamp:
+    """Nothing at or below this is installed: it is history here, or belongs to a life of the key that has ended."""
+    forgotten = state.floor if adt_of(state.name) == "dictionary" else ZERO
+    return max(state.collected, state.horizon, forgotten)
+
+
+def install(
+    lack: Lack,
+    told: Collected,
+    log: Log,
+    handle: Callable[[Request], object],
+    apply: Callable[[str, list[Effect]], object],
+) -> None:
+    """Install what was told, as far as may be. `handle` does a request as if it had come from a front end, `apply` writes.
+
+    The decision comes first: it says what is history.
+    """
+    if (commit := _decision(lack, told)) is not None:
+        handle(commit)
+    rows = [row for row in told.rows if row.entry.t > least(_state(lack.object, log))]
+    if effects := _below_fence(lack.object, rows, log):
+        apply(lack.object, effects)
+    fence = _state(lack.object, log).fence
+    if above := tuple(row.entry for row in rows if row.entry.t > fence):
+        handle(Append(lack.object, above, "repair"))
+    if complete := tuple(row.entry.t for row in rows if row.complete):
+        handle(Commit(lack.object, complete=complete))
+
+
+def _decision(lack: Lack, told: Collected) -> Commit | None:
+    """The decision that is committed there, if the answer holds it: then it is the summary accepted last. A summary that was
+    accepted here, too, is not sent."""
+    status = told.status
+    if not lack.is_behind or status.committed != status.accepted:
+        return None
+    return Commit(lack.object, status.committed, status.horizon, told.summary)
+
+
+def _below_fence(name: str, rows: Iterable[Row], log: Log) -> list[Effect]:
+    """What stores those at or below the fence that are marked complete."""
+    state = _state(name, log)
+    entries = [row.entry for row in rows if row.complete and row.entry.t <= state.fence]
+    here = log.stored(name, [entry.t for entry in entries])
+    effects: list[Effect] = [PutRow(name, entry) for entry in entries if entry.t not in here]
+    if effects and log.state(name) is None:
+        effects.append(PutState(state))
+    return effects
+
+
+def _state(name: str, log: Log) -> ObjectState:
+    """The object's state; of one that is not known, what holds for all of those."""
+    if (known := log.state(name)) is not None:
+        return known
+    floor = log.floor()
+    return ObjectState(name, fence=floor, promised=floor, floor=floor)

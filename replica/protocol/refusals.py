@@ -1,0 +1,157 @@
+"""What a replica refuses before it looks at the object: malformed requests, and timestamps that are out of bounds. Pure.
+
+Owns the bounds of time. Must not know promises, nor the log (`quorate.replica.protocol.acceptor`).
+"""
+
+from typing import Final
+
+from msgspec import UNSET
+
+from quorate.adts.types.catalogue import adt_of, is_object_name
+from quorate.adts.log import Entry, Summary
+from quorate.adts.times import Times
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.limits import DELAY_S_MAX
+from quorate.api_specs.messages import Accept, Append, Collect, Commit, Refused, Reserve
+from quorate.timestamps.ballot import Ballot, turn_of
+from quorate.timestamps.timestamp import ZERO, Timestamp, wall_us
+
+
+class Bounds:
+    """How far timestamps may be from the replica's clock, and how large a page may get."""
+
+    def __init__(
+        self, *, offset_max_s: float, retry_window_s: float, page_entries_max: int, page_bytes_max: int
+    ) -> None:
+        self.offset_max_us: Final = int(offset_max_s * 1e6)
+        self.times_ahead_max_us: Final = int(DELAY_S_MAX * 1e6) + self.offset_max_us
+        self.retry_window_us: Final = int(retry_window_s * 1e6)
+        self.page_entries_max: Final = page_entries_max
+        self.page_bytes_max: Final = page_bytes_max
+
+    @classmethod
+    def of(cls, document: ClusterDocument) -> "Bounds":
+        """The bounds that a cluster document sets."""
+        limits = document.limits
+        return cls(
+            offset_max_s=document.clock.offset_max_s,
+            retry_window_s=limits.retry_window_s,
+            page_entries_max=limits.page_entries_max,
+            page_bytes_max=limits.page_bytes_max,
+        )
+
+
+def refusal(
+    request: Append | Collect | Accept | Commit | Reserve,
+    latest: Timestamp,
+    highest: Timestamp,
+    now_us: int,
+    bounds: Bounds,
+) -> Refused | None:
+    """Timestamps that would drag every clock along, or that outlived what the replica remembers, are refused.
+
+    What is ahead of the replica's clock is taken up to `highest` and a microsecond: after clocks were ahead, objects go on
+    where they stand. So a request moves the highest timestamp by a microsecond at most, once it is beyond the offset, and
+    less than a million requests a second move it slower than time goes.
+    """
+    ahead_us = wall_us(latest) - now_us
+    if ahead_us > bounds.offset_max_us and wall_us(latest) > wall_us(highest) + 1:
+        detail = f"{latest} is {ahead_us / 1e6:.3f} s ahead of this replica's clock: one of the two is wrong"
+        return Refused("clock-ahead", detail, ahead_us)
+    until_us = _furthest_us(request) - max(now_us, wall_us(highest))
+    if until_us > bounds.times_ahead_max_us:
+        detail = f"an item's deadline, delay or expiry lies {until_us / 1e6:.0f} s ahead: at most {DELAY_S_MAX:.0f} s"
+        return Refused("bad-request", detail)
+    if isinstance(request, Append) and request.attempt != "repair":
+        return _too_late(request, now_us, bounds)
+    return None
+
+
+def _too_late(request: Append, now_us: int, bounds: Bounds) -> Refused | None:
+    """An entry whose clock is behind this one's, or that comes after all that would be remembered of it."""
+    oldest_us = min((wall_us(entry.t) for entry in request.entries), default=now_us) - now_us
+    if request.attempt == "first" and -oldest_us > bounds.offset_max_us:
+        detail = f"the entry is stamped {-oldest_us / 1e6:.3f} s behind this replica's clock: one of the two is wrong"
+        return Refused("clock-behind", detail, oldest_us)
+    if -oldest_us > bounds.retry_window_us:
+        detail = "the entry is older than the retry window: its outcome is unknown"
+        return Refused("too-old", detail, oldest_us)
+    return None
+
+
+def malformed(request: Append | Collect | Accept | Commit | Reserve) -> str | None:
+    if not is_object_name(request.object):
+        return "the object's name is not TYPE/NAME (dictionary/NAME/KEY) of the allowed characters"
+    entries: tuple[Entry, ...]
+    match request:
+        case Append():
+            entries, taken = request.entries, []
+        case Accept() | Commit() if request.summary is not None:
+            summary = request.summary
+            entries = summary.adopted + summary.kept()
+            taken = [entry for decision in summary.recent for entry in decision.taken]
+        case _:
+            return None
+    if any(entry.value is UNSET for entry in entries):
+        return "an entry without its value cannot be stored"
+    is_deletion = any(entry.value is None for entry in (*entries, *taken))
+    if is_deletion and adt_of(request.object) != "dictionary":
+        return "only a dictionary's entries can be deletions (null value)"
+    return None
+
+
+def latest_claimed(request: Append | Collect | Accept | Commit | Reserve) -> Timestamp:
+    """The latest timestamp that the request would have the replica take for its own."""
+    match request:
+        case Append():
+            return max((entry.t for entry in request.entries), default=ZERO)
+        case Reserve():
+            return max(request.ballot, *(entry.t for entry in request.entries))
+        case Collect():
+            return _latest_asked(request)
+        case Accept():
+            then = ZERO if request.then is None else _latest_asked(request.then)
+            return max(turn_of(request.ballot), _latest(request.summary), then)
+        case Commit():
+            latest = ZERO if request.summary is None else _latest(request.summary)
+            return max(turn_of(request.ballot), request.horizon, request.buried, latest)
+
+
+def _furthest_us(request: Append | Collect | Accept | Commit | Reserve) -> int:
+    """The latest time at which the request would have an item of a queue come back, be due or expire."""
+    match request:
+        case Append():
+            return max((_times_of(entry) for entry in request.entries), default=0)
+        case Accept() | Commit() if request.summary is not None:
+            summary = request.summary
+            leases = (max(each.until_us, each.expires_us) for each in summary.leases)
+            return max((*leases, *map(_times_of, summary.adopted)), default=0)
+        case _:
+            return 0
+
+
+def _times_of(entry: Entry) -> int:
+    if "/" not in entry.id:  # Most have none: no time is spent on them.
+        return 0
+    times = Times.of(entry.id)
+    return max(times.due_us, times.expires_us)
+
+
+def _latest_asked(request: Collect) -> Timestamp:
+    """The later one of the fence and the turn that a collect asks for."""
+    return request.fence if request.ballot is None else max(request.fence, turn_of(request.ballot))
+
+
+def _latest(summary: Summary) -> Timestamp:
+    """The latest timestamp that the summary tells of: of events, of decisions that it remembers, and of turns."""
+    entries = (entry.t for entry in summary.adopted)
+    turns = (turn_of(ballot) for ballot in (*summary.turns, summary.turns_floor, *_listed(summary)))
+    taken = (entry.t for decision in summary.recent for entry in decision.taken)
+    kept = (entry.t for entry in summary.kept())
+    return max((summary.horizon, *entries, *turns, *taken, *kept))
+
+
+def _listed(summary: Summary) -> list[Ballot]:
+    """The ballots of what the summary remembers for the retry window."""
+    decided = [each.ballot for each in summary.recent] + [each.ballot for each in summary.settled]
+    return decided + [ballot for _, ballot in summary.ambiguous]

@@ -1,0 +1,1 @@
+"""The process: the application put together, listening, starting and stopping."""

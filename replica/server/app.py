@@ -1,0 +1,371 @@
+"""The HTTP application of a replica: both surfaces, health, and the OpenAPI document of it all.
+
+Owns how the parts are put together and how errors of the framework become problem documents.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from functools import cache, partial
+from typing import Annotated, Any, Final
+
+import msgspec
+from fastapi import APIRouter, Depends, FastAPI, Path
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from quorate.api_specs.problems import KINDS, TYPE_PREFIX, problem
+from quorate.client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
+from quorate.replica.api import object_models as models
+from quorate.replica.api import protocol_api
+from quorate.replica.access.token_list import Access, one_token
+from quorate.replica.api.admin_api import add_admin_endpoints
+from quorate.replica.api.object_api import FrontEnd, Operations, add_adt_endpoints
+from quorate.replica.openapi.pages import page_routes
+from quorate.replica.upkeep.catching_up import CatchingUp
+from quorate.replica.service.copying import Copies
+from quorate.replica.openapi.builder import document_of
+from quorate.replica.server.direct import Direct
+from quorate.replica.service.embedded import to_others
+from quorate.replica.server.shutdown import Ending
+from quorate.replica.http.gate import Gate
+from quorate.replica.http.host_header import Hosts
+from quorate.replica.upkeep.janitor import Janitor
+from quorate.replica.http.json_body import JsonRoute
+from quorate.replica.api.lease_api import add_lease_endpoints
+from quorate.replica.live.api import add_live_endpoints
+from quorate.replica.live.page import add_live_page
+from quorate.replica.live.cluster_scan import Lookout
+from quorate.replica.service.member import Member
+from quorate.replica.telemetry.metrics import Metrics
+from quorate.replica.telemetry.metrics_api import add_metrics_endpoint
+from quorate.replica.service.status import status_of
+from quorate.replica.api.plain_requests import PlainRequests
+from quorate.replica.http.queries import known_query
+from quorate.replica.service.quorums_held import held_now
+from quorate.replica.access.refused_callers import RefusedCallers
+from quorate.replica.http.problems import Refusal, problem_of, problem_response
+from quorate.replica.access.authorization import DOCUMENT_PATH
+from quorate.replica.api.forwarded import Serving
+from quorate.replica.http.traffic import Traffic
+from quorate.replica.upkeep.announcer import Watch
+
+API_VERSION: Final = "1.0"
+_ERRORS_SHOWN: Final = 5
+_log = logging.getLogger(__name__)
+
+ProblemName = Annotated[
+    str, Path(description=f"What stands behind {TYPE_PREFIX} in a type", examples=["outcome-unknown"])
+]
+
+Connect = Callable[[Member], FrontEnd]
+"""Makes the embedded front end of a member, on the event loop that it will live on."""
+
+
+class ReplicaApp(FastAPI):
+    """The application, with the paths of front ends, which do not pass the framework (`protocol_api`)."""
+
+    batches: ASGIApp
+    asks: ASGIApp
+    direct: Direct | None
+    """The shorter way of batches that come in one piece; none where requests are traced."""
+    traffic: Traffic
+    """What the gate counts; the server in front counts connections in it."""
+    ending: Ending
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or the lifespan."""
+        if scope["type"] == "http" and scope["path"] == protocol_api.PATH:
+            await self.batches(scope, receive, send)
+        elif scope["type"] == "http" and scope["path"] == protocol_api.ASK_PATH:
+            await self.asks(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+
+def create_app(
+    member: Member,
+    connect: Connect,
+    token: str | None = None,
+    *,
+    access: Access | None = None,
+    hosts: Hosts | None = None,
+    tls: ClientTls = SYSTEM_TRUST,
+    beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
+) -> ReplicaApp:
+    """The application that answers for `member`; its lifespan runs the front end and the janitor, and closes both and
+    the member.
+
+    `access` says whom it lets in (left out: who sends `token`, or anyone without one), `hosts` which Host may be named,
+    `tls` how it knows the other replicas, `beside` what runs as long as it serves.
+    """
+    access = one_token(token) if access is None else access
+    operations = Operations(member.document.limits, lambda: _lost(member))
+    serving = Serving(member, lambda: operations.front_end)
+    traffic = Traffic()
+    metrics = Metrics(member, traffic, operations.counts, serving.outcomes)
+    lookouts: list[Lookout] = []
+    copies = Copies(member)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        lookouts.append(lookout := Lookout(member, access.own_token, tls))
+        operations.front_end = front_end = connect(member)
+        watch = Watch(member, to_others(member, access.own_token, tls))
+        watch.start()
+        catching_up = CatchingUp(member, to_others(member, access.own_token, tls))
+        catching_up.start()
+        app.ending.janitor = janitor = Janitor(member, front_end)
+        janitor.start()
+        running = None if beside is None else asyncio.create_task(beside(), name="quorate-beside")
+        try:
+            yield
+        finally:
+            if running is not None:
+                running.cancel()
+            app.ending.begin()
+            lookouts.clear()
+            for end in (
+                lookout.aclose,
+                janitor.stop,
+                watch.stop,
+                catching_up.stop,
+                front_end.aclose,
+                metrics.aclose,
+            ):
+                await end()
+            await asyncio.to_thread(member.close)
+
+    app = ReplicaApp(
+        title="Quorate",
+        version=API_VERSION,
+        lifespan=lifespan,
+        responses={"default": {"description": "A problem"}},
+        openapi_url=None,
+        redirect_slashes=False,
+    )
+    app.traffic = traffic
+    _add_announcement_endpoint(app, member)
+    app.router.routes += [
+        Route(DOCUMENT_PATH, _document_endpoint(app), include_in_schema=False),
+        *page_routes(),
+    ]
+    _add_operations(app, operations)
+    _add_service_endpoints(app.router, member)
+    _add_looking_endpoints(app.router, member, lambda: lookouts[0] if lookouts else None, metrics)
+    add_admin_endpoints(app.router, access, copies)
+    _put_behind_gate(app, serving, operations, access, hosts)
+    app.ending = Ending(member, traffic, operations, copies)
+    _handle_errors(app)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    return app
+
+
+def _add_operations(app: FastAPI, operations: Operations) -> None:
+    router = APIRouter(
+        route_class=JsonRoute, dependencies=[Depends(known_query)], responses=app.router.responses
+    )
+    add_adt_endpoints(router, operations)
+    add_lease_endpoints(router, operations)
+    app.router.routes += router.routes
+
+
+def _put_behind_gate(
+    app: ReplicaApp, serving: Serving, operations: Operations, access: Access, hosts: Hosts | None
+) -> None:
+    member = serving.member
+    gate = partial(
+        Gate,
+        limits=member.document.limits,
+        access=access,
+        traffic=app.traffic,
+        hosts=hosts,
+        refused_callers=RefusedCallers(),
+        # An ask is refused by who knows which asks it has met: only then is it certain that no copy was or will be served.
+        is_over=lambda path: member.is_stopping and path != protocol_api.ASK_PATH,
+    )
+    batches = protocol_api.Batches(member, access)
+    app.batches = gated = gate(protocol_api.batch_app(batches))
+    app.asks = gate(protocol_api.ask_app(serving, access))
+    app.direct = Direct(gated, app.traffic, batches) if member.traces is None else None
+    if member.traces is None:
+        app.add_middleware(partial(PlainRequests, operations=operations))
+    else:  # What is traced has passed the gate; its span is named by the framework's route.
+        app.add_middleware(member.traces.http)
+    app.add_middleware(gate)
+
+
+def _add_announcement_endpoint(app: FastAPI, member: Member) -> None:
+    endpoint = protocol_api.announcement_endpoint(member)
+    app.router.routes.append(
+        Route(protocol_api.ANNOUNCEMENT_PATH, endpoint, methods=["POST"], include_in_schema=False)
+    )
+
+
+def _add_looking_endpoints(
+    router: APIRouter, member: Member, lookout: Callable[[], Lookout | None], metrics: Metrics
+) -> None:
+    add_live_endpoints(router, member, lookout)
+    add_live_page(router)
+    add_metrics_endpoint(router, metrics)
+
+
+def _add_service_endpoints(router: APIRouter, member: Member) -> None:
+    cluster = msgspec.json.encode({"hash": member.document.hash, "document": member.document})
+
+    @router.get("/v1/cluster", operation_id="getCluster", tags=["service"])
+    async def get_cluster() -> Response:
+        """The cluster document that this replica holds."""
+        return Response(cluster, media_type="application/json")
+
+    @router.get("/v1/health/live", response_model=models.Health, operation_id="getLiveness", tags=["service"])
+    async def live() -> dict[str, str]:
+        """Answers while the process runs."""
+        return {"status": "live"}
+
+    @router.get(
+        "/v1/health/ready", response_model=models.Health, operation_id="getReadiness", tags=["service"]
+    )
+    async def ready() -> dict[str, str]:
+        """Answers 200 when the replica can vote, else 503 with the reasons."""
+        if (trouble := member.trouble) is not None:
+            raise Refusal(trouble, "; ".join(member.why_not_ready()))
+        return {"status": "ready"}
+
+    @router.get(
+        "/v1/health/quorums",
+        response_model=models.QuorumHealth,
+        operation_id="getQuorumHealth",
+        tags=["service"],
+    )
+    async def quorums() -> dict[str, Any]:
+        """Answers 200 while the replicas that this one sees voting hold all quorums of every event class, else 503 naming those
+        that lack one. What is seen is at most 15 seconds old."""
+        return _quorum_health(member)
+
+    for path, endpoint in (
+        ("live", live),
+        ("ready", ready),
+        ("quorums", quorums),
+    ):  # as some load balancers ask
+        router.add_api_route(f"/v1/health/{path}", endpoint, methods=["HEAD"], include_in_schema=False)
+
+    @router.get("/v1/status", response_model=models.ReplicaStatus, operation_id="getStatus", tags=["service"])
+    async def status() -> dict[str, Any]:
+        """The replica about itself."""
+        return await status_of(member)
+
+    @router.get(
+        TYPE_PREFIX + "{name}",
+        response_model=models.ProblemType,
+        operation_id="getProblemType",
+        tags=["service"],
+    )
+    async def problem_type(name: ProblemName) -> dict[str, Any]:
+        """What a problem's `type` means."""
+        if name not in KINDS:
+            raise Refusal("not-found", "there is no such type of problem")
+        return {"type": TYPE_PREFIX + name, **KINDS[name]._asdict()}
+
+
+def _quorum_health(member: Member) -> dict[str, Any]:
+    held = held_now(member)
+    if lacking := held.lacking():
+        raise Refusal(
+            "unavailable",
+            f"quorums are missing for {lacking}. {len(held.voting)} of {len(member.document.replicas)} replicas vote, as this "
+            f"one saw them up to {held.age_s:.1f} s ago",
+            definite=True,
+        )
+    return {"status": "held", "voting": len(held.voting), "age_s": round(held.age_s, 1)}
+
+
+def _lost(member: Member) -> Refusal | None:
+    """Why no operation is run here."""
+    return None if member.lost is None else Refusal(member.why_lost, member.lost)
+
+
+def _handle_errors(app: FastAPI) -> None:
+    """Known errors here; the gate takes what is left, and those of its own."""
+
+    async def invalid(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        is_body = any(each["loc"][0] == "body" for each in error.errors())
+        if is_body and await request.body() and media_type != "application/json":
+            came = f"it came {f'as {media_type}' if media_type else 'without a type'} (with curl: -H 'Content-Type: application/json')"
+            detail = _printable(f"the body must be application/json; {came}")
+            return problem_response(problem("unsupported-media-type", detail))
+        shown = [_wrong(each) for each in error.errors()[:_ERRORS_SHOWN]]
+        return problem_response(problem("malformed", _printable("; ".join(shown))))
+
+    async def http_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if error.status_code == 404:
+            detail = "this path does not exist (/docs lists those that do, and /ui shows the cluster)"
+            return problem_response(problem("no-such-path", detail))
+        if error.status_code == 405:
+            allowed = ", ".join(sorted(_methods(app, request)))
+            detail = f"not with {request.method}: use {allowed}"
+            return problem_response(problem("method-not-allowed", detail), {"Allow": allowed})
+        if coding := request.headers.get("content-encoding"):
+            detail = f"a body with Content-Encoding {coding[:64]} is not read: send it as it is"
+            return problem_response(problem("unsupported-media-type", _printable(detail)))
+        # The framework's parser met what it does not name: no UTF-8, or arrays in arrays without end.
+        detail = (
+            f"{error.detail}: it must be JSON in UTF-8 without a byte order mark, with each member of an object given once, and "
+            "not nested without end"
+        )
+        return problem_response(problem("malformed", _printable(detail)))
+
+    async def refused(request: Request, error: Exception) -> Response:
+        del request
+        return problem_response(problem_of(error), error.headers if isinstance(error, Refusal) else None)
+
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http_error)
+    app.add_exception_handler(Refusal, refused)
+
+
+def _wrong(error: Mapping[str, Any]) -> str:
+    """One thing that is wrong with a request: where, and what."""
+    kind, *place = error["loc"]
+    if error["type"] == "json_invalid":
+        return f"the body is not JSON: {error['ctx']['error']} at character {place[0]}"
+    where = ".".join(str(each) for each in place if each not in (models.ONE, models.SEVERAL))
+    return f"{where or kind}: {error['msg']}"
+
+
+def _printable(text: str) -> str:
+    return text.encode(errors="replace").decode()[:1000]
+
+
+def _methods(app: FastAPI, request: Request) -> set[str]:
+    """The methods of all routes at the path of `request`."""
+    found: set[str] = set()
+    for route in app.routes:
+        methods = getattr(route, "methods", None)
+        if methods and route.matches(request.scope)[0] is not Match.NONE:
+            found |= methods
+    return found
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        app.openapi_schema = document_of(app)
+    return app.openapi_schema
+
+
+def _document_endpoint(app: FastAPI) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint of the OpenAPI document. It is large, and everybody may ask: so it is made and encoded once."""
+    encoded = cache(lambda: msgspec.json.encode(app.openapi()))
+
+    async def answer_document(_: Request) -> Response:
+        return Response(encoded(), media_type="application/json")
+
+    return answer_document

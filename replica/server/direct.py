@@ -1,0 +1,218 @@
+"""The shorter way of a batch that comes in one piece: from the parser through the gate to the committer and back, in plain
+calls.
+
+By ASGI each request costs a task, two dictionaries, several coroutines and two writes: more than what the replica has to do
+for a small batch. All other requests go by ASGI, and so does a batch of which only a part has come yet (the gate then bounds
+how long it may take), that comes before the one ahead of it is answered, or that is traced. Both ways have the same rules:
+the gate's, and those of `protocol_api.Batches`. Owns who goes which way, and what the shorter one writes. Must not know
+what a batch means.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+
+from quorate.api_specs.checking import Checked
+from quorate.api_specs.messages import BatchReply
+from quorate.api_specs.problems import MEDIA_TYPE, Problem
+from quorate.replica.store.group_commit import Unwanted
+from quorate.replica.http.connections import BoundedProtocol, Bounds
+from quorate.replica.http.connection_shares import Crowd
+from quorate.replica.http.gate import Gate, address_of, check_once
+from quorate.replica.api.protocol_api import PATH, Batches
+from quorate.replica.http.problems import Refusal, headers_of, problem_of
+from quorate.replica.http.traffic import Traffic
+
+_URL: Final = PATH.encode()
+
+
+class Answer(NamedTuple):
+    """What is sent back; `headers` besides the body's type and length. `closes`: no other request may follow."""
+
+    status: int
+    media_type: str
+    body: bytes
+    headers: Mapping[str, str] = {}
+    closes: bool = False
+
+
+class Direct:
+    """Answers whole batches. `gate` is that of the application, `traffic` what it counts in."""
+
+    def __init__(self, gate: Gate, traffic: Traffic, batches: Batches) -> None:
+        self._gate: Final = gate
+        self._traffic: Final = traffic
+        self._batches: Final = batches
+
+    def answer(
+        self,
+        sent: Collection[tuple[bytes, bytes]],
+        body: bytes,
+        client: tuple[str, int] | None,
+        send: Callable[[Answer], None],
+        is_wanted: Callable[[], bool],
+    ) -> None:
+        """Answer a POST of `body` with the headers `sent` from `client`, maybe before this returns. Raises nothing. What has not begun when
+        it is no longer wanted is not done."""
+        self._traffic.under_way += 1
+        self._traffic.requests += 1
+        has_passed = False
+        try:
+            self._gate.hold(len(body))
+            headers = dict(sent)
+            check_once(sent, headers)
+            caller = self._gate.admit("POST", PATH, headers)
+            assert caller is not None, "batches are for those who may send them"
+            self._gate.check_size(len(body))
+            has_passed = True
+            found, media_type = self._batches.read(headers, body, caller)
+            done = partial(self._done, len(body), found, media_type, send)
+            self._batches.member.post(found.sound.requests, done, is_wanted)
+        except Exception as error:  # noqa: BLE001 - the outer border, as in the gate
+            document = problem_of(error)
+            self._gate.refused_callers.meet(document.name, dict(sent), address_of(client))
+            self._end(len(body), self._refused(document, error, closes=not has_passed), send)
+
+    def _done(
+        self,
+        size: int,
+        found: Checked,
+        media_type: str,
+        send: Callable[[Answer], None],
+        reply: BatchReply | None,
+        error: Exception | None,
+    ) -> None:
+        if isinstance(error, Unwanted):
+            self._traffic.under_way -= 1
+            self._traffic.body_bytes -= size
+            return
+        try:
+            if error is not None:
+                raise error
+            assert reply is not None, "work ends with a reply or an error"
+            answer = Answer(200, media_type, self._batches.written(found, reply, media_type))
+        except Exception as failure:  # noqa: BLE001 - as above
+            answer = self._refused(problem_of(failure), failure)
+        self._end(size, answer, send)
+
+    def _end(self, size: int, answer: Answer, send: Callable[[Answer], None]) -> None:
+        self._traffic.under_way -= 1
+        self._traffic.body_bytes -= size
+        send(answer)
+
+    def _refused(self, document: Problem, error: Exception, *, closes: bool = False) -> Answer:
+        self._traffic.refuse(document.name)
+        headers = headers_of(document, error.headers if isinstance(error, Refusal) else None)
+        return Answer(document.status, MEDIA_TYPE, msgspec.json.encode(document), headers, closes)
+
+
+class _NoEvent:
+    """Nobody waits for it."""
+
+    def set(self) -> None:
+        """Nothing."""
+
+
+class _Cycle:
+    """Stands where uvicorn has the cycle of request and response, for as much as it asks of it there."""
+
+    message_event: Final = _NoEvent()
+
+    def __init__(self, *, keep_alive: bool) -> None:
+        self.keep_alive = keep_alive
+        self.response_complete = False
+        self.disconnected = False
+
+
+class DirectProtocol(BoundedProtocol):
+    """One connection, on which whole batches go to `direct`."""
+
+    def __init__(self, *args: Any, direct: Direct | None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._direct: Final = direct
+        self._pieces: list[bytes] | None = None
+        """Of the body of a batch that may go the shorter way."""
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        super().data_received(data)
+        if self._pieces is not None:  # More of it is still to come.
+            pieces, self._pieces = self._pieces, None
+            if not self.transport.is_closing():
+                super().begin_request()
+                for piece in pieces:
+                    super().on_body(piece)
+
+    def begin_request(self) -> None:
+        """See BoundedProtocol."""
+        if self.cycle is not None and self.transport.is_closing():  # type: ignore[redundant-expr]
+            return  # It was sent behind the last one that is answered here; what uvicorn still hears of it, it drops.
+        if self._direct is not None and self._may_be_direct():
+            self._pieces = []
+        else:
+            super().begin_request()
+
+    def _may_be_direct(self) -> bool:
+        return (
+            self.url == _URL
+            and self.parser.get_method() == b"POST"
+            and self.parser.get_http_version() == "1.1"
+            and not self.expect_100_continue
+            and not self.flow.write_paused
+            and (self.cycle is None or self.cycle.response_complete)  # type: ignore[redundant-expr]
+        )
+
+    def on_body(self, body: bytes) -> None:
+        """See httptools."""
+        if self._pieces is None:
+            super().on_body(body)
+        else:
+            self._bodiless_bytes = 0
+            self._pieces.append(body)
+
+    def on_message_complete(self) -> None:
+        """See httptools."""
+        if self._pieces is None:
+            super().on_message_complete()
+            return
+        pieces, self._pieces = self._pieces, None
+        assert self._direct is not None, "it collects pieces for it alone"
+        self._is_in_body = False
+        cycle = self.cycle = _Cycle(keep_alive=self.parser.should_keep_alive())  # type: ignore[assignment]
+
+        def is_wanted() -> bool:
+            return not (cycle.disconnected or self.transport.is_closing())
+
+        self._direct.answer(
+            self.headers, b"".join(pieces), self.client, partial(self._send, cycle), is_wanted
+        )
+
+    def _send(self, cycle: _Cycle, answer: Answer) -> None:
+        """In one write; what is written after the caller has gone is nobody's."""
+        if cycle.disconnected or self.transport.is_closing():
+            return
+        lines = [STATUS_LINE[answer.status]]
+        for name, value in self.server_state.default_headers:
+            lines += (name, b": ", value, b"\r\n")
+        lines.append(f"content-type: {answer.media_type}\r\ncontent-length: {len(answer.body)}\r\n".encode())
+        lines += [f"{name.lower()}: {value}\r\n".encode("latin-1") for name, value in answer.headers.items()]
+        cycle.keep_alive = cycle.keep_alive and not answer.closes and "Connection" not in answer.headers
+        if not cycle.keep_alive and "Connection" not in answer.headers:
+            lines.append(b"connection: close\r\n")
+        lines += (b"\r\n", answer.body)
+        self.transport.write(b"".join(lines))
+        cycle.response_complete = True
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+
+def bounded(bounds: Bounds, traffic: Traffic, direct: Direct | None = None) -> Any:
+    """What makes the protocol of each connection, for uvicorn's setting `http`; `traffic` and `direct` are the
+    application's."""
+    share = max(1, int(bounds.connections_max * bounds.address_share))
+    crowd: Crowd[BoundedProtocol] = Crowd(bounds.connections_max, share)
+    return partial(DirectProtocol, bounds=bounds, traffic=traffic, crowd=crowd, direct=direct)

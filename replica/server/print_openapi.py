@@ -1,0 +1,29 @@
+"""Prints the OpenAPI document of both surfaces: `python -m quorate.replica.server.print_openapi > api_specs/openapi.json`."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.replica.server.app import create_app
+from quorate.replica.service.embedded import embedded_front_end
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.member import Member
+
+
+def openapi_text() -> str:
+    """The document as JSON text, as it is committed."""
+    document = ClusterDocument("example", (ReplicaInfo("r1", "http://127.0.0.1:7001"),))
+    with tempfile.TemporaryDirectory() as folder:
+        member = Member(document, "r1", open_folder(Path(folder), document, "r1"))
+        try:
+            schema = create_app(member, lambda each: embedded_front_end(each, None)).openapi()
+        finally:
+            member.close()
+    return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(openapi_text())

@@ -1,0 +1,117 @@
+"""How a replica that was told to stop ends: no new request, then what is under way, then all that is left; and the server
+that does so at a signal, and says when it has begun.
+
+Owns the order and the times. Nothing need be handed back: a turn of this replica's front end is passed by whoever takes a
+higher one, and what it has promised is on its disk. What this saves callers is a doubt: whoever asks hears that certainly
+nothing was done, and whoever waits hears the end.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final, Protocol
+
+import uvicorn
+
+from quorate.api_specs.limits import DRAIN_S_MAX
+from quorate.replica.api.object_api import Operations
+from quorate.replica.service.copying import Copies
+from quorate.replica.upkeep.janitor import Janitor
+from quorate.replica.service.member import Member
+from quorate.replica.server.systemd import tell_ready
+from quorate.replica.http.traffic import Traffic
+
+LINGER_S: Final = 0.5
+"""Connections stay open at least so long, for a caller to hear on them that the replica stops: a connection that is closed
+while a request is on its way leaves the caller in doubt."""
+CUT_S: Final = 2
+"""What is left after the drain is told that its outcome is not known; then connections get so long to take their answers."""
+EXIT_AT_ONCE: Final = 1
+"""The exit code after a second signal."""
+_LOOK_S: Final = 0.02
+
+_log = logging.getLogger(__name__)
+
+
+class Ending:
+    """The end of one application."""
+
+    def __init__(self, member: Member, traffic: Traffic, operations: Operations, copies: Copies) -> None:
+        self._member: Final = member
+        self._traffic: Final = traffic
+        self._operations: Final = operations
+        self._copies: Final = copies
+        self.janitor: Janitor | None = None
+        """The one that uses the front end, once both run."""
+
+    def begin(self) -> None:
+        """From now on the replica says that it is not ready, refuses requests, and hurries those that wait for items."""
+        self._member.is_stopping = True
+        self._copies.stop()
+        if self._operations.front_end is not None:
+            self._operations.front_end.hurry()
+
+    async def drain(self, has_callers: Callable[[], bool]) -> None:
+        """Wait for what is under way, and while `has_callers`, for at least LINGER_S; after DRAIN_S_MAX, end the rest."""
+        now_s = asyncio.get_running_loop().time
+        linger_s, late_s = now_s() + LINGER_S, now_s() + DRAIN_S_MAX
+        while self._traffic.under_way > 0 or (now_s() < linger_s and has_callers()):
+            if now_s() > late_s:
+                _log.warning(
+                    "%s requests were still under way: their outcome is unknown", self._traffic.under_way
+                )
+                break
+            await asyncio.sleep(_LOOK_S)
+        if self.janitor is not None:  # It would take a closed front end for an error.
+            await self.janitor.stop()
+        if self._operations.front_end is not None:
+            await self._operations.front_end.aclose()
+
+
+class _Ends(Protocol):
+    ending: Ending
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with our end: the first SIGTERM or SIGINT stops in good order, a second one at once."""
+
+    def __init__(self, config: uvicorn.Config, app: _Ends) -> None:
+        super().__init__(config)
+        self._ending: Final = app.ending
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Handle signals while it serves. uvicorn would raise them again at the end, as if the process had failed."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self.handle_exit)
+        yield
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """See uvicorn: called by a signal, between any two steps of the main thread."""
+        if self.should_exit:
+            os._exit(EXIT_AT_ONCE)  # As a crash: what was answered for is on disk.
+        self.should_exit = True
+        self._ending.begin()
+
+    async def startup(self, sockets: "list[socket.socket] | None" = None) -> None:
+        """Start as uvicorn does; then a service manager that waits for it is told."""
+        await super().startup(sockets)
+        if not self.should_exit:
+            tell_ready()
+
+    async def shutdown(self, sockets: "list[object] | None" = None) -> None:  # type: ignore[override]
+        """Stop accepting, drain, then stop as uvicorn does."""
+        del sockets  # It makes its own.
+        for server in self.servers:
+            server.close()
+        await self._ending.drain(lambda: bool(self.server_state.connections))
+        await super().shutdown()

@@ -1,0 +1,85 @@
+"""The replica's own front end: its own replica is a call away, the others are reached over HTTP.
+
+Owns the choice between the two. Everything else of a front end is the SDK's.
+"""
+
+import asyncio
+import secrets
+import time
+from typing import Final
+
+from quorate.api_specs.checking import BadBatch, check_batch
+from quorate.api_specs.messages import Batch, BatchReply
+from quorate.client_sdk.transport.driver import Driver, new_site
+from quorate.client_sdk.protocol.core.values import Now, Unanswered
+from quorate.client_sdk.transport.http_transport import HttpTransport
+from quorate.client_sdk.transport.ports import Transport
+from quorate.client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
+from quorate.replica.store.group_commit import Overloaded
+from quorate.replica.service.member import Member, Starting, StoreLost
+from quorate.replica.store.store import StorageFailed
+
+
+class EmbeddedTransport:
+    """Carries batches to `member` in this process, checked as those that come over HTTP, and to all other replicas through
+    `others`."""
+
+    def __init__(self, member: Member, others: Transport) -> None:
+        self._member: Final = member
+        self._others: Final = others
+
+    async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
+        """See Transport."""
+        if replica != self._member.id:
+            return await self._others.exchange(replica, batch, timeout_s)
+        try:
+            found = check_batch(batch, self._member.document.limits)
+            async with asyncio.timeout(timeout_s):
+                return found.whole(await self._member.answer(found.sound.requests, found.sound.trace))
+        except BadBatch as error:
+            return Unanswered(f"{replica}: {error}", refused=True, definite=True)
+        except TimeoutError:
+            return Unanswered(f"{replica}: no answer in time")
+        except (StoreLost, Starting, Overloaded) as error:
+            return Unanswered(f"{replica}: {error}", definite=True)
+        except StorageFailed as error:
+            return Unanswered(f"{replica}: {error}")
+
+    async def aclose(self) -> None:
+        """See Transport."""
+        await self._others.aclose()
+
+
+class _MemberClock:
+    """The member's clock, so that replica and front end tell the same time, right or wrong."""
+
+    def __init__(self, member: Member) -> None:
+        self._member: Final = member
+
+    def now(self) -> Now:
+        """See Clock."""
+        return Now(time.monotonic(), self._member.wall_us())
+
+
+def embedded_front_end(member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> Driver:
+    """A front end for `member`, on the running event loop; `token` is what it sends to the other replicas."""
+    document = member.document
+    others = to_others(member, token, tls)
+    driver = Driver(
+        document,
+        transport=EmbeddedTransport(member, others),
+        asker=others,
+        site=new_site(token),
+        seed=secrets.randbits(63),
+        own=member.id,
+        clock=_MemberClock(member),
+    )
+    if member.traces is not None:
+        driver.follow(member.traces.operations())
+    return driver
+
+
+def to_others(member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> HttpTransport:
+    """HTTP to the other replicas, from the running event loop."""
+    document = member.document
+    return HttpTransport(member.urls, token=token, body_bytes_max=document.limits.body_bytes_max, tls=tls)

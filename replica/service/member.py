@@ -1,0 +1,335 @@
+"""One member of a cluster: a data folder, its committer, and the machine that answers batches from it.
+
+Owns the way of a batch from checked requests to a durable reply, and what health means. Must not know HTTP.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
+
+from msgspec import Struct
+
+from quorate.adts.types.catalogue import adt_of
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.limits import Capacity
+from quorate.api_specs.messages import (
+    Announcement,
+    BatchReply,
+    Changes,
+    Collect,
+    Reply,
+    Request,
+    Scan,
+    Testimony,
+)
+from quorate.replica.protocol.ages import Ages
+from quorate.replica.service.reply_budget import Budget
+from quorate.replica.protocol.capacity import Use, refused, shares
+from quorate.replica.store.group_commit import Committer, Done, Note, TransactionCounts
+from quorate.replica.data_folder.identity import Folder
+from quorate.replica.protocol.acceptor import handle
+from quorate.replica.protocol.refusals import Bounds
+from quorate.replica.protocol.request_counts import RequestCounts
+from quorate.replica.access.authorization import changes
+from quorate.replica.store.store import StorageFailed, Store
+from quorate.replica.upkeep.tombstones import Tombstones, Waiting
+from quorate.replica.protocol.witness import Witness, contradiction, seen
+from quorate.timestamps.timestamp import ZERO, Timestamp
+
+if TYPE_CHECKING:
+    from quorate.replica.service.tracing import RequestTraces
+
+_log = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
+NAMES_CACHED: Final = 10_000
+QUICK_REQUESTS_MAX: Final = 100
+"""So many reads of cells take about a millisecond; more should not hold up the event loop."""
+
+
+class StoreLost(Exception):
+    """The replica has voted before from a store that it no longer has; it must not vote."""
+
+
+class OtherConfiguration(StoreLost):
+    """The replica has voted under other members or quorum choices, or another one that it asked has; it must not vote."""
+
+
+class Starting(Exception):
+    """The replica has not yet asked the others whether its store is the newest that they saw; nothing was done."""
+
+
+class Vitals(NamedTuple):
+    """What the store says of itself."""
+
+    use: Use
+    capacity_used: dict[str, float]
+    """The share of each bound."""
+    clock: Timestamp
+    file_bytes: dict[str, int]
+    tombstones: Waiting
+
+
+class Peer(NamedTuple):
+    """Another replica: whether it answered when it was asked last, and how far its clock was ahead of this one's when it did,
+    in microseconds, to within `error_us`; None while that is not known. `votes`: whether it bore witness, which one that lost
+    its store or stops does not; `met_s`: when it was asked, by the monotonic clock."""
+
+    is_up: bool
+    offset_us: int | None = None
+    error_us: int = 0
+    votes: bool = False
+    met_s: float = 0.0
+
+
+class Lag(Struct):
+    """How far this replica is behind another one: `changes` of its log that were not looked at yet, or may not be installed yet
+    (None: not known), and since when nothing was missing (`level_s`, by the monotonic clock). `entries` and `bytes` of payload
+    were brought from it."""
+
+    changes: int | None = None
+    level_s: float | None = None
+    entries: int = 0
+    bytes: int = 0
+
+
+Trouble = Literal["stopping", "store-lost", "other-configuration", "starting", "storage-failed"]
+
+
+class Member:
+    """Answers for one replica. `wall_us` reads the physical clock, in microseconds since 1970; `endpoints` maps ids of
+    other replicas to URLs that override the document's."""
+
+    def __init__(
+        self,
+        document: ClusterDocument,
+        replica_id: str,
+        folder: Folder,
+        *,
+        wall_us: Callable[[], int] = lambda: time.time_ns() // 1000,
+        endpoints: Mapping[str, str] | None = None,
+        traces: "RequestTraces | None" = None,
+        capacity: Capacity = Capacity(),  # noqa: B008 - it cannot change
+    ) -> None:
+        self.capacity: Final = capacity
+        self.document: Final = document
+        self.id: Final = replica_id
+        self.urls: Final = document.urls | dict(endpoints or {})
+        """Where it finds each replica."""
+        self.folder: Final = folder
+        self.wall_us: Final = wall_us
+        self.traces: Final = traces
+        """Follows requests; None where nothing is traced."""
+        self.tombstones: Final = Tombstones()
+        self.requests: Final = RequestCounts()
+        self.lags: Final = {name: Lag() for name in document.urls if name != replica_id}
+        """How far it is behind the others."""
+        self.peers: Final[dict[str, Peer]] = {}
+        """The other replicas, as the watch met them last."""
+        self._bounds: Final = Bounds.of(document)
+        self._ages: Final = Ages(document.memory_s)
+        self._keeps_events: Final = lru_cache(NAMES_CACHED)(lambda name: not document.rule_of(name).collect)
+        self.lost: str | None = folder.lost
+        """Why this replica must not vote; None when nothing speaks against it."""
+        self._is_other = folder.is_other
+        self.is_new = folder.is_new
+        """Whether its store has never voted: it does not before every other replica has noted its birth."""
+        self.awaited: Mapping[str, str] = {}
+        """The replicas that a new one waits for, and what came of asking them."""
+        self.is_vouched_for = len(document.replicas) == 1
+        """Whether the other replicas, if any, were asked about its store; before, it does not vote."""
+        self.is_stopping = False
+        """Whether it was told to stop: what is under way is ended, and nothing new is begun."""
+        self._committer: Committer | None = None
+        self.began = ZERO
+        """Where the clock of the store stood when it was opened, before this process wrote to it."""
+        if folder.database is not None:
+            store = Store(folder.database)
+            self.began = store.clock
+            if self.is_new and self.is_vouched_for:  # Nobody need be asked.
+                store.note_configuration(document)
+                store.commit()
+            self._committer = Committer(store)
+            self._committer.start()
+
+    async def answer(self, requests: Sequence[Request], trace: Sequence[str] = ()) -> BatchReply:
+        """The reply to checked requests, or to the first of them where they are much (`replica.budget`), once all it promises
+        is on disk. `trace` are their places in traces, if any have one.
+
+        Raises StoreLost, Starting, Overloaded (nothing was done) or StorageFailed (not known).
+        """
+        if self.traces is not None and trace:
+            return await self.traces.handled(self._answer, requests, trace)
+        return await self._answer(requests)
+
+    async def _answer(self, requests: Sequence[Request], note: Note | None = None) -> BatchReply:
+        self._check_voting()
+        return await self.run(
+            partial(self._handle, requests=requests), len(requests), is_quick=_is_quick(requests), note=note
+        )
+
+    def post(self, requests: Sequence[Request], done: Done, is_wanted: Callable[[], bool]) -> None:
+        """As `answer`, without traces, for who would rather be told than wait: `done` hears the reply, StorageFailed, or
+        Unwanted where it was no longer wanted before it began."""
+        self._check_voting()
+        if self._committer is None or self.lost is not None:
+            raise self.lost_error()
+        work = partial(self._handle, requests=requests)
+        self._committer.post(work, done, len(requests), is_quick=_is_quick(requests), is_wanted=is_wanted)
+
+    def _check_voting(self) -> None:
+        if not self.is_vouched_for and self.lost is None:
+            raise Starting(self._asking())
+
+    def _asking(self) -> str:
+        if not self.is_new:
+            return "it still asks the other replicas how far they saw its store; it votes in a moment"
+        waits = ", ".join(f"{name} ({said})" if said else name for name, said in self.awaited.items())
+        return (
+            "it is new, and votes once every other replica has noted its store, which has not yet been done by "
+            f"{waits or 'them'}: the first start of a cluster needs all its replicas"
+        )
+
+    def lost_error(self) -> StoreLost:
+        """The error that says why it must not vote."""
+        return OtherConfiguration(self.lost) if self._is_other else StoreLost(self.lost)
+
+    async def admit(self) -> None:
+        """The others vouch for the store: note under which configuration it votes, and vote from now on."""
+        if self.is_new:
+            await self.run(lambda store: store.note_configuration(self.document))
+        self.is_new, self.is_vouched_for = False, True
+
+    async def run(
+        self,
+        work: Callable[[Store], _Result],
+        weight: int = 1,
+        *,
+        is_quick: bool = False,
+        note: Note | None = None,
+    ) -> _Result:
+        """What `work` returns, in a transaction on the store; `is_quick` and `note` as for the committer. Raises as `answer`
+        does."""
+        if self._committer is None or self.lost is not None:
+            raise self.lost_error()
+        return await self._committer.submit(work, weight, is_quick=is_quick, note=note)
+
+    def _handle(self, store: Store, requests: Sequence[Request]) -> BatchReply:
+        replies: list[Reply] = []
+        now_us, budget = self.wall_us(), Budget(self._bounds.page_bytes_max)
+        for request in requests:
+            if budget.is_spent:
+                break
+            keeps = not isinstance(request, Scan | Changes) and self._keeps_events(request.object)
+            full = refused(request, store, self.capacity)
+            reply, effects = (full and (full, [])) or handle(request, store, now_us, self._bounds, keeps)
+            self.requests.note(request, reply, effects, store)
+            if effects:
+                store.apply(effects)
+            reply = self._ages.told(request, reply, store, time.monotonic())
+            budget.note(request, reply)
+            replies.append(reply)
+        incarnation = self.folder.incarnation
+        return BatchReply(self.id, incarnation, store.clock, self.wall_us(), tuple(replies), self.began)
+
+    def perform(self, store: Store, request: Request) -> None:
+        """Do a request of this replica's own, as part of the transaction."""
+        self._handle(store, (request,))
+
+    async def testify(self, announcement: Announcement) -> Testimony:
+        """What was known of the sender's store; from now on, what it says as well, unless it cannot be written. A replica
+        that does not vote may still testify, if it has a store at all. Raises as `run` does."""
+        if self._committer is None:
+            raise StoreLost(self.lost)
+
+        def work(store: Store, *, notes: bool) -> Testimony:
+            known = store.others.witness(announcement.replica)
+            now = seen(known, announcement)
+            if notes and now != known:
+                store.others.put_witness(announcement.replica, now)
+            before = known or Witness("", ZERO)
+            is_noted = notes and (now.store, now.born) == (announcement.store, announcement.born)
+            refuses = (self.folder.lost or "") if self.folder.is_other else ""
+            now_us = self.wall_us()
+            return Testimony(before.store, before.clock, is_noted, now_us, before.born, refuses)
+
+        try:
+            return await self._committer.submit(partial(work, notes=True))
+        except StorageFailed:  # Its disk is full, say: what it knows, it can still tell.
+            return await self._committer.submit(partial(work, notes=False))
+
+    async def announcement(self, *, is_first: bool = False) -> Announcement:
+        """How far this replica's store has come, as is on disk; `is_first`: how far it had come when it was opened."""
+        clock = await self.run(lambda store: self.began if is_first else store.clock)
+        identity = self.folder.identity
+        is_named = any(each.id == self.id and each.store for each in self.document.replicas)
+        return Announcement(
+            self.document.hash, self.id, identity.store, clock, is_named, identity.born, self.is_new
+        )
+
+    def hear(self, witness: str, told: Announcement, testimony: Testimony) -> None:
+        """Take what replica `witness` answered to `told`: this one stops voting when it contradicts its store."""
+        sentence = contradiction(told, witness, testimony)
+        if sentence is not None and self.lost is None:
+            self._is_other = told.is_new and bool(testimony.refuses)
+            self.lost = sentence
+            _log.error("%s", sentence)
+
+    async def vitals(self) -> Vitals | None:
+        """Figures of the store; None without one."""
+        if self._committer is None:
+            return None
+        return await self.run(self._vitals)
+
+    def _vitals(self, store: Store) -> Vitals:
+        use = store.use()
+        used = shares(use, self.capacity)
+        return Vitals(use, used, store.clock, store.sizes(), self.tombstones.waiting())
+
+    @property
+    def why_lost(self) -> Trouble:
+        """The kind of reason of `lost`."""
+        return "other-configuration" if self._is_other else "store-lost"
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """What kind of reason keeps this replica from voting now; None when it can."""
+        if self.is_stopping:
+            return "stopping"
+        if self.lost is not None:
+            return self.why_lost
+        if not self.is_vouched_for:
+            return "starting"
+        return "storage-failed" if self.why_not_ready() else None
+
+    @property
+    def transactions(self) -> TransactionCounts | None:
+        """What its transactions were like; None without a store."""
+        return None if self._committer is None else self._committer.counts
+
+    def why_not_ready(self) -> list[str]:
+        """The reasons why this replica cannot vote now; empty when it can."""
+        asking = None if self.is_vouched_for else self._asking()
+        stopping = "it is stopping" if self.is_stopping else None
+        reasons = [
+            stopping,
+            self.lost or asking,
+            None if self._committer is None else self._committer.problem,
+        ]
+        return [reason for reason in reasons if reason is not None]
+
+    def close(self) -> None:
+        """Answer what waits, close the store and unlock the folder. Blocks."""
+        if self._committer is not None:
+            self._committer.stop()
+        self.folder.close()
+
+
+def _is_quick(requests: Sequence[Request]) -> bool:
+    return len(requests) <= QUICK_REQUESTS_MAX and all(map(_reads_a_cell, requests))
+
+
+def _reads_a_cell(request: Request) -> bool:
+    """Whether it reads a register or a dictionary's key, whose log is short, and changes nothing."""
+    return isinstance(request, Collect) and not changes(request) and adt_of(request.object) != "queue"

@@ -1,0 +1,38 @@
+"""How much one batch may bring back, and how long its reads may take, before the rest of it is left to another batch.
+
+Owns both bounds. A batch is handled as far as they go, and at least one of its requests always is: so each batch gets on, and
+none holds up the others for long.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from quorate.api_specs.limits import BATCH_READS_S_MAX
+from quorate.api_specs.messages import Reply, Request
+from quorate.api_specs.weights import weight
+from quorate.replica.access.authorization import changes
+
+
+class Budget:
+    """What is left for one batch: `bytes_max` of replies, and the time of reads."""
+
+    def __init__(self, bytes_max: int, now_s: Callable[[], float] = time.perf_counter) -> None:
+        self._room = bytes_max
+        self._left_s = BATCH_READS_S_MAX
+        self._now_s: Final = now_s
+        self._begun_s = now_s()
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the rest of the batch is left to another one."""
+        return self._room < 0 or self._left_s < 0
+
+    def note(self, request: Request, reply: Reply) -> None:
+        """Count the request that was handled last. Changes take none of the time: a body bounds them, and it would be sent
+        again."""
+        now_s = self._now_s()
+        if not changes(request):
+            self._left_s -= now_s - self._begun_s
+        self._begun_s = now_s
+        self._room -= weight(reply)

@@ -1,0 +1,105 @@
+"""What a store remembers of objects, so that the usual questions about their newest rows ask no statement."""
+
+from bisect import bisect_left, bisect_right, insort
+from collections import OrderedDict
+from typing import Final
+
+from quorate.replica.protocol.log import ObjectState
+from quorate.timestamps.timestamp import Timestamp
+
+RECENT_MAX: Final = 1000
+"""Timestamps of its newest rows that a cached object remembers."""
+OBJECTS_CACHED_MAX: Final = 20_000
+TIMESTAMPS_CACHED_MAX: Final = 500_000
+"""Over all cached objects."""
+
+
+class CachedObject:
+    """What is known about an object without asking the statements.
+
+    `recent` holds the timestamp of every row above `recent_above`, in order, so that the usual questions about the newest
+    rows (whether a timestamp has one, which is the next below) need no query, and no walk.
+    """
+
+    __slots__ = ("number", "recent", "recent_above", "state")
+
+    def __init__(self, number: int, state: ObjectState | None, recent_above: Timestamp) -> None:
+        self.number = number
+        self.state = state
+        self.recent: list[Timestamp] = []
+        self.recent_above = recent_above
+
+    def add(self, timestamp: Timestamp) -> None:
+        if timestamp <= self.recent_above:
+            return
+        insort(self.recent, timestamp)
+        if len(self.recent) > RECENT_MAX:
+            self.drop(self.recent[RECENT_MAX // 2])
+
+    def drop(self, upto: Timestamp) -> None:
+        """Remember only what lies above `upto`; what is below must be asked for."""
+        if upto > self.recent_above:
+            del self.recent[: bisect_right(self.recent, upto)]
+            self.recent_above = upto
+
+    def has(self, timestamp: Timestamp) -> bool:
+        """Whether it is among the recent ones."""
+        place = bisect_left(self.recent, timestamp)
+        return place < len(self.recent) and self.recent[place] == timestamp
+
+
+class ObjectCache:
+    """The objects that were used last, by name."""
+
+    def __init__(self) -> None:
+        self._objects: OrderedDict[str, CachedObject] = OrderedDict()
+        self._recent = 0
+
+    def get(self, name: str) -> CachedObject | None:
+        """The object, which is used now."""
+        here = self._objects.get(name)
+        if here is not None:
+            self._objects.move_to_end(name)
+        return here
+
+    def put(self, name: str, here: CachedObject) -> CachedObject:
+        """Remember it."""
+        self._objects[name] = here
+        return here
+
+    def add(self, here: CachedObject, timestamp: Timestamp) -> None:
+        """The object has a row with that timestamp now."""
+        before = len(here.recent)
+        here.add(timestamp)
+        self._recent += len(here.recent) - before
+
+    def drop(self, here: CachedObject, upto: Timestamp) -> None:
+        """The object's rows up to there are gone."""
+        before = len(here.recent)
+        here.drop(upto)
+        self._recent += len(here.recent) - before
+
+    def pop(self, name: str) -> None:
+        """Forget the object."""
+        self._recent -= len(self._objects.pop(name).recent)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._objects.clear()
+        self._recent = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether some must be forgotten; nothing of the transaction may be known of them alone."""
+        return len(self._objects) > OBJECTS_CACHED_MAX or self._recent > TIMESTAMPS_CACHED_MAX
+
+    def shrink(self) -> None:
+        """Forget the objects that were not used for longest."""
+        while len(self._objects) > max(1, OBJECTS_CACHED_MAX // 2):
+            self._objects.popitem(last=False)
+        kept: int = 0
+        for name in reversed(list(self._objects)):
+            kept += len(self._objects[name].recent)
+            if kept > TIMESTAMPS_CACHED_MAX // 2:
+                del self._objects[name]
+        self._recent = sum(len(each.recent) for each in self._objects.values())

@@ -1,0 +1,342 @@
+"""Group commit: one writer thread, and work of concurrent requests that shares one transaction.
+
+Owns the thread, the queue before it and the order "commit, then answer". Must not know HTTP, nor what the work means.
+No event loop waits for a commit; no answer leaves before what it promises is on disk. Small reads need no commit: while the
+writer is idle, the event loop does them itself.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
+
+from quorate.client_sdk.protocol.core.counters import SECONDS, Histogram
+from quorate.replica.store.store import StorageFailed, Store
+from quorate.replica.logs.throttle import Troubles
+
+JOBS_MAX: Final = 2000
+"""Jobs that wait; more are refused."""
+GROUP_WEIGHT_MAX: Final = 2000
+"""Protocol requests in one transaction, unless a single job has more: what comes later waits no longer than that."""
+GROUP_S_MAX: Final = 0.25
+"""Seconds of work in one transaction, unless a single job takes more; the rest of its group goes into the next one."""
+STOP_TIMEOUT_S: Final = 10.0
+SIZES: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
+"""Upper bounds of the classes into which transactions are counted."""
+
+_log = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
+
+
+class Overloaded(Exception):
+    """Too many jobs wait; nothing of this one was or will be done."""
+
+
+class Transaction(NamedTuple):
+    """One transaction that came to its end, in nanoseconds since 1970: when its work began, when it was to be made durable,
+    and when it was on disk; and how many requests shared it."""
+
+    begun_ns: int
+    committing_ns: int
+    ended_ns: int
+    requests: int
+
+
+class Unwanted(Exception):
+    """Whoever wanted it went away before it began; nothing of it was or will be done."""
+
+
+Note = Callable[[Transaction], None]
+"""Hears of the transaction that a job was part of, in the thread that did it, once all is on disk. Raises nothing."""
+
+Done = Callable[[Any, Exception | None], None]
+"""Hears, on the event loop that a job came from, what it returned, or else None and what went wrong. Raises nothing."""
+
+
+class _Job:
+    __slots__ = ("done", "error", "is_wanted", "loop", "note", "result", "weight", "work")
+
+    def __init__(
+        self,
+        work: Callable[[Store], Any],
+        weight: int,
+        done: Done,
+        note: Note | None,
+        is_wanted: Callable[[], bool],
+    ) -> None:
+        self.work = work
+        self.weight = weight
+        self.done = done
+        self.note = note
+        self.is_wanted = is_wanted
+        self.loop = asyncio.get_running_loop()
+        self.result: Any = None
+        self.error: Exception | None = None
+
+
+class TransactionCounts:
+    """What the transactions that wrote were like."""
+
+    def __init__(self) -> None:
+        self.requests: Final = Histogram(SIZES)
+        self.rows: Final = Histogram(SIZES)
+        """Log entries put."""
+        self.commit_s: Final = Histogram(SECONDS)
+        """How long it took until all was on disk."""
+
+
+class Committer:
+    """The only user of a store.
+
+    `problem` is None, or why the store cannot be written; `in_doubt` that only a restart may end it.
+    """
+
+    def __init__(self, store: Store, *, jobs_max: int = JOBS_MAX) -> None:
+        self._store: Final = store
+        self._jobs_max: Final = jobs_max
+        self._jobs: deque[_Job] = deque()
+        self._changed: Final = threading.Condition()
+        self._is_stopping = False
+        self._turn: Final = threading.Lock()
+        """Held by whoever uses the store."""
+        self._is_busy = False
+        """Whether the writer uses the store, or is about to: small reads must not keep it from its turn."""
+        self._thread: Final = threading.Thread(target=self._run, name="quorate-writer", daemon=True)
+        self._troubles: Final = Troubles(_log, logging.ERROR)
+        """Of whoever uses the store."""
+        self.problem: str | None = None
+        self.in_doubt = False
+        self.counts: Final = TransactionCounts()
+
+    def start(self) -> None:
+        """Start the writer thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish what waits, then close the store. Blocks for at most STOP_TIMEOUT_S."""
+        with self._changed:
+            self._is_stopping = True
+            self._changed.notify()
+        self._thread.join(STOP_TIMEOUT_S)
+
+    async def submit(
+        self,
+        work: Callable[[Store], _Result],
+        weight: int = 1,
+        *,
+        is_quick: bool = False,
+        note: Note | None = None,
+    ) -> _Result:
+        """What `work` returns, once all that it wrote is on disk.
+
+        It runs in the writer thread, and again alone when it or other work in its transaction raised. Raises what `work`
+        raised (then nothing is written), Overloaded, or StorageFailed (then what is written is not known).
+        `is_quick`: it only reads, and little. While nobody uses the store it runs in the caller's thread: to wake the writer,
+        and to be woken by it, would take several times as long. `note` hears of its transaction.
+        """
+        future: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
+        self.post(
+            work,
+            partial(_settle, future),
+            weight,
+            is_quick=is_quick,
+            note=note,
+            is_wanted=lambda: not future.cancelled(),
+        )
+        return await future
+
+    def post(
+        self,
+        work: Callable[[Store], Any],
+        done: Done,
+        weight: int = 1,
+        *,
+        is_quick: bool = False,
+        note: Note | None = None,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """As `submit`, for who would rather be told than wait: `done` hears what came of it, maybe before this returns; or
+        Unwanted, where `is_wanted`, asked in any thread, denied it before it began.
+
+        Raises Overloaded or StorageFailed where nothing was or will be done, and `done` hears nothing.
+        """
+        if self.in_doubt:
+            raise StorageFailed(str(self.problem))
+        job = _Job(work, weight, done, note, is_wanted)
+        if is_quick and self._do_at_once(job):
+            _tell_all([job])
+        else:
+            self._queue(job)
+
+    def _do_at_once(self, job: _Job) -> bool:
+        """Do the job here, unless others wait or the store is in use; whether it was done."""
+        if self._is_busy or self._jobs or not self._turn.acquire(blocking=False):
+            return False
+        try:
+            if self._is_stopping:
+                return False
+            self._do([job])
+        finally:
+            self._turn.release()
+        return True
+
+    def _queue(self, job: _Job) -> None:
+        with self._changed:
+            if self._is_stopping:
+                raise Overloaded("the replica is stopping")
+            if len(self._jobs) >= self._jobs_max:
+                raise Overloaded(f"{self._jobs_max} requests wait for the disk already")
+            self._jobs.append(job)
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while group := self._next_group():
+            with self._turn:
+                left = self._do(group)
+            with self._changed:
+                self._jobs.extendleft(reversed(left))
+            self._is_busy = False
+            waiting = set(left)
+            _release([job for job in group if job not in waiting])
+        try:
+            with self._turn:
+                self._store.close()
+        except StorageFailed as error:
+            _log.error("closing the store: %s", error)
+
+    def _do(self, group: list[_Job]) -> list[_Job]:
+        """Give each job its result or error, but for those, given back, that no time was left for. Raises nothing."""
+        try:
+            wanted = [job for job in group if job.is_wanted()]
+            for job in group:
+                job.error = Unwanted("nobody waits for it any more")
+            return self._commit(wanted)
+        except Exception as error:  # noqa: BLE001
+            # `_commit` hands on all that work and store raise, so this is a mistake in undoing or in here: of any
+            # class. Without the thread nobody would ever be answered; with it, all hear that the store is in doubt.
+            _log.exception("the writer met an error of its own")
+            self.problem, self.in_doubt = f"the writer failed: {error}", True
+            for job in group:
+                job.error = StorageFailed(self.problem)
+            return []
+
+    def _next_group(self) -> list[_Job]:
+        """The jobs that wait, up to a weight; waits for one. Empty when the committer stops."""
+        with self._changed:
+            while not self._jobs and not self._is_stopping:
+                self._changed.wait()
+            self._is_busy = True
+            group: list[_Job] = []
+            weight = 0
+            while self._jobs and (not group or weight + self._jobs[0].weight <= GROUP_WEIGHT_MAX):
+                weight += self._jobs[0].weight
+                group.append(self._jobs.popleft())
+            return group
+
+    def _commit(self, group: list[_Job]) -> list[_Job]:
+        """Do the group in one transaction; when one job raises, each in a transaction of its own. What no time is left for."""
+        late_s = time.perf_counter() + GROUP_S_MAX
+        left, error = self._attempt(group, late_s)
+        if error is not None and not isinstance(error, StorageFailed) and len(group) > 1:
+            for place, job in enumerate(group):
+                if place and time.perf_counter() >= late_s:
+                    return group[place:]
+                _, job.error = self._attempt([job], late_s)
+            return []
+        for job in group[: len(group) - len(left)]:
+            job.error = error
+        return left
+
+    def _attempt(self, group: list[_Job], late_s: float) -> tuple[list[_Job], Exception | None]:
+        """Those of the group that were not begun, for it was late; and what was raised."""
+        if self.in_doubt:
+            return [], StorageFailed(str(self.problem))
+        rows, begun_s = self._store.rows_put, time.perf_counter()
+        try:
+            done = self._work(group, late_s)
+            commits, committing_s = self._store.commits, time.perf_counter()
+            self._store.commit()
+            ended_s = time.perf_counter()
+            if self._store.commits > commits:
+                self.problem = None
+                self._troubles.end()
+                self.counts.requests.add(sum(job.weight for job in done))
+                self.counts.rows.add(self._store.rows_put - rows)
+                self.counts.commit_s.add(ended_s - committing_s)
+        except Exception as error:  # noqa: BLE001
+            # Work may raise what it likes, which is its submitter's business; here it must only be undone.
+            self._undo(error)
+            return [], error
+        _tell(done, begun_s, committing_s, ended_s)
+        return group[len(done) :], None
+
+    def _work(self, group: list[_Job], late_s: float) -> list[_Job]:
+        """Do at least one of the jobs, and others until it is late: those that were done."""
+        for place, job in enumerate(group):
+            if place and time.perf_counter() >= late_s:
+                return group[:place]
+            job.result = job.work(self._store)
+        return group
+
+    def _undo(self, error: Exception) -> None:
+        if isinstance(error, StorageFailed):
+            self._note(error)
+        try:
+            self._store.rollback()
+        except StorageFailed as again:
+            self._note(again)
+
+    def _note(self, error: StorageFailed) -> None:
+        if not self.in_doubt:  # The first of the errors that do not pass says why; the rest follow from it.
+            self.problem = str(error)
+            if not error.passing:
+                self.in_doubt = True
+                self.problem += ": what is on disk is in doubt; check the disk, then restart the replica"
+        self._troubles.meet(str(self.problem))
+
+
+def _tell(group: list[_Job], begun_s: float, committing_s: float, ended_s: float) -> None:
+    """Tell those who want to know of the transaction; the times are of `time.perf_counter`."""
+    notes = [job.note for job in group if job.note is not None]
+    if not notes:
+        return
+    offset_ns = time.time_ns() - time.perf_counter_ns()
+    begun_ns, committing_ns, ended_ns = (offset_ns + int(at * 1e9) for at in (begun_s, committing_s, ended_s))
+    transaction = Transaction(begun_ns, committing_ns, ended_ns, sum(job.weight for job in group))
+    for note in notes:
+        try:
+            note(transaction)
+        except Exception:  # noqa: BLE001
+            # It was to raise nothing. All is on disk, so the writer goes on, whatever an onlooker got wrong.
+            _log.exception("who was to hear of a transaction met an error of its own")
+
+
+def _release(group: list[_Job]) -> None:
+    """Answer all jobs of one event loop in one wake-up."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
+    for job in group:
+        by_loop.setdefault(job.loop, []).append(job)
+    for loop, jobs in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_tell_all, jobs)
+        except RuntimeError:  # The loop was closed: nobody waits any more.
+            _log.debug("an event loop went away before its answers")
+
+
+def _tell_all(jobs: list[_Job]) -> None:
+    for job in jobs:
+        # What failed to be made durable has a result, too, and nobody may take it for an answer.
+        job.done(job.result if job.error is None else None, job.error)
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(result)

@@ -1,0 +1,50 @@
+"""What a store remembers of the other replicas' stores: how far each was seen to come, and how far its changes were looked at.
+
+Owns two small tables, at most a row each for every other replica. Everything is part of the store's transaction at hand.
+"""
+
+from typing import Final
+
+from quorate.replica.store import statements
+from quorate.replica.store.database import Database
+from quorate.replica.store.records import progress_name, progress_of, progress_text, with_sum, without_sum
+from quorate.replica.protocol.witness import Witness
+from quorate.timestamps.timestamp import ZERO, Timestamp
+
+_SEEN: Final = "what it saw of other stores"
+
+
+class AboutOthers:
+    """Part of a store. Raises StorageFailed."""
+
+    def __init__(self, opened: Database) -> None:
+        self._database: Final = opened
+        self.highest = ZERO
+        """How far any other replica's store was seen to have come."""
+
+    def load(self) -> None:
+        """Read what it keeps in memory again."""
+        seen = (without_sum(_SEEN, row) for row in self._database.all(statements.GET_WITNESSES))
+        self.highest = max((Timestamp(clock) for _, _, clock, _ in seen), default=ZERO)
+
+    def witness(self, replica: str) -> Witness | None:
+        """The other replica's store as it was last seen."""
+        for columns in self._database.all(statements.GET_WITNESSES):
+            name, *seen = without_sum(_SEEN, columns)
+            if name == replica:
+                return Witness(*seen)
+        return None
+
+    def put_witness(self, replica: str, seen: Witness) -> None:
+        """Remember what was seen of another replica's store."""
+        self._database.write(statements.PUT_WITNESS, with_sum(replica, seen.store, seen.clock, seen.born))
+        self.highest = max(self.highest, seen.clock)
+
+    def progress(self, replica: str) -> tuple[str, int] | None:
+        """The other replica's store, and the number of the last change looked at there; None where nothing is kept."""
+        return progress_of(replica, dict(self._database.all(statements.GET_META)).get(progress_name(replica)))
+
+    def put_progress(self, replica: str, store: str, since: int) -> None:
+        """Keep how far its changes were looked at."""
+        text = progress_text(replica, store, since)
+        self._database.write(statements.PUT_META, (progress_name(replica), text))

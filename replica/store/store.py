@@ -1,0 +1,380 @@
+"""The store of a replica: objects and logs in its database, read through `Log`, changed by effects.
+
+Owns what is on disk and the caches over it. Must not know why something is written, nor any protocol rule. One thread
+uses it. Everything between two commits is one transaction; if it fails, the caches go with it.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from quorate.adts.types.catalogue import adt_of
+from quorate.adts.log import Entry
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.messages import Row
+from quorate.replica.store import statements
+from quorate.replica.store.peer_records import AboutOthers
+from quorate.replica.store.cached_object import CachedObject, ObjectCache
+from quorate.replica.protocol.capacity import Use
+from quorate.replica.store.changed_objects import ChangedObjects
+from quorate.replica.store.database import Database, StorageFailed
+from quorate.replica.store.configuration import note
+from quorate.replica.store.commit_counter import Mark
+from quorate.replica.protocol.log import Claim, Effect, Forget, MarkComplete, ObjectState, PutEvent, PutReservation, PutRow, PutState, Reservation
+from quorate.replica.store.records import blob_of, listed, row_of, rows_of, state_of, with_sum, without_sum
+from quorate.replica.store.reservations import HoldsKeys, Reservations, digest
+from quorate.replica.store.usage import StoreUse
+from quorate.timestamps.ballot import NO_BALLOT, turn_of
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+
+
+class Store(HoldsKeys):
+    """The real twin of `quorate.replica.protocol.log.Log`, and the writer of its effects.
+
+    Raises StorageFailed from any method; the caller must then `rollback`. `collected` (up to where) and `deleted` name
+    the objects that got history, or a deletion, in transactions since the janitor last emptied them.
+    """
+
+    def __init__(self, opened: Database) -> None:
+        self._database: Final = opened
+        self._objects: Final = ObjectCache()
+        self._rows: list[tuple[Any, ...]] = []
+        self._marks: dict[tuple[int, Timestamp], None] = {}
+        self._states: dict[str, tuple[int, ObjectState]] = {}
+        self._collected: dict[str, Timestamp] = {}
+        self._deleted: dict[str, None] = {}
+        self.collected: dict[str, Timestamp] = {}
+        self.deleted: dict[str, None] = {}
+        self.rows_put, self.rollbacks = 0, 0
+        """Log entries that were put since it was opened, and transactions that were undone."""
+        self.others: Final = AboutOthers(opened)
+        """What it remembers of other replicas' stores, as part of its transactions."""
+        self._mark: Final = Mark(opened.path)
+        self.held = Reservations(opened)
+        self._use: Final = StoreUse(opened)
+        self._load_counters()
+
+    def _load_counters(self) -> None:
+        counters = without_sum("its counters", self._database.one(statements.GET_COUNTERS))
+        self._arrival, self._clock, self._floor, self._commits = counters
+        self._counters = (self._arrival, self._clock, self._floor)
+        self.others.load()
+        (self._last_number,) = self._database.one(statements.LAST_OBJECT)
+        self._changed = ChangedObjects(self._arrival, self._database)
+        self._database.commit()
+
+    @property
+    def clock(self) -> Timestamp:
+        """At or above every timestamp in the store."""
+        return Timestamp(self._clock)
+
+    @property
+    def highest(self) -> Timestamp:
+        """See `Log`."""
+        return max(self.clock, self.others.highest)
+
+    def note_configuration(self, document: ClusterDocument) -> None:
+        """Remember under which members and quorum choices it votes, as part of the transaction."""
+        note(self._database, document)
+
+    def state(self, name: str) -> ObjectState | None:
+        """See `Log`."""
+        return self._object(name).state
+
+    def floor(self) -> Timestamp:
+        """See `Log`."""
+        return Timestamp(self._floor)
+
+    def stored(self, name: str, timestamps: Sequence[Timestamp]) -> set[Timestamp]:
+        """See `Log`."""
+        here = self._object(name)
+        found = set(filter(here.has, timestamps))
+        old = [timestamp for timestamp in timestamps if timestamp <= here.recent_above]
+        if old:
+            found.update(row[0] for row in self._ask(statements.STORED, here, listed(old)))
+        return found
+
+    def arrivals(
+        self, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int, room: int | None = None
+    ) -> list[tuple[int, Row]]:
+        """See `Log`."""
+        if since >= self._arrival:
+            return []
+        here = self._object(name)
+        found = self._ask(statements.ARRIVALS, here, since, after, upto, limit, room=room)
+        return [(row[1], row_of(here.number, row)) for row in found]
+
+    def rows(self, name: str, after: Timestamp, limit: int, room: int | None = None) -> list[Row]:
+        """See `Log`."""
+        here = self._object(name)
+        if after >= here.recent_above and (not here.recent or here.recent[-1] <= after):
+            return []
+        return rows_of(here.number, self._ask(statements.ABOVE, here, after, limit, room=room))
+
+    def newest(self, name: str, after: Timestamp, limit: int, room: int | None = None) -> list[Row]:
+        """See `Log`."""
+        here = self._object(name)
+        return rows_of(here.number, reversed(self._ask(statements.NEWEST, here, after, limit, room=room)))
+
+    def nth(self, name: str, after: Timestamp, n: int) -> Timestamp | None:
+        """See `Log`."""
+        here = self._object(name)
+        if after >= here.recent_above:
+            first = bisect_right(here.recent, after)
+            return here.recent[min(first + n, len(here.recent)) - 1] if first < len(here.recent) else None
+        found = self._ask(statements.NTH, here, after, n - 1) or self._ask(statements.LAST_ABOVE, here, after)
+        return None if found[0][0] is None else Timestamp(found[0][0])
+
+    def below(self, name: str, timestamp: Timestamp) -> Timestamp | None:
+        """See `Log`."""
+        here = self._object(name)
+        place = bisect_left(here.recent, timestamp)
+        if place > 0 or here.recent_above == ZERO:
+            return here.recent[place - 1] if place else None
+        found = self._ask(statements.BELOW, here, timestamp)[0][0]
+        return None if found is None else Timestamp(found)
+
+    def wanted(self, name: str, timestamps: Sequence[Timestamp], room: int | None = None) -> list[Row]:
+        """See `Log`."""
+        here = self._object(name)
+        return rows_of(here.number, self._ask(statements.WANTED, here, listed(timestamps), room=room))
+
+    def arrival(self) -> int:
+        """See `Log`."""
+        return int(self._arrival)
+
+    def changed(self, since: int, above: int, limit: int) -> list[tuple[int, str]]:
+        """See `Log`."""
+        self._flush()
+        return self._changed.since(since, above, limit)
+
+    def arrived(self, name: str, since: int, upto: int, limit: int) -> list[tuple[int, Timestamp]]:
+        """See `Log`."""
+        found = self._ask(statements.ARRIVED, self._object(name), since, upto, limit)
+        return [(arrival, Timestamp(t)) for arrival, t in found]
+
+    def events(self, name: str, limit: int | None = None) -> list[tuple[Timestamp, str]]:
+        """See `Log`."""
+        newest = self._ask(statements.NEWEST_EVENTS, self._object(name), limit)
+        found = [without_sum(f"an event of {name}", row) for row in reversed(newest)]
+        return [(Timestamp(t), event) for _, t, event in found]
+
+    def names(self, prefix: str, after: str, limit: int) -> list[str]:
+        """See `Log`."""
+        self._flush()
+        end = prefix + "\U0010ffff"
+        return [name for (name,) in self._database.all(statements.NAMES, (after, prefix, end, limit))]
+
+    def length(self, name: str) -> int:
+        """Rows of the object's log, history included."""
+        here = self._object(name)
+        known = self._use.length(here.number)
+        if known is None and here.number:
+            known = self._use.counted(here.number, self._ask(statements.COUNT_LOG, here)[0][0])
+        return known or 0
+
+    def use(self) -> Use:
+        """How much it holds."""
+        return self._use.now()
+
+    def states(self, after: int, limit: int) -> list[tuple[int, ObjectState]]:
+        """Objects numbered above `after`, in that order; the numbers mean nothing else."""
+        self._flush()
+        found = self._database.all(statements.STATES, (after, limit))
+        return [(number, state_of(number, name, blob)) for number, name, blob in found]
+
+    def _object(self, name: str) -> CachedObject:
+        if (here := self._objects.get(name)) is not None:
+            return here
+        found = self._database.one(statements.GET_OBJECT, (name,))
+        here = (
+            CachedObject(0, None, ZERO)
+            if found is None
+            else CachedObject(found[0], state_of(found[0], name, found[1]), found[2] or ZERO)
+        )
+        self._objects.put(name, here)
+        if self._objects.is_full:
+            self._flush()
+            self._objects.shrink()
+        return here
+
+    def _ask(self, sql: str, here: CachedObject, *params: Any, room: int | None = None) -> Sequence[Any]:
+        """A query on one object's rows, which sees what the transaction put before."""
+        if here.number == 0:
+            return statements.NO_ROWS.get(sql, ())
+        if self._rows or self._marks:
+            self._flush_rows()
+        return self._database.all(sql, (here.number, *params), room)
+
+    # Writes
+
+    def apply(self, effects: Iterable[Effect]) -> None:
+        """Make the effects part of the transaction."""
+        for effect in effects:
+            match effect:
+                case PutRow():
+                    self._put_row(effect.name, effect.entry)
+                case PutState():
+                    self._put_state(effect.state)
+                case MarkComplete():
+                    number = self._object(effect.name).number
+                    self._marks.update(dict.fromkeys((number, t) for t in effect.timestamps))
+                case PutEvent():
+                    here = self._numbered(effect.name)
+                    self._note(effect.t)
+                    event = (here.number, effect.t, effect.event)
+                    self._database.write(statements.PUT_EVENT, with_sum(*event))
+                case Forget():
+                    self._forget(effect)
+                case Claim():
+                    self._note(effect.t)
+                case PutReservation():
+                    self.put_held(digest(effect.name, effect.key), effect.held)
+
+    def _put_row(self, name: str, entry: Entry) -> None:
+        here = self._numbered(name)
+        self._arrival += 1
+        self.rows_put += 1
+        self._note(entry.t)
+        self._use.put(here.number, len(entry.value) if isinstance(entry.value, str) else 0)
+        if (here.number, entry.t) in self._marks:
+            self._flush_rows()  # A mark says nothing about a row that came after it.
+        self._rows.append(with_sum(here.number, entry.t, self._arrival, entry.id, entry.value))
+        self._changed.note(here.number, name, self._arrival)
+        if entry.value is None:
+            self._deleted[name] = None
+        self._objects.add(here, entry.t)
+
+    def put_held(self, digested: str, held: Reservation) -> None:
+        """Hold this under the digest of a key; its timestamps move the store's clock."""
+        self._arrival += 1
+        self._note(max(held.promised, *(entry.t for entry in held.entries)))
+        self.held.put(digested, held, self._arrival)
+
+    def _put_state(self, state: ObjectState) -> None:
+        here = self._numbered(state.name)
+        if state.collected > (ZERO if here.state is None else here.state.collected):
+            self._collected[state.name] = state.collected
+        if state.committed > (NO_BALLOT if here.state is None else here.state.committed):
+            self._arrival += 1
+            self._changed.note(here.number, state.name, self._arrival)
+        here.state = state
+        self._states[state.name] = (here.number, state)
+        summary = state.summary
+        if summary.value is None and summary.horizon > ZERO and adt_of(state.name) == "dictionary":
+            self._deleted[state.name] = None
+        turn = max(state.promised, turn_of(state.accepted), turn_of(state.committed))
+        adopted = max((entry.t for entry in summary.adopted), default=ZERO)
+        self._note(state.fence)  # INFINITY while an object is being forgotten: it must not hide the rest.
+        self._note(max(turn, summary.horizon, state.horizon, adopted))
+
+    def _numbered(self, name: str) -> CachedObject:
+        here = self._object(name)
+        if here.number == 0:
+            self._last_number += 1
+            here.number = self._last_number
+            self._use.made(here.number)
+        return here
+
+    def _note(self, timestamp: Timestamp) -> None:
+        if self._clock < timestamp < INFINITY:
+            self._clock = timestamp
+
+    def _forget(self, effect: Forget) -> None:
+        self._flush()
+        number = self._object(effect.name).number
+        for sql in (statements.DELETE_OBJECT, statements.DELETE_LOG, statements.DELETE_EVENTS):
+            self._database.write(sql, (number,))
+        self._changed.forget(number)
+        self._use.forgot(number)
+        self._objects.pop(effect.name)
+        self.raise_floor(effect.floor)
+
+    def raise_floor(self, floor: Timestamp) -> None:
+        """Make `floor` the least fence and promise of objects that the store does not know."""
+        self._floor = max(self._floor, floor)
+        self._note(floor)
+
+    def _flush_rows(self) -> None:
+        if self._rows:
+            self._database.write(statements.PUT_ROW, *self._rows)
+            self._rows = []
+        if self._marks:
+            self._database.write(statements.MARK_COMPLETE, *self._marks)
+            self._marks = {}
+
+    def _flush(self) -> None:
+        self._flush_rows()
+        if self._states:
+            changed = [
+                (number, name, blob_of(number, state)) for name, (number, state) in self._states.items()
+            ]
+            self._database.write(statements.PUT_OBJECT, *changed)
+            self._states = {}
+        self.held.flush()
+
+    def delete_upto(self, name: str, upto: Timestamp, limit: int, by: int) -> tuple[int, bool]:
+        """Delete the object's oldest rows up to `upto` that arrived by number `by`, at most `limit`: how many; if any stay."""
+        here = self._object(name)
+        if here.number == 0:
+            return 0, False
+        cut = self._ask(statements.NTH_UPTO, here, upto, by, limit - 1)
+        last = Timestamp(cut[0][0]) if cut else upto
+        deleted = self._database.write(statements.DELETE_UPTO, (here.number, last, by))
+        self._use.deleted(here.number, deleted)
+        self._objects.drop(here, last)
+        return deleted, bool(cut)
+
+    def commit(self) -> None:
+        """Make everything since the last commit durable; returns when it is on disk."""
+        self._flush()
+        counters = (self._arrival, self._clock, self._floor)
+        if self._database.wrote or counters != self._counters:
+            self.touch()
+        self._database.commit()
+        self._use.commit()
+        self._counters = counters
+        self._mark.write(self._commits)
+        for noted, passed_on in ((self._collected, self.collected), (self._deleted, self.deleted)):
+            if noted:
+                passed_on.update(noted)  # type: ignore[arg-type]
+                noted.clear()
+
+    def touch(self) -> None:
+        """Make the transaction one that writes, if only that there was one more."""
+        self._commits += 1
+        counters = (self._arrival, self._clock, self._floor, self._commits)
+        self._database.write(statements.PUT_COUNTERS, with_sum(*counters))
+
+    def rollback(self) -> None:
+        """Undo everything since the last commit, and trust no cache."""
+        self.rollbacks += 1
+        self._rows, self._marks, self._states = [], {}, {}
+        self._collected, self._deleted = {}, {}
+        self._objects.clear()
+        self._database.rollback()
+        self._load_counters()
+        self.held.load()
+        self._use.load()
+
+    def give_back_space(self) -> None:
+        """Return some free pages of the file, if there are many, to the file system."""
+        self._database.give_back_space()
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of the files."""
+        return self._database.sizes()
+
+    @property
+    def commits(self) -> int:
+        """Transactions committed that had written something."""
+        return self._database.commits
+
+    def close(self) -> None:
+        """Close the files; what was not committed is undone."""
+        self._mark.close()
+        self._database.rollback()
+        self._database.close()
+
+
+__all__ = ["StorageFailed", "Store"]

@@ -1,0 +1,235 @@
+"""The metrics of one replica, in the form that Prometheus reads: gathered when somebody asks, from numbers that are counted
+anyway.
+
+Owns the step from our plain numbers to families of the Prometheus library, and the registry of one application. Counting
+costs the work nothing here: no call of the library is made but for an answer.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate
+from typing import Final
+
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.utils import floatToGoString
+
+from quorate.client_sdk.protocol.core.counters import SECONDS, Counts, Distribution, Histogram
+from quorate.replica.store.group_commit import Overloaded
+from quorate.replica.service.member import Lag, Member, StoreLost, Vitals
+from quorate.replica.telemetry.metric_table import EVENTS, METRICS
+from quorate.replica.service.quorums_held import held_now
+from quorate.replica.store.store import StorageFailed
+from quorate.replica.store.survey import Figures, Survey
+from quorate.replica.http.traffic import Traffic
+from quorate.timestamps.timestamp import wall_us
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_TROUBLES: Final = ("stopping", "store-lost", "other-configuration", "starting", "storage-failed")
+_DATABASE: Final = {False: "database", True: "write-ahead-log"}
+
+Series = Iterable[tuple[tuple[str, ...], float]]
+
+
+class Gathered(Struct):
+    """What must be asked for before an answer: what the store says. None where it cannot answer now."""
+
+    vitals: Vitals | None = None
+    figures: Figures | None = None
+
+
+class Metrics:
+    """The metrics of `member`'s application; `counts` gives those of its front end, once there is one,
+    `wishes` are those of other front ends by outcome."""
+
+    def __init__(
+        self, member: Member, traffic: Traffic, counts: Callable[[], Counts | None], wishes: Mapping[str, int]
+    ) -> None:
+        self._member: Final = member
+        self._traffic: Final = traffic
+        self._counts: Final = counts
+        self._wishes: Final = wishes
+        database = member.folder.database
+        self._survey: Final = None if database is None else Survey(database.path, member.wall_us)
+        self._gathered = Gathered()
+        self.registry: Final = CollectorRegistry(auto_describe=False)
+        self.registry.register(self)
+        ProcessCollector(registry=self.registry)
+
+    async def text(self) -> bytes:
+        """All metrics now."""
+        gathered = Gathered()
+        try:
+            gathered.vitals = await self._member.vitals()
+            gathered.figures = None if self._survey is None else await self._survey.figures()
+        except (StoreLost, Overloaded, StorageFailed):
+            pass  # `quorate_ready` and its reason say so; what does not need the store is told all the same.
+        self._gathered = gathered
+        return generate_latest(self.registry)
+
+    async def aclose(self) -> None:
+        """Leave the store's file alone."""
+        if self._survey is not None:
+            await self._survey.aclose()
+
+    def collect(self) -> Iterator[Family]:
+        """See `prometheus_client.registry.Collector`."""
+        yield from self._of_member()
+        if (counts := self._counts()) is not None:
+            yield from _of_front_end(counts)
+        yield from self._of_requests()
+        yield from self._of_store()
+        if self._gathered.figures is not None:
+            yield from _of_logs(self._gathered.figures)
+        yield from self._of_traffic()
+        yield from self._of_peers()
+        yield from _of_lags(self._member.lags)
+
+    def _of_member(self) -> Iterator[Family]:
+        member, trouble = self._member, self._member.trouble
+        identity = (member.document.name, member.id, member.folder.identity.store, member.folder.incarnation)
+        yield _family("quorate_replica_info", [(identity, 1)])
+        yield _family("quorate_ready", _alone(trouble is None))
+        yield _family("quorate_not_ready", [((each,), each == trouble) for each in _TROUBLES])
+
+    def _of_requests(self) -> Iterator[Family]:
+        requests = self._member.requests
+        yield _family("quorate_wishes_total", [((each,), times) for each, times in self._wishes.items()])
+        yield _family("quorate_replica_requests_total", sorted(requests.requests.items()))
+        yield _family("quorate_fences_raised_total", _alone(requests.fences_raised))
+        yield _family("quorate_entries_stored_total", _alone(requests.entries_stored))
+        yield _family("quorate_entries_fenced_total", _alone(requests.entries_fenced))
+
+    def _of_store(self) -> Iterator[Family]:
+        if (transactions := self._member.transactions) is not None:
+            yield _histogram("quorate_transaction_requests", {(): transactions.requests.taken()})
+            yield _histogram("quorate_transaction_rows", {(): transactions.rows.taken()})
+            yield _histogram("quorate_commit_duration_seconds", {(): transactions.commit_s.taken()})
+        if (vitals := self._gathered.vitals) is None:
+            return
+        waiting = vitals.tombstones
+        yield _family("quorate_objects", _alone(vitals.use.objects))
+        used = vitals.capacity_used.items()
+        yield _family("quorate_capacity_used_ratio", [((bound,), share) for bound, share in used])
+        ahead_us = wall_us(vitals.clock) - self._member.wall_us()
+        yield _family("quorate_stored_ahead_seconds", _alone(max(0, ahead_us) / 1e6))
+        sizes = {name.endswith("-wal"): size for name, size in vitals.file_bytes.items()}
+        yield _family(
+            "quorate_storage_bytes", [((file,), sizes.get(is_log, 0)) for is_log, file in _DATABASE.items()]
+        )
+        yield _family("quorate_tombstones_waiting", _alone(waiting.keys))
+        age_us = 0 if waiting.oldest is None else self._member.wall_us() - wall_us(waiting.oldest)
+        yield _family("quorate_tombstone_age_seconds", _alone(max(0, age_us) / 1e6))
+        everyone = self._member.document.votes
+        yield _family(
+            "quorate_tombstones_held_up", [((each,), each in waiting.held_up_by) for each in everyone]
+        )
+
+    def _of_traffic(self) -> Iterator[Family]:
+        traffic = self._traffic
+        yield _family("quorate_connections", _alone(traffic.connections))
+        yield _family("quorate_connections_made_total", _alone(traffic.connections_made))
+        yield _family("quorate_http_requests_under_way", _alone(traffic.under_way))
+        yield _family("quorate_http_requests_total", _alone(traffic.requests))
+        refusals = traffic.refusals.items()
+        yield _family("quorate_refusals_total", [((name,), times) for name, times in refusals])
+
+    def _of_peers(self) -> Iterator[Family]:
+        peers = sorted(self._member.peers.items())
+        yield _family("quorate_peer_up", [((name,), peer.is_up) for name, peer in peers])
+        held = {
+            (each.objects, each.type, each.event_class): each.is_held
+            for each in held_now(self._member).classes
+        }
+        yield _family("quorate_quorums_held", held.items())
+        measured = [
+            (name, peer.offset_us, peer.error_us) for name, peer in peers if peer.offset_us is not None
+        ]
+        yield _family(
+            "quorate_clock_offset_seconds", [((name,), offset / 1e6) for name, offset, _ in measured]
+        )
+        yield _family(
+            "quorate_clock_offset_error_seconds", [((name,), error / 1e6) for name, _, error in measured]
+        )
+
+
+def _of_lags(lags: Mapping[str, Lag]) -> Iterator[Family]:
+    now_s, known = time.monotonic(), sorted(lags.items())
+    yield _family(
+        "quorate_catch_up_lag", [((name,), lag.changes) for name, lag in known if lag.changes is not None]
+    )
+    level = [((name,), now_s - lag.level_s) for name, lag in known if lag.level_s is not None]
+    yield _family("quorate_catch_up_age_seconds", level)
+    yield _family("quorate_catch_up_entries_total", [((name,), lag.entries) for name, lag in known])
+    yield _family("quorate_catch_up_bytes_total", [((name,), lag.bytes) for name, lag in known])
+
+
+def _of_front_end(counts: Counts) -> Iterator[Family]:
+    taken = counts.taken()
+    by_kind = [
+        ((kind.type, kind.operation, kind.outcome), each.count) for kind, each in taken.operations.items()
+    ]
+    yield _family("quorate_operations_total", by_kind)
+    durations: dict[tuple[str, ...], list[Distribution]] = {}
+    for kind, each in taken.operations.items():
+        durations.setdefault((kind.type, kind.operation), []).append(each)
+    yield _histogram(
+        "quorate_operation_duration_seconds", {labels: _together(each) for labels, each in durations.items()}
+    )
+    yield _histogram("quorate_round_duration_seconds", {(kind,): each for kind, each in taken.rounds.items()})
+    events = [
+        ((event.replace(" ", "-"),), taken.events.get(event, 0)) for event in {**EVENTS, **taken.events}
+    ]
+    yield _family("quorate_front_end_events_total", events)
+
+
+def _of_logs(figures: Figures) -> Iterator[Family]:
+    if figures.entries is not None and figures.entries_max is not None:
+        yield _family("quorate_log_entries", _alone(figures.entries))
+        yield _family("quorate_log_entries_max", _alone(figures.entries_max))
+    yield _family("quorate_queue_entries_waiting", _alone(figures.waiting))
+    yield _family("quorate_queue_entries_waiting_max", _alone(figures.waiting_max))
+    yield _family(
+        "quorate_queue_oldest_waiting_seconds", _alone(max(0, figures.oldest_waiting_us or 0) / 1e6)
+    )
+    yield _family("quorate_horizon_age_seconds", _alone(max(0, figures.horizon_age_us or 0) / 1e6))
+    leases = (("held", figures.held), ("waiting", figures.kept_waiting), ("dead", figures.dead))
+    yield _family("quorate_queue_leases", [((state,), number) for state, number in leases])
+    yield _family("quorate_queue_dead_letters_max", _alone(figures.dead_max))
+    yield _family("quorate_survey_partial", _alone(figures.is_partial))
+
+
+def _alone(value: float) -> Series:
+    """The one series of a metric without labels."""
+    return [((), value)]
+
+
+def _family(name: str, series: Series) -> Family:
+    """Metric `name` of the table, with the values of its series by their labels."""
+    told = METRICS[name]
+    kind = CounterMetricFamily if told.kind == "counter" else GaugeMetricFamily
+    family = kind(name, told.help, labels=told.labels)
+    for labels, value in series:
+        family.add_metric(labels, float(value))
+    return family
+
+
+def _histogram(name: str, series: Mapping[tuple[str, ...], Distribution]) -> Family:
+    told = METRICS[name]
+    family = HistogramMetricFamily(name, told.help, labels=told.labels)
+    for labels, found in series.items():
+        bounds = [*map(floatToGoString, found.bounds), "+Inf"]
+        buckets = list(zip(bounds, map(float, accumulate(found.counts)), strict=True))
+        family.add_metric(labels, buckets, found.sum)
+    return family
+
+
+def _together(parts: list[Distribution]) -> Distribution:
+    whole = Histogram(SECONDS)
+    for part in parts:
+        for place, times in enumerate(part.counts):
+            whole.counts[place] += times
+        whole.sum += part.sum
+    return whole.taken()

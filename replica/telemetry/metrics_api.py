@@ -1,0 +1,30 @@
+"""The endpoint at which Prometheus asks for metrics. Owns the path; what is told is the business of `metrics`."""
+
+from typing import Final
+
+from fastapi import APIRouter
+from starlette.responses import PlainTextResponse, Response
+
+from quorate.replica.telemetry.metrics import CONTENT_TYPE, Metrics
+
+PATH: Final = "/metrics"
+_EXAMPLE: Final = """\
+# HELP quorate_ready 1 when the replica votes, else 0.
+# TYPE quorate_ready gauge
+quorate_ready 1.0
+"""
+
+
+def add_metrics_endpoint(router: APIRouter, metrics: Metrics) -> None:
+    """Add it."""
+
+    @router.get(
+        PATH,
+        response_class=PlainTextResponse,
+        responses={200: {"content": {"text/plain": {"example": _EXAMPLE}}}},
+        operation_id="getMetrics",
+        tags=["service"],
+    )
+    async def get_metrics() -> Response:
+        """What the replica has counted and measured, in the text format of Prometheus (docs/metrics.md)."""
+        return Response(await metrics.text(), media_type=CONTENT_TYPE, headers={"Cache-Control": "no-store"})

@@ -1,0 +1,1 @@
+"""Background tasks of a replica: deleting history, announcing the store to others, catching up."""

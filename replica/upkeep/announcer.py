@@ -1,0 +1,180 @@
+"""Asks the other replicas about this one's store before it votes, and keeps telling them how far it has come.
+
+Owns the rhythm only; what an answer proves is `witness`'s business. It must not hold the start up for dead replicas: who
+does not answer within ASK_S is asked again later, and a contradiction heard then still ends the voting at once. It
+outlives every error, as the janitor does: without it nobody would ever contradict a store that was rolled back.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+from quorate.api_specs.messages import Announcement, Testimony
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.replica.store.group_commit import Overloaded
+from quorate.replica.service.member import Member, Peer, StoreLost
+from quorate.replica.store.store import StorageFailed
+from quorate.replica.logs.throttle import Troubles
+
+ASK_S: Final = 1.0
+"""How long a starting replica waits for the others' word. All that run answer at once, even before they vote."""
+RETRY_S: Final = 0.05
+TELL_S: Final = 2.0
+"""Between announcements: what was promised for so long may be rolled back unseen."""
+MEET_S: Final = 10.0
+"""Who has heard all is announced to again after so long: whether it runs, and how far its clock is off, must not get old."""
+
+_log = logging.getLogger(__name__)
+
+
+class Others(Protocol):
+    """The way to the other replicas."""
+
+    async def announce(
+        self, replica: str, announcement: Announcement, timeout_s: float
+    ) -> Testimony | Unanswered:
+        """What `replica` knew of the sender's store."""
+
+    async def aclose(self) -> None:
+        """Give up all connections."""
+
+
+class Watch:
+    """Works for one member until `stop`, or until it must not vote."""
+
+    def __init__(self, member: Member, others: Others) -> None:
+        self._member: Final = member
+        self._others: Final = others
+        self._names: Final = [name for name in member.document.urls if name != member.id]
+        self._told: Final[dict[str, Announcement]] = {}
+        """What each was told last, of those that have answered since this process began."""
+        self._said: Final[dict[str, str]] = {}
+        """Why each that did not answer when it was asked last has not."""
+        self._asked_s: Final[dict[str, float]] = {}
+        """When each was asked last."""
+        self._troubles: Final = Troubles(_log, logging.WARNING)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, on the running event loop."""
+        self._task = asyncio.create_task(self._work(), name="quorate-watch")
+
+    async def stop(self) -> None:
+        """End at once."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._others.aclose()
+
+    async def _work(self) -> None:
+        try:
+            await self._ask()
+            while True:
+                await asyncio.sleep(TELL_S)
+                await self._tell()
+        except StoreLost:
+            return
+
+    async def _ask(self) -> None:
+        """Have the store vouched for; then vote, unless one has contradicted."""
+        await (self._be_noted() if self._member.is_new else self._ask_briefly())
+        while not self._member.is_vouched_for:
+            try:
+                await self._member.admit()
+            except (Overloaded, StorageFailed) as error:
+                self._troubles.meet(f"the first vote waits: {error}")
+                await asyncio.sleep(RETRY_S)
+
+    async def _be_noted(self) -> None:
+        """A new store: ask for as long as it takes, until every other replica has noted it."""
+        pause_s = RETRY_S
+        while True:
+            await self._heard([name for name in self._names if name not in self._told], ASK_S)
+            waiting = {name: self._said.get(name, "") for name in self._names if name not in self._told}
+            if not waiting:
+                return
+            self._member.awaited = waiting
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, ASK_S)
+
+    async def _ask_briefly(self) -> None:
+        """Until all have answered, for at most ASK_S: one that is down must not keep another from coming back."""
+        waiting, late_s = set(self._names), time.monotonic() + ASK_S
+        while waiting and time.monotonic() < late_s:
+            waiting -= await self._heard(waiting, late_s - time.monotonic())
+            if waiting:
+                await asyncio.sleep(RETRY_S)
+        if waiting:
+            _log.warning("votes without the word of %s on its store", ", ".join(sorted(waiting)))
+
+    async def _tell(self) -> None:
+        """Tell the others how far the store has come, if it has."""
+        await self._heard(self._names, TELL_S)
+
+    async def _heard(self, names: Iterable[str], timeout_s: float) -> set[str]:
+        """As `_round`; a store that cannot be read just now is announced later."""
+        try:
+            heard = await self._round(names, timeout_s)
+        except StoreLost:
+            raise
+        except (Overloaded, StorageFailed) as error:
+            self._troubles.meet(f"the others were not told of the store: {error}")
+        except Exception:  # noqa: BLE001
+            # Any mistake of ours. Nobody waits for the watch, so nobody else would hear of it; the next round may go well.
+            _log.exception("the watch met an error of its own")
+        else:
+            self._troubles.end()
+            return heard
+        return set()
+
+    async def _word_of(self, name: str, told: Announcement, timeout_s: float) -> Testimony | Unanswered:
+        """What one replica says. An error of ours on the way to it must not keep the words of the others from us."""
+        self._asked_s[name] = time.monotonic()
+        sent_us = self._member.wall_us()
+        try:
+            answer = await self._others.announce(name, told, timeout_s)
+        except Exception:  # noqa: BLE001 - see above
+            _log.exception("the watch met an error of its own on the way to %s", name)
+            return Unanswered("an error of our own")
+        self._said[name] = answer.detail if isinstance(answer, Unanswered) else "its disk is full"
+        met = _met(answer, sent_us, self._member.wall_us())
+        self._member.peers[name] = met._replace(
+            votes=isinstance(answer, Testimony) and not answer.refuses, met_s=self._asked_s[name]
+        )
+        return answer
+
+    def _is_due(self, name: str, now: Announcement) -> bool:
+        """Whether there is something to tell, or nothing was heard for long."""
+        long_ago_s = time.monotonic() - MEET_S
+        return self._told.get(name) != now or self._asked_s.get(name, long_ago_s) <= long_ago_s
+
+    async def _round(self, names: Iterable[str], timeout_s: float) -> set[str]:
+        """Announce to each that does not know yet; who answered. Raises StoreLost once one has contradicted.
+
+        Whoever has not answered yet is told where the store stood when it was opened: what was written since stands above
+        all that was ever seen of it, and would hide that it was rolled back.
+        """
+        first, now = await self._member.announcement(is_first=True), await self._member.announcement()
+        due = {name: now if name in self._told else first for name in names if self._is_due(name, now)}
+        answers = await asyncio.gather(*(self._word_of(name, told, timeout_s) for name, told in due.items()))
+        answered = set()
+        for (name, told), answer in zip(due.items(), answers, strict=True):
+            if isinstance(answer, Testimony):
+                answered.add(name)
+                if answer.noted:
+                    self._told[name] = told
+                self._member.hear(name, told, answer)
+        if self._member.lost is not None:
+            raise StoreLost(self._member.lost)
+        return answered
+
+
+def _met(answer: Testimony | Unanswered, sent_us: int, received_us: int) -> Peer:
+    """The other clock was read between sending and receiving (Cristian 1989)."""
+    if isinstance(answer, Unanswered):
+        return Peer(is_up=answer.refused)
+    if answer.now_us == 0:  # A replica of an earlier version does not tell its clock.
+        return Peer(is_up=True)
+    return Peer(True, answer.now_us - (sent_us + received_us) // 2, (received_us - sent_us + 1) // 2)

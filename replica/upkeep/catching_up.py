@@ -1,0 +1,197 @@
+"""The background task that gets from the other replicas what this one missed.
+
+Owns the rhythm: when it asks, how much at a time, how long it rests in between. What may be installed is the business of
+`catch_up`. One task for each other replica, so that one that is down holds up no other; it outlives every failure.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, Protocol
+
+from quorate.adts.log import Entry
+from quorate.api_specs.messages import Batch, BatchReply, Changed, Collect, Collected, Reply, Request
+from quorate.api_specs.values import text_bytes
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.replica.protocol.catch_up import Lack, Progress, install, resumed
+from quorate.replica.store.group_commit import Overloaded
+from quorate.replica.service.member import Member, StoreLost
+from quorate.replica.store.store import StorageFailed, Store
+from quorate.replica.logs.throttle import Troubles
+
+PASS_S: Final = 1.0
+"""Between two passes; also how old a change is before it is looked at: younger ones are still on their way to all."""
+ANSWER_S: Final = 5.0
+PAGE: Final = 1000
+"""Changes looked at in one question."""
+FETCHED_MAX: Final = 16
+"""Objects asked for in one message: each answer may bring a page of payloads."""
+REST_BUSY: Final = 50
+"""While callers are served and nothing is missing, a look that took a while rests so many times as long: two per cent."""
+REST_BEHIND: Final = 2
+"""While something is missing: a third of the time at most is spent on it."""
+
+_log = logging.getLogger(__name__)
+
+
+class Others(Protocol):
+    """The way to the other replicas."""
+
+    async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
+        """The reply of `replica` to a batch."""
+
+    async def aclose(self) -> None:
+        """Give up all connections."""
+
+
+class Silent(Exception):
+    """The other replica did not answer; the next pass asks again."""
+
+
+class CatchingUp:
+    """Works for one member until `stop`, or until it must not vote."""
+
+    def __init__(self, member: Member, others: Others) -> None:
+        self._member: Final = member
+        self._others: Final = others
+        self._progress: Final[dict[str, tuple[str, Progress]]] = {}
+        """By other replica: the store that was looked at, and how far."""
+        self._troubles: Final = Troubles(_log, logging.WARNING)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin, on the running event loop."""
+        others = [name for name in self._member.document.urls if name != self._member.id]
+        self._tasks = [
+            asyncio.create_task(self._follow(name), name=f"quorate-catch-up-{name}") for name in others
+        ]
+
+    async def stop(self) -> None:
+        """End at once; what is missing stays missing until the next start."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._others.aclose()
+
+    async def _follow(self, other: str) -> None:
+        while True:
+            try:
+                if not self._member.why_not_ready():
+                    await self._pass(other)
+                self._troubles.end()
+            except Silent:
+                pass  # The watch says who is down.
+            except (Overloaded, StorageFailed) as error:
+                self._troubles.meet(f"catching up waits: {error}")
+            except StoreLost:
+                return
+            except Exception:  # noqa: BLE001
+                # Any mistake of ours. Nobody waits for this task, so nobody else would hear of it; the next pass may go well.
+                _log.exception("catching up with %s met an error of its own", other)
+            await asyncio.sleep(PASS_S)
+
+    async def _pass(self, other: str) -> None:
+        """Look at all changes of the other replica up to those that were the latest a pass ago."""
+        await self._member.run(lambda store: self._resume(store, other))
+        self._progress[other][1].begin()
+        while True:
+            began_s, before = time.monotonic(), self._busyness()
+            asked = self._progress[other][1].request(PAGE)
+            (told,) = await self._ask(other, (asked,))
+            if not isinstance(told, Changed):
+                raise Silent
+            lacking = await self._go_on(other, partial(Progress.hear, asked=asked, told=told))
+            await self._fetch(other, lacking)
+            self._member.lags[other].changes = self._progress[other][1].lag
+            if not told.more:
+                await self._member.run(lambda store: self._keep(store, other))
+                self._member.lags[other].level_s = time.monotonic()
+                return
+            is_busy = self._busyness() > before
+            await asyncio.sleep(
+                (time.monotonic() - began_s) * (REST_BEHIND if lacking else REST_BUSY * is_busy)
+            )
+
+    def _busyness(self) -> int:
+        """Rises while this replica serves callers."""
+        requests = self._member.requests.requests
+        return sum(times for (kind, _), times in requests.items() if kind not in ("Changes", "Scan"))
+
+    async def _go_on(self, other: str, step: Callable[..., list[Lack]]) -> list[Lack]:
+        """A step of the progress, which reads or writes the store. It works on a copy: its transaction may be undone, and done
+        once more, and what is not durable then was not got."""
+        there, progress = self._progress[other]
+
+        def work(store: Store) -> tuple[Progress, list[Lack]]:
+            copy = progress.copy()
+            return copy, step(copy, log=store)
+
+        copy, lacking = await self._member.run(work)
+        self._progress[other] = there, copy
+        return lacking
+
+    def _resume(self, store: Store, other: str) -> None:
+        """How far this replica has looked at the other one's store: from memory, or as was kept. All anew at another store."""
+        known = store.others.witness(other)
+        there = "" if known is None else f"{known.store}.{known.born}"
+        if other not in self._progress or self._progress[other][0] != there:
+            kept = store.others.progress(other)
+            self._progress[other] = there, resumed(kept[1] if kept is not None and kept[0] == there else 0)
+
+    def _keep(self, store: Store, other: str) -> None:
+        there, progress = self._progress[other]
+        if there and (there, progress.safe_since) != store.others.progress(other):
+            store.others.put_progress(other, there, progress.safe_since)
+
+    async def _fetch(self, other: str, lacking: Sequence[Lack]) -> None:
+        """Get what is missing, and install it, some at a time."""
+        waiting = list(lacking)
+        for lack in waiting:
+            self._progress[other][1].wait_for(lack)
+        while waiting:
+            some, waiting = waiting[:FETCHED_MAX], waiting[FETCHED_MAX:]
+            asked = await self._member.run(partial(_requests, some))
+            replies = await self._ask(other, asked)
+            waiting += await self._go_on(
+                other, partial(self._installed, other=other, asked=some, replies=replies)
+            )
+
+    def _installed(
+        self, progress: Progress, log: Store, *, other: str, asked: Sequence[Lack], replies: Sequence[Reply]
+    ) -> list[Lack]:
+        """Install what was told; what is still to be asked for. A reply to a batch that asks for much is cut off."""
+        left = list(asked[len(replies) :])
+        for lack, told in zip(asked, replies, strict=False):
+            if isinstance(told, Collected):
+                self._install(log, other, lack, told)
+                if (rest := progress.settle(lack, told, log)) is not None:
+                    left.append(rest)
+        return left
+
+    def _install(self, store: Store, other: str, lack: Lack, told: Collected) -> None:
+        before = store.arrival()
+        lag = self._member.lags[other]
+        install(
+            lack, told, store, partial(self._member.perform, store), lambda _, effects: store.apply(effects)
+        )
+        came = {t for _, t in store.arrived(lack.object, before, store.arrival(), PAGE)}
+        lag.entries += len(came)
+        lag.bytes += sum(_size(row.entry) for row in told.rows if row.entry.t in came)
+
+    async def _ask(self, other: str, requests: Sequence[Request]) -> tuple[Reply, ...]:
+        answer = await self._others.exchange(
+            other, Batch(self._member.document.hash, tuple(requests)), ANSWER_S
+        )
+        if isinstance(answer, Unanswered):
+            raise Silent
+        return answer.replies
+
+
+def _requests(lacking: Sequence[Lack], store: Store) -> list[Collect]:
+    return [lack.request(store) for lack in lacking]
+
+
+def _size(entry: Entry) -> int:
+    return text_bytes(entry.value) if isinstance(entry.value, str) else 0

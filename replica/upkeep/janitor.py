@@ -1,0 +1,139 @@
+"""The janitor: deletes history that is due, and buries old deletions of dictionary keys.
+
+Owns the rhythm, nothing else: what is due is `pruning`'s business, what may be forgotten the machine's. It must never
+hold up requests, so it works in small transactions, and it outlives every failure of the store and of other replicas.
+"""
+
+import asyncio
+import logging
+import time
+import zlib
+from functools import partial
+from typing import Final, Protocol
+
+from quorate.client_sdk.protocol.core.values import Bury, Failed, Outcome
+from quorate.replica.protocol.capacity import alarm, shares
+from quorate.replica.store.group_commit import Overloaded
+from quorate.replica.service.member import Member, StoreLost
+from quorate.replica.upkeep.pruning import Pruning
+from quorate.replica.store.store import StorageFailed, Store
+from quorate.replica.logs.throttle import Troubles
+
+ROUND_S: Final = 1.0
+BURYING_S: Final = 1.0
+"""How long a round begins to bury further ones."""
+BATCH_FIRST: Final = 8
+BATCH_MAX: Final = 128
+"""Deletions of a batch: other work of the store waits while it looks at them."""
+BURY_DEADLINE_S: Final = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+class FrontEnd(Protocol):
+    """The part of the embedded front end that the janitor uses."""
+
+    async def run(self, operation: Bury, deadline_s: float) -> Outcome:
+        """The outcome of `operation`."""
+
+
+class Janitor:
+    """Works for one member until `stop`."""
+
+    def __init__(self, member: Member, front_end: FrontEnd) -> None:
+        self._member: Final = member
+        self._front_end: Final = front_end
+        self._pruning: Final = Pruning(member.document, member.tombstones)
+        self._troubles: Final = Troubles(_log, logging.WARNING)
+        self._room: Final = Troubles(_log, logging.WARNING)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, on the running event loop."""
+        self._task = asyncio.create_task(self._rounds(), name="quorate-janitor")
+
+    async def stop(self) -> None:
+        """End at once; what is due stays due."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _rounds(self) -> None:
+        while True:
+            try:
+                await self._try_to_write()
+                await self._prune()
+                await self._look_at_room()
+                await self._bury()
+                self._troubles.end()
+            except (Overloaded, StorageFailed) as error:
+                self._troubles.meet(f"the janitor waits: {error}")
+                self._pruning.walk_again()
+            except StoreLost:
+                return
+            except Exception:  # noqa: BLE001
+                # Any mistake in pruning or burying. Nobody waits for the janitor, so nobody else would hear of it; and
+                # without further rounds, of which the next may go well, the store would grow for ever.
+                _log.exception("the janitor met an error of its own")
+                self._pruning.walk_again()
+            await asyncio.sleep(ROUND_S)
+
+    async def _try_to_write(self) -> None:
+        """While nothing could be written, try: else a replica whose disk has room again would wait for a client to find
+        out, and none asks one that is not ready."""
+        if self._member.why_not_ready():
+            await self._member.run(Store.touch)
+
+    async def _prune(self) -> None:
+        while await self._member.run(lambda store: self._pruning.round(store, time.monotonic())):
+            await asyncio.sleep(0)
+        await self._member.run(Store.give_back_space)
+
+    async def _look_at_room(self) -> None:
+        used = await self._member.run(lambda store: shares(store.use(), self._member.capacity))
+        if words := alarm(used):
+            self._room.meet(words)
+        else:
+            self._room.end()
+
+    async def _bury(self) -> None:
+        """Bury what is due, for as long as a round may take, in batches that grow while all replicas answer: as many go as
+        come, and one that is silent keeps only few waiting, and once a round."""
+        until_s, size = time.monotonic() + BURYING_S, BATCH_FIRST
+        silent: frozenset[str] | None = None
+        while not silent and time.monotonic() < until_s:
+            due = await self._member.run(partial(self._due, size))
+            mine = [name for name in due if self._is_mine(name)]
+            if mine:
+                silent = await self._silent_about(mine)
+            # Whether they were buried shows when they are looked at again.
+            await self._member.run(partial(self._again, due, silent if mine else None))
+            if len(due) < size:
+                return
+            size = min(2 * size, BATCH_MAX)
+
+    def _due(self, limit: int, store: Store) -> list[str]:
+        return self._pruning.deleted(store, time.monotonic(), limit)
+
+    async def _silent_about(self, names: list[str]) -> frozenset[str]:
+        """The replicas that did not answer when these deletions were to be buried. Their messages go together."""
+        outcomes = await asyncio.gather(*(self._front_end.run(Bury(name), BURY_DEADLINE_S) for name in names))
+        everyone = frozenset(self._member.document.votes)
+        return frozenset[str]().union(
+            *(everyone - each.answered for each in outcomes if isinstance(each, Failed))
+        )
+
+    def _again(self, names: list[str], silent: frozenset[str] | None, store: Store) -> None:
+        for name in names:
+            self._pruning.again(store, name, time.monotonic())
+        if silent is not None:
+            self._member.tombstones.tried(silent)
+
+    def _is_mine(self, name: str) -> bool:
+        """One replica buries an object, else they would all try at the same time (highest random weight). The turn
+        goes round, for it may fall to one that never got the deletion. It goes by the wall clock, which replicas share as far
+        as they accept each other's timestamps; where two think it theirs, both bury, which does no harm."""
+        turn = int(self._member.wall_us() / 1e6 / self._member.document.memory_s)
+        votes = self._member.document.votes
+        ranked = max(votes, key=lambda replica: zlib.crc32(f"{replica} {name} {turn}".encode()))
+        return ranked == self._member.id

@@ -1,0 +1,194 @@
+"""Which rows and deletions the janitor deals with, and when. No I/O of its own, no clock: both come in.
+
+Owns the waiting lists: history is deleted once it was collected for the lag *and* arrived so long ago as must be remembered, by elapsed time, and
+deletions are buried once they are older than the retry window. Nothing here looks at live rows. The lists are in memory;
+at the start, and when they overflowed, a walk over the objects (not their rows) fills them again.
+"""
+
+import heapq
+from collections import deque
+from typing import Final
+
+from quorate.adts.types.catalogue import adt_of
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.replica.protocol.log import ANY_ARRIVAL
+from quorate.replica.store.store import Store
+from quorate.replica.upkeep.tombstones import Tombstones
+from quorate.timestamps.timestamp import ZERO, Timestamp
+
+ROWS_MAX: Final = 2000
+"""Rows deleted in one transaction; other work waits that long."""
+OBJECTS_MAX: Final = 200
+"""Objects looked at in one transaction."""
+WAITING_MAX: Final = 200_000
+"""Objects in the lists."""
+END: Final = Timestamp("g")
+"""Above every timestamp."""
+NUMBERS: Final = 32
+"""How often in a window it is noted which number the store has come to."""
+LOOKS_MAX: Final = 100
+"""Tombstones at a time that are looked at again, whether they still are some."""
+
+
+class Pruning:
+    """The waiting lists of one store, which tell `tombstones`. Used in the writer thread only."""
+
+    def __init__(self, document: ClusterDocument, tombstones: Tombstones) -> None:
+        self._lag_s: Final = document.limits.consumed_lag_s
+        self._window_s: Final = document.memory_s
+        self._tombstones: Final = tombstones
+        self._history: list[tuple[float, str, Timestamp, float]] = []
+        """Collected rows: when they are due, of which object, up to where, and from when on all of them are old."""
+        self._young: list[tuple[float, str]] = []
+        """Deletions that must still be remembered."""
+        self._deleted: list[tuple[float, str]] = []
+        """Deletions to bury, each with the time of the next try."""
+        self._walked: int | None = 0
+        self._has_left_out = False
+        """Whether deletions were met that there was no room for."""
+        self._rollbacks = 0
+        self._numbers: Final[deque[tuple[float, int]]] = deque()
+        """Which number the store had come to, and when by this process's own clock: what has a lower one is older. A start
+        begins anew, so that what was there is kept longer, never shorter."""
+        self._forgotten_upto = -1
+        """Reservations up to this number are gone."""
+
+    def round(self, store: Store, mono_s: float) -> bool:
+        """Note what is new, delete what is due, within bounds. Whether more is due already."""
+        if store.rollbacks != self._rollbacks:  # A round before may have been undone with its transaction.
+            self._rollbacks = store.rollbacks
+            self._forgotten_upto = -1
+            self.walk_again()
+        self._walk(store, mono_s)
+        self._note(store, mono_s)
+        is_more_ripe = self._ripen(store, mono_s)
+        old = self._old_number(store, mono_s)
+        is_more_history = self._delete_history(store, mono_s, old)
+        is_more_reserved = self._forget_reservations(store, old)
+        return self._can_walk() or is_more_ripe or is_more_history or is_more_reserved
+
+    def _old_number(self, store: Store, mono_s: float) -> int:
+        """The number that the store had come to a window ago, by elapsed time: steps of clocks do not count."""
+        numbers = self._numbers
+        if not numbers or numbers[-1][0] + self._window_s / NUMBERS <= mono_s:
+            numbers.append((mono_s, store.arrival()))
+        while len(numbers) > 1 and numbers[1][0] + self._window_s <= mono_s:
+            numbers.popleft()
+        noted_s, number = numbers[0]
+        return number if noted_s + self._window_s <= mono_s else -1
+
+    def _delete_history(self, store: Store, mono_s: float, old: int) -> bool:
+        """Delete rows that were collected for the lag and arrived a window ago; and the younger ones, met again, once all of them
+        did. Whether there are more."""
+        rows_left, objects_left = ROWS_MAX, OBJECTS_MAX
+        while self._history and self._history[0][0] <= mono_s and rows_left > 0 and objects_left > 0:
+            due_s, name, upto, old_s = heapq.heappop(self._history)
+            objects_left -= 1
+            state = store.state(name)
+            upto = min(upto, ZERO if state is None else state.collected)
+            by = ANY_ARRIVAL if old_s <= mono_s else old
+            deleted, is_more = store.delete_upto(name, upto, rows_left, by)
+            rows_left -= deleted
+            if is_more:
+                heapq.heappush(self._history, (due_s, name, upto, old_s))
+            elif old_s > mono_s and upto > ZERO:
+                heapq.heappush(self._history, (old_s, name, upto, old_s))
+        return bool(self._history and self._history[0][0] <= mono_s)
+
+    def _note_collected(self, name: str, upto: Timestamp, mono_s: float) -> None:
+        """All of these rows have arrived by now."""
+        heapq.heappush(self._history, (mono_s + self._lag_s, name, upto, mono_s + self._window_s))
+
+    def _forget_reservations(self, store: Store, upto: int) -> bool:
+        """Forget keys whose window has passed since they were last heard of. Whether there are more."""
+        if upto <= self._forgotten_upto or not store.reservations():
+            return False
+        if store.forget_reservations(upto, ROWS_MAX) == ROWS_MAX:
+            return True
+        self._forgotten_upto = upto
+        return False
+
+    def walk_again(self) -> None:
+        """Meet everything again that was taken off the lists by a round that came to nothing."""
+        self._walked = 0
+
+    def deleted(self, store: Store, mono_s: float, limit: int) -> list[str]:
+        """At most `limit` objects that hold a deletion since a retry window ago; each is given out once."""
+        for name in self._tombstones.longest_unseen(LOOKS_MAX):
+            self._look(store, name)  # Another replica may have buried it.
+        due: list[str] = []
+        while self._deleted and self._deleted[0][0] <= mono_s and len(due) < limit:
+            _, name = heapq.heappop(self._deleted)
+            if self._look(store, name):
+                due.append(name)
+        return due
+
+    def again(self, store: Store, name: str, mono_s: float) -> None:
+        """Give the deletion out again a retry window later, unless it is gone."""
+        if self._look(store, name):
+            heapq.heappush(self._deleted, (mono_s + self._window_s, name))
+
+    def _look(self, store: Store, name: str) -> bool:
+        deleted = deleted_at(store, name)
+        self._tombstones.note(name, deleted)
+        return deleted is not None
+
+    def _ripen(self, store: Store, mono_s: float) -> bool:
+        """Count the deletions whose window has passed, within bounds. Whether there are more."""
+        for _ in range(OBJECTS_MAX):
+            if not self._young or self._young[0][0] > mono_s:
+                return False
+            _, name = heapq.heappop(self._young)
+            if self._look(store, name):
+                heapq.heappush(self._deleted, (mono_s, name))
+        return True
+
+    def _has_room(self, more: int = 1) -> bool:
+        """For deletions. A dead replica may fill their lists for long, which must not hold up the history's."""
+        return len(self._young) + len(self._deleted) + more <= WAITING_MAX
+
+    def _note(self, store: Store, mono_s: float) -> None:
+        collected, store.collected = store.collected, {}
+        deleted, store.deleted = store.deleted, {}
+        if len(self._history) + len(collected) > WAITING_MAX:
+            self._walked = 0  # Those left out are met again on the walk.
+        else:
+            for name, upto in collected.items():
+                self._note_collected(name, upto, mono_s)
+        for name in deleted:
+            self._note_deleted(name, mono_s)
+
+    def _note_deleted(self, name: str, mono_s: float) -> None:
+        if self._has_room():
+            heapq.heappush(self._young, (mono_s + self._window_s, name))
+        else:
+            self._has_left_out = True
+
+    def _can_walk(self) -> bool:
+        """Whether a walk is under way, and the history has room for what it meets: some more once it was deleted."""
+        return self._walked is not None and len(self._history) <= WAITING_MAX // 2
+
+    def _walk(self, store: Store, mono_s: float) -> None:
+        if self._has_left_out and self._has_room(WAITING_MAX // 2):
+            self._walked, self._has_left_out = 0, False
+        if self._walked is None or not self._can_walk():
+            return
+        found = store.states(self._walked, OBJECTS_MAX)
+        for _, state in found:
+            if state.collected > ZERO:
+                self._note_collected(state.name, state.collected, mono_s)
+            if adt_of(state.name) == "dictionary" and deleted_at(store, state.name) is not None:
+                self._note_deleted(state.name, mono_s)
+        self._walked = found[-1][0] if len(found) == OBJECTS_MAX else None
+
+
+def deleted_at(store: Store, name: str) -> Timestamp | None:
+    """The timestamp of the newest value that this store has of a cell, if that is a deletion."""
+    state = store.state(name)
+    if state is None:
+        return None
+    newest = store.below(name, END)
+    if newest is None or newest <= state.summary.horizon:
+        is_deleted = state.summary.horizon > ZERO and state.summary.value is None
+        return state.summary.horizon if is_deleted else None
+    return newest if store.wanted(name, [newest])[0].entry.value is None else None

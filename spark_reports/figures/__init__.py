@@ -1,0 +1,1 @@
+"""From aggregates to figures, and the tables they are written to."""

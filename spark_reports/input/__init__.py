@@ -1,0 +1,1 @@
+"""Reading what was measured: runs, probes, traces and answers of Prometheus, from JSON lines, CSV and Parquet."""

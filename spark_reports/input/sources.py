@@ -1,0 +1,226 @@
+"""Finds what a report can be made of: a measured run, a prober's samples alone, a trace, or an answer of Prometheus.
+
+Owns which files belong to which, and nothing of what stands in their rows.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from quorate.spark_reports.model import contract
+from quorate.spark_reports.model.errors import ReportError
+
+RUN: Final = "run"
+PROBES: Final = "probes"
+TRACE: Final = "trace"
+PROMETHEUS: Final = "prometheus"
+
+ENDINGS: Final = (".json", ".json.gz", ".csv")
+CHUNK_BYTES: Final = 1 << 20
+ROW_BYTES_MAX: Final = 1024
+"""More text than this for each row is not what rows are: whoever counts them stops."""
+
+HINT: Final = (
+    "give the folder of a measured run (run.json), a folder of probes (probes*.jsonl or probes/), a CSV trace of up times, "
+    "or the saved JSON answer of a Prometheus range query (.gz too)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The files of one report; `lines` are JSON lines, plain or compressed, `parquet` folders of Parquet files."""
+
+    kind: str
+    place: Path
+    document: Path | None = None
+    replicas: Path | None = None
+    links: Path | None = None
+    operation_lines: tuple[Path, ...] = ()
+    operation_parquet: Path | None = None
+    probe_lines: tuple[Path, ...] = ()
+    probe_parquet: Path | None = None
+    foreign: tuple[Path, ...] = ()
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every file and folder that is read, in order of name."""
+        single = (self.document, self.replicas, self.links, self.operation_parquet, self.probe_parquet)
+        found = [path for path in single if path is not None]
+        return tuple(sorted([*found, *self.operation_lines, *self.probe_lines, *self.foreign]))
+
+    def size_bytes(self) -> int:
+        """The size of all files together, as they lie on disk."""
+        return sum(
+            path.stat().st_size if path.is_file() else sum(map(_size, path.rglob("*"))) for path in self.files
+        )
+
+    def has_probes(self) -> bool:
+        """Whether there is any file of probes."""
+        return bool(self.probe_lines) or self.probe_parquet is not None
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
+
+
+def find_source(place: Path) -> Source:
+    """Find out what `place` holds.
+
+    Raises:
+        ReportError: it does not exist, holds nothing that a report can be made of, or a file is missing.
+    """
+    if place.is_file():
+        return _of_files(place, [place])
+    if not place.is_dir():
+        raise ReportError(f"{place} does not exist; {HINT}")
+    if (place / "run.json").is_file():
+        return _run_folder(place)
+    if (place / "choices.json").is_file():
+        raise ReportError(
+            f"{place} is a run of an older form (choices.json and no run.json); measure it anew"
+        )
+    lines, parquet = _rows(place, "probes")
+    if lines or parquet:
+        return Source(PROBES, place, probe_lines=lines, probe_parquet=parquet)
+    return _of_files(place, sorted(path for ending in ENDINGS for path in place.glob(f"*{ending}")))
+
+
+def _run_folder(place: Path) -> Source:
+    operation_lines, operation_parquet = _rows(place, "operations")
+    probe_lines, probe_parquet = _rows(place, "probes")
+    replicas, links = place / "replicas.csv", place / "links.csv"
+    has_probes = bool(probe_lines) or probe_parquet is not None
+    if not replicas.is_file() and not has_probes:
+        raise ReportError(
+            f"{replicas} is missing, and there are no probes that could stand in for it; "
+            "measure the run anew, or write when each replica was up"
+        )
+    return Source(
+        RUN,
+        place,
+        document=place / "run.json",
+        # A run on a cluster that others start and stop has a header alone: there the prober's view is all there is.
+        replicas=None if has_probes and _has_no_row(replicas) else replicas,
+        links=links if links.is_file() else None,
+        operation_lines=operation_lines,
+        operation_parquet=operation_parquet,
+        probe_lines=probe_lines,
+        probe_parquet=probe_parquet,
+    )
+
+
+def _has_no_row(replicas: Path) -> bool:
+    """Whether the file of up times is missing, or holds its header and nothing else."""
+    if not replicas.is_file():
+        return True
+    try:
+        with replicas.open(encoding="utf-8-sig", errors="replace") as lines:
+            first = list(islice((line.strip() for line in lines if line.strip()), 2))
+    except OSError:
+        return False
+    return first == [",".join(contract.REPLICA_COLUMNS)]
+
+
+def _rows(place: Path, name: str) -> tuple[tuple[Path, ...], Path | None]:
+    """Files of JSON lines and the folder of Parquet files, where it holds any."""
+    found = {*place.glob(f"{name}*.jsonl"), *place.glob(f"{name}*.jsonl.gz")}
+    lines = tuple(sorted(path for path in found if path.is_file()))
+    folder = place / name
+    return lines, folder if next(folder.rglob("*.parquet"), None) is not None else None
+
+
+def _of_files(place: Path, paths: Sequence[Path]) -> Source:
+    if not paths:
+        raise ReportError(f"{place} holds nothing to report on; {HINT}")
+    traces = [path for path in paths if path.suffix.lower() == ".csv"]
+    if traces and (len(traces) > 1 or len(paths) > 1):
+        names = ", ".join(path.name for path in paths[:4])
+        raise ReportError(f"{place} holds several files ({names}); give the one trace, or only JSON answers")
+    if traces:
+        return Source(TRACE, place, foreign=(traces[0],))
+    for path in paths:
+        start = _start_of(path)
+        if start == "":
+            raise ReportError(f"{path} is empty; {HINT}")
+        if start is None or not start.startswith(("{", "[")):
+            raise ReportError(f"{path} is neither JSON nor a CSV trace (*.csv); {HINT}")
+    return Source(PROMETHEUS, place, foreign=tuple(paths))
+
+
+def _start_of(path: Path) -> str | None:
+    """The first characters of a text but for blanks; None if it is no text."""
+    try:
+        with _opener(path)(path, "rt", encoding="utf-8-sig") as text:
+            return str(text.read(1000)).lstrip()
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error):
+        return None
+
+
+def _opener(path: Path) -> Callable[..., Any]:
+    return gzip.open if path.suffix == ".gz" else open
+
+
+def has_more_rows(source: Source, most: int) -> bool:
+    """Whether the files have more rows than so many, or much more text than such rows have; reads no further than that.
+
+    A file that cannot be read to its end is counted as far as it goes: whoever reads its rows says what is wrong with it.
+    """
+    rows, text_bytes = 0, 0
+    for folder in (source.operation_parquet, source.probe_parquet):
+        rows += 0 if folder is None else sum(map(_packed_rows, sorted(folder.rglob("*.parquet"))))
+    for path in (source.replicas, source.links, *source.operation_lines, *source.probe_lines):
+        if path is None:
+            continue
+        for chunk in _chunks(path):
+            rows += chunk.count(b"\n")
+            text_bytes += len(chunk)
+            if rows > most or text_bytes > most * ROW_BYTES_MAX:
+                return True
+    return rows > most
+
+
+def _packed_rows(path: Path) -> int:
+    try:
+        from pyarrow import ArrowException, parquet  # noqa: PLC0415 - plain runs need no pyarrow
+    except ModuleNotFoundError:
+        return 0
+    try:
+        return int(parquet.read_metadata(path).num_rows)
+    except (ArrowException, OSError):
+        return 0
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    try:
+        with _opener(path)(path, "rb") as text:
+            while chunk := text.read(CHUNK_BYTES):
+                yield chunk
+    except (OSError, EOFError, zlib.error):
+        return
+
+
+def read_json(path: Path) -> object:
+    """Read a whole JSON file.
+
+    Raises:
+        ReportError: it cannot be read, or is no JSON.
+    """
+    try:
+        with _opener(path)(path, "rt", encoding="utf-8-sig") as text:
+            return json.load(text)
+    except (
+        OSError,
+        EOFError,
+        zlib.error,
+        UnicodeDecodeError,
+        json.JSONDecodeError,
+        RecursionError,
+    ) as error:
+        raise ReportError(
+            f"{path} cannot be read as JSON ({error}); save the whole answer of the query"
+        ) from error

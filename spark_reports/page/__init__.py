@@ -1,0 +1,1 @@
+"""The report's page: charts as SVG, tables, HTML."""

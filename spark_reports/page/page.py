@@ -1,0 +1,156 @@
+"""Fills the page of a report: one self-contained HTML file that loads nothing from anywhere and runs no script.
+
+Every value goes through the template's escaping; the charts escape theirs in `svg`.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import Any, Final
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+from quorate.spark_reports.page import tables_choices, tables_run
+from quorate.spark_reports.text import answer, method
+from quorate.spark_reports.page.charts import symbol
+from quorate.spark_reports.page.charts_availability import availability
+from quorate.spark_reports.page.charts_front import front, numbers
+from quorate.spark_reports.page.charts_latency import latency, live_votes
+from quorate.spark_reports.page.charts_timeline import timeline
+from quorate.spark_reports.model.figures import Figures
+from quorate.spark_reports.page.short_names import renamed, short_names
+from quorate.spark_reports.model.phrases import EARLIEST_S, LATEST_S, counted, duration, unbroken
+
+TEMPLATE: Final = "report.html.jinja"
+FOLD_ROWS: Final = 24
+"""A table with more rows is shown folded, and stays folded on paper."""
+
+
+def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool) -> str:
+    """Give the page as HTML text.
+
+    Args:
+        figures: what to show.
+        versions: names and versions of what made the report.
+        parquet: whether the tables were written beside the page.
+    """
+    names = short_names(figures)
+    figures = renamed(figures, names)
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        loader=FunctionLoader(lambda name: files(__package__).joinpath(name).read_text(encoding="utf-8")),
+    )
+    environment.filters.update(unbroken=unbroken)
+    environment.globals.update(symbol=symbol, FOLD_ROWS=FOLD_ROWS)
+    return environment.get_template(TEMPLATE).render(
+        **_answer(figures),
+        **_measured(figures),
+        **_choices(figures),
+        **_method(figures, versions),
+        parquet=parquet,
+        contents=_contents(figures),
+        names=tables_run.named(
+            "Names that this page shortens",
+            {short: full for full, short in names.items()},
+            ("On this page", "In full"),
+        ),
+    )
+
+
+def _answer(figures: Figures) -> dict[str, Any]:
+    rejected = sum(row.rows for row in figures.rejected)
+    return {
+        "measured_on": _measured_on(figures),
+        "answers": answer.answers(figures),
+        "reading": method.reading(figures),
+        "findings": answer.findings(figures),
+        "answer_tables": [tables_choices.answer(figures, adt) for adt in tables_choices.adts(figures)],
+        "notes": answer.notes(figures),
+        "rejected_rows": counted(rejected, "bad row") + (" was" if rejected == 1 else " were")
+        if rejected
+        else "",
+    }
+
+
+def _measured(figures: Figures) -> dict[str, Any]:
+    return {
+        "availability": availability(figures) if figures.operations else None,
+        "claim": tables_choices.claim(figures),
+        "comparisons": tables_choices.comparisons(figures),
+        "why": method.why(figures),
+        "gaps": tables_run.gaps(figures),
+        "causes": tables_run.causes(figures),
+        "surprises": tables_run.surprises(figures),
+        "timeline": timeline(figures),
+        "outages": tables_run.outages(figures),
+        "live_votes": live_votes(figures),
+        "pairs": tables_run.pairs(figures),
+        "latency": latency(figures),
+        "latencies": tables_run.latencies(figures),
+    }
+
+
+def _choices(figures: Figures) -> dict[str, Any]:
+    adts = dict.fromkeys(row.adt for row in figures.candidates)
+    return {
+        "choices": [
+            {
+                "front": front(figures, adt, f"front-{index}"),
+                "candidates": tables_choices.candidates(figures, adt, numbers(figures, adt)),
+                "outages": tables_choices.counterfactual_outages(figures, adt),
+            }
+            for index, adt in enumerate(adts)
+        ],
+        "recommended": tables_choices.recommended(figures),
+        "classes": tables_choices.event_classes(figures),
+    }
+
+
+def _method(figures: Figures, versions: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "how": method.how(figures),
+        "words": method.words(figures),
+        "prober": tables_run.prober(figures),
+        "rows_read": tables_run.rows_read(figures),
+        "rejected": tables_run.rejected(figures),
+        "plan": figures.source.plan,
+        "versions": tables_run.named("What made this report", versions, ("Name", "Version")),
+        "made": tables_run.named("What made the run", figures.source.made, ("Name", "Value")),
+    }
+
+
+def _contents(figures: Figures) -> list[tuple[str, str]]:
+    """Give anchor and heading of each part that the page has."""
+    parts = [
+        ("measured", "Measured and predicted", bool(figures.operations)),
+        ("over-time", "What failed, and when", True),
+        ("choices", "Every choice on this trace", bool(figures.candidates)),
+        ("latency", "Latency", bool(figures.latencies)),
+        ("how", "How this was measured", True),
+        ("rejected", "Rejected rows", True),
+        ("plan", "The plan", bool(figures.source.plan)),
+        ("versions", "Versions and files", True),
+    ]
+    return [(anchor, heading) for anchor, heading, there in parts if there]
+
+
+def _since(start_s: float) -> str:
+    """Write when the window begins, if its times are dates at all: those of a trace may count from 0."""
+    if not EARLIEST_S <= start_s < LATEST_S:
+        return ""
+    return f"from {datetime.fromtimestamp(start_s, tz=UTC).strftime('%Y-%m-%d %H:%M:%S UTC')} on, "
+
+
+def _measured_on(figures: Figures) -> str:
+    window = figures.window
+    attempts = sum(row.attempts for row in figures.operations)
+    what = f"{counted(attempts, 'operation')} on " if attempts else ""
+    scale = answer.time_scale(window)
+    return (
+        f"{what}{counted(len(figures.replicas), 'replica')}, {_since(window.start_s)}for "
+        f"{duration(window.end_s - window.start_s)}.{' ' + scale if scale else ''}"
+    )

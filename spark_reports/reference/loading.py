@@ -1,0 +1,168 @@
+"""Reads a whole source in plain Python, into what `reference` counts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from quorate.spark_reports.input import foreign, probe_rows, rows, sources
+from quorate.spark_reports.model import contract
+from quorate.spark_reports.reference import overlaps
+from quorate.spark_reports.model.aggregates import Span
+from quorate.spark_reports.model.errors import ReportError
+from quorate.spark_reports.input.foreign import Foreign
+from quorate.spark_reports.reference.reference import Input
+from quorate.spark_reports.input.rows import Interval, OperationRows, Reject
+from quorate.spark_reports.model.run_document import Run
+from quorate.spark_reports.input.sources import Source
+from quorate.spark_reports.model.phrases import EARLIEST_S, LATEST_S, listed
+
+
+def load(source: Source, run: Run, step_us: int | None) -> Input:
+    """Read a measured run, or a prober's samples alone.
+
+    Raises:
+        ReportError: a file cannot be read, or the replicas are never all observed at the same time.
+    """
+    rejects: list[Reject] = []
+    read: dict[str, int] = {}
+    reader = OperationRows(run, rejects)
+    found = list(reader.from_lines(source.operation_lines))
+    if source.operation_parquet is not None:
+        found += reader.from_parquet(source.operation_parquet)
+    operations = rows.without_duplicates(found, rejects)
+    read[contract.OPERATIONS] = reader.read
+    seen: list[Interval] = []
+    if source.has_probes():
+        seen, read[contract.PROBES] = probe_rows.read_probes(source, run, step_us, rejects)
+    intervals = seen
+    if source.replicas is not None:
+        intervals, read[contract.INTERVALS] = _up_times(
+            source.replicas, contract.REPLICA_COLUMNS, run, rejects
+        )
+    links: list[Interval] = []
+    if source.links is not None:
+        links, read[contract.LINKS] = _up_times(source.links, contract.LINK_COLUMNS, run, rejects)
+    return Input(
+        run=run,
+        span=span_of(run, intervals, source),
+        operations=operations,
+        intervals=intervals,
+        links=links,
+        seen=seen if source.replicas is not None else [],
+        read=read,
+        rejects=rejects,
+    )
+
+
+def _up_times(
+    path: Path, columns: Sequence[str], run: Run, rejects: list[Reject]
+) -> tuple[list[Interval], int]:
+    """The disjoint intervals of a file, and the number of rows read."""
+    found, read = rows.intervals_from(path, columns, run, rejects)
+    intervals, aside = overlaps.settled(found)
+    kind = contract.LINKS if columns == contract.LINK_COLUMNS else contract.INTERVALS
+    rejects += [Reject(kind, path.name, reason, line) for line, reason in aside]
+    return intervals, read
+
+
+def load_foreign(found: Foreign, votes: Mapping[str, int], source: Source) -> Input:
+    """Take other people's replicas, of which only those in `votes` count."""
+    chosen, all_votes = foreign.select(found, votes)
+    run = Run(votes=all_votes)
+    return Input(
+        run=run,
+        span=span_of(run, chosen.intervals, source),
+        operations=[],
+        intervals=chosen.intervals,
+        links=[],
+        seen=[],
+        read=chosen.read,
+        rejects=chosen.rejects,
+    )
+
+
+def span_of(run: Run, intervals: list[Interval], source: Source) -> Span:
+    """The window of the run, or all the time that the intervals speak of.
+
+    Raises:
+        ReportError: there is no interval.
+    """
+    if run.window is not None:
+        return run.window
+    if not intervals:
+        raise never_observed_together(source, run.votes, {})
+    return Span(min(each.start_us for each in intervals), max(each.end_us for each in intervals))
+
+
+def read_foreign(source: Source, label: str, step_s: float | None) -> Foreign:
+    """Read a trace or answers of Prometheus."""
+    if source.kind == sources.TRACE:
+        return foreign.read_trace_file(source.foreign[0])
+    return foreign.read_prometheus(source.foreign, label, step_s)
+
+
+def run_of_probes(run: Run, names: tuple[str, ...], votes: Mapping[str, int]) -> Run:
+    """The run behind a prober's samples alone: the replicas that they name, or that `votes` does.
+
+    Raises:
+        ReportError: no sample names a replica, or `votes` names another one.
+    """
+    if not names:
+        raise ReportError(
+            "there is no probe that names a replica; each is to have replica, time_s and up (docs/measurements.md)"
+        )
+    _, chosen = foreign.select(Foreign(names, [], {}), votes)
+    return replace(run, votes=chosen)
+
+
+def never_observed_together(
+    source: Source, replicas: Iterable[str], known: Mapping[tuple[str, str], tuple[int, int]]
+) -> ReportError:
+    """Give the error for a trace in which the state of every replica is known at no moment.
+
+    Args:
+        source: what was read.
+        replicas: the names of all of them.
+        known: for each replica, and each link of a front end to one, the first and last moment of which anything is known.
+    """
+    silent = [name for name in replicas if ("", name) not in known]
+    if silent:
+        why = f"within the time that is reported on, nothing good is known of {listed(silent)}"
+    else:
+        first = min(known, key=lambda one: known[one][1])
+        last = max(known, key=lambda one: known[one][0])
+        if known[first][1] <= known[last][0]:
+            why = (
+                f"{_named(first)} is known until {_moment(known[first][1])} only, {_named(last)} from "
+                f"{_moment(known[last][0])} on only"
+            )
+        else:
+            why = f"whenever the others are known, one of {listed([_named(one) for one in sorted(known)])} is not"
+    return ReportError(
+        f"{source.place}: at no moment is the state of every replica known: {why}; give good intervals or samples of each "
+        "over one common time, or leave replicas out (with --votes, where there is no run.json)"
+    )
+
+
+def _named(one: tuple[str, str]) -> str:
+    front_end, replica = one
+    return f"the link from {front_end} to {replica}" if front_end else replica
+
+
+def _moment(time_us: int) -> str:
+    """A moment as a date, if it can be one: times of a trace may count from 0."""
+    time_s = time_us / 1e6
+    if not EARLIEST_S <= time_s < LATEST_S:
+        return f"{time_s:.10g} s"
+    return f"{datetime.fromtimestamp(time_s, tz=UTC):%Y-%m-%d %H:%M:%S UTC}"
+
+
+def known_of(intervals: Iterable[Interval]) -> dict[tuple[str, str], tuple[int, int]]:
+    """For each replica and link, the first and last moment that its intervals speak of."""
+    known: dict[tuple[str, str], tuple[int, int]] = {}
+    for each in intervals:
+        one = each.front_end, each.replica
+        start_us, end_us = known.get(one, (each.start_us, each.end_us))
+        known[one] = min(start_us, each.start_us), max(end_us, each.end_us)
+    return known

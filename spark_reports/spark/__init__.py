@@ -1,0 +1,1 @@
+"""The aggregates on Spark: sessions, jobs over operations, traces and probes."""

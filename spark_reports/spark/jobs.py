@@ -1,0 +1,288 @@
+"""The Spark side of a report: from the lines of a measured run to small aggregates.
+
+All functions but `read_*` and `*_table` take and give DataFrames and know no session. Every row is parsed, tested and
+aggregated by Spark's built-in expressions; no Python runs per row and only grouped results reach the driver.
+`trace_jobs` does the same for the up and down intervals, `outcome_jobs` lays operations over them.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
+from pyspark.sql import types as T  # noqa: N812
+
+from quorate.spark_reports.input import parquet_files
+from quorate.spark_reports.model import contract
+from quorate.spark_reports.model.aggregates import EXAMPLE_CHARS, QUANTILE_ACCURACY, QUANTILES, Span
+from quorate.spark_reports.model.quorum_choices import Choice
+from quorate.spark_reports.model.run_document import Run
+from quorate.spark_reports.spark.small_tables import small_table
+
+OPERATION_SCHEMA: Final = T.StructType(
+    [
+        T.StructField("object", T.StringType()),
+        T.StructField("adt", T.StringType()),
+        T.StructField("operation", T.StringType()),
+        T.StructField("event_class", T.StringType()),
+        T.StructField("choice", T.StringType()),
+        T.StructField("front_end", T.StringType()),
+        T.StructField("start_s", T.DoubleType()),
+        T.StructField("latency_s", T.DoubleType()),
+        T.StructField("outcome", T.StringType()),
+        T.StructField("answered", T.ArrayType(T.StringType())),
+    ]
+)
+"""One operation as it stands in `operations.jsonl`."""
+
+CHOICE_SCHEMA: Final = T.StructType(
+    [
+        T.StructField("choice", T.StringType(), nullable=False),
+        T.StructField("choice_adt", T.StringType(), nullable=False),
+        T.StructField("choice_operations", T.ArrayType(T.StringType()), nullable=False),
+        T.StructField("choice_classes", T.ArrayType(T.StringType()), nullable=False),
+    ]
+)
+OBJECT_SCHEMA: Final = T.StructType(
+    [
+        T.StructField("object_key", T.StringType(), nullable=False),
+        T.StructField("object_choice", T.StringType(), nullable=False),
+    ]
+)
+READ_SCHEMA: Final = T.StructType(
+    [
+        T.StructField("source", T.StringType()),
+        T.StructField("line", T.StringType()),
+        T.StructField("well_formed", T.BooleanType()),
+        *OPERATION_SCHEMA.fields,
+    ]
+)
+"""An operation as read, before it is tested: from JSON lines or from Parquet."""
+
+_WRAPPED_SCHEMA: Final = T.StructType(
+    [T.StructField("rows", T.ArrayType(OPERATION_SCHEMA)), T.StructField("corrupt", T.StringType())]
+)
+JSON_OPTIONS: Final = {
+    "mode": "PERMISSIVE",
+    "columnNameOfCorruptRecord": "corrupt",
+    "allowSingleQuotes": "false",
+    "allowNonNumericNumbers": "false",
+}
+"""How a line of JSON is read: strictly, and a bad one is no error."""
+
+
+def read_lines(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
+    """Read text files (`.gz` too) as columns `source` (name of the file) and `line`; blank lines are no rows."""
+    lines = spark.read.text([literal_path(path) for path in paths])
+    named = lines.select(F.col("_metadata.file_name").alias("source"), F.col("value").alias("line"))
+    return named.where(F.trim("line") != "")
+
+
+def literal_path(path: Path) -> str:
+    """Write a path so that Spark does not take its characters for a pattern."""
+    special = str.maketrans({character: f"\\{character}" for character in "\\*?[]{}"})
+    return "file://" + str(path.absolute()).translate(special)
+
+
+def choice_table(spark: SparkSession, choices: Sequence[Choice]) -> DataFrame:
+    """Give one row per quorum choice that was run (`CHOICE_SCHEMA`)."""
+    rows = [
+        (each.name, each.adt, list(each.operations), [cls.event_class for cls in each.classes])
+        for each in choices
+    ]
+    return small_table(spark, rows, CHOICE_SCHEMA)
+
+
+def object_table(spark: SparkSession, run: Run) -> DataFrame:
+    """Give one row per object of run.json (`OBJECT_SCHEMA`)."""
+    return small_table(spark, list(run.objects_by_key.items()), OBJECT_SCHEMA)
+
+
+def operations_from_lines(lines: DataFrame) -> DataFrame:
+    """Parse lines of JSON (`source`, `line`) into `READ_SCHEMA`."""
+    # A line is wrapped into an array, because Spark reads the first object of a line and drops what follows without
+    # a word: two records run together by a torn write would become one.
+    wrapped = F.concat(F.lit('{"rows":['), F.col("line"), F.lit("]}"))
+    parsed = lines.withColumn("parsed", F.from_json(wrapped, _WRAPPED_SCHEMA, JSON_OPTIONS))
+    one_object = (
+        F.trim("line").startswith("{")
+        & F.trim("line").endswith("}")
+        & F.col("parsed.corrupt").isNull()
+        & (F.size("parsed.rows") == 1)
+    )
+    return parsed.select(
+        "source",
+        "line",
+        F.coalesce(one_object, F.lit(False)).alias("well_formed"),
+        F.get("parsed.rows", F.lit(0)).alias("row"),
+    ).select("source", "line", "well_formed", "row.*")
+
+
+def read_packed_operations(spark: SparkSession, folder: Path) -> DataFrame:
+    """Read a folder of Parquet files as `READ_SCHEMA`.
+
+    Raises:
+        ReportError: a file is not whole, lacks a column or has one of another form.
+    """
+    whole = parquet_files.check(folder, parquet_files.OPERATIONS)
+    stored = [
+        T.StructField(field.name, T.LongType() if field.name in whole else field.dataType)
+        for field in OPERATION_SCHEMA
+    ]
+    packed = spark.read.schema(T.StructType(stored)).parquet(literal_path(folder))
+    return operations_from_parquet(packed.select([F.col(f.name).cast(f.dataType) for f in OPERATION_SCHEMA]))
+
+
+def operations_from_parquet(rows: DataFrame) -> DataFrame:
+    """Give rows of Parquet (`OPERATION_SCHEMA`) the form of parsed lines; their text is their fields in words."""
+    texts = ("object", "adt", "operation", "event_class", "choice", "front_end", "outcome")
+    words = [F.coalesce(F.col(name), F.lit("")) for name in texts]
+    for name in ("start_s", "latency_s"):
+        seconds = F.col(name)
+        plausible = seconds.between(-contract.TIME_S_MAX, contract.TIME_S_MAX)
+        shown = F.when(plausible, microseconds(seconds).cast("string")).otherwise(F.lit("?"))
+        words.append(F.when(seconds.isNull(), F.lit("")).otherwise(shown))
+    answered = F.array_join("answered", "|", null_replacement="")
+    line = F.concat_ws(",", *words, F.coalesce(answered, F.lit("")))
+    fields = OPERATION_SCHEMA.fieldNames()
+    source = F.element_at(F.split(F.input_file_name(), "/"), -1)
+    return rows.select(source.alias("source"), line.alias("line"), F.lit(True).alias("well_formed"), *fields)
+
+
+def test_operations(read: DataFrame, choices: DataFrame, objects: DataFrame, run: Run) -> DataFrame:
+    """Test operations as read.
+
+    Args:
+        read: `READ_SCHEMA`.
+        choices: `CHOICE_SCHEMA`.
+        objects: `OBJECT_SCHEMA`.
+        run: whose replicas, front ends and window there are.
+
+    Returns:
+        The rows with `reason` (null for a good row), `start_us`, `end_us` and `latency_us` (null for a bad row).
+    """
+    keyed = read.withColumn("object_key", F.substring_index("object", "/", 2))
+    known = keyed.join(F.broadcast(choices), "choice", "left").join(
+        F.broadcast(objects), "object_key", "left"
+    )
+    tested = known.withColumn("reason", _operation_reason(run))
+    good = F.col("reason").isNull()
+    start_us = F.when(good, microseconds(F.col("start_s")))
+    latency_us = F.when(good, microseconds(F.col("latency_s")))
+    return tested.select(
+        "source",
+        "line",
+        "reason",
+        *OPERATION_SCHEMA.fieldNames(),
+        start_us.alias("start_us"),
+        latency_us.alias("latency_us"),
+        (start_us + latency_us).alias("end_us"),
+    )
+
+
+def mark_duplicates(tested: DataFrame) -> DataFrame:
+    """Keep one row of each front end, object, operation and start, as `rows.without_duplicates` says."""
+    good = F.col("reason").isNull()
+    preference = ("latency_us", "outcome", F.coalesce("event_class", F.lit("")), "choice", "source", "line")
+    same = Window.partitionBy("front_end", "object", "operation", "start_us").orderBy(*preference)
+    ranked = tested.where(good).withColumn("rank", F.row_number().over(same))
+    duplicate = F.when(F.col("rank") > 1, F.lit(contract.DUPLICATE))
+    return ranked.withColumn("reason", duplicate).drop("rank").unionByName(tested.where(~good))
+
+
+def _operation_reason(run: Run) -> Column:
+    """Give the first reason to keep a row aside, or null."""
+    is_ok = F.col("outcome") == "ok"
+    event_class = F.col("event_class")
+    known = F.array(*[F.lit(replica) for replica in run.votes])
+    foreign_class = ~F.array_contains("choice_classes", event_class) | (
+        F.substring_index(event_class, "/", 1) != F.col("operation")
+    )
+    tests = [
+        (~F.col("well_formed"), contract.MALFORMED_JSON),
+        *((F.col(name).isNull(), contract.MISSING_FIELD + name) for name in contract.OPERATION_FIELDS),
+        (~F.col("outcome").isin(*contract.OUTCOMES), contract.UNKNOWN_OUTCOME),
+        (F.col("choice_adt").isNull(), contract.UNKNOWN_CHOICE),
+        (F.col("choice_adt") != F.col("adt"), contract.OTHER_ADT),
+        (F.col("object_choice").isNull(), contract.UNKNOWN_OBJECT),
+        (F.col("object_choice") != F.col("choice"), contract.OTHER_CHOICE),
+        (~F.col("front_end").isin(*run.front_ends), contract.UNKNOWN_FRONT_END),
+        (~F.array_contains("choice_operations", F.col("operation")), contract.UNKNOWN_OPERATION),
+        (~is_ok & event_class.isNotNull(), contract.CLASS_WITHOUT_OK),
+        (is_ok & event_class.isNull(), contract.CLASS_MISSING),
+        (event_class.isNotNull() & foreign_class, contract.UNKNOWN_CLASS),
+        (~F.col("start_s").between(0.0, contract.TIME_S_MAX), contract.BAD_START),
+        (~F.col("latency_s").between(0.0, contract.TIME_S_MAX), contract.BAD_LATENCY),
+        (F.size(F.array_except("answered", known)) > 0, contract.UNKNOWN_ANSWER),
+    ]
+    if run.window is not None:
+        start_us = microseconds(F.col("start_s"))
+        within = (start_us >= run.window.start_us) & (start_us < run.window.end_us)
+        tests.append((~within, contract.OUTSIDE_WINDOW))
+    return F.coalesce(*[F.when(holds, F.lit(reason)) for holds, reason in tests])
+
+
+def microseconds(seconds: Column) -> Column:
+    """Round seconds to whole microseconds exactly as `aggregates.microseconds` does."""
+    return F.floor(seconds * F.lit(1e6) + F.lit(0.5)).cast("long")
+
+
+def good_rows(parsed: DataFrame) -> DataFrame:
+    """Give the rows without a reason, without the text they came from."""
+    return parsed.where(F.col("reason").isNull()).drop("reason", "line", "source")
+
+
+def rejected_rows(parsed: DataFrame, kind: str) -> DataFrame:
+    """Give the rows kept aside: `kind`, `source`, `reason`, `line`."""
+    return parsed.where(F.col("reason").isNotNull()).select(
+        F.lit(kind).alias("kind"), "source", "reason", "line"
+    )
+
+
+def row_counts(parsed: DataFrame, kind: str) -> DataFrame:
+    """Count rows read, and those that are good: `kind`, `read`, `used`."""
+    used = F.count_if(F.col("reason").isNull()).alias("used")
+    return parsed.agg(F.lit(kind).alias("kind"), F.count("*").alias("read"), used)
+
+
+def rejected_counts(rejected: DataFrame) -> DataFrame:
+    """Count rows kept aside by `source` and `reason`, each with an example."""
+    example = F.substring(F.min("line"), 1, EXAMPLE_CHARS)
+    return rejected.groupBy("source", "reason").agg(F.count("*").alias("rows"), example.alias("example"))
+
+
+def time_range(intervals: DataFrame) -> DataFrame:
+    """Give `start_us` and `end_us`, the first start and last end, and the number of `rows`, in one row."""
+    return intervals.agg(
+        F.min("start_us").alias("start_us"), F.max("end_us").alias("end_us"), F.count("*").alias("rows")
+    )
+
+
+def bin_of(time_us: Column, origin_us: int, width_us: int) -> Column:
+    """Number the bin of a time; whole-number division, so that it is exact."""
+    return F.call_function("div", time_us - F.lit(origin_us), F.lit(width_us)).cast("long")
+
+
+def count_bins(operations: DataFrame, span: Span) -> DataFrame:
+    """Count outcomes by choice, operation and timeline bin of the start."""
+    started = operations.withColumn("bin", bin_of(F.col("start_us"), span.start_us, span.bin_us))
+    counts = [F.count_if(F.col("outcome") == outcome).alias(outcome) for outcome in contract.OUTCOMES]
+    return started.groupBy("choice", "operation", "bin").agg(*counts)
+
+
+def count_classes(operations: DataFrame) -> DataFrame:
+    """Count by choice, operation, outcome and event class."""
+    return operations.groupBy("choice", "operation", "outcome", "event_class").agg(
+        F.count("*").alias("operations")
+    )
+
+
+def latency_quantiles(operations: DataFrame) -> DataFrame:
+    """Give latency quantiles in seconds, by choice, operation, event class and outcome."""
+    quantiles = F.percentile_approx("latency_s", list(QUANTILES), QUANTILE_ACCURACY)
+    keys = ("choice", "operation", "event_class", "outcome")
+    grouped = operations.groupBy(*keys).agg(F.count("*").alias("operations"), quantiles.alias("quantiles"))
+    names = ("p50_s", "p90_s", "p99_s", "max_s")
+    columns = [F.col("quantiles")[index].alias(name) for index, name in enumerate(names)]
+    return grouped.select(*keys, "operations", *columns)
