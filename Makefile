@@ -75,6 +75,9 @@ $(CLIENTS_STAMP): $(STAMP) $(CLIENTS_FROM)/requirements.lock $(CLIENTS_FROM)/pac
 	@cd $(CLIENTS) && PATH="$$PWD/venv/bin:$$PATH" npm ci --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@
 
+# Under the package's name, for what reads types (see pyproject.toml).
+LINK_FOR_TYPES = mkdir -p $(VENV)/typing && ln -sfn ../.. $(VENV)/typing/quorate
+
 ifneq ($(UV),)
 
 INSTALL_CLIENTS = $(UV) pip install --python $(CLIENTS)/venv/bin/python
@@ -84,6 +87,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@echo "Installing into $(VENV) with uv ..."
 	@$(UV) pip install --quiet --python $(RUN) --require-hashes -r requirements.lock
 	@$(UV) pip install --quiet --python $(RUN) --no-deps --editable .
+	@$(LINK_FOR_TYPES)
 	@touch $@
 
 else
@@ -99,6 +103,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@echo "Installing into $(VENV) with pip (a minute or two the first time) ..."
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(LINK_FOR_TYPES)
 	@touch $@
 
 endif

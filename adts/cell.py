@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from quorate.adts.log import Seen, Summary, Value
-from quorate.timestamps.timestamp import Timestamp
+from ..timestamps.timestamp import Timestamp
+from .log import Seen, Summary, Value
 
 
 def current(summary: Summary, seen: Mapping[str, Seen]) -> tuple[Timestamp, Value | None, Seen | None]:

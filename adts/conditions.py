@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Final, NamedTuple
 
-from quorate.adts.specification import Event, EventClass, SerialSpecification, operation_of
+from .specification import Event, EventClass, SerialSpecification, operation_of
 
 Instances = dict[tuple[Event, Event], None]
 """(p, q) of each instance found, in order."""

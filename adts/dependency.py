@@ -30,9 +30,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from quorate.adts.conditions import Condition, Instances, Pair, conditions_of, splitting_operations
-from quorate.adts.legality import START, Legality
-from quorate.adts.specification import Event, EventClass, Kind, SerialSpecification, operation_of
+from .conditions import Condition, Instances, Pair, conditions_of, splitting_operations
+from .legality import START, Legality
+from .specification import Event, EventClass, Kind, SerialSpecification, operation_of
 
 EVENTS_MAX: Final = 8
 """How long histories are tried when nothing else is said: no pair of a shipped type needs more than 3."""

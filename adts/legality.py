@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping
 from itertools import product
 from typing import Final
 
-from quorate.adts.specification import Event, Invocation, SerialSpecification, outcomes_of
+from .specification import Event, Invocation, SerialSpecification, outcomes_of
 
 START: Final = 0
 """The position of the empty history."""

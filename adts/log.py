@@ -7,8 +7,8 @@ from typing import Final, Literal, NewType
 
 from msgspec import UNSET, Struct, UnsetType
 
-from quorate.timestamps.ballot import NO_BALLOT, Ballot
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from ..timestamps.ballot import NO_BALLOT, Ballot
+from ..timestamps.timestamp import ZERO, Timestamp
 
 Value = NewType("Value", str)
 """Canonical JSON text of a value (no blanks, object keys sorted)."""

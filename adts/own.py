@@ -7,8 +7,8 @@ not know what depends on what.
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Final
 
-from quorate.adts.dependency import DEFAULT, Bound, Relation, dependencies
-from quorate.adts.specification import (
+from .dependency import DEFAULT, Bound, Relation, dependencies
+from .specification import (
     EventClass,
     Invocation,
     Kind,

@@ -11,9 +11,11 @@ from typing import Final, NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from quorate.adts.types.catalogue import adt_of, is_object_name
-from quorate.adts.log import Dead, Entry, Leased, Summary
-from quorate.api_specs.limits import (
+from ..adts.log import Dead, Entry, Leased, Summary
+from ..adts.types.catalogue import adt_of, is_object_name
+from ..timestamps.ballot import NO_BALLOT, Ballot, parse_ballot
+from ..timestamps.timestamp import INFINITY, WALL_US_MAX, ZERO, Timestamp, parse
+from .limits import (
     ADOPTED_MAX,
     ASK_S_MAX,
     ASK_WISHES_MAX,
@@ -27,7 +29,7 @@ from quorate.api_specs.limits import (
     TEND_TOKENS_MAX,
     Limits,
 )
-from quorate.api_specs.messages import (
+from .messages import (
     TRACEPARENT_PATTERN,
     Accept,
     Announcement,
@@ -45,10 +47,8 @@ from quorate.api_specs.messages import (
     Scan,
     Window,
 )
-from quorate.api_specs.values import check_value
-from quorate.api_specs.wishes import Lend, Swap, Take, Tend, WishOver
-from quorate.timestamps.ballot import NO_BALLOT, Ballot, parse_ballot
-from quorate.timestamps.timestamp import INFINITY, WALL_US_MAX, ZERO, Timestamp, parse
+from .values import check_value
+from .wishes import Lend, Swap, Take, Tend, WishOver
 
 ID_CHARS_MAX: Final = 500
 """An entry's or a decision's id: a timestamp, or made of an object's name and an idempotency key. A lease's token, too."""

@@ -6,11 +6,11 @@ Owns what the service asks for an event, which may be more than the class's own 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from quorate.adts.types.catalogue import SPECIFICATIONS
-from quorate.adts.specification import EventClass, Kind, operation_of
-from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
-from quorate.quorums.choices.choice import QuorumChoice
-from quorate.quorums.systems.tally import Quorum, VoteCount
+from ..adts.specification import EventClass, Kind, operation_of
+from ..adts.types.catalogue import SPECIFICATIONS
+from ..quorums.choices.choice import QuorumChoice
+from ..quorums.systems.tally import Quorum, VoteCount
+from .cluster import ChoiceRule, ClusterDocument
 
 SETTLING: Final = frozenset({"Peek"})
 """Observing operations that decide: the front of a queue is settled before it is shown."""

@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct, field
 
-from quorate.adts.types.catalogue import SPECIFICATIONS, adt_of
-from quorate.api_specs.limits import REPLICAS_MAX, VOTES_MAX, Limits
-from quorate.api_specs.patterns import covers
-from quorate.quorums.choices.choice import BadChoice, Ordering, QuorumChoice
-from quorate.quorums.choices.system_choice import choice_of_events, choice_of_pair
+from ..adts.types.catalogue import SPECIFICATIONS, adt_of
+from ..quorums.choices.choice import BadChoice, Ordering, QuorumChoice
+from ..quorums.choices.system_choice import choice_of_events, choice_of_pair
+from .limits import REPLICAS_MAX, VOTES_MAX, Limits
+from .patterns import covers
 
 CHOICES_MAX: Final = 1000
 

@@ -10,11 +10,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from quorate.adts.types.catalogue import SPECIFICATIONS
-from quorate.adts.specification import operation_of
-from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
-from quorate.quorums.choices.system_choice import SystemQuorum
-from quorate.quorums.systems.tally import Quorum, VoteCount
+from ..adts.specification import operation_of
+from ..adts.types.catalogue import SPECIFICATIONS
+from ..quorums.choices.system_choice import SystemQuorum
+from ..quorums.systems.tally import Quorum, VoteCount
+from .cluster import ChoiceRule, ClusterDocument
 
 TOLD_MAX: Final = 4
 """Differences that a sentence names."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from quorate.quorums.systems.expressions import TEXT_CHARS_MAX
+from ..quorums.systems.expressions import TEXT_CHARS_MAX
 
 NAME_CHARS_MAX: Final = 200
 REPLICAS_MAX: Final = 25

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from quorate.adts.log import NOTHING, Dead, Leased, Summary
-from quorate.api_specs.checking import check_summary, listed_max
-from quorate.api_specs.limits import DELIVERIES_MAX, Limits
+from ..adts.log import NOTHING, Dead, Leased, Summary
+from .checking import check_summary, listed_max
+from .limits import DELIVERIES_MAX, Limits
 
 
 def mended(summary: Summary, limits: Limits) -> tuple[Summary, tuple[str, ...]]:

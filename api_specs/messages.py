@@ -9,10 +9,10 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Struct
 
-from quorate.adts.log import NO_LEASES, NOTHING, Entry, LeaseCounts, Leased, Summary
-from quorate.api_specs.wishes import Tended, WishOver
-from quorate.timestamps.ballot import NO_BALLOT, Ballot
-from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+from ..adts.log import NO_LEASES, NOTHING, Entry, LeaseCounts, Leased, Summary
+from ..timestamps.ballot import NO_BALLOT, Ballot
+from ..timestamps.timestamp import INFINITY, ZERO, Timestamp
+from .wishes import Tended, WishOver
 
 PROTOCOL_VERSION: Final = 1
 

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final
 
-from quorate.adts.types.catalogue import NAME_PATTERN, SPECIFICATIONS
+from ..adts.types.catalogue import NAME_PATTERN, SPECIFICATIONS
 
 STEPS_MAX: Final = 10_000
 """Pairs of states looked at for two patterns; ones that take more are not found to cover each other."""

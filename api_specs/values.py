@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from quorate.adts.log import Entry, Value
-from quorate.api_specs.limits import DEFAULTS, Limits
+from ..adts.log import Entry, Value
+from .limits import DEFAULTS, Limits
 
 INT_MIN: Final = -(1 << 63)
 INT_MAX: Final = (1 << 64) - 1

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from quorate.adts.log import Summary
-from quorate.api_specs.limits import ENTRY_BYTES
-from quorate.api_specs.messages import Accepted, Collected, Reply, Reserved, Scanned
-from quorate.api_specs.values import payload_bytes, text_bytes
+from ..adts.log import Summary
+from .limits import ENTRY_BYTES
+from .messages import Accepted, Collected, Reply, Reserved, Scanned
+from .values import payload_bytes, text_bytes
 
 REPLY_BYTES: Final = 200
 """What a reply weighs besides its entries."""

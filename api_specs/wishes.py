@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from quorate.adts.log import Value
+from ..adts.log import Value
 
 
 class Take(Struct, frozen=True, tag="take", omit_defaults=True, forbid_unknown_fields=True):

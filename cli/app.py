@@ -10,9 +10,9 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
-from quorate.cli.failure import EXIT_FAILED, EXIT_OK, EXIT_USAGE
-from quorate.cli.groups import Group, UsageError
-from quorate.cli.output import tell_error
+from .failure import EXIT_FAILED, EXIT_OK, EXIT_USAGE
+from .groups import Group, UsageError
+from .output import tell_error
 
 EXIT_CODES = (
     "Exit codes: 0 it happened; 1 it certainly did not (also: a compare-and-set that did not match); "
@@ -31,26 +31,26 @@ class _Command(NamedTuple):
 
 
 _COMMANDS: Final = (
-    _Command("up", "Replicas", "cluster_commands", "up"),
-    _Command("init", "Replicas", "cluster_commands", "init"),
-    _Command("format", "Replicas", "cluster_commands", "format_folder"),
-    _Command("replace", "Replicas", "cluster_commands", "replace_store"),
-    _Command("serve", "Replicas", "cluster_commands", "serve"),
-    _Command("backup", "Replicas", "backup_commands", "backup"),
-    _Command("repair", "Objects", "repair_command", "repair"),
-    _Command("restore", "Replicas", "backup_commands", "restore"),
-    _Command("restore-cluster", "Replicas", "backup_commands", "restore_cluster"),
-    _Command("report", "Looking", "report_command", "report"),
-    _Command("trace", "Looking", "trace_command", "trace"),
-    _Command("status", "Looking", "status", "status"),
-    _Command("doctor", "Looking", "doctor", "doctor"),
-    _Command("measure", "Looking", "measure_command", "measure_command"),
-    _Command("demo", "Looking", "demo_command", "demo"),
-    _Command("token", "Replicas", "token_command", "token_app"),
-    _Command("queue", "Objects", "object_commands", "queue_app", ("lease_commands",)),
-    _Command("register", "Objects", "object_commands", "register_app"),
-    _Command("dict", "Objects", "object_commands", "dictionary_app"),
-    _Command("quorums", "Planning", "quorums_command", "quorums_app", ("quorums_choices", "quorums_plan")),
+    _Command("up", "Replicas", "cluster.commands", "up"),
+    _Command("init", "Replicas", "cluster.commands", "init"),
+    _Command("format", "Replicas", "cluster.commands", "format_folder"),
+    _Command("replace", "Replicas", "cluster.commands", "replace_store"),
+    _Command("serve", "Replicas", "cluster.commands", "serve"),
+    _Command("backup", "Replicas", "cluster.backup_commands", "backup"),
+    _Command("repair", "Objects", "objects.repair_command", "repair"),
+    _Command("restore", "Replicas", "cluster.backup_commands", "restore"),
+    _Command("restore-cluster", "Replicas", "cluster.backup_commands", "restore_cluster"),
+    _Command("report", "Looking", "reports.report_command", "report"),
+    _Command("trace", "Looking", "objects.trace_command", "trace"),
+    _Command("status", "Looking", "cluster.status", "status"),
+    _Command("doctor", "Looking", "doctor.command", "doctor"),
+    _Command("measure", "Looking", "reports.measure_command", "measure_command"),
+    _Command("demo", "Looking", "demo.command", "demo"),
+    _Command("token", "Replicas", "cluster.token_command", "token_app"),
+    _Command("queue", "Objects", "objects.commands", "queue_app", ("objects.lease_commands",)),
+    _Command("register", "Objects", "objects.commands", "register_app"),
+    _Command("dict", "Objects", "objects.commands", "dictionary_app"),
+    _Command("quorums", "Planning", "quorums.commands", "quorums_app", ("quorums.choices", "quorums.plan")),
 )
 
 

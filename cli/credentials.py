@@ -5,9 +5,9 @@ import os
 import stat
 from pathlib import Path
 
-from quorate.api_specs.tokens import TOKEN_CHARS_MAX, token_problem
-from quorate.cli.failure import Usage
-from quorate.cli.output import say
+from ..api_specs.tokens import TOKEN_CHARS_MAX, token_problem
+from .failure import Usage
+from .output import say
 
 
 def read_token() -> str | None:

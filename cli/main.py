@@ -17,7 +17,7 @@ def main() -> None:
     """Run the command line; exit code 2 and a sentence where a part of the install is missing."""
     _open_missing_streams()
     try:
-        from quorate.cli.app import run  # noqa: PLC0415
+        from .app import run  # noqa: PLC0415
 
         run()
     except ModuleNotFoundError as error:

@@ -13,16 +13,16 @@ from typing import Annotated, Any, Final, ParamSpec
 import typer
 from rich.console import Console
 
-from quorate.adts.types.catalogue import BadName
-from quorate.api_specs.cluster import BadCluster
-from quorate.api_specs.problems import KINDS
-from quorate.cli.failure import EXIT_FAILED, EXIT_UNKNOWN, EXIT_USAGE, Failure
-from quorate.cli.values import compact, spelled_out
-from quorate.client_sdk.errors import BadInput, QuorateError, Unavailable
-from quorate.measurement.plan.plan import BadPlan
-from quorate.quorums.choices.choice import BadChoice
-from quorate.quorums.planning.strategy import MissingSolver
-from quorate.quorums.systems.systems import BadQuorums
+from ..adts.types.catalogue import BadName
+from ..api_specs.cluster import BadCluster
+from ..api_specs.problems import KINDS
+from ..client_sdk.errors import BadInput, QuorateError, Unavailable
+from ..measurement.plan.plan import BadPlan
+from ..quorums.choices.choice import BadChoice
+from ..quorums.planning.strategy import MissingSolver
+from ..quorums.systems.systems import BadQuorums
+from .failure import EXIT_FAILED, EXIT_UNKNOWN, EXIT_USAGE, Failure
+from .values import compact, spelled_out
 
 P = ParamSpec("P")
 

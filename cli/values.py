@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TextIO
 
-from quorate.cli.failure import Usage
+from .failure import Usage
 
 _UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters, ends of lines and marks of direction: nobody sees them, a terminal obeys them, and some turn around

@@ -9,12 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from quorate.api_specs.cluster import ClusterDocument
-    from quorate.client_sdk.api.blocking import Client, Dictionary, Queue, Register
-    from quorate.client_sdk.api.client import AsyncClient, AsyncDictionary, AsyncQueue, AsyncRegister
-    from quorate.client_sdk.api.connect import connect, connect_async
-    from quorate.client_sdk.protocol.core.counters import Distribution, FrontEndCounts, OperationKind
-    from quorate.client_sdk.errors import (
+    from ..api_specs.cluster import ClusterDocument
+    from .api.blocking import Client, Dictionary, Queue, Register
+    from .api.client import AsyncClient, AsyncDictionary, AsyncQueue, AsyncRegister
+    from .api.connect import connect, connect_async
+    from .api.history import History
+    from .api.leases import DeadLetter, Lease, LeaseCounts
+    from .errors import (
         BadCluster,
         BadInput,
         Closed,
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
         RefusedByReplicas,
         Unavailable,
     )
-    from quorate.client_sdk.api.history import History
-    from quorate.client_sdk.api.leases import DeadLetter, Lease, LeaseCounts
-    from quorate.client_sdk.transport.tls import ClientTls
+    from .protocol.core.counters import Distribution, FrontEndCounts, OperationKind
+    from .transport.tls import ClientTls
 
 __all__ = [
     "AsyncClient",

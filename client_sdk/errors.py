@@ -16,9 +16,9 @@ here only as an outcome.
 
 from typing import Final
 
-from quorate.api_specs import cluster
-from quorate.api_specs.problems import Limit
-from quorate.client_sdk.protocol.core.values import Failed
+from ..api_specs import cluster
+from ..api_specs.problems import Limit
+from .protocol.core.values import Failed
 
 
 class QuorateError(Exception):

@@ -6,8 +6,8 @@ still lose to a lower one, and what was dropped for its sake would be gone (DESI
 
 from collections.abc import Iterable
 
-from quorate.adts.log import Entry, Summary
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from ..adts.log import Entry, Summary
+from ..timestamps.timestamp import ZERO, Timestamp
 
 
 def collected_by_commit(adt: str, horizon: Timestamp) -> Timestamp:

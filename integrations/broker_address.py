@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from quorate.client_sdk import BadInput, ClientTls
-from quorate.client_sdk.api.connect import DEADLINE_S, is_url
+from ..client_sdk import BadInput, ClientTls
+from ..client_sdk.api.connect import DEADLINE_S, is_url
 
 SCHEME: Final = "quorate"
 """`quorate+http://HOST:PORT` and `quorate+https://…` for any one replica; `quorate://PATH` for a cluster document."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from quorate.client_sdk import Lease
+from ..client_sdk import Lease
 
 HELD_MAX: Final = 100
 """What is held at most where the caller sets no bound of its own."""

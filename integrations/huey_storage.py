@@ -30,10 +30,10 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError("huey is not installed: pip install 'quorate[huey]'") from error
 
-from quorate.client_sdk import Client, Dictionary, Queue, QuorateError, Unavailable, connect
-from quorate.client_sdk.api.client import checked_name
-from quorate.client_sdk.api.connect import DEADLINE_S, Cluster
-from quorate.integrations.result_keys import key_name
+from ..client_sdk import Client, Dictionary, Queue, QuorateError, Unavailable, connect
+from ..client_sdk.api.client import checked_name
+from ..client_sdk.api.connect import DEADLINE_S, Cluster
+from .result_keys import key_name
 
 WAIT_S: Final = 1.0
 FLUSH_ITEMS: Final = 100

@@ -26,7 +26,7 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError("Kombu is not installed: pip install 'quorate[celery]'") from error
 
-from quorate.client_sdk import (
+from ..client_sdk import (
     BadCluster,
     Client,
     Closed,
@@ -36,11 +36,11 @@ from quorate.client_sdk import (
     Unavailable,
     connect,
 )
-from quorate.integrations.broker_address import SCHEME, Address, address_of, shown
-from quorate.integrations.custody import Ending, Held
-from quorate.integrations.leaseholder import AT_ONCE_MAX, Leaseholder
-from quorate.integrations.message_parts import Message, expires_s_of, is_message, name_of
-from quorate.integrations.result_keys import key_name
+from .broker_address import SCHEME, Address, address_of, shown
+from .custody import Ending, Held
+from .leaseholder import AT_ONCE_MAX, Leaseholder
+from .message_parts import Message, expires_s_of, is_message, name_of
+from .result_keys import key_name
 
 DRAIN_S: Final = 1.0
 """How long a wait without a deadline goes on before it looks again."""

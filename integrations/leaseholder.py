@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from quorate.client_sdk import Lease, LeaseLost, LimitReached, Queue, QuorateError
-from quorate.integrations.broker_address import Address
-from quorate.integrations.custody import Custody, Ending, Held
+from ..client_sdk import Lease, LeaseLost, LimitReached, Queue, QuorateError
+from .broker_address import Address
+from .custody import Custody, Ending, Held
 
 PAUSE_S_FIRST: Final = 0.005
 PAUSE_S_TROUBLE: Final = 2.0

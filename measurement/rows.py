@@ -5,9 +5,29 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from quorate.adts.types.catalogue import adt_of
-from quorate.adts.specification import operation_of
-from quorate.client_sdk.protocol.core.values import Acquire, Bury, ClearDead, CompareAndSet, Dequeue, Dispose, Done, Enqueue, Failed, Items, Operation, Outcome, Peek, PutIfAbsent, QueueSize, Read, ReadLeases, Repair, Write
+from ..adts.specification import operation_of
+from ..adts.types.catalogue import adt_of
+from ..client_sdk.protocol.core.values import (
+    Acquire,
+    Bury,
+    ClearDead,
+    CompareAndSet,
+    Dequeue,
+    Dispose,
+    Done,
+    Enqueue,
+    Failed,
+    Items,
+    Operation,
+    Outcome,
+    Peek,
+    PutIfAbsent,
+    QueueSize,
+    Read,
+    ReadLeases,
+    Repair,
+    Write,
+)
 
 Ending = Literal["ok", "unavailable", "unknown"]
 

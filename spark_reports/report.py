@@ -8,26 +8,26 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, Literal
 
-from quorate.adts.types.catalogue import known_types
-from quorate.spark_reports.figures import derive, figure_tables
-from quorate.spark_reports.input import probe_rows, rows, sources
-from quorate.spark_reports.model import questions
-from quorate.spark_reports.page import page
-from quorate.spark_reports.reference import loading, reference
-from quorate.spark_reports.model.aggregates import Aggregates, microseconds
-from quorate.spark_reports.model.contract import LAG_S
-from quorate.spark_reports.figures.derive import Origin
-from quorate.spark_reports.model.errors import ReportError, SparkMissing
-from quorate.spark_reports.model.figures import Figures
-from quorate.spark_reports.input.foreign import LABEL
-from quorate.spark_reports.figures.keys import KEYS
-from quorate.spark_reports.figures.output_folders import SPARK_TABLES, OutputFolder
-from quorate.spark_reports.model.questions import Questions
-from quorate.spark_reports.reference.reference import Input
-from quorate.spark_reports.input.rows import Reject
-from quorate.spark_reports.model.run_document import Run, read_run
-from quorate.spark_reports.spark.session import EMBEDDED, local_session
-from quorate.spark_reports.input.sources import Source, find_source
+from ..adts.types.catalogue import known_types
+from .figures import derive, figure_tables
+from .figures.derive import Origin
+from .figures.keys import KEYS
+from .figures.output_folders import SPARK_TABLES, OutputFolder
+from .input import probe_rows, rows, sources
+from .input.foreign import LABEL
+from .input.rows import Reject
+from .input.sources import Source, find_source
+from .model import questions
+from .model.aggregates import Aggregates, microseconds
+from .model.contract import LAG_S
+from .model.errors import ReportError, SparkMissing
+from .model.figures import Figures
+from .model.questions import Questions
+from .model.run_document import Run, read_run
+from .page import page
+from .reference import loading, reference
+from .reference.reference import Input
+from .spark.session import EMBEDDED, local_session
 
 Engine = Literal["auto", "spark", "python"]
 
@@ -185,7 +185,7 @@ class _Maker:
             options.master or EMBEDDED, driver_memory=options.driver_memory, input_bytes=source.size_bytes()
         )
         with session as spark:
-            from quorate.spark_reports.spark import engine  # noqa: PLC0415 - the room works without Spark installed
+            from .spark import engine  # noqa: PLC0415 - the room works without Spark installed
 
             if source.kind in (sources.TRACE, sources.PROMETHEUS):
                 stored = engine.take(spark, source, self._loaded(), self.parquet.aside)

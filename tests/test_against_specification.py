@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 from msgspec import Struct
 
-from quorate.adts.types.catalogue import SPECIFICATIONS, object_name
 from quorate.adts.log import Value
 from quorate.adts.specification import Invocation, Response
+from quorate.adts.types.catalogue import SPECIFICATIONS, object_name
 from quorate.api_specs.values import from_value, to_value
 from quorate.client_sdk.api.client import AsyncClient, AsyncDictionary
-from quorate.client_sdk.protocol.core.values import Bury, Done
 from quorate.client_sdk.errors import RefusedByReplicas
+from quorate.client_sdk.protocol.core.values import Bury, Done
 from tests.api_specs.test_values import VALUES as ANY_VALUES
 from tests.in_process import FrontEndHere, InProcessCluster, in_process
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.adts import cell
-from quorate.adts.types import queue
 from quorate.adts.log import Seen
+from quorate.adts.types import queue
 from quorate.api_specs.messages import Announcement
 from quorate.replica.protocol.witness import Witness, seen
 from quorate.timestamps.clock import HybridClock

@@ -12,12 +12,12 @@ from itertools import combinations, permutations, product
 
 import pytest
 
-from quorate.adts.types import queue
 from quorate.adts.log import NOTHING, Entry, Seen, Value
+from quorate.adts.types import queue
 from quorate.adts.types.queue import Queue
 from quorate.adts.types.register import Register
-from quorate.quorums.systems.availability import availability_independent
 from quorate.quorums.choices.choice import BadChoice, QuorumChoice
+from quorate.quorums.systems.availability import availability_independent
 from quorate.timestamps.clock import HybridClock
 from quorate.timestamps.timestamp import make
 from tests.adts.brute_force import found_dependencies

@@ -16,7 +16,11 @@ FUNCTION_LINES_MAX = 70
 MODULE_LINES_MAX = 400
 
 # What the simulation drives; each may be a module or a folder of them.
-MACHINES = ["quorate.client_sdk.protocol.front_end", "quorate.client_sdk.protocol.operations.runs", "quorate.replica.protocol.acceptor"]
+MACHINES = [
+    "quorate.client_sdk.protocol.front_end",
+    "quorate.client_sdk.protocol.operations.runs",
+    "quorate.replica.protocol.acceptor",
+]
 
 # Each exception with its reason: "room/module.py" or "room/module.py:function".
 TOO_LONG_BY_INTENT: dict[str, str] = {}

@@ -8,7 +8,7 @@ of one turn which the network reorders cannot replace the newer summary by the o
 import re
 from typing import Final, NewType
 
-from quorate.timestamps.timestamp import TIMESTAMP_PATTERN, ZERO, Timestamp
+from .timestamp import TIMESTAMP_PATTERN, ZERO, Timestamp
 
 Ballot = NewType("Ballot", str)
 

@@ -6,7 +6,7 @@ above all it gave and all it witnessed, and at or above the physical time it is 
 
 from typing import Final
 
-from quorate.timestamps.timestamp import COUNTER_MAX, Timestamp, counter, make, wall_us
+from .timestamp import COUNTER_MAX, Timestamp, counter, make, wall_us
 
 AHEAD_MAX: Final = 10_000
 """Microseconds ahead of a clock in which it remembers to have given timestamps."""

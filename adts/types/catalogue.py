@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from quorate.adts.types.account import Account
-from quorate.adts.types.bounded_counter import BoundedCounter
-from quorate.adts.types.counter import Counter
-from quorate.adts.types.dictionary import Dictionary
-from quorate.adts.types.directory import Directory
-from quorate.adts.types.file import File
-from quorate.adts.types.priority_queue import PriorityQueue
-from quorate.adts.types.queue import Queue
-from quorate.adts.types.register import Register
-from quorate.adts.types.semiqueue import Semiqueue
-from quorate.adts.types.set import Set
-from quorate.adts.specification import Specification
-from quorate.adts.types.stack import Stack
+from ..specification import Specification
+from .account import Account
+from .bounded_counter import BoundedCounter
+from .counter import Counter
+from .dictionary import Dictionary
+from .directory import Directory
+from .file import File
+from .priority_queue import PriorityQueue
+from .queue import Queue
+from .register import Register
+from .semiqueue import Semiqueue
+from .set import Set
+from .stack import Stack
 
 SPECIFICATIONS: Final[Mapping[str, Specification]] = {
     specification.name: specification for specification in (Queue(), Register(), Dictionary())

@@ -7,7 +7,7 @@ and Size read all of them. The specification is of the whole dictionary.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from quorate.adts.specification import EventClass, Invocation, Kind, Response
+from ..specification import EventClass, Invocation, Kind, Response
 
 _CHANGES = frozenset({"Put/Ok", "Delete/Ok", "PutIfAbsent/Ok", "Cas/Ok"})
 _KEYS = ("j", "k")

@@ -7,7 +7,7 @@ Delete where it is not. So they decide, where a dictionary's Put and Delete are 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from quorate.adts.specification import EventClass, Invocation, Kind, Response
+from ..specification import EventClass, Invocation, Kind, Response
 
 _KEYS = ("j", "k")
 _CHANGES = frozenset({"Put/Ok", "Insert/Ok", "Update/Ok", "Delete/Ok"})

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from quorate.adts.specification import EventClass, Invocation, Kind, Response
+from ..specification import EventClass, Invocation, Kind, Response
 
 _CONTENT = frozenset({"Enq/Ok", "Deq/Ok"})
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from quorate.adts.log import Seen, Summary
-from quorate.adts.specification import EventClass, Invocation, Kind, Response
+from ..log import Seen, Summary
+from ..specification import EventClass, Invocation, Kind, Response
 
 _CONTENT = frozenset({"Enq/Ok", "Deq/Ok"})
 

@@ -6,7 +6,7 @@ What it promises less than a queue, its quorums need less: no Enq makes the answ
 from collections.abc import Mapping
 from typing import Any, Final
 
-from quorate.adts.specification import EventClass, Invocation, Kind, Response
+from ..specification import EventClass, Invocation, Kind, Response
 
 State = tuple[Any, ...]
 

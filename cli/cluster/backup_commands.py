@@ -6,16 +6,16 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.cli.cluster.backup_folder import back_up_data_folder, back_up_running, restore_all, restore_data_folder
-from quorate.cli.cluster.commands import DocumentOption
-from quorate.cli.cluster.data_folder import audit_line, check_member
-from quorate.cli.cluster.document import DEFAULT_NAME, change_stores, read_document
-from quorate.cli.failure import EXIT_FAILED, Failure, Usage
-from quorate.cli.objects.commands import ClusterOption
-from quorate.cli.output import AsJson, answer, reported, say
-from quorate.cli.cluster.status import cluster_document
-from quorate.cli.credentials import read_token
+from ...api_specs.cluster import ClusterDocument
+from ..credentials import read_token
+from ..failure import EXIT_FAILED, Failure, Usage
+from ..options import ClusterOption
+from ..output import AsJson, answer, reported, say
+from .backup_folder import back_up_data_folder, back_up_running, restore_all, restore_data_folder
+from .commands import DocumentOption
+from .data_folder import audit_line, check_member
+from .document import DEFAULT_NAME, change_stores, read_document
+from .status import cluster_document
 
 _MIB: Final = 1024 * 1024
 

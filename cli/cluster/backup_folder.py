@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.messages import NOT_DECODED
-from quorate.cli.failure import Failure
-from quorate.cli.cluster.probe import NoAnswer, WrongToken, download
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.messages import NOT_DECODED
+from ..failure import Failure
+from .probe import NoAnswer, WrongToken, download
 
 if TYPE_CHECKING:
-    from quorate.replica.data_folder.backup import Manifest, Taken
+    from ...replica.data_folder.backup import Manifest, Taken
 
 
 def back_up_running(
     document: ClusterDocument, replica_id: str, token: str | None, folder: Path
 ) -> "Manifest":
     """Back up a replica that runs. Raises Failure, after which nothing is left in `folder`."""
-    from quorate.replica.api.admin_api import BACKUP_PATH  # noqa: PLC0415
-    from quorate.replica.data_folder.backup import BackupRefused, begin, finish, give_up  # noqa: PLC0415
+    from ...replica.api.admin_api import BACKUP_PATH  # noqa: PLC0415
+    from ...replica.data_folder.backup import BackupRefused, begin, finish, give_up  # noqa: PLC0415
 
     try:
         new = begin(folder)
@@ -66,8 +66,8 @@ class _Summed:
 
     def taken(self, headers: Mapping[str, str]) -> "Taken":
         """What the answer's headers tell, once they fit what was written. Raises NoAnswer."""
-        from quorate.replica.api.admin_api import DIGEST_HEADER, TAKEN_HEADER  # noqa: PLC0415
-        from quorate.replica.data_folder.backup import Taken  # noqa: PLC0415
+        from ...replica.api.admin_api import DIGEST_HEADER, TAKEN_HEADER  # noqa: PLC0415
+        from ...replica.data_folder.backup import Taken  # noqa: PLC0415
 
         found = {name.lower(): value for name, value in headers.items()}
         digest = base64.b64encode(self._digest.digest()).decode()
@@ -81,8 +81,8 @@ class _Summed:
 
 def back_up_data_folder(document: ClusterDocument, replica_id: str, data: Path, folder: Path) -> "Manifest":
     """Back up the data folder of a replica that is stopped. Raises Failure."""
-    from quorate.replica.data_folder.backup import BackupRefused, back_up_stopped  # noqa: PLC0415
-    from quorate.replica.data_folder.identity import FolderRefused  # noqa: PLC0415
+    from ...replica.data_folder.backup import BackupRefused, back_up_stopped  # noqa: PLC0415
+    from ...replica.data_folder.identity import FolderRefused  # noqa: PLC0415
 
     try:
         return back_up_stopped(document, replica_id, data, folder, time.time_ns() // 1000)
@@ -92,8 +92,8 @@ def back_up_data_folder(document: ClusterDocument, replica_id: str, data: Path, 
 
 def restore_data_folder(backup: Path, data: Path) -> tuple["Manifest", str]:
     """Make a data folder of a backup: its manifest, and the id of the new store. Raises Failure."""
-    from quorate.replica.data_folder.backup import BackupRefused, restore  # noqa: PLC0415
-    from quorate.replica.data_folder.identity import FolderRefused  # noqa: PLC0415
+    from ...replica.data_folder.backup import BackupRefused, restore  # noqa: PLC0415
+    from ...replica.data_folder.identity import FolderRefused  # noqa: PLC0415
 
     try:
         manifest, identity = restore(backup, data)
@@ -106,8 +106,8 @@ def restore_all(
     document: ClusterDocument, backups: list[Path], root: Path, *, accept_loss: bool
 ) -> tuple[ClusterDocument, int]:
     """Make all data folders of a cluster: its document with the new stores, and the number of objects. Raises Failure."""
-    from quorate.replica.data_folder.backup import BackupRefused, restore_cluster, sort_backups  # noqa: PLC0415
-    from quorate.replica.data_folder.identity import FolderRefused  # noqa: PLC0415
+    from ...replica.data_folder.backup import BackupRefused, restore_cluster, sort_backups  # noqa: PLC0415
+    from ...replica.data_folder.identity import FolderRefused  # noqa: PLC0415
 
     try:
         return restore_cluster(document, sort_backups(document, backups, accept_loss=accept_loss), root)

@@ -15,16 +15,38 @@ from urllib.parse import urlsplit
 
 import typer
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import ADDRESS_SHARE_MAX, REPLICAS_MAX, STOP_S_MAX, Capacity
-from quorate.cli.cluster.data_folder import Served, audit_line, check_member, format_data_folder, make_root, replace_data_folder, run_replica, what_is_lost, with_new_store
-from quorate.cli.cluster.document import DEFAULT_NAME, change_stores, new_document, read_document, write_new
-from quorate.cli.failure import EXIT_FAILED, Failure, Usage
-from quorate.cli.cluster.local_cluster import READY_DEADLINE_S, LocalCluster
-from quorate.cli.output import AsJson, answer, reported, say
-from quorate.cli.cluster.serve_options import CAPACITY, AddressShareOption, ClockOffsetOption, DiskBytesMaxOption, DiskFreeMinOption, LogEntriesMaxOption, LogFormat, LogFormatOption, ObjectsMaxOption, PortOption, TracesOption
-from quorate.cli.credentials import read_token
-from quorate.client_sdk.api.connect import is_url
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.limits import ADDRESS_SHARE_MAX, REPLICAS_MAX, STOP_S_MAX, Capacity
+from ...client_sdk.api.connect import is_url
+from ..credentials import read_token
+from ..failure import EXIT_FAILED, Failure, Usage
+from ..output import AsJson, answer, reported, say
+from .data_folder import (
+    Served,
+    audit_line,
+    check_member,
+    format_data_folder,
+    make_root,
+    replace_data_folder,
+    run_replica,
+    what_is_lost,
+    with_new_store,
+)
+from .document import DEFAULT_NAME, change_stores, new_document, read_document, write_new
+from .local_cluster import READY_DEADLINE_S, LocalCluster
+from .serve_options import (
+    CAPACITY,
+    AddressShareOption,
+    ClockOffsetOption,
+    DiskBytesMaxOption,
+    DiskFreeMinOption,
+    LogEntriesMaxOption,
+    LogFormat,
+    LogFormatOption,
+    ObjectsMaxOption,
+    PortOption,
+    TracesOption,
+)
 
 _WATCH_S: Final = 0.2
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import ADDRESS_SHARE_MAX, Capacity
-from quorate.cli.failure import Failure, Usage
-from quorate.cli.credentials import read_token
-from quorate.client_sdk.transport.tls import from_environment
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.limits import ADDRESS_SHARE_MAX, Capacity
+from ...client_sdk.transport.tls import from_environment
+from ..credentials import read_token
+from ..failure import Failure, Usage
 
 if TYPE_CHECKING:
-    from quorate.replica.access.token_list import Access
+    from ...replica.access.token_list import Access
 
 
 def check_member(document: ClusterDocument, replica_id: str) -> None:
@@ -32,7 +32,7 @@ def check_member(document: ClusterDocument, replica_id: str) -> None:
 
 def format_data_folder(folder: Path, document: ClusterDocument, replica_id: str) -> None:
     """Make the data folder of a replica that never ran; Failure when there is a store already."""
-    from quorate.replica.data_folder.identity import FolderRefused, format_store  # noqa: PLC0415
+    from ...replica.data_folder.identity import FolderRefused, format_store  # noqa: PLC0415
 
     check_member(document, replica_id)
     try:
@@ -43,7 +43,7 @@ def format_data_folder(folder: Path, document: ClusterDocument, replica_id: str)
 
 def make_root(root: Path) -> None:
     """Make the folder in which data folders and logs of replicas will lie, for its owner alone, unless it is there."""
-    from quorate.replica.data_folder.private_folders import make_private_folder  # noqa: PLC0415
+    from ...replica.data_folder.private_folders import make_private_folder  # noqa: PLC0415
 
     try:
         make_private_folder(root)
@@ -56,8 +56,8 @@ def replace_data_folder(
     old: ClusterDocument, new: ClusterDocument, replica_id: str, folder: Path, others: dict[str, Path]
 ) -> int:
     """Fill a new store from all the others; the number of objects. Failure when a folder cannot be used."""
-    from quorate.replica.data_folder.identity import FolderRefused  # noqa: PLC0415
-    from quorate.replica.data_folder.replacement import make_replacement  # noqa: PLC0415
+    from ...replica.data_folder.identity import FolderRefused  # noqa: PLC0415
+    from ...replica.data_folder.replacement import make_replacement  # noqa: PLC0415
 
     try:
         return make_replacement(old, new, replica_id, folder, others)
@@ -67,14 +67,14 @@ def replace_data_folder(
 
 def what_is_lost(document: ClusterDocument, replica_id: str) -> list[str]:
     """The event classes of which the lost replica alone may have been a final quorum."""
-    from quorate.replica.data_folder.replacement import loses  # noqa: PLC0415
+    from ...replica.data_folder.replacement import loses  # noqa: PLC0415
 
     return loses(document, [replica_id])
 
 
 def with_new_store(document: ClusterDocument, replica_id: str) -> ClusterDocument:
     """The document with a new store id for the replica."""
-    from quorate.replica.data_folder.replacement import with_store  # noqa: PLC0415
+    from ...replica.data_folder.replacement import with_store  # noqa: PLC0415
 
     return with_store(document, replica_id, secrets.token_hex(8))
 
@@ -98,10 +98,10 @@ class Served(Struct, frozen=True):
 
 def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served: Served) -> None:
     """Serve until a signal, with the tokens of the environment; Failure when the folder or the address cannot be used."""
-    from quorate.replica.data_folder.identity import FolderRefused  # noqa: PLC0415
-    from quorate.replica.logs.formats import log_to_stderr  # noqa: PLC0415
-    from quorate.replica.server.server import Door, ServeRefused, Settings, serve  # noqa: PLC0415
-    from quorate.replica.http.server_tls import ServerTls  # noqa: PLC0415
+    from ...replica.data_folder.identity import FolderRefused  # noqa: PLC0415
+    from ...replica.http.server_tls import ServerTls  # noqa: PLC0415
+    from ...replica.logs.formats import log_to_stderr  # noqa: PLC0415
+    from ...replica.server.server import Door, ServeRefused, Settings, serve  # noqa: PLC0415
 
     check_member(document, replica_id)
     certificate, key, client_ca = served.tls_files
@@ -133,7 +133,7 @@ def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served
 
 def _access() -> "Access":
     """Which tokens the environment says are accepted."""
-    from quorate.replica.access.token_list import BadTokens, from_file, from_text, one_token  # noqa: PLC0415
+    from ...replica.access.token_list import BadTokens, from_file, from_text, one_token  # noqa: PLC0415
 
     token = read_token()
     file, text = os.environ.get("QUORATE_TOKENS_FILE", ""), os.environ.get("QUORATE_TOKENS", "")
@@ -149,6 +149,6 @@ def _access() -> "Access":
 
 def audit_line(act: str, **facts: str | bool) -> str:
     """The audit line of an act that changes a data folder."""
-    from quorate.replica.logs import audit  # noqa: PLC0415
+    from ...replica.logs import audit  # noqa: PLC0415
 
     return audit.audit_line(act, **facts)

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from quorate.adts.types.catalogue import SPECIFICATIONS
-from quorate.api_specs.cluster import ChoiceRule as Rule
-from quorate.api_specs.cluster import ClockSettings, ClusterDocument, parse
-from quorate.api_specs.patterns import covers
-from quorate.cli.quorums.choice_rule import quoted, rule_text
-from quorate.cli.failure import Failure, Usage
-from quorate.client_sdk.api.connect import is_url
+from ...adts.types.catalogue import SPECIFICATIONS
+from ...api_specs.cluster import ChoiceRule as Rule
+from ...api_specs.cluster import ClockSettings, ClusterDocument, parse
+from ...api_specs.patterns import covers
+from ...client_sdk.api.connect import is_url
+from ..failure import Failure, Usage
+from ..quorums.choice_rule import quoted, rule_text
 
 DEFAULT_NAME: Final = "cluster.toml"
 _HOST_AND_PORT: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}/?")

@@ -17,14 +17,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
-from quorate.api_specs.limits import STOP_S_MAX
-from quorate.cli.cluster.data_folder import format_data_folder, make_root
-from quorate.cli.cluster.document import DEFAULT_NAME, new_document, read_document, write_new
-from quorate.cli.failure import Failure
-from quorate.cli.cluster.probe import is_ready
-from quorate.measurement.faults.held_ports import LOCAL, HeldPort
-from quorate.measurement.run.replicas import NotStarted
+from ...api_specs.cluster import ChoiceRule, ClusterDocument
+from ...api_specs.limits import STOP_S_MAX
+from ...measurement.faults.held_ports import LOCAL, HeldPort
+from ...measurement.run.replicas import NotStarted
+from ..failure import Failure
+from .data_folder import format_data_folder, make_root
+from .document import DEFAULT_NAME, new_document, read_document, write_new
+from .probe import is_ready
 
 READY_DEADLINE_S: Final = 60.0
 STOP_DEADLINE_S: Final = STOP_S_MAX

@@ -15,13 +15,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn, Protocol
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import BACKUP_S_MAX, BACKUP_SENT_S_MAX
-from quorate.api_specs.messages import Batch, Collected, Refused, Scan, Scanned
-from quorate.cli.values import spelled_out
-from quorate.client_sdk.protocol.core.values import Unanswered
-from quorate.client_sdk.transport.http_transport import HttpTransport
-from quorate.client_sdk.transport.tls import from_environment
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.limits import BACKUP_S_MAX, BACKUP_SENT_S_MAX
+from ...api_specs.messages import Batch, Collected, Refused, Scan, Scanned
+from ...client_sdk.protocol.core.values import Unanswered
+from ...client_sdk.transport.http_transport import HttpTransport
+from ...client_sdk.transport.tls import from_environment
+from ..values import spelled_out
 
 TIMEOUT_S: Final = 2.0
 _CHUNK: Final = 1024 * 1024

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
-from quorate.api_specs.limits import Capacity
+from ...api_specs.limits import Capacity
 
 _CLOCK_OFFSET_S_MAX: Final = 366 * 86400
 """More than any test needs; beyond what timestamps hold, janitor and front end would fail at every step."""

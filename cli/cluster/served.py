@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
-from quorate.adts.specification import operation_of
-from quorate.api_specs.classes_held import ClassHeld, classes_held
-from quorate.api_specs.cluster import ClusterDocument
+from ...adts.specification import operation_of
+from ...api_specs.classes_held import ClassHeld, classes_held
+from ...api_specs.cluster import ClusterDocument
 
 HEALTH_PATH = "/v1/health/quorums"
 

@@ -13,17 +13,17 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from quorate.api_specs.cluster import ClusterDocument, from_json
-from quorate.api_specs.limits import CAPACITY_ALARM
-from quorate.cli.cluster.document import DEFAULT_NAME, read_document, url_of
-from quorate.cli.failure import EXIT_FAILED, Failure
-from quorate.cli.objects.commands import ClusterOption
-from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.cluster.probe import HostUnknown, NoAnswer, TlsFailed, WrongToken, get
-from quorate.cli.cluster.served import HEALTH_PATH, RuleServed, served_by
-from quorate.cli.credentials import read_token
-from quorate.client_sdk.transport.http_transport import check_hosts
-from quorate.timestamps.timestamp import parse, wall_us
+from ...api_specs.cluster import ClusterDocument, from_json
+from ...api_specs.limits import CAPACITY_ALARM
+from ...client_sdk.transport.http_transport import check_hosts
+from ...timestamps.timestamp import parse, wall_us
+from ..credentials import read_token
+from ..failure import EXIT_FAILED, Failure
+from ..options import ClusterOption
+from ..output import AsJson, answer, console, reported
+from .document import DEFAULT_NAME, read_document, url_of
+from .probe import HostUnknown, NoAnswer, TlsFailed, WrongToken, get
+from .served import HEALTH_PATH, RuleServed, served_by
 
 _MIB: Final = 1024 * 1024
 BEHIND_S: Final = 10.0

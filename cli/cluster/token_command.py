@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from quorate.api_specs.tokens import SECRET_BYTES, TAG_CHARS, digest_of, is_scope, make_token
-from quorate.cli.failure import Failure, Usage
-from quorate.cli.groups import Group
-from quorate.cli.output import AsJson, answer, reported
+from ...api_specs.tokens import SECRET_BYTES, TAG_CHARS, digest_of, is_scope, make_token
+from ..failure import Failure, Usage
+from ..groups import Group
+from ..output import AsJson, answer, reported
 
 token_app = typer.Typer(
     cls=Group, help="Tokens and the lists of them that replicas accept.", no_args_is_help=True
@@ -77,7 +77,7 @@ def show(
 
 def check_list(text: str, source: str) -> list[tuple[str, str, list[str], float]]:
     """Tag, name, scopes with all that they imply, and rate of each token; Usage for a list that a replica would refuse."""
-    from quorate.replica.access.credentials import BadTokens, parse_tokens  # noqa: PLC0415
+    from ...replica.access.credentials import BadTokens, parse_tokens  # noqa: PLC0415
 
     try:
         found = parse_tokens(text, source).credentials

@@ -18,22 +18,22 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from quorate.api_specs.cluster import ChoiceRule
-from quorate.cli.demo.load import FRONT_END_NAMES, OBJECTS, QUEUES, Load, Seen, problems_at_rest
-from quorate.cli.demo.table import outcome_rows
-from quorate.cli.demo.trace import CLASSES, QUEUE, STEPS, run_step
-from quorate.cli.failure import EXIT_FAILED
-from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.progress import bar, busy
-from quorate.cli.objects.trace_command import read_traces, show
-from quorate.measurement.clock import RunClock
-from quorate.measurement.faults.held_ports import HeldPort
-from quorate.measurement.run.parquet import convert
-from quorate.measurement.run.recorder import Recorder
-from quorate.measurement.rows import OperationRow
-from quorate.measurement.run.run_folder import Run, clear, write_replicas, write_run
-from quorate.measurement.up_times import UpTimes
+from ...api_specs.cluster import ChoiceRule
+from ...measurement.clock import RunClock
+from ...measurement.faults.held_ports import HeldPort
+from ...measurement.rows import OperationRow
+from ...measurement.run.parquet import convert
+from ...measurement.run.recorder import Recorder
+from ...measurement.run.run_folder import Run, clear, write_replicas, write_run
+from ...measurement.up_times import UpTimes
+from ..cluster.local_cluster import LocalCluster
+from ..failure import EXIT_FAILED
+from ..objects.trace_command import read_traces, show
+from ..output import AsJson, answer, console, reported
+from ..progress import bar, busy
+from .load import FRONT_END_NAMES, OBJECTS, QUEUES, Load, Seen, problems_at_rest
+from .table import outcome_rows
+from .trace import CLASSES, QUEUE, STEPS, run_step
 
 OPERATIONS: Final = 3000
 OUTAGES: Final = (("r2", 0.25, 0.55), ("r3", 0.70, 0.80))
@@ -194,9 +194,9 @@ def _tell_outcomes(story: Console, rows: list[dict[str, Any]]) -> None:
 def _report(story: Console, out: Path) -> str | None:
     """The Spark report, where Spark is; else the sentence that says how to get it."""
     try:
-        from quorate.spark_reports.model.errors import ReportError  # noqa: PLC0415
-        from quorate.spark_reports.report import Options, make_report  # noqa: PLC0415
-        from quorate.spark_reports.spark.session import EMBEDDED  # noqa: PLC0415
+        from ...spark_reports.model.errors import ReportError  # noqa: PLC0415
+        from ...spark_reports.report import Options, make_report  # noqa: PLC0415
+        from ...spark_reports.spark.session import EMBEDDED  # noqa: PLC0415
     except ModuleNotFoundError as error:
         story.print(f"No report: the package {error.name} is missing; run: pip install 'quorate\\[reports]'")
         return None

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.cli.demo.check import QueueRun, Written, cell_problems, claim_problems, counter_problems
-from quorate.client_sdk import AsyncClient, History, QuorateError, connect_async
-from quorate.measurement.clock import RunClock
-from quorate.measurement.run.load import observer
-from quorate.measurement.rows import OperationRow
+from ...api_specs.cluster import ClusterDocument
+from ...client_sdk import AsyncClient, History, QuorateError, connect_async
+from ...measurement.clock import RunClock
+from ...measurement.rows import OperationRow
+from ...measurement.run.load import observer
+from .check import QueueRun, Written, cell_problems, claim_problems, counter_problems
 
 DEADLINE_S: Final = 2.0
 DRAIN_DEADLINE_S: Final = 10.0

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from quorate.adts.specification import operation_of
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.measurement.rows import OperationRow
-from quorate.measurement.up_times import Interval, were_all_up
+from ...adts.specification import operation_of
+from ...api_specs.cluster import ClusterDocument
+from ...measurement.rows import OperationRow
+from ...measurement.up_times import Interval, were_all_up
 
 
 def outcome_rows(

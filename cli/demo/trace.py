@@ -8,9 +8,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.cli.values import compact
-from quorate.client_sdk import connect_async
+from ...api_specs.cluster import ClusterDocument
+from ...client_sdk import connect_async
+from ..values import compact
 
 QUEUE: Final = "lecture"
 CLASSES: Final[dict[str, tuple[int, int]]] = {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2), "Deq/Empty": (2, 0)}

@@ -17,18 +17,18 @@ from msgspec import to_builtins
 from rich.markup import escape
 from rich.table import Table
 
-from quorate.api_specs.cluster import BadCluster, ClockSettings, ClusterDocument
-from quorate.cli.doctor.check import Check
-from quorate.cli.doctor.folder import folder_checks
-from quorate.cli.doctor.secrets import SENT, certificate_checks, secret_checks
-from quorate.cli.cluster.document import is_loopback
-from quorate.cli.failure import EXIT_FAILED, Failure
-from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.cluster.status import Found, ask_all, behind, cluster_document, lacking, nearly_full, own_views
-from quorate.client_sdk.errors import BadInput
-from quorate.measurement.faults.held_ports import is_free
-from quorate.spark_reports.model.errors import JavaMissing
-from quorate.spark_reports.spark.session import java_home
+from ...api_specs.cluster import BadCluster, ClockSettings, ClusterDocument
+from ...client_sdk.errors import BadInput
+from ...measurement.faults.held_ports import is_free
+from ...spark_reports.model.errors import JavaMissing
+from ...spark_reports.spark.session import java_home
+from ..cluster.document import is_loopback
+from ..cluster.status import Found, ask_all, behind, cluster_document, lacking, nearly_full, own_views
+from ..failure import EXIT_FAILED, Failure
+from ..output import AsJson, answer, console, reported
+from .check import Check
+from .folder import folder_checks
+from .secrets import SENT, certificate_checks, secret_checks
 
 PYTHON_MIN: Final = (3, 11)
 SQLITE_MIN: Final = (3, 35)

@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from quorate.cli.doctor.check import Check
+from .check import Check
 
 ROOM_BYTES_MIN: Final = 64 * 1024 * 1024
 """With less, a replica will soon refuse writes."""

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from quorate.cli.doctor.check import Check
-from quorate.cli.failure import Usage
-from quorate.cli.cluster.probe import TlsFailed
-from quorate.cli.credentials import read_token
-from quorate.client_sdk.errors import BadInput
-from quorate.client_sdk.transport.tls import from_environment
+from ...client_sdk.errors import BadInput
+from ...client_sdk.transport.tls import from_environment
+from ..cluster.probe import TlsFailed
+from ..credentials import read_token
+from ..failure import Usage
+from .check import Check
 
 EXPIRY_DAYS_MIN: Final = 14
 TIMEOUT_S: Final = 2.0
@@ -58,7 +58,7 @@ def hidden(variable: str, path: Path) -> Check:
 
 def tokens() -> Check:
     """Whether the list of tokens that a replica accepts can be used, and holds the one that it sends to the others."""
-    from quorate.replica.access.token_list import BadTokens, from_file, from_text  # noqa: PLC0415
+    from ...replica.access.token_list import BadTokens, from_file, from_text  # noqa: PLC0415
 
     file, text = os.environ.get("QUORATE_TOKENS_FILE", ""), os.environ.get("QUORATE_TOKENS", "")
     if file and text:

@@ -11,39 +11,20 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.cli.cluster.document import DEFAULT_NAME, read_document, url_of
-from quorate.cli.failure import EXIT_FAILED, Usage
-from quorate.cli.groups import Group
-from quorate.cli.output import AsJson, answer, reported
-from quorate.cli.credentials import read_token
-from quorate.cli.values import compact, compact_lines, parse_one, parse_value, parse_words
-from quorate.client_sdk import Client, connect
-from quorate.client_sdk.transport.tls import from_environment
+from ...api_specs.cluster import ClusterDocument
+from ...client_sdk import Client, connect
+from ...client_sdk.transport.tls import from_environment
+from ..cluster.document import DEFAULT_NAME, read_document, url_of
+from ..credentials import read_token
+from ..failure import EXIT_FAILED, Usage
+from ..groups import Group
+from ..options import DEADLINE_S, ClusterOption, DeadlineOption
+from ..output import AsJson, answer, reported
+from ..values import compact, compact_lines, parse_one, parse_value, parse_words
 
-DEADLINE_S: Final = 10.0
 BATCH: Final = 500
 """Values that are enqueued with one call; standard input may hold more."""
 
-ClusterOption = Annotated[
-    str,
-    typer.Option(
-        "--cluster",
-        "-c",
-        envvar="QUORATE_CLUSTER",
-        metavar="FILE|URL",
-        help="The cluster document, or any one replica: its URL or HOST:PORT.",
-    ),
-]
-DeadlineOption = Annotated[
-    float,
-    typer.Option(
-        "--deadline",
-        metavar="SECONDS",
-        min=0.01,
-        help="Give up after this time; a dequeue after this and --wait.",
-    ),
-]
 Value = Annotated[
     str, typer.Argument(metavar="VALUE", help="JSON, as '\"text\"' or 42; - reads it from standard input.")
 ]

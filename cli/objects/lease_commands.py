@@ -9,13 +9,14 @@ from typing import Annotated, Final
 import typer
 from msgspec import to_builtins
 
-from quorate.cli.cluster.document import DEFAULT_NAME
-from quorate.cli.failure import EXIT_FAILED
-from quorate.cli.objects.commands import DEADLINE_S, ClusterOption, DeadlineOption, connected
-from quorate.cli.output import AsJson, answer, reported
-from quorate.cli.values import compact
-from quorate.client_sdk import LeaseLost, Queue
-from quorate.client_sdk.api.lease_calls import LEASE_S
+from ...client_sdk import LeaseLost, Queue
+from ...client_sdk.api.lease_calls import LEASE_S
+from ..cluster.document import DEFAULT_NAME
+from ..failure import EXIT_FAILED
+from ..options import DEADLINE_S, ClusterOption, DeadlineOption
+from ..output import AsJson, answer, reported
+from ..values import compact
+from .commands import connected
 
 Tokens = Annotated[
     list[str], typer.Argument(metavar="TOKEN…", help="Which leases: the tokens that acquire printed.")

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from quorate.cli.cluster.document import DEFAULT_NAME
-from quorate.cli.objects.commands import DEADLINE_S, ClusterOption, DeadlineOption, connected
-from quorate.cli.output import AsJson, answer, reported
-from quorate.client_sdk.api.calls import repair as repair_call
+from ...client_sdk.api.calls import repair as repair_call
+from ..cluster.document import DEFAULT_NAME
+from ..options import DEADLINE_S, ClusterOption, DeadlineOption
+from ..output import AsJson, answer, reported
+from .commands import connected
 
 
 @reported

@@ -9,17 +9,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from quorate.adts.types.catalogue import SPECIFICATIONS, check_name
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.cli.cluster.document import DEFAULT_NAME
-from quorate.cli.failure import Failure, Usage
-from quorate.cli.objects.commands import ClusterOption
-from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.cluster.probe import scan_all
-from quorate.cli.cluster.status import cluster_document
-from quorate.cli.credentials import read_token
-from quorate.cli.values import spelled_out
-from quorate.client_sdk.inspection.log_table import Trace, traces_of, when
+from ...adts.types.catalogue import SPECIFICATIONS, check_name
+from ...api_specs.cluster import ClusterDocument
+from ...client_sdk.inspection.log_table import Trace, traces_of, when
+from ..cluster.document import DEFAULT_NAME
+from ..cluster.probe import scan_all
+from ..cluster.status import cluster_document
+from ..credentials import read_token
+from ..failure import Failure, Usage
+from ..options import ClusterOption
+from ..output import AsJson, answer, console, reported
+from ..values import spelled_out
 
 
 @reported

@@ -6,13 +6,13 @@ from typing import Annotated, Final
 
 import typer
 
-from quorate.adts.types.catalogue import SPECIFICATIONS, adt_of
-from quorate.api_specs.cluster import ChoiceRule
-from quorate.cli.failure import Usage
-from quorate.quorums.choices.assignment import Assignment
-from quorate.quorums.choices.choice import Ordering, QuorumChoice
-from quorate.quorums.choices.choices import Replication
-from quorate.quorums.systems.systems import is_quorum
+from ...adts.types.catalogue import SPECIFICATIONS, adt_of
+from ...api_specs.cluster import ChoiceRule
+from ...quorums.choices.assignment import Assignment
+from ...quorums.choices.choice import Ordering, QuorumChoice
+from ...quorums.choices.choices import Replication
+from ...quorums.systems.systems import is_quorum
+from ..failure import Usage
 
 TomlOption = Annotated[
     bool, typer.Option("--toml", help="Also print each as a rule to paste into the cluster document.")

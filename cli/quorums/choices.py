@@ -8,21 +8,33 @@ import typer
 from rich import box
 from rich.table import Table
 
-from quorate.adts.specification import operation_of
-from quorate.cli.quorums.choice_rule import TomlOption, check_offered, offered_text
-from quorate.cli.quorums.data_types import TypeArgument, type_named
-from quorate.cli.failure import Usage
-from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.quorums.input import GroupsOption, OperationsOption, ReplicasOption, TraceOption, UpOption, VotesOption, model_of, names_of, percent, replicas_of, trace_from
-from quorate.quorums.choices.assignment import Assignment, of_choice, of_pair
-from quorate.quorums.choices.choice import Ordering
-from quorate.quorums.choices.choices import Choice, Constraints, Replication, Rule, constraints_of, minimal_choices
-from quorate.quorums.systems.expressions import parse_system
-from quorate.quorums.systems.failures import Independent, Model, availability
-from quorate.quorums.choices.minimal import blocking_sets, count_of_sets, shown
-from quorate.quorums.systems.systems import BadQuorums, System, dual
-from quorate.quorums.systems.systems import replicas_of as named_in
-from quorate.quorums.planning.traces import UpTrace
+from ...adts.specification import operation_of
+from ...quorums.choices.assignment import Assignment, of_choice, of_pair
+from ...quorums.choices.choice import Ordering
+from ...quorums.choices.choices import Choice, Constraints, Replication, Rule, constraints_of, minimal_choices
+from ...quorums.choices.minimal import blocking_sets, count_of_sets, shown
+from ...quorums.planning.traces import UpTrace
+from ...quorums.systems.expressions import parse_system
+from ...quorums.systems.failures import Independent, Model, availability
+from ...quorums.systems.systems import BadQuorums, System, dual
+from ...quorums.systems.systems import replicas_of as named_in
+from ..failure import Usage
+from ..output import AsJson, answer, console, reported
+from .choice_rule import TomlOption, check_offered, offered_text
+from .data_types import TypeArgument, type_named
+from .input import (
+    GroupsOption,
+    OperationsOption,
+    ReplicasOption,
+    TraceOption,
+    UpOption,
+    VotesOption,
+    model_of,
+    names_of,
+    percent,
+    replicas_of,
+    trace_from,
+)
 
 BLOCKING_SHOWN_MAX: Final = 4
 BLOCKING_MAX: Final = 2000

@@ -11,14 +11,14 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from quorate.adts.types.catalogue import SPECIFICATIONS, known_types
-from quorate.adts.dependency import EVENTS_MAX, Bound, Relation, TooLarge, dependencies
-from quorate.adts.own import Computed
-from quorate.adts.specification import Specification, operation_of
-from quorate.cli.quorums.data_types import TypeArgument, type_named
-from quorate.cli.failure import Usage
-from quorate.cli.groups import Group
-from quorate.cli.output import AsJson, answer, console, reported
+from ...adts.dependency import EVENTS_MAX, Bound, Relation, TooLarge, dependencies
+from ...adts.own import Computed
+from ...adts.specification import Specification, operation_of
+from ...adts.types.catalogue import SPECIFICATIONS, known_types
+from ..failure import Usage
+from ..groups import Group
+from ..output import AsJson, answer, console, reported
+from .data_types import TypeArgument, type_named
 
 quorums_app = typer.Typer(
     cls=Group, no_args_is_help=True, help="Which quorums a data type needs, and what they cost."

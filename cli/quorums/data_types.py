@@ -8,11 +8,11 @@ from typing import Annotated, Final
 
 import typer
 
-from quorate.adts.types.catalogue import known_types
-from quorate.adts.dependency import DEFAULT, Bound, TooLarge
-from quorate.adts.own import Computed
-from quorate.adts.specification import SerialSpecification, Specification
-from quorate.cli.failure import Usage
+from ...adts.dependency import DEFAULT, Bound, TooLarge
+from ...adts.own import Computed
+from ...adts.specification import SerialSpecification, Specification
+from ...adts.types.catalogue import known_types
+from ..failure import Usage
 
 TypeArgument = Annotated[
     str,

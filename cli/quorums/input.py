@@ -10,13 +10,13 @@ from typing import Annotated, Final, TypeVar
 
 import typer
 
-from quorate.adts.specification import Specification, operation_of
-from quorate.api_specs.limits import REPLICAS_MAX, VOTES_MAX
-from quorate.cli.failure import Usage
-from quorate.quorums.systems.failures import Group, Groups, Independent, Model
-from quorate.quorums.planning.latency import AnswerTime, answer_time
-from quorate.quorums.systems.systems import BadQuorums
-from quorate.quorums.planning.traces import UpTrace, exact_number, read_trace
+from ...adts.specification import Specification, operation_of
+from ...api_specs.limits import REPLICAS_MAX, VOTES_MAX
+from ...quorums.planning.latency import AnswerTime, answer_time
+from ...quorums.planning.traces import UpTrace, exact_number, read_trace
+from ...quorums.systems.failures import Group, Groups, Independent, Model
+from ...quorums.systems.systems import BadQuorums
+from ..failure import Usage
 
 Number = TypeVar("Number")
 

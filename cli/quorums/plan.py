@@ -10,23 +10,39 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from quorate.cli.quorums.choice_rule import TomlOption, check_offered, offered_text
-from quorate.cli.quorums.data_types import TypeArgument, type_named
-from quorate.cli.failure import Usage
-from quorate.cli.output import AsJson, answer, console, reported, say
-from quorate.cli.quorums.choices import OrderingOption, ReplicationOption, RuleOption
-from quorate.cli.quorums.input import GroupsOption, OperationsOption, ReplicasOption, TraceOption, UpOption, by_name, event_classes, for_each, model_of, names_of, number, percent, replicas_of, time_of, trace_from
-from quorate.quorums.choices.assignment import Assignment
-from quorate.quorums.choices.choices import constraints_of
-from quorate.quorums.planning.cost import Workload
-from quorate.quorums.systems.expressions import parse_system
-from quorate.quorums.systems.failures import Group, Groups, Independent, Joint, Model
-from quorate.quorums.choices.minimal import shown
-from quorate.quorums.planning.search import Offer, Setting, candidates_of, plan
-from quorate.quorums.planning.strategy import MissingSolver, best_strategy, check_solver
-from quorate.quorums.systems.systems import System
-from quorate.quorums.systems.systems import replicas_of as replicas_in
-from quorate.quorums.systems.targets import Target, parse_target
+from ...quorums.choices.assignment import Assignment
+from ...quorums.choices.choices import constraints_of
+from ...quorums.choices.minimal import shown
+from ...quorums.planning.cost import Workload
+from ...quorums.planning.search import Offer, Setting, candidates_of, plan
+from ...quorums.planning.strategy import MissingSolver, best_strategy, check_solver
+from ...quorums.systems.expressions import parse_system
+from ...quorums.systems.failures import Group, Groups, Independent, Joint, Model
+from ...quorums.systems.systems import System
+from ...quorums.systems.systems import replicas_of as replicas_in
+from ...quorums.systems.targets import Target, parse_target
+from ..failure import Usage
+from ..output import AsJson, answer, console, reported, say
+from .choice_rule import TomlOption, check_offered, offered_text
+from .choices import OrderingOption, ReplicationOption, RuleOption
+from .data_types import TypeArgument, type_named
+from .input import (
+    GroupsOption,
+    OperationsOption,
+    ReplicasOption,
+    TraceOption,
+    UpOption,
+    by_name,
+    event_classes,
+    for_each,
+    model_of,
+    names_of,
+    number,
+    percent,
+    replicas_of,
+    time_of,
+    trace_from,
+)
 
 ROWS_SHOWN_MAX: Final = 20
 NAMING: Final = "--names"

@@ -18,21 +18,21 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.cli.cluster.document import read_document
-from quorate.cli.failure import Failure, Usage
-from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.progress import TimeBar, busy, time_bar
-from quorate.cli.credentials import read_token
-from quorate.measurement.plan.durations import duration_text
-from quorate.measurement.run.measuring import Measured, Onlooker, Setting, measure, schedule_of
-from quorate.measurement.run.parquet import Converted, convert
-from quorate.measurement.plan.plan import Plan
-from quorate.measurement.plan.plan_check import parse_plan, prefill_of, warnings
-from quorate.measurement.run.replicas import NotStarted
-from quorate.measurement.run.run_folder import RUN
-from quorate.measurement.plan.schedule import Schedule
+from ...api_specs.cluster import ClusterDocument
+from ...measurement.plan.durations import duration_text
+from ...measurement.plan.plan import Plan
+from ...measurement.plan.plan_check import parse_plan, prefill_of, warnings
+from ...measurement.plan.schedule import Schedule
+from ...measurement.run.measuring import Measured, Onlooker, Setting, measure, schedule_of
+from ...measurement.run.parquet import Converted, convert
+from ...measurement.run.replicas import NotStarted
+from ...measurement.run.run_folder import RUN
+from ..cluster.document import read_document
+from ..cluster.local_cluster import LocalCluster
+from ..credentials import read_token
+from ..failure import Failure, Usage
+from ..output import AsJson, answer, console, reported
+from ..progress import TimeBar, busy, time_bar
 
 _MADE: Final = {"by": "quorate measure"}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns, make_archive
 from typing import Final
 
-from quorate.cli.failure import Failure
+from ..failure import Failure
 
 ROOMS: Final = (
     "adts",

@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from quorate.cli.failure import Failure, Usage
-from quorate.cli.output import AsJson, answer, console, reported
-from quorate.cli.progress import busy
-from quorate.cli.quorums.input import by_name, number, percent, whole_number
+from ..failure import Failure, Usage
+from ..output import AsJson, answer, console, reported
+from ..progress import busy
+from ..quorums.input import by_name, number, percent, whole_number
 
 ENGINES: Final = ("auto", "spark", "python")
 
@@ -132,7 +132,7 @@ def report(
 
 def _made(story: Console, input_path: Path, out: Path, wanted: dict[str, Any]) -> Any:
     try:
-        from quorate.spark_reports.report import Options, make_report  # noqa: PLC0415 - an extra
+        from ...spark_reports.report import Options, make_report  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
         raise Failure(f"the package {error.name} is missing; run: pip install 'quorate[reports]'") from None
     with busy(story, "Making the report"):
@@ -141,7 +141,7 @@ def _made(story: Console, input_path: Path, out: Path, wanted: dict[str, Any]) -
 
 @contextmanager
 def _known_errors() -> Iterator[None]:
-    from quorate.spark_reports.model.errors import ReportError  # noqa: PLC0415 - an extra
+    from ...spark_reports.model.errors import ReportError  # noqa: PLC0415 - an extra
 
     try:
         yield

@@ -9,11 +9,11 @@ from collections.abc import ItemsView, Iterator, KeysView, MutableMapping, Value
 from contextlib import suppress
 from typing import Any, Final, Self
 
-from quorate.api_specs.values import from_value, to_value
-from quorate.client_sdk.api import calls
-from quorate.client_sdk.api.blocking import Client
-from quorate.client_sdk.errors import BadInput
-from quorate.client_sdk.adapters.standard_parts import checked_client, refuse_copy
+from ...api_specs.values import from_value, to_value
+from ..api import calls
+from ..api.blocking import Client
+from ..errors import BadInput
+from .standard_parts import checked_client, refuse_copy
 
 _NO_DEFAULT: Final = object()
 

@@ -29,11 +29,11 @@ from collections.abc import Sequence
 from queue import Empty, Full
 from typing import Any, Final
 
-from quorate.client_sdk.api.blocking import Client
-from quorate.client_sdk.api.calls import full_name
-from quorate.client_sdk.api.client import AsyncClient
-from quorate.client_sdk.api.forking import in_child
-from quorate.client_sdk.adapters.standard_parts import checked_client, checked_maxsize, refuse_copy
+from ..api.blocking import Client
+from ..api.calls import full_name
+from ..api.client import AsyncClient
+from ..api.forking import in_child
+from .standard_parts import checked_client, checked_maxsize, refuse_copy
 
 POLL_FIRST_S: Final = 0.01
 POLL_MAX_S: Final = 0.5

@@ -11,17 +11,17 @@ from concurrent.futures import CancelledError, Future
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.client_sdk.api import calls, lease_calls
-from quorate.client_sdk.api.background_loop import enter, new_loop
-from quorate.client_sdk.api.calls import Call
-from quorate.client_sdk.api.client import AsyncClient, checked_name
-from quorate.client_sdk.protocol.core.counters import FrontEndCounts
-from quorate.client_sdk.errors import Closed, OutcomeUnknown
-from quorate.client_sdk.api.forking import in_child
-from quorate.client_sdk.api.history import History
-from quorate.client_sdk.api.leases import DeadLetter, Lease, LeaseCounts
-from quorate.client_sdk.api.call_reports import Observer
+from ...api_specs.cluster import ClusterDocument
+from ..errors import Closed, OutcomeUnknown
+from ..protocol.core.counters import FrontEndCounts
+from . import calls, lease_calls
+from .background_loop import enter, new_loop
+from .call_reports import Observer
+from .calls import Call
+from .client import AsyncClient, checked_name
+from .forking import in_child
+from .history import History
+from .leases import DeadLetter, Lease, LeaseCounts
 
 Result = TypeVar("Result")
 

@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from quorate.client_sdk.api.calls import Call
-from quorate.client_sdk.protocol.core.values import Failed, Operation, Outcome
-from quorate.client_sdk.errors import Closed
-from quorate.client_sdk.api.history import Recording
+from ..errors import Closed
+from ..protocol.core.values import Failed, Operation, Outcome
+from .calls import Call
+from .history import Recording
 
 _log = logging.getLogger(__name__)
 

@@ -10,12 +10,27 @@ from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
-from quorate.adts.types.catalogue import BadName, check_name, is_object_name, object_name
-from quorate.adts.log import Value
-from quorate.api_specs.limits import DELAY_S_MAX, Limits
-from quorate.api_specs.values import BadValue, from_value, text_bytes, to_value
-from quorate.client_sdk.protocol.core.values import AT_ONCE, CompareAndSet, Dequeue, Enqueue, Items, Operation, Peek, PutIfAbsent, QueueInfo, QueueSize, Read, Repair, Spans, Write
-from quorate.client_sdk.errors import BadInput
+from ...adts.log import Value
+from ...adts.types.catalogue import BadName, check_name, is_object_name, object_name
+from ...api_specs.limits import DELAY_S_MAX, Limits
+from ...api_specs.values import BadValue, from_value, text_bytes, to_value
+from ..errors import BadInput
+from ..protocol.core.values import (
+    AT_ONCE,
+    CompareAndSet,
+    Dequeue,
+    Enqueue,
+    Items,
+    Operation,
+    Peek,
+    PutIfAbsent,
+    QueueInfo,
+    QueueSize,
+    Read,
+    Repair,
+    Spans,
+    Write,
+)
 
 Result = TypeVar("Result")
 

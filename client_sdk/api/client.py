@@ -10,20 +10,20 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar
 
-from quorate.adts.types.catalogue import BadName, check_name
-from quorate.adts.log import Value
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import Limits
-from quorate.client_sdk.api import calls, lease_calls
-from quorate.client_sdk.api.calls import Call
-from quorate.client_sdk.protocol.core.counters import FrontEndCounts
-from quorate.client_sdk.transport.driver import Driver
-from quorate.client_sdk.protocol.core.values import Failed, Operation, Outcome
-from quorate.client_sdk.errors import BadInput, Unavailable, error_of
-from quorate.client_sdk.api.history import History
-from quorate.client_sdk.api.leases import DeadLetter, Lease, LeaseCounts
-from quorate.client_sdk.api.call_reports import Observer, Telling
-from quorate.client_sdk.api.undelivered import Undelivered, is_kept
+from ...adts.log import Value
+from ...adts.types.catalogue import BadName, check_name
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.limits import Limits
+from ..errors import BadInput, Unavailable, error_of
+from ..protocol.core.counters import FrontEndCounts
+from ..protocol.core.values import Failed, Operation, Outcome
+from ..transport.driver import Driver
+from . import calls, lease_calls
+from .call_reports import Observer, Telling
+from .calls import Call
+from .history import History
+from .leases import DeadLetter, Lease, LeaseCounts
+from .undelivered import Undelivered, is_kept
 
 Result = TypeVar("Result")
 

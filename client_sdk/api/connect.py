@@ -16,17 +16,17 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quorate.api_specs.cluster import BadCluster as BadDocument
-from quorate.api_specs.cluster import ClusterDocument, parse
-from quorate.api_specs.tokens import token_problem
-from quorate.client_sdk.api.blocking import Client
-from quorate.client_sdk.api.client import AsyncClient, check_deadline
-from quorate.client_sdk.transport.driver import Driver, new_site
-from quorate.client_sdk.errors import BadCluster, BadInput
-from quorate.client_sdk.api.history import History
-from quorate.client_sdk.transport.http_transport import HttpTransport, fetch_cluster
-from quorate.client_sdk.transport.ports import Traces
-from quorate.client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
+from ...api_specs.cluster import BadCluster as BadDocument
+from ...api_specs.cluster import ClusterDocument, parse
+from ...api_specs.tokens import token_problem
+from ..errors import BadCluster, BadInput
+from ..transport.driver import Driver, new_site
+from ..transport.http_transport import HttpTransport, fetch_cluster
+from ..transport.ports import Traces
+from ..transport.tls import SYSTEM_TRUST, ClientTls
+from .blocking import Client
+from .client import AsyncClient, check_deadline
+from .history import History
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
@@ -203,8 +203,8 @@ def _tracing(provider: "TracerProvider | None", url: str) -> Traces:
     if provider is None and not is_url(url):
         raise BadInput(f"{TRACES}: {url!r} must look like http://host:4318")
     try:
-        from quorate.client_sdk.tracing.otlp import provider_to  # noqa: PLC0415
-        from quorate.client_sdk.tracing.spans import Tracing  # noqa: PLC0415
+        from ..tracing.otlp import provider_to  # noqa: PLC0415
+        from ..tracing.spans import Tracing  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise BadInput(f"traces need the package {error.name}: pip install 'quorate[otel]'") from None
     if provider is not None:

@@ -17,8 +17,8 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Raw, Struct
 
-from quorate.adts.log import Value
-from quorate.client_sdk.api.calls import NULL, Told
+from ...adts.log import Value
+from .calls import NULL, Told
 
 Ending = Literal["ok", "fail", "info"]
 

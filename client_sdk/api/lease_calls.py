@@ -6,15 +6,15 @@ As `quorate.client_sdk.api.calls`, which has the other methods of a queue.
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
-from quorate.adts.log import Value, count_leases
-from quorate.api_specs.checking import ID_CHARS_MAX
-from quorate.api_specs.limits import DELIVERIES_MAX, LEASE_S_MAX, TEND_TOKENS_MAX, Limits
-from quorate.api_specs.values import to_value
-from quorate.api_specs.wishes import Tended
-from quorate.client_sdk.api.calls import NULL, UNBOUNDED, Call, Told, full_name, spans
-from quorate.client_sdk.protocol.core.values import Acquire, ClearDead, Dispose, LeaseBook, ReadLeases
-from quorate.client_sdk.errors import BadInput, LeaseLost
-from quorate.client_sdk.api.leases import DeadLetter, Lease, LeaseCounts, dead_letter_of, lease_of
+from ...adts.log import Value, count_leases
+from ...api_specs.checking import ID_CHARS_MAX
+from ...api_specs.limits import DELIVERIES_MAX, LEASE_S_MAX, TEND_TOKENS_MAX, Limits
+from ...api_specs.values import to_value
+from ...api_specs.wishes import Tended
+from ..errors import BadInput, LeaseLost
+from ..protocol.core.values import Acquire, ClearDead, Dispose, LeaseBook, ReadLeases
+from .calls import NULL, UNBOUNDED, Call, Told, full_name, spans
+from .leases import DeadLetter, Lease, LeaseCounts, dead_letter_of, lease_of
 
 LEASE_S: Final = 30.0
 """How long a lease lasts whose caller does not say."""

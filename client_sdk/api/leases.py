@@ -4,8 +4,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from quorate.adts.log import Dead, DeadReason, LeaseCounts, Leased
-from quorate.api_specs.values import from_value
+from ...adts.log import Dead, DeadReason, LeaseCounts, Leased
+from ...api_specs.values import from_value
 
 
 class Lease(Struct, frozen=True):

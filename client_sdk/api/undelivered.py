@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, TypeGuard
 
-from quorate.adts.log import Value
-from quorate.client_sdk.protocol.core.values import Dequeue, Done, Operation, Outcome
+from ...adts.log import Value
+from ..protocol.core.values import Dequeue, Done, Operation, Outcome
 
 _log = logging.getLogger(__name__)
 

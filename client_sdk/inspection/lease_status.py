@@ -9,10 +9,10 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from quorate.adts.log import DeadReason, Leased, Summary
-from quorate.adts.times import NO_TIMES, Times
-from quorate.api_specs.messages import Row
-from quorate.timestamps.timestamp import Timestamp
+from ...adts.log import DeadReason, Leased, Summary
+from ...adts.times import NO_TIMES, Times
+from ...api_specs.messages import Row
+from ...timestamps.timestamp import Timestamp
 
 State = Literal["held", "over", "delayed", "due", "expired", "dead"]
 

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from msgspec import UNSET, Struct, to_builtins
 
-from quorate.adts.types.catalogue import adt_of
-from quorate.adts.log import NO_LEASES, NOTHING, Entry, LeaseCounts, count_leases
-from quorate.api_specs.limits import DEFAULTS
-from quorate.api_specs.messages import Collected
-from quorate.client_sdk.inspection.lease_status import Standing, standings_of
-from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, wall_us
+from ...adts.log import NO_LEASES, NOTHING, Entry, LeaseCounts, count_leases
+from ...adts.types.catalogue import adt_of
+from ...api_specs.limits import DEFAULTS
+from ...api_specs.messages import Collected
+from ...timestamps.timestamp import INFINITY, ZERO, Timestamp, wall_us
+from .lease_status import Standing, standings_of
 
 _BLIND: Final = {"queue": "Enq", "register": "Write", "dictionary": "Put"}
 

@@ -9,11 +9,11 @@ each mark, and soon, for their items are taken.
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from quorate.adts.types.catalogue import adt_of
-from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Commit
-from quorate.client_sdk.protocol.core.values import Send
-from quorate.timestamps.timestamp import Timestamp
+from ...adts.types.catalogue import adt_of
+from ...api_specs.limits import Limits
+from ...api_specs.messages import Commit
+from ...timestamps.timestamp import Timestamp
+from .core.values import Send
 
 CELL_WAIT_S: Final = 0.05
 """How long a cell's mark waits for a newer one. Meanwhile a reader who meets one of its holders alone writes it back."""

@@ -10,7 +10,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Final
 
-from quorate.api_specs.cluster import ClusterDocument
+from ...api_specs.cluster import ClusterDocument
 
 PAUSE_S: Final = 2.0
 """A replica that gave no answer is not asked again for so long; the next one of the hash is."""

@@ -6,13 +6,13 @@ Owns the tokens of asks and what their answers say of hosts. Must not know what 
 from collections.abc import Callable
 from typing import Final
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.messages import Ask, Served
-from quorate.api_specs.wishes import WishOver
-from quorate.client_sdk.protocol.core.values import SendAsk, Unanswered
-from quorate.client_sdk.protocol.coordinators import Hosts
-from quorate.client_sdk.protocol.core.rounds import Answered, Task
-from quorate.timestamps.timestamp import Timestamp
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.messages import Ask, Served
+from ...api_specs.wishes import WishOver
+from ...timestamps.timestamp import Timestamp
+from .coordinators import Hosts
+from .core.rounds import Answered, Task
+from .core.values import SendAsk, Unanswered
 
 GREETING_S: Final = 0.5
 

@@ -9,29 +9,29 @@ from functools import lru_cache, partial
 from heapq import heappop, heappush
 from typing import Final
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import BatchReply, Commit, Reply, Request, Served
-from quorate.api_specs.wishes import WishOver
-from quorate.client_sdk.protocol.operations import runs
-from quorate.client_sdk.protocol.decisions.pending import Asked, Verdict
-from quorate.client_sdk.protocol.operations.cell_parts import sorted_out
-from quorate.client_sdk.protocol.core.counters import Counts
-from quorate.client_sdk.protocol.decisions.proposer import Decider
-from quorate.client_sdk.protocol.decisions.transitions import Wish
-from quorate.client_sdk.protocol.core.rng import Draws
-from quorate.client_sdk.protocol.core.values import Answer, Effects, Failed, Finish, Now, Operation, Outcome, Send, Unanswered
-from quorate.client_sdk.protocol.forwarded_requests import HostAsks
-from quorate.client_sdk.protocol.completion_notices import Marks
-from quorate.client_sdk.protocol.core.log_cache import Mirror
-from quorate.client_sdk.protocol.core.log_caches import OBJECTS_MAX, Mirrors
-from quorate.client_sdk.protocol.core.pacing import Pacing
-from quorate.client_sdk.protocol.core.payload_source import PayloadSource
-from quorate.client_sdk.protocol.operations.shared_round import Alone, SideBySide
-from quorate.client_sdk.protocol.core.rounds import Answered, Event, Requests, Resolved, Task
-from quorate.client_sdk.protocol.core.timekeeping import TimeNow
-from quorate.quorums.choices.choice import QuorumChoice
-from quorate.timestamps.timestamp import Timestamp
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.limits import Limits
+from ...api_specs.messages import BatchReply, Commit, Reply, Request, Served
+from ...api_specs.wishes import WishOver
+from ...quorums.choices.choice import QuorumChoice
+from ...timestamps.timestamp import Timestamp
+from .completion_notices import Marks
+from .core.counters import Counts
+from .core.log_cache import Mirror
+from .core.log_caches import OBJECTS_MAX, Mirrors
+from .core.pacing import Pacing
+from .core.payload_source import PayloadSource
+from .core.rng import Draws
+from .core.rounds import Answered, Event, Requests, Resolved, Task
+from .core.timekeeping import TimeNow
+from .core.values import Answer, Effects, Failed, Finish, Now, Operation, Outcome, Send, Unanswered
+from .decisions.pending import Asked, Verdict
+from .decisions.proposer import Decider
+from .decisions.transitions import Wish
+from .forwarded_requests import HostAsks
+from .operations import runs
+from .operations.cell_parts import sorted_out
+from .operations.shared_round import Alone, SideBySide
 
 
 class FrontEnd(TimeNow):

@@ -23,9 +23,9 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from quorate.api_specs.messages import BatchReply, Refused, Reply, Served
-from quorate.client_sdk.protocol.core.counters import operation_name
-from quorate.client_sdk.protocol.core.values import Answer, Done, Operation, Outcome, Send, SendAsk, Unanswered
+from ...api_specs.messages import BatchReply, Refused, Reply, Served
+from ..protocol.core.counters import operation_name
+from ..protocol.core.values import Answer, Done, Operation, Outcome, Send, SendAsk, Unanswered
 
 TRACER: Final = "quorate"
 _CLOSED: Final = Unanswered("the client was closed")

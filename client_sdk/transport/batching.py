@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
-from quorate.api_specs.limits import ENTRY_BYTES, Limits
-from quorate.api_specs.values import text_bytes
-from quorate.client_sdk.protocol.core.values import Enqueue, Outcome, Spans
+from ...api_specs.limits import ENTRY_BYTES, Limits
+from ...api_specs.values import text_bytes
+from ..protocol.core.values import Enqueue, Outcome, Spans
 
 BYTES_MAX: Final = 256 * 1024
 """Entries that go together: a small one should not wait for many large ones to be sent."""

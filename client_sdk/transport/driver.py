@@ -14,19 +14,32 @@ from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.messages import Served
-from quorate.api_specs.tokens import tag_of
-from quorate.client_sdk.protocol.core.counters import Counts
-from quorate.client_sdk.protocol.core.values import Answer, Effects, Enqueue, Failed, Now, Operation, Outcome, Read, Send, SendAsk, Unanswered, Write
-from quorate.client_sdk.errors import Closed
-from quorate.client_sdk.transport.link import Link
-from quorate.client_sdk.protocol.front_end import FrontEnd
-from quorate.client_sdk.protocol.core.pacing import Pacing
-from quorate.client_sdk.transport.ports import Asker, Clock, SystemClock, Traces, Transport
-from quorate.client_sdk.transport.starts import Start, Starts
-from quorate.client_sdk.protocol.core.rounds import SOON_S
-from quorate.client_sdk.transport.batching import Together
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.messages import Served
+from ...api_specs.tokens import tag_of
+from ..errors import Closed
+from ..protocol.core.counters import Counts
+from ..protocol.core.pacing import Pacing
+from ..protocol.core.rounds import SOON_S
+from ..protocol.core.values import (
+    Answer,
+    Effects,
+    Enqueue,
+    Failed,
+    Now,
+    Operation,
+    Outcome,
+    Read,
+    Send,
+    SendAsk,
+    Unanswered,
+    Write,
+)
+from ..protocol.front_end import FrontEnd
+from .batching import Together
+from .link import Link
+from .ports import Asker, Clock, SystemClock, Traces, Transport
+from .starts import Start, Starts
 
 CLOSE_TIMEOUT_S: Final = 0.5
 """What `aclose` gives lazy messages to leave: each of them may be lost."""

@@ -15,10 +15,10 @@ from urllib.parse import quote, urlsplit
 
 import httptools
 
-from quorate.client_sdk.protocol.core.values import Unanswered
-from quorate.client_sdk.errors import BadInput
-from quorate.client_sdk.transport.http_answer import JSON, HttpAnswer, unanswered
-from quorate.client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
+from ..errors import BadInput
+from ..protocol.core.values import Unanswered
+from .http_answer import JSON, HttpAnswer, unanswered
+from .tls import SYSTEM_TRUST, ClientTls
 
 CONNECT_TIMEOUT_S: Final = 1.0
 KEEPALIVE_S: Final = 4.0

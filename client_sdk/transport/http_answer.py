@@ -9,9 +9,9 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
-from quorate.api_specs.messages import NOT_DECODED, BatchReply
-from quorate.api_specs.problems import as_limit
-from quorate.client_sdk.protocol.core.values import Unanswered
+from ...api_specs.messages import NOT_DECODED, BatchReply
+from ...api_specs.problems import as_limit
+from ..protocol.core.values import Unanswered
 
 MSGPACK: Final = "application/msgpack"
 JSON: Final = "application/json"

@@ -10,15 +10,15 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from quorate.api_specs.cluster import BadCluster as BadDocument
-from quorate.api_specs.cluster import ClusterDocument, from_json
-from quorate.api_specs.limits import REPLY_BODIES_MAX
-from quorate.api_specs.messages import NOT_DECODED, Announcement, Ask, Batch, BatchReply, Served, Testimony
-from quorate.client_sdk.protocol.core.values import Unanswered
-from quorate.client_sdk.errors import BadCluster, RefusedByReplicas, Unavailable
-from quorate.client_sdk.transport.http_answer import JSON, MSGPACK, HttpAnswer, HttpClient, batch_reply, message, refusal
-from quorate.client_sdk.transport.http1 import QuickClient
-from quorate.client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
+from ...api_specs.cluster import BadCluster as BadDocument
+from ...api_specs.cluster import ClusterDocument, from_json
+from ...api_specs.limits import REPLY_BODIES_MAX
+from ...api_specs.messages import NOT_DECODED, Announcement, Ask, Batch, BatchReply, Served, Testimony
+from ..errors import BadCluster, RefusedByReplicas, Unavailable
+from ..protocol.core.values import Unanswered
+from .http1 import QuickClient
+from .http_answer import JSON, MSGPACK, HttpAnswer, HttpClient, batch_reply, message, refusal
+from .tls import SYSTEM_TRUST, ClientTls
 
 BATCH_PATH: Final = "/replica/v1/batch"
 ASK_PATH: Final = "/replica/v1/ask"
@@ -47,7 +47,7 @@ def quick_client(token: str | None, tls: ClientTls) -> HttpClient:
 
 def httpx_client(token: str | None, tls: ClientTls) -> HttpClient:
     """The client by httpx, imported only when it is wanted."""
-    from quorate.client_sdk.transport.httpx_client import HttpxClient  # noqa: PLC0415
+    from .httpx_client import HttpxClient  # noqa: PLC0415
 
     return HttpxClient(token, tls)
 

@@ -14,11 +14,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.messages import Batch, BatchReply, Reply, Request
-from quorate.client_sdk.protocol.core.values import Answer, Now, Send, Unanswered
-from quorate.client_sdk.transport.ports import Clock, Transport
-from quorate.timestamps.timestamp import ZERO
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.messages import Batch, BatchReply, Reply, Request
+from ...timestamps.timestamp import ZERO
+from ..protocol.core.values import Answer, Now, Send, Unanswered
+from .ports import Clock, Transport
 
 IN_FLIGHT_MAX: Final = 2
 """Batches under way to one replica: with one alone, a send that just missed a batch would wait for its whole reply."""

@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from quorate.api_specs.messages import Ask, Batch, BatchReply, Served
-from quorate.client_sdk.protocol.core.values import Answer, Now, Operation, Outcome, Send, SendAsk, Unanswered
+from ...api_specs.messages import Ask, Batch, BatchReply, Served
+from ..protocol.core.values import Answer, Now, Operation, Outcome, Send, SendAsk, Unanswered
 
 
 class Transport(Protocol):

@@ -8,10 +8,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from quorate.api_specs.limits import ENTRY_BYTES, Limits
-from quorate.api_specs.values import text_bytes
-from quorate.client_sdk.protocol.core.values import Operation, Outcome, Write
-from quorate.client_sdk.transport.batching import BYTES_MAX
+from ...api_specs.limits import ENTRY_BYTES, Limits
+from ...api_specs.values import text_bytes
+from ..protocol.core.values import Operation, Outcome, Write
+from .batching import BYTES_MAX
 
 STARTS_MAX: Final = 256
 """Operations begun together: more would wait for each other's messages to be made."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from quorate.client_sdk.errors import BadInput
+from ..errors import BadInput
 
 
 class ClientTls(Struct, frozen=True):

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Self
 from urllib.parse import urlsplit
 
-from quorate.measurement.faults.held_ports import LOCAL, HeldPort
+from .held_ports import LOCAL, HeldPort
 
 CHUNK_BYTES: Final = 64 * 1024
 CHUNKS_MAX: Final = 64

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import Final, Self
 
-from quorate.measurement.faults.fault_proxy import Proxy
+from .fault_proxy import Proxy
 
 Way = tuple[str, str]
 """Who asks, and the replica that is asked."""

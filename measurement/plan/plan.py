@@ -12,10 +12,10 @@ from typing import Any, Final, Literal, get_args
 import msgspec
 from msgspec import Struct, field
 
-from quorate.api_specs.cluster import ChoiceRule
-from quorate.measurement.plan.durations import BadDuration, parse_duration
-from quorate.measurement.plan.plan_words import in_words
-from quorate.quorums.choices.choice import Ordering
+from ...api_specs.cluster import ChoiceRule
+from ...quorums.choices.choice import Ordering
+from .durations import BadDuration, parse_duration
+from .plan_words import in_words
 
 Kind = Literal["kill", "stop", "cut"]
 """How a replica is down: its process killed and started again, frozen, or cut off from everybody else."""

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
-from quorate.adts.types.catalogue import BadName, check_name
-from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo, checked
-from quorate.api_specs.limits import REPLICAS_MAX, Limits
-from quorate.measurement.plan.durations import duration_text
-from quorate.measurement.plan.plan import OPERATIONS, BadPlan, Choice, Partition, Plan, Process, Workload, object_of, read_plan
+from ...adts.types.catalogue import BadName, check_name
+from ...api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo, checked
+from ...api_specs.limits import REPLICAS_MAX, Limits
+from .durations import duration_text
+from .plan import OPERATIONS, BadPlan, Choice, Partition, Plan, Process, Workload, object_of, read_plan
 
 LENGTH_S_MAX: Final = 7 * 86_400.0
 """The longest measurement, in real time."""

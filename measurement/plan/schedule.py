@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from quorate.measurement.plan.plan import Kind, Law, Partition, Plan, Process
+from .plan import Kind, Law, Partition, Plan, Process
 
 Uniform = Callable[[], float]
 """The next draw from [0, 1)."""

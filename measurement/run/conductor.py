@@ -9,13 +9,13 @@ import os
 import signal
 from typing import Final
 
-from quorate.measurement.clock import RunClock
-from quorate.measurement.plan.plan import Kind
-from quorate.measurement.run.prober import is_ready
-from quorate.measurement.faults.proxies import Way, Ways
-from quorate.measurement.run.replicas import POLL_S, READY_DEADLINE_S, READY_TIMEOUT_S, NotStarted, Replicas
-from quorate.measurement.plan.schedule import Outage, Parting, Schedule
-from quorate.measurement.up_times import UpTimes
+from ..clock import RunClock
+from ..faults.proxies import Way, Ways
+from ..plan.plan import Kind
+from ..plan.schedule import Outage, Parting, Schedule
+from ..up_times import UpTimes
+from .prober import is_ready
+from .replicas import POLL_S, READY_DEADLINE_S, READY_TIMEOUT_S, NotStarted, Replicas
 
 WATCH_S: Final = 0.5
 _INTO_FAULT: Final[tuple[Kind, ...]] = ("cut", "stop", "kill")

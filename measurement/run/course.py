@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from quorate.measurement.plan.durations import duration_text
+from ..plan.durations import duration_text
 
 LATE_S: Final = 0.25
 """Operations that begin later than this after their time are told of: the machine has too much to do."""

@@ -11,14 +11,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from quorate.adts.types.catalogue import SPECIFICATIONS
-from quorate.adts.specification import Kind
-from quorate.client_sdk import AsyncClient, QuorateError
-from quorate.client_sdk.protocol.core.values import Operation, Outcome
-from quorate.measurement.clock import RunClock
-from quorate.measurement.plan.plan import Workload, object_of
-from quorate.measurement.rows import OperationRow, operation_row
-from quorate.measurement.rows import object_of as object_of_operation
+from ...adts.specification import Kind
+from ...adts.types.catalogue import SPECIFICATIONS
+from ...client_sdk import AsyncClient, QuorateError
+from ...client_sdk.protocol.core.values import Operation, Outcome
+from ..clock import RunClock
+from ..plan.plan import Workload, object_of
+from ..rows import OperationRow, operation_row
+from ..rows import object_of as object_of_operation
 
 CONSUMER_TURN_S: Final = 5.0
 """For so long one front end runs all deciding operations (Deq, Cas …), then the next: two at once would depose each other."""

@@ -15,22 +15,22 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.client_sdk import AsyncClient, connect_async
-from quorate.client_sdk.transport.tls import from_environment
-from quorate.measurement.clock import RunClock
-from quorate.measurement.run.conductor import Conductor
-from quorate.measurement.run.course import UNENDED, Course
-from quorate.measurement.run.load import Load, observer
-from quorate.measurement.plan.plan import BadPlan, Plan
-from quorate.measurement.plan.plan_check import PROBER, prefill_of
-from quorate.measurement.run.prober import Prober
-from quorate.measurement.faults.proxies import Way, Ways
-from quorate.measurement.run.recorder import Recorder
-from quorate.measurement.run.replicas import Replicas, find_any, start_all
-from quorate.measurement.rows import OperationRow
-from quorate.measurement.run.run_folder import Run, write_links, write_replica_links, write_replicas, write_run
-from quorate.measurement.plan.schedule import Schedule, Streams, draw
+from ...api_specs.cluster import ClusterDocument
+from ...client_sdk import AsyncClient, connect_async
+from ...client_sdk.transport.tls import from_environment
+from ..clock import RunClock
+from ..faults.proxies import Way, Ways
+from ..plan.plan import BadPlan, Plan
+from ..plan.plan_check import PROBER, prefill_of
+from ..plan.schedule import Schedule, Streams, draw
+from ..rows import OperationRow
+from .conductor import Conductor
+from .course import UNENDED, Course
+from .load import Load, observer
+from .prober import Prober
+from .recorder import Recorder
+from .replicas import Replicas, find_any, start_all
+from .run_folder import Run, write_links, write_replica_links, write_replicas, write_run
 
 OPERATIONS: Final = "operations-1.jsonl.gz"
 PROBES: Final = "probes-1.jsonl.gz"

@@ -15,8 +15,8 @@ from typing import Any, Final, Self
 import msgspec
 from msgspec import Struct
 
-from quorate.measurement.run.recorder import lines_of
-from quorate.measurement.rows import OperationRow, ProbeRow
+from ..rows import OperationRow, ProbeRow
+from .recorder import lines_of
 
 BATCH_ROWS: Final = 50_000
 """Rows in memory at a time, and in a row group at most."""

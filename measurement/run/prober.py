@@ -8,10 +8,10 @@ import time
 from typing import Final
 from urllib.parse import urlsplit
 
-from quorate.client_sdk.transport.tls import from_environment
-from quorate.measurement.clock import RunClock
-from quorate.measurement.run.recorder import Recorder
-from quorate.measurement.rows import ProbeRow
+from ...client_sdk.transport.tls import from_environment
+from ..clock import RunClock
+from ..rows import ProbeRow
+from .recorder import Recorder
 
 TIMEOUT_S_MAX: Final = 1.0
 _REQUEST: Final = "GET /v1/health/ready HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from quorate.measurement.run.prober import is_ready
+from .prober import is_ready
 
 READY_DEADLINE_S: Final = 60.0
 READY_TIMEOUT_S: Final = 1.0

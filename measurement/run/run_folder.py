@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from quorate.adts.types.catalogue import adt_of
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.measurement.run.recorder import NotWritten
-from quorate.measurement.up_times import Interval
-from quorate.quorums.choices.system_choice import SystemChoice
-from quorate.quorums.systems.systems import System
+from ...adts.types.catalogue import adt_of
+from ...api_specs.cluster import ClusterDocument
+from ...quorums.choices.system_choice import SystemChoice
+from ...quorums.systems.systems import System
+from ..up_times import Interval
+from .recorder import NotWritten
 
 FORMAT: Final = 2
 RUN: Final = "run.json"

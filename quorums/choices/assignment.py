@@ -9,12 +9,23 @@ from fractions import Fraction
 from functools import reduce
 from operator import add
 
-from quorate.adts.specification import EventClass, operation_of
-from quorate.quorums.systems.availability import Probability
-from quorate.quorums.choices.choices import Choice, Constraints
-from quorate.quorums.systems.failures import Model, availability
-from quorate.quorums.choices.minimal import check_meets
-from quorate.quorums.systems.systems import NOBODY, BadQuorums, System, Threshold, both, dual, is_quorum, replicas_of, votes, without
+from ...adts.specification import EventClass, operation_of
+from ..systems.availability import Probability
+from ..systems.failures import Model, availability
+from ..systems.systems import (
+    NOBODY,
+    BadQuorums,
+    System,
+    Threshold,
+    both,
+    dual,
+    is_quorum,
+    replicas_of,
+    votes,
+    without,
+)
+from .choices import Choice, Constraints
+from .minimal import check_meets
 
 Mix = Mapping[EventClass, float | Fraction]
 """How often each event class happens, relative to the others."""

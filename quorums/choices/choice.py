@@ -8,8 +8,8 @@ must meet says the data type's dependency relation (Herlihy 1986).
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
-from quorate.adts.specification import EventClass, Kind, Specification, operation_of
-from quorate.quorums.systems.tally import Quorum, VoteCount
+from ...adts.specification import EventClass, Kind, Specification, operation_of
+from ..systems.tally import Quorum, VoteCount
 
 Ordering = Literal["clock", "quorum"]
 """How blind operations of different front ends get their order: by clocks, or by reading an initial quorum first."""

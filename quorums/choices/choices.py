@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final, Literal
 
-from quorate.adts.specification import EventClass, Specification, operation_of
-from quorate.quorums.choices.choice import Ordering, Sizes, must_meet
-from quorate.quorums.systems.systems import BadQuorums
+from ...adts.specification import EventClass, Specification, operation_of
+from ..systems.systems import BadQuorums
+from .choice import Ordering, Sizes, must_meet
 
 Rule = Literal["inclusion", "by-operation"]
 """Which choices are dropped: those of which another is smaller in every quorum, or in what every operation needs."""

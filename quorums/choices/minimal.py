@@ -9,8 +9,8 @@ from functools import lru_cache
 from itertools import product
 from typing import Final
 
-from quorate.quorums.systems.diagrams import MinimalSets, cheapest_path, diagram, disjoint_sets
-from quorate.quorums.systems.systems import BadQuorums, Replica, System, Threshold, dual, is_plain, is_quorum, replicas_of
+from ..systems.diagrams import MinimalSets, cheapest_path, diagram, disjoint_sets
+from ..systems.systems import BadQuorums, Replica, System, Threshold, dual, is_plain, is_quorum, replicas_of
 
 SETS_MAX: Final = 100_000
 """How many minimal quorums are listed at most; 9 of 18 are 48,620."""

@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import reduce
 from typing import Final
 
-from quorate.adts.specification import EventClass, Specification, operation_of
-from quorate.quorums.choices.assignment import Assignment, of_pair
-from quorate.quorums.choices.choice import BadChoice, Ordering, QuorumChoice, Sizes
-from quorate.quorums.choices.choices import Constraints, constraints_of
-from quorate.quorums.systems.expressions import parse_system
-from quorate.quorums.choices.minimal import least_size
-from quorate.quorums.systems.systems import NOBODY, BadQuorums, System, both, dual, is_quorum, replicas_of, votes
-from quorate.quorums.systems.tally import Quorum
+from ...adts.specification import EventClass, Specification, operation_of
+from ..systems.expressions import parse_system
+from ..systems.systems import NOBODY, BadQuorums, System, both, dual, is_quorum, replicas_of, votes
+from ..systems.tally import Quorum
+from .assignment import Assignment, of_pair
+from .choice import BadChoice, Ordering, QuorumChoice, Sizes
+from .choices import Constraints, constraints_of
+from .minimal import least_size
 
 
 class SystemQuorum:

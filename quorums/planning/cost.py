@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
-from quorate.adts.specification import EventClass, operation_of
-from quorate.quorums.choices.assignment import Assignment, Mix, is_empty
-from quorate.quorums.choices.choices import Constraints
-from quorate.quorums.planning.latency import AnswerTime, mean_ms, of_quorum
-from quorate.quorums.choices.minimal import minimal_quorums
-from quorate.quorums.systems.systems import BadQuorums, System, is_quorum, replicas_of, without
+from ...adts.specification import EventClass, operation_of
+from ..choices.assignment import Assignment, Mix, is_empty
+from ..choices.choices import Constraints
+from ..choices.minimal import minimal_quorums
+from ..systems.systems import BadQuorums, System, is_quorum, replicas_of, without
+from .latency import AnswerTime, mean_ms, of_quorum
 
 Draw = tuple[tuple[frozenset[str], float], ...]
 """Quorums, each with its probability."""

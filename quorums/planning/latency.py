@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from quorate.adts.specification import EventClass, operation_of
-from quorate.quorums.choices.assignment import Assignment, is_empty
-from quorate.quorums.systems.failures import Independent, Model, availability
-from quorate.quorums.systems.systems import BadQuorums, System, is_quorum, replicas_of
+from ...adts.specification import EventClass, operation_of
+from ..choices.assignment import Assignment, is_empty
+from ..systems.failures import Independent, Model, availability
+from ..systems.systems import BadQuorums, System, is_quorum, replicas_of
 
 POINTS_MAX: Final = 1000
 _ROUNDING: Final = 1e-12

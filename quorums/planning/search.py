@@ -15,17 +15,17 @@ from itertools import product
 from math import comb, prod
 from typing import Final
 
-from quorate.adts.specification import operation_of
-from quorate.quorums.choices.assignment import Assignment, Mix, availability_of, of_choice, of_pair
-from quorate.quorums.choices.choices import Constraints, Rule, beats, minimal_choices
-from quorate.quorums.planning.cost import Workload, one_mix, rounds_of
-from quorate.quorums.systems.diagrams import diagram
-from quorate.quorums.systems.failures import Groups, Independent, Joint, Model, availability
-from quorate.quorums.planning.latency import of_event, quantile_ms
-from quorate.quorums.choices.minimal import resilience
-from quorate.quorums.planning.strategy import Limits, Objective, best_strategy
-from quorate.quorums.systems.systems import BadQuorums, System, dual, grid, majority, replicas_of
-from quorate.quorums.systems.targets import Target
+from ...adts.specification import operation_of
+from ..choices.assignment import Assignment, Mix, availability_of, of_choice, of_pair
+from ..choices.choices import Constraints, Rule, beats, minimal_choices
+from ..choices.minimal import resilience
+from ..systems.diagrams import diagram
+from ..systems.failures import Groups, Independent, Joint, Model, availability
+from ..systems.systems import BadQuorums, System, dual, grid, majority, replicas_of
+from ..systems.targets import Target
+from .cost import Workload, one_mix, rounds_of
+from .latency import of_event, quantile_ms
+from .strategy import Limits, Objective, best_strategy
 
 CANDIDATES_MAX: Final = 20_000
 VECTORS_MAX: Final = 5_000

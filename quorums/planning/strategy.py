@@ -24,10 +24,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from quorate.quorums.choices.assignment import Assignment
-from quorate.quorums.planning.cost import Access, Draw, Slot, Strategy, Workload, evaluate, messages_of, slots_of, wait_ms
-from quorate.quorums.choices.minimal import blocking_sets, cheapest, minimal_quorums
-from quorate.quorums.systems.systems import BadQuorums, Replica, System, Threshold, all_of, choose, replicas_of, votes
+from ..choices.assignment import Assignment
+from ..choices.minimal import blocking_sets, cheapest, minimal_quorums
+from ..systems.systems import BadQuorums, Replica, System, Threshold, all_of, choose, replicas_of, votes
+from .cost import Access, Draw, Slot, Strategy, Workload, evaluate, messages_of, slots_of, wait_ms
 
 Objective = Literal["load", "messages", "wait"]
 

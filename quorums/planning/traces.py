@@ -17,8 +17,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from quorate.quorums.systems.failures import Joint
-from quorate.quorums.systems.systems import BadQuorums, System, is_quorum
+from ..systems.failures import Joint
+from ..systems.systems import BadQuorums, System, is_quorum
 
 INTERVALS: Final = ("start_s", "end_s", "up")
 REPLICAS: Final = ("replica", "start_s", "end_s", "up")

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sized
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from quorate.quorums.systems.availability import Probability
-from quorate.quorums.systems.systems import BadQuorums, Replica, System, Threshold, dual, replicas_of
+from .availability import Probability
+from .systems import BadQuorums, Replica, System, Threshold, dual, replicas_of
 
 REPLICAS_MAX: Final = 100
 """Replicas of a diagram: the walks below go as deep."""

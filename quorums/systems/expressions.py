@@ -16,7 +16,19 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from quorate.quorums.systems.systems import DEPTH_MAX, NOBODY, BadQuorums, Replica, System, Threshold, all_of, any_of, choose, grid, majority
+from .systems import (
+    DEPTH_MAX,
+    NOBODY,
+    BadQuorums,
+    Replica,
+    System,
+    Threshold,
+    all_of,
+    any_of,
+    choose,
+    grid,
+    majority,
+)
 
 TEXT_CHARS_MAX: Final = 10_000
 

@@ -19,9 +19,9 @@ from itertools import accumulate, product
 from operator import add, mul
 from typing import Final, Generic
 
-from quorate.quorums.systems.availability import Probability, live_votes_independent
-from quorate.quorums.systems.diagrams import diagram_probability
-from quorate.quorums.systems.systems import BadQuorums, Replica, System, is_plain, is_quorum, replicas_of
+from .availability import Probability, live_votes_independent
+from .diagrams import diagram_probability
+from .systems import BadQuorums, Replica, System, is_plain, is_quorum, replicas_of
 
 GROUPS_MAX: Final = 12
 """Groups are conditioned on, so each one doubles the work."""

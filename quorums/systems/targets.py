@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from quorate.quorums.systems.systems import BadQuorums
+from .systems import BadQuorums
 
 _TARGET = re.compile(r"\s*(?:([A-Z]\w*)\b)?\s*([a-z]\w*)?\s*(>=|<=|=>|=<)\s*([0-9.eE+-]+)\s*(%|ms)?\s*")
 _OF_OPERATION: Final = ("availability", "p50", "p99", "resilience")

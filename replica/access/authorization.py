@@ -7,7 +7,7 @@ Owns both tables. A write token may do all that a front end does: such callers a
 import re
 from typing import Final
 
-from quorate.api_specs.messages import (
+from ...api_specs.messages import (
     Accept,
     Append,
     Ask,
@@ -19,12 +19,12 @@ from quorate.api_specs.messages import (
     Reserve,
     Scan,
 )
-from quorate.api_specs.problems import TYPE_PREFIX
-from quorate.api_specs.tokens import ScopeName
-from quorate.api_specs.wishes import Lend
-from quorate.replica.access.credentials import Credential, TokenList
-from quorate.timestamps.ballot import Ballot, turn_of
-from quorate.timestamps.timestamp import ZERO, Timestamp, site
+from ...api_specs.problems import TYPE_PREFIX
+from ...api_specs.tokens import ScopeName
+from ...api_specs.wishes import Lend
+from ...timestamps.ballot import Ballot, turn_of
+from ...timestamps.timestamp import ZERO, Timestamp, site
+from .credentials import Credential, TokenList
 
 OPEN_PREFIX: Final = "/v1/health/"
 """What needs no token."""

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from quorate.api_specs.limits import REQUESTS_PER_S_MAX, TOKENS_MAX
-from quorate.api_specs.tokens import IMPLIED, SCOPES, TOKEN_CHARS_MAX, ScopeName, digest_of, is_scope, is_tag
-from quorate.replica.access.rate import Bucket
+from ...api_specs.limits import REQUESTS_PER_S_MAX, TOKENS_MAX
+from ...api_specs.tokens import IMPLIED, SCOPES, TOKEN_CHARS_MAX, ScopeName, digest_of, is_scope, is_tag
+from .rate import Bucket
 
 NAME_CHARS_MAX: Final = 64
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from quorate.replica.access.rate import Bucket
+from .rate import Bucket
 
 LINES_PER_S: Final = 1.0
 _LOGINS: Final = frozenset({"unauthorized", "forbidden"})

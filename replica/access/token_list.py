@@ -11,10 +11,10 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from quorate.api_specs.limits import UNPROVEN_PER_S_MAX
-from quorate.replica.logs.audit import audit
-from quorate.replica.access.credentials import BadTokens, Credential, TokenList, anyone, parse_tokens, plain_token
-from quorate.replica.access.rate import Bucket
+from ...api_specs.limits import UNPROVEN_PER_S_MAX
+from ..logs.audit import audit
+from .credentials import BadTokens, Credential, TokenList, anyone, parse_tokens, plain_token
+from .rate import Bucket
 
 FILE_BYTES_MAX: Final = 1024 * 1024
 _log = logging.getLogger(__name__)

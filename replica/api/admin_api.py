@@ -15,11 +15,11 @@ from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from quorate.api_specs.limits import BACKUP_SENT_S_MAX
-from quorate.replica.access.token_list import Access
-from quorate.replica.logs.audit import audit
-from quorate.replica.service.copying import Copies, Copy
-from quorate.replica.http.gate import CALLER
+from ...api_specs.limits import BACKUP_SENT_S_MAX
+from ..access.token_list import Access
+from ..http.gate import CALLER
+from ..logs.audit import audit
+from ..service.copying import Copies, Copy
 
 TOKENS_PATH: Final = "/v1/admin/tokens"
 BACKUP_PATH: Final = "/v1/admin/backup"

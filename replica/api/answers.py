@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from starlette.responses import Response
 
-from quorate.adts.log import Value
-from quorate.replica.http.problems import Refusal
+from ...adts.log import Value
+from ..http.problems import Refusal
 
 
 def json_response(text: str) -> Response:

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Final
 
-from quorate.api_specs.messages import Ask, Denied, Granted, Served
-from quorate.api_specs.wishes import WishOver
-from quorate.client_sdk.protocol.core.values import Serve
-from quorate.client_sdk.errors import Closed
-from quorate.replica.api.object_api import FrontEnd
-from quorate.replica.protocol.at_most_once import Asks, result_of
-from quorate.replica.service.member import Member
+from ...api_specs.messages import Ask, Denied, Granted, Served
+from ...api_specs.wishes import WishOver
+from ...client_sdk.errors import Closed
+from ...client_sdk.protocol.core.values import Serve
+from ..protocol.at_most_once import Asks, result_of
+from ..service.member import Member
+from .object_api import FrontEnd
 
 
 class Serving:

@@ -8,14 +8,14 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from quorate.adts.types.catalogue import object_name
-from quorate.adts.log import Dead, Entry, Leased, count_leases
-from quorate.api_specs.wishes import Tended
-from quorate.client_sdk.protocol.core.values import Acquire, ClearDead, Dispose, LeaseBook, ReadLeases
-from quorate.replica.api import lease_models as models
-from quorate.replica.api.answers import json_response
-from quorate.replica.api.object_api import DeadlineS, Name, Operations
-from quorate.replica.http.gate import CALLER
+from ...adts.log import Dead, Entry, Leased, count_leases
+from ...adts.types.catalogue import object_name
+from ...api_specs.wishes import Tended
+from ...client_sdk.protocol.core.values import Acquire, ClearDead, Dispose, LeaseBook, ReadLeases
+from ..http.gate import CALLER
+from . import lease_models as models
+from .answers import json_response
+from .object_api import DeadlineS, Name, Operations
 
 
 def add_lease_endpoints(router: APIRouter, operations: Operations) -> None:

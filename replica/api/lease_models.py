@@ -4,10 +4,10 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from quorate.adts.log import DeadReason
-from quorate.api_specs.limits import DEFAULTS, DELAY_S_MAX, DELIVERIES_MAX, LEASE_S_MAX, TEND_TOKENS_MAX
-from quorate.client_sdk.api.lease_calls import LEASE_S
-from quorate.replica.api.object_models import Body
+from ...adts.log import DeadReason
+from ...api_specs.limits import DEFAULTS, DELAY_S_MAX, DELIVERIES_MAX, LEASE_S_MAX, TEND_TOKENS_MAX
+from ...client_sdk.api.lease_calls import LEASE_S
+from .object_models import Body
 
 _TOKEN: Final = "1/0006424e5d3c80.0000.k3v9q0a1b2c3d"
 _ID: Final = "0006424e5d3c80.0000.k3v9q0a1b2c3d"

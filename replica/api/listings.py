@@ -10,10 +10,10 @@ from typing import Final
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from quorate.adts.log import Value
-from quorate.api_specs.limits import LISTINGS_MAX
-from quorate.replica.http.cancellation import ends_before_caller_goes
-from quorate.replica.http.problems import Refusal
+from ...adts.log import Value
+from ...api_specs.limits import LISTINGS_MAX
+from ..http.cancellation import ends_before_caller_goes
+from ..http.problems import Refusal
 
 List = Callable[[float], Awaitable[Mapping[str, Value]]]
 

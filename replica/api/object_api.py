@@ -13,17 +13,32 @@ from fastapi import APIRouter, Header, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from quorate.adts.types.catalogue import NAME_PATTERN, object_name
-from quorate.adts.log import Value
-from quorate.api_specs.limits import LISTINGS_MAX, Limits
-from quorate.api_specs.values import BadValue, to_value
-from quorate.client_sdk.protocol.core.counters import Counts
-from quorate.client_sdk.protocol.core.values import Acquire, CompareAndSet, Dequeue, Done, Enqueue, Items, Operation, Outcome, Peek, PutIfAbsent, QueueSize, Read, Spans, Write
-from quorate.replica.api import object_models as models
-from quorate.replica.api.answers import enqueued, held, held_at, json_response, listed, nothing
-from quorate.replica.http.cancellation import ends_before_caller_goes, has_gone
-from quorate.replica.api.listings import Listing
-from quorate.replica.http.problems import Refusal, refusal_of
+from ...adts.log import Value
+from ...adts.types.catalogue import NAME_PATTERN, object_name
+from ...api_specs.limits import LISTINGS_MAX, Limits
+from ...api_specs.values import BadValue, to_value
+from ...client_sdk.protocol.core.counters import Counts
+from ...client_sdk.protocol.core.values import (
+    Acquire,
+    CompareAndSet,
+    Dequeue,
+    Done,
+    Enqueue,
+    Items,
+    Operation,
+    Outcome,
+    Peek,
+    PutIfAbsent,
+    QueueSize,
+    Read,
+    Spans,
+    Write,
+)
+from ..http.cancellation import ends_before_caller_goes, has_gone
+from ..http.problems import Refusal, refusal_of
+from . import object_models as models
+from .answers import enqueued, held, held_at, json_response, listed, nothing
+from .listings import Listing
 
 DEADLINE_S: Final = 5.0
 """Of an operation whose caller names none; a dequeue's waiting comes on top."""

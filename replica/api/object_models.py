@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
 
-from quorate.api_specs.limits import DEFAULTS, DELAY_S_MAX
+from ...api_specs.limits import DEFAULTS, DELAY_S_MAX
 
 
 class Body(BaseModel):

@@ -14,12 +14,12 @@ from typing import Any, Final, NamedTuple
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from quorate.adts.types.catalogue import NAME_PATTERN, object_name
-from quorate.client_sdk.protocol.core.values import Dequeue, Enqueue, Operation, Read, Write
-from quorate.replica.api import answers
-from quorate.replica.api.object_api import Operations
-from quorate.replica.http.gate import Replay
-from quorate.replica.http.json_body import decoded
+from ...adts.types.catalogue import NAME_PATTERN, object_name
+from ...client_sdk.protocol.core.values import Dequeue, Enqueue, Operation, Read, Write
+from ..http.gate import Replay
+from ..http.json_body import decoded
+from . import answers
+from .object_api import Operations
 
 _PATH: Final = re.compile(
     rf"/v1/(?:queues/(?P<queue>{NAME_PATTERN})/(?P<end>items|dequeue)|registers/(?P<register>{NAME_PATTERN})"

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from quorate.api_specs.checking import Checked, check_announcement, check_ask, check_batch
-from quorate.api_specs.messages import (
+from ...api_specs.checking import Checked, check_announcement, check_ask, check_batch
+from ...api_specs.messages import (
     NOT_DECODED,
     Announcement,
     Ask,
@@ -26,18 +26,18 @@ from quorate.api_specs.messages import (
     Testimony,
     Window,
 )
-from quorate.api_specs.problems import problem
-from quorate.api_specs.wishes import Take
-from quorate.replica.http import json_body
-from quorate.replica.access.token_list import Access
-from quorate.replica.access.credentials import Credential
-from quorate.replica.http.gate import CALLER, lacks_scope
-from quorate.replica.http.cancellation import ends_before_caller_goes
-from quorate.replica.service.member import Member
-from quorate.replica.http.problems import Refusal, problem_response
-from quorate.replica.access.authorization import ask_problem, batch_problem
-from quorate.replica.api.forwarded import Serving
-from quorate.timestamps.timestamp import Timestamp
+from ...api_specs.problems import problem
+from ...api_specs.wishes import Take
+from ...timestamps.timestamp import Timestamp
+from ..access.authorization import ask_problem, batch_problem
+from ..access.credentials import Credential
+from ..access.token_list import Access
+from ..http import json_body
+from ..http.cancellation import ends_before_caller_goes
+from ..http.gate import CALLER, lacks_scope
+from ..http.problems import Refusal, problem_response
+from ..service.member import Member
+from .forwarded import Serving
 
 PATH: Final = "/replica/v1/batch"
 ASK_PATH: Final = "/replica/v1/ask"

@@ -18,19 +18,29 @@ from typing import BinaryIO, Final
 import msgspec
 from msgspec import Struct
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import REPLICAS_MAX
-from quorate.api_specs.messages import NOT_DECODED
-from quorate.replica.store import statements
-from quorate.replica.store.database import Database, StorageFailed, copy_database, make_private
-from quorate.replica.data_folder.private_folders import make_private_folder, remove_made
-from quorate.replica.data_folder.identity import DATABASE_FILE, FolderRefused, Identity, claim_restored, empty_folder, format_store, identity_in, open_folder, sync_folder
-from quorate.replica.store.records import without_sum
-from quorate.replica.data_folder.replacement import fill, loses, open_source, with_store
-from quorate.replica.store.integrity import damage_in
-from quorate.replica.store.statements import SCHEMA_VERSION
-from quorate.replica.protocol.witness import Witness
-from quorate.timestamps.timestamp import Timestamp
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.limits import REPLICAS_MAX
+from ...api_specs.messages import NOT_DECODED
+from ...timestamps.timestamp import Timestamp
+from ..protocol.witness import Witness
+from ..store import statements
+from ..store.database import Database, StorageFailed, copy_database, make_private
+from ..store.integrity import damage_in
+from ..store.records import without_sum
+from ..store.statements import SCHEMA_VERSION
+from .identity import (
+    DATABASE_FILE,
+    FolderRefused,
+    Identity,
+    claim_restored,
+    empty_folder,
+    format_store,
+    identity_in,
+    open_folder,
+    sync_folder,
+)
+from .private_folders import make_private_folder, remove_made
+from .replacement import fill, loses, open_source, with_store
 
 MANIFEST_FILE: Final = "backup.json"
 MANIFEST_BYTES_MAX: Final = 1024 * 1024

@@ -17,15 +17,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.replica.store import statements
-from quorate.replica.store.database import Database, StorageFailed, make_private
-from quorate.replica.data_folder.private_folders import make_private_folder, remove_made
-from quorate.replica.store.configuration import noted_in, refusal
-from quorate.replica.store.records import with_sum
-from quorate.replica.store.integrity import damage_in
-from quorate.replica.store.statements import SCHEMA_VERSION
-from quorate.timestamps.timestamp import ZERO
+from ...api_specs.cluster import ClusterDocument, ReplicaInfo
+from ...timestamps.timestamp import ZERO
+from ..store import statements
+from ..store.configuration import noted_in, refusal
+from ..store.database import Database, StorageFailed, make_private
+from ..store.integrity import damage_in
+from ..store.records import with_sum
+from ..store.statements import SCHEMA_VERSION
+from .private_folders import make_private_folder, remove_made
 
 DATABASE_FILE: Final = "replica.sqlite3"
 IDENTITY_FILE: Final = "identity.json"

@@ -14,15 +14,24 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from quorate.adts.types.catalogue import SPECIFICATIONS, adt_of
-from quorate.api_specs.cluster import ClusterDocument, checked
-from quorate.api_specs.messages import Row
-from quorate.replica.data_folder.identity import FolderRefused, Identity, format_store, open_folder
-from quorate.replica.protocol.log import NOT_RESERVED, Effect, Log, MarkComplete, ObjectState, PutEvent, PutRow, PutState, Reservation
-from quorate.replica.upkeep.pruning import END
-from quorate.replica.store.store import Store
-from quorate.replica.protocol.witness import Witness
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from ...adts.types.catalogue import SPECIFICATIONS, adt_of
+from ...api_specs.cluster import ClusterDocument, checked
+from ...api_specs.messages import Row
+from ...timestamps.timestamp import INFINITY, ZERO, Timestamp
+from ..protocol.log import (
+    NOT_RESERVED,
+    Effect,
+    Log,
+    MarkComplete,
+    ObjectState,
+    PutEvent,
+    PutRow,
+    PutState,
+    Reservation,
+)
+from ..protocol.witness import Witness
+from ..store.store import Store
+from .identity import FolderRefused, Identity, format_store, open_folder
 
 PAGE: Final = 1000
 """Objects, or rows, read at a time; the new store commits after each page of objects."""
@@ -156,7 +165,7 @@ def _is_forgotten(name: str, sources: Mapping[str, Store], document: ClusterDocu
 def _newest(source: Store, name: str) -> Timestamp | None:
     """The highest timestamp of a value that the source has of a key; None when it does not know the key."""
     state = source.state(name)
-    return None if state is None else max(source.below(name, END) or ZERO, state.summary.horizon)
+    return None if state is None else max(source.below(name, INFINITY) or ZERO, state.summary.horizon)
 
 
 def _names(sources: Collection[Store]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from quorate.api_specs.limits import (
+from ...api_specs.limits import (
     ADDRESS_SHARE_MAX,
     AHEAD_MAX,
     CONNECTIONS_MAX,
@@ -26,10 +26,10 @@ from quorate.api_specs.limits import (
     STALL_S_MAX,
     URL_BYTES_MAX,
 )
-from quorate.api_specs.problems import MEDIA_TYPE, Problem, problem
-from quorate.replica.http.connection_shares import Crowd, origin
-from quorate.replica.http.problems import RETRY_AFTER_S
-from quorate.replica.http.traffic import Traffic
+from ...api_specs.problems import MEDIA_TYPE, Problem, problem
+from .connection_shares import Crowd, origin
+from .problems import RETRY_AFTER_S
+from .traffic import Traffic
 
 STALL_BYTES: Final = 65_536
 PIECE_BYTES: Final = 4096

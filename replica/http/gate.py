@@ -11,14 +11,14 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from quorate.api_specs.limits import BODIES_BYTES_MAX, BODY_S_MAX, CONCURRENT_MAX, OPEN_BODY_BYTES_MAX, Limits
-from quorate.replica.access.token_list import Access
-from quorate.replica.access.credentials import Credential
-from quorate.replica.http.host_header import Hosts
-from quorate.replica.access.refused_callers import RefusedCallers
-from quorate.replica.http.problems import PROBLEM, Refusal, problem_of, problem_response
-from quorate.replica.access.authorization import OPEN_PREFIX, is_public, scope_needed
-from quorate.replica.http.traffic import Traffic
+from ...api_specs.limits import BODIES_BYTES_MAX, BODY_S_MAX, CONCURRENT_MAX, OPEN_BODY_BYTES_MAX, Limits
+from ..access.authorization import OPEN_PREFIX, is_public, scope_needed
+from ..access.credentials import Credential
+from ..access.refused_callers import RefusedCallers
+from ..access.token_list import Access
+from .host_header import Hosts
+from .problems import PROBLEM, Refusal, problem_of, problem_response
+from .traffic import Traffic
 
 CALLER: Final = "quorate.caller"
 """Where a scope of ASGI holds the Credential of who asks."""

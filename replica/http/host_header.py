@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from quorate.replica.http.problems import Refusal
+from .problems import Refusal
 
 _HOST: Final = re.compile(rb"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:@/?#\s]+))(?::[0-9]*)?")
 """The whole of a Host header: an address of IPv6 in brackets, or another address or name; and a port, which may be empty."""

@@ -11,16 +11,16 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from quorate.adts.types.catalogue import BadName
-from quorate.api_specs.checking import BadBatch
-from quorate.api_specs.problems import LIMITS, MEDIA_TYPE, Problem, problem
-from quorate.api_specs.values import BadValue
-from quorate.client_sdk.protocol.core.values import Failed
-from quorate.client_sdk.errors import Closed
-from quorate.replica.store.group_commit import Overloaded
-from quorate.replica.service.copying import NoRoom
-from quorate.replica.service.member import OtherConfiguration, Starting, StoreLost
-from quorate.replica.store.store import StorageFailed
+from ...adts.types.catalogue import BadName
+from ...api_specs.checking import BadBatch
+from ...api_specs.problems import LIMITS, MEDIA_TYPE, Problem, problem
+from ...api_specs.values import BadValue
+from ...client_sdk.errors import Closed
+from ...client_sdk.protocol.core.values import Failed
+from ..service.copying import NoRoom
+from ..service.member import OtherConfiguration, Starting, StoreLost
+from ..store.group_commit import Overloaded
+from ..store.store import StorageFailed
 
 RETRY_AFTER_S: Final = 1
 PROBLEM: Final = "quorate.problem"

@@ -8,7 +8,7 @@ from collections import Counter
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 
-from quorate.replica.http.problems import Refusal
+from .problems import Refusal
 
 
 async def known_query(request: Request) -> None:

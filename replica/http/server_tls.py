@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from quorate.client_sdk.transport.tls import load_own, words_of
+from ...client_sdk.transport.tls import load_own, words_of
 
 
 class BadTls(ValueError):

@@ -3,7 +3,7 @@
 Owns the numbers; gate and connections count in it, and the gate goes by two of them. Used on the event loop only.
 """
 
-from quorate.api_specs.problems import KINDS
+from ...api_specs.problems import KINDS
 
 
 class Traffic:

@@ -11,13 +11,13 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from quorate.adts.types.catalogue import is_object_name
-from quorate.api_specs.messages import Scan
-from quorate.replica.live import models
-from quorate.replica.live.cluster_scan import Lookout
-from quorate.replica.service.member import Member
-from quorate.replica.live.overview import choices_of, overview_of, trace_of
-from quorate.replica.http.problems import Refusal
+from ...adts.types.catalogue import is_object_name
+from ...api_specs.messages import Scan
+from ..http.problems import Refusal
+from ..service.member import Member
+from . import models
+from .cluster_scan import Lookout
+from .overview import choices_of, overview_of, trace_of
 
 OBJECTS_MAX: Final = 100
 OBJECTS: Final = 20

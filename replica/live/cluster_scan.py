@@ -11,16 +11,16 @@ from typing import Any, Final, Literal, TypeVar
 
 from msgspec import Struct
 
-from quorate.api_specs.messages import Batch, BatchReply, Collected, Refused, Scan, Scanned
-from quorate.client_sdk.protocol.core.values import Unanswered
-from quorate.client_sdk.transport.http_answer import HttpAnswer, HttpClient, message
-from quorate.client_sdk.transport.http_transport import quick_client
-from quorate.client_sdk.transport.ports import Transport
-from quorate.client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
-from quorate.replica.store.group_commit import Overloaded
-from quorate.replica.service.embedded import EmbeddedTransport, to_others
-from quorate.replica.service.member import Member
-from quorate.replica.service.status import CatchUp, catch_up_of
+from ...api_specs.messages import Batch, BatchReply, Collected, Refused, Scan, Scanned
+from ...client_sdk.protocol.core.values import Unanswered
+from ...client_sdk.transport.http_answer import HttpAnswer, HttpClient, message
+from ...client_sdk.transport.http_transport import quick_client
+from ...client_sdk.transport.ports import Transport
+from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
+from ..service.embedded import EmbeddedTransport, to_others
+from ..service.member import Member
+from ..service.status import CatchUp, catch_up_of
+from ..store.group_commit import Overloaded
 
 ANSWER_S_MAX: Final = 1.0
 HEALTH_S_MAX: Final = 0.5

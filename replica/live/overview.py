@@ -7,20 +7,20 @@ it: above the highest horizon that any replica knows; of a register or key only 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from quorate.adts.types.catalogue import adt_of
-from quorate.adts.specification import operation_of
-from quorate.api_specs.classes_held import rules_in_force
-from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
-from quorate.api_specs.messages import Collected
-from quorate.client_sdk.inspection.lease_status import Standing
-from quorate.client_sdk.inspection.log_table import Column, column_of, when
-from quorate.quorums.choices.choice import QuorumChoice
-from quorate.quorums.choices.choices import constraints_of
-from quorate.quorums.choices.system_choice import SystemChoice
-from quorate.replica.live import models
-from quorate.replica.live.cluster_scan import Seen
-from quorate.replica.service.status import CatchUp
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from ...adts.specification import operation_of
+from ...adts.types.catalogue import adt_of
+from ...api_specs.classes_held import rules_in_force
+from ...api_specs.cluster import ChoiceRule, ClusterDocument
+from ...api_specs.messages import Collected
+from ...client_sdk.inspection.lease_status import Standing
+from ...client_sdk.inspection.log_table import Column, column_of, when
+from ...quorums.choices.choice import QuorumChoice
+from ...quorums.choices.choices import constraints_of
+from ...quorums.choices.system_choice import SystemChoice
+from ...timestamps.timestamp import ZERO, Timestamp
+from ..service.status import CatchUp
+from . import models
+from .cluster_scan import Seen
 
 EVENT_CHARS_MAX: Final = 200
 """Of an event in a trace: values may have a megabyte, and nobody reads it in a table."""

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from quorate.replica.http.problems import Refusal
+from ..http.problems import Refusal
 
 PATH: Final = "/ui"
 FOLDER: Final = Path(__file__).parent / "ui"

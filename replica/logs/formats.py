@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quorate.replica.logs.audit import Act
+from .audit import Act
 
 _log: Final = logging.getLogger(__name__)
 

@@ -14,11 +14,11 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from msgspec import Struct
 
-from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.api_specs.problems import KINDS, LIMITS, MEDIA_TYPE, Problem, as_json, problem
-from quorate.replica.api import protocol_api
-from quorate.replica.openapi.security import describe_security
-from quorate.replica.openapi.table import INTRODUCTION, OPERATIONS, TAGS, Told
+from ...api_specs.cluster import ClusterDocument, ReplicaInfo
+from ...api_specs.problems import KINDS, LIMITS, MEDIA_TYPE, Problem, as_json, problem
+from ..api import protocol_api
+from .security import describe_security
+from .table import INTRODUCTION, OPERATIONS, TAGS, Told
 
 _SCHEMAS: Final = "#/components/schemas/{name}"
 _METHODS: Final = frozenset({"get", "put", "post", "delete"})

@@ -5,7 +5,7 @@ Scopes come from `rights`, so that document and gate cannot disagree.
 
 from typing import Any, Final
 
-from quorate.replica.access.authorization import OPEN_PREFIX, is_public, scope_needed
+from ..access.authorization import OPEN_PREFIX, is_public, scope_needed
 
 _METHODS: Final = frozenset({"get", "put", "post", "delete", "patch", "head", "options"})
 _SCHEMES: Final = {

@@ -7,9 +7,9 @@ neither time (it arrives as `now_us`) nor disk (reads come through `Log`, writes
 
 from msgspec.structs import replace
 
-from quorate.adts.types.catalogue import adt_of
-from quorate.adts.log import NO_LEASES, Entry, count_leases
-from quorate.api_specs.messages import (
+from ...adts.log import NO_LEASES, Entry, count_leases
+from ...adts.types.catalogue import adt_of
+from ...api_specs.messages import (
     Accept,
     Accepted,
     Append,
@@ -31,14 +31,14 @@ from quorate.api_specs.messages import (
     Status,
     Window,
 )
-from quorate.api_specs.weights import weight
-from quorate.gc.collection import collected_by_commit, collected_by_completion, may_forget
-from quorate.replica.protocol.pages import page_of
-from quorate.replica.protocol.log import Claim, Effect, Forget, Log, MarkComplete, ObjectState, PutEvent, PutRow, PutState
-from quorate.replica.protocol.refusals import Bounds, latest_claimed, malformed, refusal
-from quorate.replica.protocol.key_consensus import reserve
-from quorate.timestamps.ballot import turn_of
-from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+from ...api_specs.weights import weight
+from ...gc.collection import collected_by_commit, collected_by_completion, may_forget
+from ...timestamps.ballot import turn_of
+from ...timestamps.timestamp import INFINITY, ZERO, Timestamp
+from .key_consensus import reserve
+from .log import Claim, Effect, Forget, Log, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from .pages import page_of
+from .refusals import Bounds, latest_claimed, malformed, refusal
 
 Handled = tuple[Reply, list[Effect]]
 

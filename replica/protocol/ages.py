@@ -10,10 +10,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from quorate.adts.log import NOTHING, Summary
-from quorate.api_specs.messages import NOT_AGED, Accept, Accepted, Aged, Collect, Collected, Reply, Request
-from quorate.replica.protocol.log import Log
-from quorate.timestamps.ballot import NO_BALLOT
+from ...adts.log import NOTHING, Summary
+from ...api_specs.messages import NOT_AGED, Accept, Accepted, Aged, Collect, Collected, Reply, Request
+from ...timestamps.ballot import NO_BALLOT
+from .log import Log
 
 SAMPLES: Final = 32
 """How often in a window it is noted how far an object's lists have come."""

@@ -10,10 +10,10 @@ from bisect import bisect_left, insort
 from collections import OrderedDict
 from typing import Final
 
-from quorate.api_specs.messages import Ask, Denied, Granted
-from quorate.client_sdk.protocol.core.values import Done, Outcome
-from quorate.client_sdk.protocol.decisions.forwarding import SHARED_S, granted
-from quorate.timestamps.timestamp import ZERO, Timestamp, site, wall_us
+from ...api_specs.messages import Ask, Denied, Granted
+from ...client_sdk.protocol.core.values import Done, Outcome
+from ...client_sdk.protocol.decisions.forwarding import SHARED_S, granted
+from ...timestamps.timestamp import ZERO, Timestamp, site, wall_us
 
 IDS_MAX: Final = 20_000
 WISHES_MAX: Final = 1000

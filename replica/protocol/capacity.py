@@ -9,10 +9,10 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from quorate.api_specs.limits import CAPACITY_ALARM, Capacity
-from quorate.api_specs.messages import Accept, Append, Collect, Commit, Refused, Request, Reserve
-from quorate.replica.protocol.log import ObjectState
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from ...api_specs.limits import CAPACITY_ALARM, Capacity
+from ...api_specs.messages import Accept, Append, Collect, Commit, Refused, Request, Reserve
+from ...timestamps.timestamp import ZERO, Timestamp
+from .log import ObjectState
 
 DECIDED_SHARE: Final = 1.1
 """A decision makes an object here beyond the bound, by a tenth: others may hold its entries, and they are to be taken out."""

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from typing import Final, NamedTuple
 
-from quorate.adts.types.catalogue import adt_of
-from quorate.api_specs.messages import (
+from ...adts.types.catalogue import adt_of
+from ...api_specs.messages import (
     Append,
     Change,
     Changed,
@@ -27,9 +27,9 @@ from quorate.api_specs.messages import (
     Request,
     Row,
 )
-from quorate.replica.protocol.log import Effect, Log, ObjectState, PutRow, PutState
-from quorate.timestamps.ballot import NO_BALLOT, Ballot
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from ...timestamps.ballot import NO_BALLOT, Ballot
+from ...timestamps.timestamp import ZERO, Timestamp
+from .log import Effect, Log, ObjectState, PutRow, PutState
 
 WAITING_MAX: Final = 10_000
 """Entries that may not be installed yet, and objects whose decisions are behind, that are remembered for each other replica."""

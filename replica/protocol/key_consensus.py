@@ -4,9 +4,9 @@ Owns the promises for one key (DESIGN section 2, "Keys"): a promised ballot refu
 only by what is accepted under a higher ballot. Must not know what becomes of the entries.
 """
 
-from quorate.api_specs.limits import RESERVATIONS_MAX
-from quorate.api_specs.messages import Refused, Reply, Reserve, Reserved
-from quorate.replica.protocol.log import NOT_RESERVED, Effect, Log, PutReservation, Reservation
+from ...api_specs.limits import RESERVATIONS_MAX
+from ...api_specs.messages import Refused, Reply, Reserve, Reserved
+from .log import NOT_RESERVED, Effect, Log, PutReservation, Reservation
 
 FULL = f"this replica remembers {RESERVATIONS_MAX} idempotency keys, which is all it has room for"
 

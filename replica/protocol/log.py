@@ -9,10 +9,10 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from quorate.adts.log import NOTHING, Entry, Summary
-from quorate.api_specs.messages import Row
-from quorate.timestamps.ballot import NO_BALLOT, Ballot
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from ...adts.log import NOTHING, Entry, Summary
+from ...api_specs.messages import Row
+from ...timestamps.ballot import NO_BALLOT, Ballot
+from ...timestamps.timestamp import ZERO, Timestamp
 
 
 class ObjectState(Struct, frozen=True, omit_defaults=True):

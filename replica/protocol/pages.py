@@ -6,9 +6,9 @@ Owns where a page ends. What reads rows stops there, so that a page costs what i
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from quorate.adts.log import Value
-from quorate.api_specs.messages import Row
-from quorate.api_specs.values import text_bytes
+from ...adts.log import Value
+from ...api_specs.messages import Row
+from ...api_specs.values import text_bytes
 
 _Row = TypeVar("_Row")
 

@@ -7,14 +7,14 @@ from typing import Final
 
 from msgspec import UNSET
 
-from quorate.adts.types.catalogue import adt_of, is_object_name
-from quorate.adts.log import Entry, Summary
-from quorate.adts.times import Times
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import DELAY_S_MAX
-from quorate.api_specs.messages import Accept, Append, Collect, Commit, Refused, Reserve
-from quorate.timestamps.ballot import Ballot, turn_of
-from quorate.timestamps.timestamp import ZERO, Timestamp, wall_us
+from ...adts.log import Entry, Summary
+from ...adts.times import Times
+from ...adts.types.catalogue import adt_of, is_object_name
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.limits import DELAY_S_MAX
+from ...api_specs.messages import Accept, Append, Collect, Commit, Refused, Reserve
+from ...timestamps.ballot import Ballot, turn_of
+from ...timestamps.timestamp import ZERO, Timestamp, wall_us
 
 
 class Bounds:

@@ -7,8 +7,8 @@ count again when they come again.
 from collections.abc import Sequence
 from typing import Final
 
-from quorate.api_specs.messages import Accepted, Appended, Collected, Refused, Reply, Request
-from quorate.replica.protocol.log import Effect, Log, PutState
+from ...api_specs.messages import Accepted, Appended, Collected, Refused, Reply, Request
+from .log import Effect, Log, PutState
 
 DONE: Final = "done"
 BALLOT_REFUSED: Final = "ballot-refused"

@@ -11,8 +11,8 @@ own, and votes for the first time only when every other replica has noted that: 
 
 from msgspec import Struct
 
-from quorate.api_specs.messages import Announcement, Testimony
-from quorate.timestamps.timestamp import Timestamp
+from ...api_specs.messages import Announcement, Testimony
+from ...timestamps.timestamp import Timestamp
 
 
 class Witness(Struct, frozen=True):

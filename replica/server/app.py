@@ -19,41 +19,41 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from quorate.api_specs.problems import KINDS, TYPE_PREFIX, problem
-from quorate.client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
-from quorate.replica.api import object_models as models
-from quorate.replica.api import protocol_api
-from quorate.replica.access.token_list import Access, one_token
-from quorate.replica.api.admin_api import add_admin_endpoints
-from quorate.replica.api.object_api import FrontEnd, Operations, add_adt_endpoints
-from quorate.replica.openapi.pages import page_routes
-from quorate.replica.upkeep.catching_up import CatchingUp
-from quorate.replica.service.copying import Copies
-from quorate.replica.openapi.builder import document_of
-from quorate.replica.server.direct import Direct
-from quorate.replica.service.embedded import to_others
-from quorate.replica.server.shutdown import Ending
-from quorate.replica.http.gate import Gate
-from quorate.replica.http.host_header import Hosts
-from quorate.replica.upkeep.janitor import Janitor
-from quorate.replica.http.json_body import JsonRoute
-from quorate.replica.api.lease_api import add_lease_endpoints
-from quorate.replica.live.api import add_live_endpoints
-from quorate.replica.live.page import add_live_page
-from quorate.replica.live.cluster_scan import Lookout
-from quorate.replica.service.member import Member
-from quorate.replica.telemetry.metrics import Metrics
-from quorate.replica.telemetry.metrics_api import add_metrics_endpoint
-from quorate.replica.service.status import status_of
-from quorate.replica.api.plain_requests import PlainRequests
-from quorate.replica.http.queries import known_query
-from quorate.replica.service.quorums_held import held_now
-from quorate.replica.access.refused_callers import RefusedCallers
-from quorate.replica.http.problems import Refusal, problem_of, problem_response
-from quorate.replica.access.authorization import DOCUMENT_PATH
-from quorate.replica.api.forwarded import Serving
-from quorate.replica.http.traffic import Traffic
-from quorate.replica.upkeep.announcer import Watch
+from ...api_specs.problems import KINDS, TYPE_PREFIX, problem
+from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
+from ..access.authorization import DOCUMENT_PATH
+from ..access.refused_callers import RefusedCallers
+from ..access.token_list import Access, one_token
+from ..api import object_models as models
+from ..api import protocol_api
+from ..api.admin_api import add_admin_endpoints
+from ..api.forwarded import Serving
+from ..api.lease_api import add_lease_endpoints
+from ..api.object_api import FrontEnd, Operations, add_adt_endpoints
+from ..api.plain_requests import PlainRequests
+from ..http.gate import Gate
+from ..http.host_header import Hosts
+from ..http.json_body import JsonRoute
+from ..http.problems import Refusal, problem_of, problem_response
+from ..http.queries import known_query
+from ..http.traffic import Traffic
+from ..live.api import add_live_endpoints
+from ..live.cluster_scan import Lookout
+from ..live.page import add_live_page
+from ..openapi.builder import document_of
+from ..openapi.pages import page_routes
+from ..service.copying import Copies
+from ..service.embedded import to_others
+from ..service.member import Member
+from ..service.quorums_held import held_now
+from ..service.status import status_of
+from ..telemetry.metrics import Metrics
+from ..telemetry.metrics_api import add_metrics_endpoint
+from ..upkeep.announcer import Watch
+from ..upkeep.catching_up import CatchingUp
+from ..upkeep.janitor import Janitor
+from .direct import Direct
+from .shutdown import Ending
 
 API_VERSION: Final = "1.0"
 _ERRORS_SHOWN: Final = 5

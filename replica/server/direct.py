@@ -15,16 +15,16 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from quorate.api_specs.checking import Checked
-from quorate.api_specs.messages import BatchReply
-from quorate.api_specs.problems import MEDIA_TYPE, Problem
-from quorate.replica.store.group_commit import Unwanted
-from quorate.replica.http.connections import BoundedProtocol, Bounds
-from quorate.replica.http.connection_shares import Crowd
-from quorate.replica.http.gate import Gate, address_of, check_once
-from quorate.replica.api.protocol_api import PATH, Batches
-from quorate.replica.http.problems import Refusal, headers_of, problem_of
-from quorate.replica.http.traffic import Traffic
+from ...api_specs.checking import Checked
+from ...api_specs.messages import BatchReply
+from ...api_specs.problems import MEDIA_TYPE, Problem
+from ..api.protocol_api import PATH, Batches
+from ..http.connection_shares import Crowd
+from ..http.connections import BoundedProtocol, Bounds
+from ..http.gate import Gate, address_of, check_once
+from ..http.problems import Refusal, headers_of, problem_of
+from ..http.traffic import Traffic
+from ..store.group_commit import Unwanted
 
 _URL: Final = PATH.encode()
 

@@ -3,7 +3,7 @@ not. Pure."""
 
 from msgspec import Struct
 
-from quorate.replica.http.host_header import is_loopback
+from ..http.host_header import is_loopback
 
 
 class Exposure(Struct, frozen=True):

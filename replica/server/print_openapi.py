@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 
-from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.replica.server.app import create_app
-from quorate.replica.service.embedded import embedded_front_end
-from quorate.replica.data_folder.identity import open_folder
-from quorate.replica.service.member import Member
+from ...api_specs.cluster import ClusterDocument, ReplicaInfo
+from ..data_folder.identity import open_folder
+from ..service.embedded import embedded_front_end
+from ..service.member import Member
+from .app import create_app
 
 
 def openapi_text() -> str:

@@ -20,26 +20,26 @@ from urllib.parse import urlsplit
 import uvicorn
 from msgspec import Struct
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import ADDRESS_SHARE_MAX, CONNECTIONS_MAX, IDLE_S_MAX, Capacity
-from quorate.client_sdk.api.connect import is_url
-from quorate.client_sdk.errors import BadInput
-from quorate.client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
-from quorate.replica.access.token_list import Access, nobody_asked
-from quorate.replica.server.app import ReplicaApp, create_app
-from quorate.replica.logs.audit import audit
-from quorate.replica.http.connections import Bounds
-from quorate.replica.server.direct import bounded
-from quorate.replica.service.embedded import embedded_front_end
-from quorate.replica.server.shutdown import CUT_S, Server
-from quorate.replica.server.exposure import Exposure
-from quorate.replica.http.host_header import Hosts, is_loopback
-from quorate.replica.data_folder.identity import open_folder
-from quorate.replica.service.member import Member
-from quorate.replica.http.server_tls import BadTls, ServerContext, ServerTls
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.limits import ADDRESS_SHARE_MAX, CONNECTIONS_MAX, IDLE_S_MAX, Capacity
+from ...client_sdk.api.connect import is_url
+from ...client_sdk.errors import BadInput
+from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
+from ..access.token_list import Access, nobody_asked
+from ..data_folder.identity import open_folder
+from ..http.connections import Bounds
+from ..http.host_header import Hosts, is_loopback
+from ..http.server_tls import BadTls, ServerContext, ServerTls
+from ..logs.audit import audit
+from ..service.embedded import embedded_front_end
+from ..service.member import Member
+from .app import ReplicaApp, create_app
+from .direct import bounded
+from .exposure import Exposure
+from .shutdown import CUT_S, Server
 
 if TYPE_CHECKING:
-    from quorate.replica.service.tracing import RequestTraces
+    from ..service.tracing import RequestTraces
 
 LOOK_S: Final = 1.0
 """How often the files of tokens and certificate are looked at."""
@@ -169,8 +169,8 @@ def _traces(url: str, replica_id: str) -> "RequestTraces | None":
     if not is_url(url):
         raise ServeRefused(f"--traces {url!r} must look like http://host:4318")
     try:
-        from quorate.client_sdk.tracing.otlp import provider_to  # noqa: PLC0415
-        from quorate.replica.service.tracing import RequestTraces  # noqa: PLC0415
+        from ...client_sdk.tracing.otlp import provider_to  # noqa: PLC0415
+        from ..service.tracing import RequestTraces  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise ServeRefused(f"--traces needs the package {error.name}: pip install 'quorate[otel]'") from None
     provider = provider_to(url, "quorate-replica", replica_id)

@@ -19,13 +19,13 @@ from typing import Final, Protocol
 
 import uvicorn
 
-from quorate.api_specs.limits import DRAIN_S_MAX
-from quorate.replica.api.object_api import Operations
-from quorate.replica.service.copying import Copies
-from quorate.replica.upkeep.janitor import Janitor
-from quorate.replica.service.member import Member
-from quorate.replica.server.systemd import tell_ready
-from quorate.replica.http.traffic import Traffic
+from ...api_specs.limits import DRAIN_S_MAX
+from ..api.object_api import Operations
+from ..http.traffic import Traffic
+from ..service.copying import Copies
+from ..service.member import Member
+from ..upkeep.janitor import Janitor
+from .systemd import tell_ready
 
 LINGER_S: Final = 0.5
 """Connections stay open at least so long, for a caller to hear on them that the replica stops: a connection that is closed

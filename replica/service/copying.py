@@ -14,12 +14,12 @@ from typing import BinaryIO, Final
 
 from msgspec import Struct
 
-from quorate.api_specs.limits import BACKUP_S_MAX, BACKUPS_SENT_MAX
-from quorate.replica.data_folder.backup import Taken, sum_of
-from quorate.replica.store.group_commit import Overloaded
-from quorate.replica.store.database import CopyStopped, copy_database
-from quorate.replica.data_folder.identity import COPY_FILE, DATABASE_FILE
-from quorate.replica.service.member import Member
+from ...api_specs.limits import BACKUP_S_MAX, BACKUPS_SENT_MAX
+from ..data_folder.backup import Taken, sum_of
+from ..data_folder.identity import COPY_FILE, DATABASE_FILE
+from ..store.database import CopyStopped, copy_database
+from ..store.group_commit import Overloaded
+from .member import Member
 
 ROOM_BYTES: Final = 64 * 1024 * 1024
 """What a copy must leave free on the disk: the replica needs it more."""

@@ -8,16 +8,16 @@ import secrets
 import time
 from typing import Final
 
-from quorate.api_specs.checking import BadBatch, check_batch
-from quorate.api_specs.messages import Batch, BatchReply
-from quorate.client_sdk.transport.driver import Driver, new_site
-from quorate.client_sdk.protocol.core.values import Now, Unanswered
-from quorate.client_sdk.transport.http_transport import HttpTransport
-from quorate.client_sdk.transport.ports import Transport
-from quorate.client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
-from quorate.replica.store.group_commit import Overloaded
-from quorate.replica.service.member import Member, Starting, StoreLost
-from quorate.replica.store.store import StorageFailed
+from ...api_specs.checking import BadBatch, check_batch
+from ...api_specs.messages import Batch, BatchReply
+from ...client_sdk.protocol.core.values import Now, Unanswered
+from ...client_sdk.transport.driver import Driver, new_site
+from ...client_sdk.transport.http_transport import HttpTransport
+from ...client_sdk.transport.ports import Transport
+from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
+from ..store.group_commit import Overloaded
+from ..store.store import StorageFailed
+from .member import Member, Starting, StoreLost
 
 
 class EmbeddedTransport:

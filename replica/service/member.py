@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from quorate.adts.types.catalogue import adt_of
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import Capacity
-from quorate.api_specs.messages import (
+from ...adts.types.catalogue import adt_of
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.limits import Capacity
+from ...api_specs.messages import (
     Announcement,
     BatchReply,
     Changes,
@@ -24,22 +24,22 @@ from quorate.api_specs.messages import (
     Scan,
     Testimony,
 )
-from quorate.replica.protocol.ages import Ages
-from quorate.replica.service.reply_budget import Budget
-from quorate.replica.protocol.capacity import Use, refused, shares
-from quorate.replica.store.group_commit import Committer, Done, Note, TransactionCounts
-from quorate.replica.data_folder.identity import Folder
-from quorate.replica.protocol.acceptor import handle
-from quorate.replica.protocol.refusals import Bounds
-from quorate.replica.protocol.request_counts import RequestCounts
-from quorate.replica.access.authorization import changes
-from quorate.replica.store.store import StorageFailed, Store
-from quorate.replica.upkeep.tombstones import Tombstones, Waiting
-from quorate.replica.protocol.witness import Witness, contradiction, seen
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from ...gc.tombstones import Tombstones, Waiting
+from ...timestamps.timestamp import ZERO, Timestamp
+from ..access.authorization import changes
+from ..data_folder.identity import Folder
+from ..protocol.acceptor import handle
+from ..protocol.ages import Ages
+from ..protocol.capacity import Use, refused, shares
+from ..protocol.refusals import Bounds
+from ..protocol.request_counts import RequestCounts
+from ..protocol.witness import Witness, contradiction, seen
+from ..store.group_commit import Committer, Done, Note, TransactionCounts
+from ..store.store import StorageFailed, Store
+from .reply_budget import Budget
 
 if TYPE_CHECKING:
-    from quorate.replica.service.tracing import RequestTraces
+    from .tracing import RequestTraces
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")

@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from quorate.api_specs.classes_held import ClassHeld, classes_held
-from quorate.replica.service.member import Member, Peer
+from ...api_specs.classes_held import ClassHeld, classes_held
+from .member import Member, Peer
 
 FRESH_S: Final = 15.0
 """An idle watch looks every 10 s, 2 s late at most, and waits 2 s for the answer: who is up is never older while it works."""

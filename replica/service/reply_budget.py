@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from quorate.api_specs.limits import BATCH_READS_S_MAX
-from quorate.api_specs.messages import Reply, Request
-from quorate.api_specs.weights import weight
-from quorate.replica.access.authorization import changes
+from ...api_specs.limits import BATCH_READS_S_MAX
+from ...api_specs.messages import Reply, Request
+from ...api_specs.weights import weight
+from ..access.authorization import changes
 
 
 class Budget:

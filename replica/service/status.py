@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from quorate.replica.service.member import Lag, Member
-from quorate.replica.upkeep.tombstones import Waiting
-from quorate.timestamps.timestamp import wall_us
+from ...gc.tombstones import Waiting
+from ...timestamps.timestamp import wall_us
+from .member import Lag, Member
 
 
 class CatchUp(Struct, frozen=True):

@@ -17,9 +17,9 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvid
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from quorate.api_specs.messages import BatchReply, Refused, Reply, Request
-from quorate.client_sdk.tracing.spans import TRACER, Tracing, context_at
-from quorate.replica.store.group_commit import Note, Transaction
+from ...api_specs.messages import BatchReply, Refused, Reply, Request
+from ...client_sdk.tracing.spans import TRACER, Tracing, context_at
+from ..store.group_commit import Note, Transaction
 
 OBJECTS: Final = ("/v1/queues/", "/v1/registers/", "/v1/dictionaries/")
 """What begins an operation; all else that is asked over HTTP has no trace."""

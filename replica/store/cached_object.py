@@ -4,8 +4,8 @@ from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
 from typing import Final
 
-from quorate.replica.protocol.log import ObjectState
-from quorate.timestamps.timestamp import Timestamp
+from ...timestamps.timestamp import Timestamp
+from ..protocol.log import ObjectState
 
 RECENT_MAX: Final = 1000
 """Timestamps of its newest rows that a cached object remembers."""

@@ -3,8 +3,8 @@
 from collections import OrderedDict
 from typing import Final
 
-from quorate.replica.store.database import Database
-from quorate.replica.store.statements import NUMBERED
+from .database import Database
+from .statements import NUMBERED
 
 CHANGED_MAX: Final = 50_000
 """Objects whose latest change is remembered; older ones are found by a walk over all."""

@@ -9,11 +9,11 @@ from typing import Final
 
 import msgspec
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.configuration import Configuration, configuration_of, difference, read_configuration
-from quorate.replica.store import statements
-from quorate.replica.store.database import Database
-from quorate.replica.store.records import damaged, with_sum, without_sum
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.configuration import Configuration, configuration_of, difference, read_configuration
+from . import statements
+from .database import Database
+from .records import damaged, with_sum, without_sum
 
 _WHAT: Final = "the configuration that it voted under"
 

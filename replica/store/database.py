@@ -19,8 +19,8 @@ from sqlalchemy import create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
-from quorate.replica.protocol.pages import read_until_full
-from quorate.replica.store.statements import CREATE, VALUE_AT
+from ..protocol.pages import read_until_full
+from .statements import CREATE, VALUE_AT
 
 BUSY_TIMEOUT_S: Final = 5
 WAL_BYTES_MAX: Final = 16 * 1024 * 1024

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
-from quorate.client_sdk.protocol.core.counters import SECONDS, Histogram
-from quorate.replica.store.store import StorageFailed, Store
-from quorate.replica.logs.throttle import Troubles
+from ...client_sdk.protocol.core.counters import SECONDS, Histogram
+from ..logs.throttle import Troubles
+from .store import StorageFailed, Store
 
 JOBS_MAX: Final = 2000
 """Jobs that wait; more are refused."""

@@ -4,11 +4,11 @@ Owns what is looked at before a replica votes. Reads all of it once; a replica t
 serve less, or something else, than it has acknowledged.
 """
 
-from quorate.replica.store import statements
-from quorate.replica.store.database import Database
-from quorate.replica.store.configuration import noted_in
-from quorate.replica.store.commit_counter import Mark
-from quorate.replica.store.records import damaged, held_of, row_of, state_of, without_sum
+from . import statements
+from .commit_counter import Mark
+from .configuration import noted_in
+from .database import Database
+from .records import damaged, held_of, row_of, state_of, without_sum
 
 
 def damage_in(opened: Database) -> str | None:

@@ -5,11 +5,11 @@ Owns two small tables, at most a row each for every other replica. Everything is
 
 from typing import Final
 
-from quorate.replica.store import statements
-from quorate.replica.store.database import Database
-from quorate.replica.store.records import progress_name, progress_of, progress_text, with_sum, without_sum
-from quorate.replica.protocol.witness import Witness
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from ...timestamps.timestamp import ZERO, Timestamp
+from ..protocol.witness import Witness
+from . import statements
+from .database import Database
+from .records import progress_name, progress_of, progress_text, with_sum, without_sum
 
 _SEEN: Final = "what it saw of other stores"
 

@@ -11,12 +11,12 @@ from zlib import crc32
 
 import msgspec
 
-from quorate.adts.log import Entry
-from quorate.api_specs.messages import Row
-from quorate.replica.store.database import StorageFailed
-from quorate.replica.protocol.log import ObjectState, Reservation
-from quorate.replica.store.statements import COMPLETE
-from quorate.timestamps.timestamp import Timestamp
+from ...adts.log import Entry
+from ...api_specs.messages import Row
+from ...timestamps.timestamp import Timestamp
+from ..protocol.log import ObjectState, Reservation
+from .database import StorageFailed
+from .statements import COMPLETE
 
 _STATE_SUM_BYTES: Final = 4
 _encode = msgspec.msgpack.Encoder().encode

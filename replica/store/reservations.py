@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final
 
-from quorate.replica.store import statements
-from quorate.replica.store.database import Database
-from quorate.replica.protocol.log import NOT_RESERVED, Reservation
-from quorate.replica.store.records import columns_of, held_of
+from ..protocol.log import NOT_RESERVED, Reservation
+from . import statements
+from .database import Database
+from .records import columns_of, held_of
 
 DIGEST_BYTES: Final = 16
 

@@ -8,24 +8,35 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from quorate.adts.types.catalogue import adt_of
-from quorate.adts.log import Entry
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.messages import Row
-from quorate.replica.store import statements
-from quorate.replica.store.peer_records import AboutOthers
-from quorate.replica.store.cached_object import CachedObject, ObjectCache
-from quorate.replica.protocol.capacity import Use
-from quorate.replica.store.changed_objects import ChangedObjects
-from quorate.replica.store.database import Database, StorageFailed
-from quorate.replica.store.configuration import note
-from quorate.replica.store.commit_counter import Mark
-from quorate.replica.protocol.log import Claim, Effect, Forget, MarkComplete, ObjectState, PutEvent, PutReservation, PutRow, PutState, Reservation
-from quorate.replica.store.records import blob_of, listed, row_of, rows_of, state_of, with_sum, without_sum
-from quorate.replica.store.reservations import HoldsKeys, Reservations, digest
-from quorate.replica.store.usage import StoreUse
-from quorate.timestamps.ballot import NO_BALLOT, turn_of
-from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+from ...adts.log import Entry
+from ...adts.types.catalogue import adt_of
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.messages import Row
+from ...timestamps.ballot import NO_BALLOT, turn_of
+from ...timestamps.timestamp import INFINITY, ZERO, Timestamp
+from ..protocol.capacity import Use
+from ..protocol.log import (
+    Claim,
+    Effect,
+    Forget,
+    MarkComplete,
+    ObjectState,
+    PutEvent,
+    PutReservation,
+    PutRow,
+    PutState,
+    Reservation,
+)
+from . import statements
+from .cached_object import CachedObject, ObjectCache
+from .changed_objects import ChangedObjects
+from .commit_counter import Mark
+from .configuration import note
+from .database import Database, StorageFailed
+from .peer_records import AboutOthers
+from .records import blob_of, listed, row_of, rows_of, state_of, with_sum, without_sum
+from .reservations import HoldsKeys, Reservations, digest
+from .usage import StoreUse
 
 
 class Store(HoldsKeys):

@@ -12,11 +12,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from quorate.adts.log import LeaseCounts, count_leases
-from quorate.replica.store import statements
-from quorate.replica.store.database import Reader, StorageFailed
-from quorate.replica.store.records import state_of
-from quorate.timestamps.timestamp import ZERO, wall_us
+from ...adts.log import LeaseCounts, count_leases
+from ...timestamps.timestamp import ZERO, wall_us
+from . import statements
+from .database import Reader, StorageFailed
+from .records import state_of
 
 KEPT_S: Final = 5.0
 LIMIT_S: Final = 2.0

@@ -7,9 +7,9 @@ import os
 import time
 from typing import Final
 
-from quorate.replica.store import statements
-from quorate.replica.protocol.capacity import Use
-from quorate.replica.store.database import Database
+from ..protocol.capacity import Use
+from . import statements
+from .database import Database
 
 LOOK_BYTES: Final = 1024 * 1024
 """The disk is looked at again when so much was put since …"""

@@ -16,15 +16,15 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.utils import floatToGoString
 
-from quorate.client_sdk.protocol.core.counters import SECONDS, Counts, Distribution, Histogram
-from quorate.replica.store.group_commit import Overloaded
-from quorate.replica.service.member import Lag, Member, StoreLost, Vitals
-from quorate.replica.telemetry.metric_table import EVENTS, METRICS
-from quorate.replica.service.quorums_held import held_now
-from quorate.replica.store.store import StorageFailed
-from quorate.replica.store.survey import Figures, Survey
-from quorate.replica.http.traffic import Traffic
-from quorate.timestamps.timestamp import wall_us
+from ...client_sdk.protocol.core.counters import SECONDS, Counts, Distribution, Histogram
+from ...timestamps.timestamp import wall_us
+from ..http.traffic import Traffic
+from ..service.member import Lag, Member, StoreLost, Vitals
+from ..service.quorums_held import held_now
+from ..store.group_commit import Overloaded
+from ..store.store import StorageFailed
+from ..store.survey import Figures, Survey
+from .metric_table import EVENTS, METRICS
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _TROUBLES: Final = ("stopping", "store-lost", "other-configuration", "starting", "storage-failed")

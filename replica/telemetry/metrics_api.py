@@ -5,7 +5,7 @@ from typing import Final
 from fastapi import APIRouter
 from starlette.responses import PlainTextResponse, Response
 
-from quorate.replica.telemetry.metrics import CONTENT_TYPE, Metrics
+from .metrics import CONTENT_TYPE, Metrics
 
 PATH: Final = "/metrics"
 _EXAMPLE: Final = """\

@@ -11,12 +11,12 @@ import time
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from quorate.api_specs.messages import Announcement, Testimony
-from quorate.client_sdk.protocol.core.values import Unanswered
-from quorate.replica.store.group_commit import Overloaded
-from quorate.replica.service.member import Member, Peer, StoreLost
-from quorate.replica.store.store import StorageFailed
-from quorate.replica.logs.throttle import Troubles
+from ...api_specs.messages import Announcement, Testimony
+from ...client_sdk.protocol.core.values import Unanswered
+from ..logs.throttle import Troubles
+from ..service.member import Member, Peer, StoreLost
+from ..store.group_commit import Overloaded
+from ..store.store import StorageFailed
 
 ASK_S: Final = 1.0
 """How long a starting replica waits for the others' word. All that run answer at once, even before they vote."""

@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Protocol
 
-from quorate.adts.log import Entry
-from quorate.api_specs.messages import Batch, BatchReply, Changed, Collect, Collected, Reply, Request
-from quorate.api_specs.values import text_bytes
-from quorate.client_sdk.protocol.core.values import Unanswered
-from quorate.replica.protocol.catch_up import Lack, Progress, install, resumed
-from quorate.replica.store.group_commit import Overloaded
-from quorate.replica.service.member import Member, StoreLost
-from quorate.replica.store.store import StorageFailed, Store
-from quorate.replica.logs.throttle import Troubles
+from ...adts.log import Entry
+from ...api_specs.messages import Batch, BatchReply, Changed, Collect, Collected, Reply, Request
+from ...api_specs.values import text_bytes
+from ...client_sdk.protocol.core.values import Unanswered
+from ..logs.throttle import Troubles
+from ..protocol.catch_up import Lack, Progress, install, resumed
+from ..service.member import Member, StoreLost
+from ..store.group_commit import Overloaded
+from ..store.store import StorageFailed, Store
 
 PASS_S: Final = 1.0
 """Between two passes; also how old a change is before it is looked at: younger ones are still on their way to all."""

@@ -11,13 +11,13 @@ import zlib
 from functools import partial
 from typing import Final, Protocol
 
-from quorate.client_sdk.protocol.core.values import Bury, Failed, Outcome
-from quorate.replica.protocol.capacity import alarm, shares
-from quorate.replica.store.group_commit import Overloaded
-from quorate.replica.service.member import Member, StoreLost
-from quorate.replica.upkeep.pruning import Pruning
-from quorate.replica.store.store import StorageFailed, Store
-from quorate.replica.logs.throttle import Troubles
+from ...client_sdk.protocol.core.values import Bury, Failed, Outcome
+from ..logs.throttle import Troubles
+from ..protocol.capacity import alarm, shares
+from ..service.member import Member, StoreLost
+from ..store.group_commit import Overloaded
+from ..store.store import StorageFailed, Store
+from .pruning import Pruning
 
 ROUND_S: Final = 1.0
 BURYING_S: Final = 1.0

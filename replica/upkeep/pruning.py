@@ -9,12 +9,12 @@ import heapq
 from collections import deque
 from typing import Final
 
-from quorate.adts.types.catalogue import adt_of
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.replica.protocol.log import ANY_ARRIVAL
-from quorate.replica.store.store import Store
-from quorate.replica.upkeep.tombstones import Tombstones
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from ...adts.types.catalogue import adt_of
+from ...api_specs.cluster import ClusterDocument
+from ...gc.tombstones import Tombstones
+from ...timestamps.timestamp import INFINITY, ZERO, Timestamp
+from ..protocol.log import ANY_ARRIVAL
+from ..store.store import Store
 
 ROWS_MAX: Final = 2000
 """Rows deleted in one transaction; other work waits that long."""
@@ -22,8 +22,6 @@ OBJECTS_MAX: Final = 200
 """Objects looked at in one transaction."""
 WAITING_MAX: Final = 200_000
 """Objects in the lists."""
-END: Final = Timestamp("g")
-"""Above every timestamp."""
 NUMBERS: Final = 32
 """How often in a window it is noted which number the store has come to."""
 LOOKS_MAX: Final = 100
@@ -187,7 +185,7 @@ def deleted_at(store: Store, name: str) -> Timestamp | None:
     state = store.state(name)
     if state is None:
         return None
-    newest = store.below(name, END)
+    newest = store.below(name, INFINITY)
     if newest is None or newest <= state.summary.horizon:
         is_deleted = state.summary.horizon > ZERO and state.summary.value is None
         return state.summary.horizon if is_deleted else None

@@ -7,15 +7,27 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from quorate.quorums.systems.availability import live_votes_independent, live_votes_joint
-from quorate.spark_reports.figures import derive_choices, derive_operations
-from quorate.spark_reports.model import confidence
-from quorate.spark_reports.model.aggregates import BINS, Aggregates
-from quorate.spark_reports.model.confidence import Repairs
-from quorate.spark_reports.model.figures import FORMAT, DownRow, Figures, LiveVoteFigures, ProberFigures, ReplicaFigures, RowFigures, SourceFigures, TimelineRow, UpSetFigures, WindowFigures
-from quorate.spark_reports.model.models import US_PER_S, Model, correlation
-from quorate.spark_reports.model.questions import Questions, names_of
-from quorate.spark_reports.model.run_document import Run
+from ...quorums.systems.availability import live_votes_independent, live_votes_joint
+from ..model import confidence
+from ..model.aggregates import BINS, Aggregates
+from ..model.confidence import Repairs
+from ..model.figures import (
+    FORMAT,
+    DownRow,
+    Figures,
+    LiveVoteFigures,
+    ProberFigures,
+    ReplicaFigures,
+    RowFigures,
+    SourceFigures,
+    TimelineRow,
+    UpSetFigures,
+    WindowFigures,
+)
+from ..model.models import US_PER_S, Model, correlation
+from ..model.questions import Questions, names_of
+from ..model.run_document import Run
+from . import derive_choices, derive_operations
 
 UP_SETS_MAX = 32
 

@@ -5,14 +5,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from quorate.quorums.systems.systems import System
-from quorate.spark_reports.model.aggregates import Aggregates
-from quorate.spark_reports.model.confidence import OUTAGES_OF_SIGN, Block, Interval, widest, wilson_difference
-from quorate.spark_reports.model.figures import AgainstFigures, CandidateFigures, CounterfactualFigures, MixFigures, RecommendationFigures
-from quorate.spark_reports.model.models import Model, outages
-from quorate.spark_reports.model.questions import Questions
-from quorate.spark_reports.model.quorum_choices import READ_WRITE, Choice, is_valid
-from quorate.spark_reports.model.run_document import Run
+from ...quorums.systems.systems import System
+from ..model.aggregates import Aggregates
+from ..model.confidence import OUTAGES_OF_SIGN, Block, Interval, widest, wilson_difference
+from ..model.figures import (
+    AgainstFigures,
+    CandidateFigures,
+    CounterfactualFigures,
+    MixFigures,
+    RecommendationFigures,
+)
+from ..model.models import Model, outages
+from ..model.questions import Questions
+from ..model.quorum_choices import READ_WRITE, Choice, is_valid
+from ..model.run_document import Run
 
 TIE_DIGITS: Final = 12
 TIE: Final = 10**-TIE_DIGITS

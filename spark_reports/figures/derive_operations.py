@@ -5,14 +5,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from quorate.spark_reports.model import confidence
-from quorate.spark_reports.model.aggregates import BINS, Aggregates, StartCount
-from quorate.spark_reports.model.confidence import Block, Interval
-from quorate.spark_reports.model.figures import CauseFigures, ClaimFigures, ClassFigures, ComparisonFigures, GapFigures, OperationFigures, SurpriseFigures
-from quorate.spark_reports.model.models import Model, outage_figures, outages
-from quorate.spark_reports.model.questions import Questions
-from quorate.spark_reports.model.quorum_choices import Choice, ClassQuorum, is_blind
-from quorate.spark_reports.model.run_document import Run
+from ..model import confidence
+from ..model.aggregates import BINS, Aggregates, StartCount
+from ..model.confidence import Block, Interval
+from ..model.figures import (
+    CauseFigures,
+    ClaimFigures,
+    ClassFigures,
+    ComparisonFigures,
+    GapFigures,
+    OperationFigures,
+    SurpriseFigures,
+)
+from ..model.models import Model, outage_figures, outages
+from ..model.questions import Questions
+from ..model.quorum_choices import Choice, ClassQuorum, is_blind
+from ..model.run_document import Run
 
 Pair = tuple[str, str]
 """A quorum choice and an operation."""

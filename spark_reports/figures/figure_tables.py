@@ -11,9 +11,9 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
-from quorate.spark_reports.model.errors import ReportError
-from quorate.spark_reports.model.figures import Figures
-from quorate.spark_reports.input.rows import Reject
+from ..input.rows import Reject
+from ..model.errors import ReportError
+from ..model.figures import Figures
 
 REJECTED_COLUMNS: Final = ("kind", "source", "reason", "line")
 

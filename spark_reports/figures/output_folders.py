@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from quorate.spark_reports.model.errors import ReportError
+from ..model.errors import ReportError
 
 SPARK_TABLES: Final = ("operations", "intervals", "links", "seen", "up_sets", "rejected")
 """The folders within `parquet`, whichever engine wrote them."""

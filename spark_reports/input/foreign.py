@@ -12,15 +12,15 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
-from quorate.quorums.systems.systems import BadQuorums
-from quorate.quorums.planning.traces import UpTrace, read_trace
-from quorate.spark_reports.input import probes
-from quorate.spark_reports.model import contract
-from quorate.spark_reports.model.aggregates import microseconds
-from quorate.spark_reports.model.contract import REPLICAS_MAX
-from quorate.spark_reports.model.errors import ReportError
-from quorate.spark_reports.input.rows import Interval, Reject
-from quorate.spark_reports.input.sources import read_json
+from ...quorums.planning.traces import UpTrace, read_trace
+from ...quorums.systems.systems import BadQuorums
+from ..model import contract
+from ..model.aggregates import microseconds
+from ..model.contract import REPLICAS_MAX
+from ..model.errors import ReportError
+from . import probes
+from .rows import Interval, Reject
+from .sources import read_json
 
 LABEL: Final = "instance"
 NOT_A_SAMPLE: Final = "not a [time, value] pair"

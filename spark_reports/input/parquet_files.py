@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from quorate.spark_reports.model import contract
-from quorate.spark_reports.model.errors import ReportError
+from ..model import contract
+from ..model.errors import ReportError
 
 TEXT: Final = "text"
 NUMBER: Final = "number"

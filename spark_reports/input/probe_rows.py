@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from math import isnan
 from typing import Any, Final
 
-from quorate.spark_reports.input import parquet_files, probes
-from quorate.spark_reports.model import contract
-from quorate.spark_reports.model.aggregates import microseconds
-from quorate.spark_reports.input.rows import Interval, Reject, json_object, lines_of, parquet_rows
-from quorate.spark_reports.model.run_document import Run
-from quorate.spark_reports.input.sources import Source
+from ..model import contract
+from ..model.aggregates import microseconds
+from ..model.run_document import Run
+from . import parquet_files, probes
+from .rows import Interval, Reject, json_object, lines_of, parquet_rows
+from .sources import Source
 
 _NUMBERS: Final = ("time_s", "up", "latency_s")
 

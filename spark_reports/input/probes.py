@@ -19,7 +19,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Final, NamedTuple
 
-from quorate.spark_reports.model.errors import ReportError
+from ..model.errors import ReportError
 
 FIELDS: Final = ("replica", "time_s", "up", "latency_s")
 LOST_MAX: Final = 3

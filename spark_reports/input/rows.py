@@ -13,11 +13,11 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Final
 
-from quorate.spark_reports.input import parquet_files
-from quorate.spark_reports.model import contract
-from quorate.spark_reports.model.aggregates import Span, microseconds
-from quorate.spark_reports.model.errors import ReportError
-from quorate.spark_reports.model.run_document import Run
+from ..model import contract
+from ..model.aggregates import Span, microseconds
+from ..model.errors import ReportError
+from ..model.run_document import Run
+from . import parquet_files
 
 
 @dataclass(frozen=True, slots=True)

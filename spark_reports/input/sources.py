@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from quorate.spark_reports.model import contract
-from quorate.spark_reports.model.errors import ReportError
+from ..model import contract
+from ..model.errors import ReportError
 
 RUN: Final = "run"
 PROBES: Final = "probes"

@@ -21,8 +21,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from quorate.spark_reports.model.aggregates import Latency, Rejected
-from quorate.spark_reports.model.confidence import Interval
+from .aggregates import Latency, Rejected
+from .confidence import Interval
 
 FORMAT: Final = 2
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from quorate.quorums.systems.failures import Independent, availability
-from quorate.quorums.systems.systems import System
-from quorate.spark_reports.model import confidence
-from quorate.spark_reports.model.aggregates import BINS, Outage, UpSetTime
-from quorate.spark_reports.model.confidence import Block, Interval, Repairs
-from quorate.spark_reports.model.figures import CorrelationFigures, OutageFigures, PairFigures
-from quorate.spark_reports.model.questions import deciding, names_of
+from ...quorums.systems.failures import Independent, availability
+from ...quorums.systems.systems import System
+from . import confidence
+from .aggregates import BINS, Outage, UpSetTime
+from .confidence import Block, Interval, Repairs
+from .figures import CorrelationFigures, OutageFigures, PairFigures
+from .questions import deciding, names_of
 
 US_PER_S = 1e6
 

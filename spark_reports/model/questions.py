@@ -7,8 +7,8 @@ engine never evaluates a quorum system, and a system of any form costs the same.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from quorate.quorums.systems.systems import System, is_quorum
-from quorate.spark_reports.model.quorum_choices import Choice, all_choices, used_operations
+from ...quorums.systems.systems import System, is_quorum
+from .quorum_choices import Choice, all_choices, used_operations
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from quorate.adts.types.catalogue import known_types
-from quorate.adts.specification import EventClass, Kind, operation_of
-from quorate.quorums.choices.assignment import Assignment, is_empty
-from quorate.quorums.choices.choice import Ordering
-from quorate.quorums.choices.choices import Choice as Numbers
-from quorate.quorums.choices.choices import Replication, constraints_of, minimal_choices
-from quorate.quorums.systems.systems import BadQuorums, System, both
-from quorate.quorums.systems.systems import votes as votes_system
+from ...adts.specification import EventClass, Kind, operation_of
+from ...adts.types.catalogue import known_types
+from ...quorums.choices.assignment import Assignment, is_empty
+from ...quorums.choices.choice import Ordering
+from ...quorums.choices.choices import Choice as Numbers
+from ...quorums.choices.choices import Replication, constraints_of, minimal_choices
+from ...quorums.systems.systems import BadQuorums, System, both
+from ...quorums.systems.systems import votes as votes_system
 
 CANDIDATES_MAX: Final = 100
 """Where a type has more minimal choices, only those are kept that none beats in the votes its operations need."""

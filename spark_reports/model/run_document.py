@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
-from quorate.adts.types.catalogue import known_types
-from quorate.adts.specification import EventClass, operation_of
-from quorate.quorums.systems.expressions import parse_system
-from quorate.quorums.systems.systems import NOBODY, BadQuorums, System, replicas_of
-from quorate.spark_reports.model.aggregates import Span, microseconds
-from quorate.spark_reports.model.contract import REPLICAS_MAX, TIME_S_MAX
-from quorate.spark_reports.model.errors import ReportError
-from quorate.spark_reports.model.quorum_choices import RUN, Choice, ClassQuorum, of_votes
+from ...adts.specification import EventClass, operation_of
+from ...adts.types.catalogue import known_types
+from ...quorums.systems.expressions import parse_system
+from ...quorums.systems.systems import NOBODY, BadQuorums, System, replicas_of
+from .aggregates import Span, microseconds
+from .contract import REPLICAS_MAX, TIME_S_MAX
+from .errors import ReportError
+from .quorum_choices import RUN, Choice, ClassQuorum, of_votes
 
 FORMAT: Final = 2
 ORDERINGS: Final = ("clock", "quorum")

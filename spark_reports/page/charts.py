@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from quorate.spark_reports.page import svg
-from quorate.spark_reports.page.tables import Table
-from quorate.spark_reports.model.phrases import shortened
+from ..model.phrases import shortened
+from . import svg
+from .tables import Table
 
 CHAR_WIDTH: Final = 7.4
 """Pixels that one letter of a label takes, in a wide font: labels are cut by it, for a page cannot measure text."""

@@ -8,10 +8,10 @@ from typing import Final
 
 from markupsafe import Markup
 
-from quorate.spark_reports.page import svg, tables_run
-from quorate.spark_reports.page.charts import ROWS_MAX, Chart, Drawn, Frame, Group, Mark, Row, Tick, both, grouped
-from quorate.spark_reports.model.figures import Figures, OperationFigures
-from quorate.spark_reports.model.phrases import counted, in_nines, nines, percent
+from ..model.figures import Figures, OperationFigures
+from ..model.phrases import counted, in_nines, nines, percent
+from . import svg, tables_run
+from .charts import ROWS_MAX, Chart, Drawn, Frame, Group, Mark, Row, Tick, both, grouped
 
 NAME: Final = "availability"
 

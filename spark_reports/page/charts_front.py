@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from quorate.spark_reports.page import svg, tables_choices
-from quorate.spark_reports.page.charts import AXIS_HEIGHT, CHAR_WIDTH, ROWS_MAX, Chart, Drawn, Frame, Mark, Tick, axis, both
-from quorate.spark_reports.model.figures import CounterfactualFigures, Figures, OperationFigures
-from quorate.spark_reports.page.tables_choices import ranked
-from quorate.spark_reports.model.phrases import counted, listed, percent
+from ..model.figures import CounterfactualFigures, Figures, OperationFigures
+from ..model.phrases import counted, listed, percent
+from . import svg, tables_choices
+from .charts import AXIS_HEIGHT, CHAR_WIDTH, ROWS_MAX, Chart, Drawn, Frame, Mark, Tick, axis, both
+from .tables_choices import ranked
 
 HEIGHTS: Final = {"wide": 430.0, "narrow": 330.0}
 Y_AXIS_WIDTH: Final = 62.0

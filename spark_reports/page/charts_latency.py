@@ -8,11 +8,11 @@ from typing import Final
 
 from markupsafe import Markup
 
-from quorate.spark_reports.page import svg, tables_run
-from quorate.spark_reports.model.aggregates import Latency
-from quorate.spark_reports.page.charts import ROWS_MAX, Chart, Drawn, Frame, Group, Mark, Row, Tick, both, grouped
-from quorate.spark_reports.model.figures import Figures, LiveVoteFigures
-from quorate.spark_reports.model.phrases import counted, duration, percent
+from ..model.aggregates import Latency
+from ..model.figures import Figures, LiveVoteFigures
+from ..model.phrases import counted, duration, percent
+from . import svg, tables_run
+from .charts import ROWS_MAX, Chart, Drawn, Frame, Group, Mark, Row, Tick, both, grouped
 
 SHORTEST_S: Final = 1e-6
 

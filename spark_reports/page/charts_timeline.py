@@ -7,10 +7,10 @@ from typing import Final
 
 from markupsafe import Markup
 
-from quorate.spark_reports.page import svg, tables_run
-from quorate.spark_reports.page.charts import ROWS_MAX, Chart, Drawn, Frame, Group, Mark, Row, Tick, both, grouped
-from quorate.spark_reports.model.figures import DownRow, Figures, TimelineRow
-from quorate.spark_reports.model.phrases import counted, duration, maybe_percent
+from ..model.figures import DownRow, Figures, TimelineRow
+from ..model.phrases import counted, duration, maybe_percent
+from . import svg, tables_run
+from .charts import ROWS_MAX, Chart, Drawn, Frame, Group, Mark, Row, Tick, both, grouped
 
 NAME: Final = "timeline"
 COLUMN_HEIGHT: Final = 17.0

@@ -10,16 +10,16 @@ from typing import Any, Final
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from quorate.spark_reports.page import tables_choices, tables_run
-from quorate.spark_reports.text import answer, method
-from quorate.spark_reports.page.charts import symbol
-from quorate.spark_reports.page.charts_availability import availability
-from quorate.spark_reports.page.charts_front import front, numbers
-from quorate.spark_reports.page.charts_latency import latency, live_votes
-from quorate.spark_reports.page.charts_timeline import timeline
-from quorate.spark_reports.model.figures import Figures
-from quorate.spark_reports.page.short_names import renamed, short_names
-from quorate.spark_reports.model.phrases import EARLIEST_S, LATEST_S, counted, duration, unbroken
+from ..model.figures import Figures
+from ..model.phrases import EARLIEST_S, LATEST_S, counted, duration, unbroken
+from ..text import answer, method
+from . import tables_choices, tables_run
+from .charts import symbol
+from .charts_availability import availability
+from .charts_front import front, numbers
+from .charts_latency import latency, live_votes
+from .charts_timeline import timeline
+from .short_names import renamed, short_names
 
 TEMPLATE: Final = "report.html.jinja"
 FOLD_ROWS: Final = 24

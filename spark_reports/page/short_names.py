@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
-from quorate.spark_reports.model.figures import Figures
-from quorate.spark_reports.model.phrases import shortened
+from ..model.figures import Figures
+from ..model.phrases import shortened
 
 NAME_CHARS_MAX: Final = 72
 KEPT: Final = frozenset({"source", "rejected"})

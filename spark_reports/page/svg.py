@@ -11,7 +11,7 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
-from quorate.spark_reports.model.phrases import nines
+from ..model.phrases import nines
 
 NINES_MAX: Final = 12.0
 """No axis has more: beyond, floats cannot be told from 1."""

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from quorate.spark_reports.model.figures import CandidateFigures, CounterfactualFigures, Figures, OperationFigures, OutageFigures
-from quorate.spark_reports.page.tables import Cell, Cells, Columns, Table, prose, table, text
-from quorate.spark_reports.model.phrases import NO_BREAK, NO_VALUE, counted, duration, maybe_duration, percent, signed
+from ..model.figures import CandidateFigures, CounterfactualFigures, Figures, OperationFigures, OutageFigures
+from ..model.phrases import NO_BREAK, NO_VALUE, counted, duration, maybe_duration, percent, signed
+from .tables import Cell, Cells, Columns, Table, prose, table, text
 
 ANSWER_ROWS_MAX: Final = 8
 KINDS: Final = {"typed": "typed", "read-write": "read/write", "run": "as it was run"}

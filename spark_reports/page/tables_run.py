@@ -4,10 +4,19 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from quorate.spark_reports.model.figures import Figures
-from quorate.spark_reports.page.tables import Cell, Cells, Columns, Table, prose, table, text
-from quorate.spark_reports.page.tables_choices import between, outage_cells
-from quorate.spark_reports.model.phrases import NO_VALUE, counted, duration, in_nines, maybe_duration, maybe_percent, percent, signed
+from ..model.figures import Figures
+from ..model.phrases import (
+    NO_VALUE,
+    counted,
+    duration,
+    in_nines,
+    maybe_duration,
+    maybe_percent,
+    percent,
+    signed,
+)
+from .tables import Cell, Cells, Columns, Table, prose, table, text
+from .tables_choices import between, outage_cells
 
 STRETCHES: Final = 10
 PAIRS_MAX: Final = 12

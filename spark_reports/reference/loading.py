@@ -5,17 +5,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from quorate.spark_reports.input import foreign, probe_rows, rows, sources
-from quorate.spark_reports.model import contract
-from quorate.spark_reports.reference import overlaps
-from quorate.spark_reports.model.aggregates import Span
-from quorate.spark_reports.model.errors import ReportError
-from quorate.spark_reports.input.foreign import Foreign
-from quorate.spark_reports.reference.reference import Input
-from quorate.spark_reports.input.rows import Interval, OperationRows, Reject
-from quorate.spark_reports.model.run_document import Run
-from quorate.spark_reports.input.sources import Source
-from quorate.spark_reports.model.phrases import EARLIEST_S, LATEST_S, listed
+from ..input import foreign, probe_rows, rows, sources
+from ..input.foreign import Foreign
+from ..input.rows import Interval, OperationRows, Reject
+from ..input.sources import Source
+from ..model import contract
+from ..model.aggregates import Span
+from ..model.errors import ReportError
+from ..model.phrases import EARLIEST_S, LATEST_S, listed
+from ..model.run_document import Run
+from . import overlaps
+from .reference import Input
 
 
 def load(source: Source, run: Run, step_us: int | None) -> Input:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby, pairwise
 
-from quorate.spark_reports.model import contract
-from quorate.spark_reports.input.rows import Interval
+from ..input.rows import Interval
+from ..model import contract
 
 Line = tuple[Interval, str]
 """An interval, and the text that it was read from."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from quorate.spark_reports.model.aggregates import Probed
-from quorate.spark_reports.input.rows import Interval
+from ..input.rows import Interval
+from ..model.aggregates import Probed
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from itertools import groupby, pairwise
 from math import ceil
 from typing import Any, TypeVar
 
-from quorate.spark_reports.model import aggregates as tables
-from quorate.spark_reports.model import contract
-from quorate.spark_reports.model.aggregates import Aggregates, Span
-from quorate.spark_reports.reference.probing import probed
-from quorate.spark_reports.model.questions import Questions, deciding
-from quorate.spark_reports.input.rows import Interval, Operation, Reject, clipped
-from quorate.spark_reports.model.run_document import Run
+from ..input.rows import Interval, Operation, Reject, clipped
+from ..model import aggregates as tables
+from ..model import contract
+from ..model.aggregates import Aggregates, Span
+from ..model.questions import Questions, deciding
+from ..model.run_document import Run
+from .probing import probed
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -17,19 +17,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 from pyspark.sql import types as T  # noqa: N812
 
-from quorate.spark_reports.model import aggregates as tables
-from quorate.spark_reports.input import rows
-from quorate.spark_reports.model import contract
-from quorate.spark_reports.reference import loading
-from quorate.spark_reports.spark import jobs, outcome_jobs, probe_files, probe_jobs, probing_jobs, trace_jobs
-from quorate.spark_reports.model.aggregates import Span
-from quorate.spark_reports.model.errors import ReportError
-from quorate.spark_reports.input.probes import Spacing
-from quorate.spark_reports.model.questions import Questions, deciding
-from quorate.spark_reports.reference.reference import Input
-from quorate.spark_reports.model.run_document import Run
-from quorate.spark_reports.spark.small_tables import small_table
-from quorate.spark_reports.input.sources import Source
+from ..input import rows
+from ..input.probes import Spacing
+from ..input.sources import Source
+from ..model import aggregates as tables
+from ..model import contract
+from ..model.aggregates import Span
+from ..model.errors import ReportError
+from ..model.questions import Questions, deciding
+from ..model.run_document import Run
+from ..reference import loading
+from ..reference.reference import Input
+from . import jobs, outcome_jobs, probe_files, probe_jobs, probing_jobs, trace_jobs
+from .small_tables import small_table
 
 Row = TypeVar("Row", bound=NamedTuple)
 

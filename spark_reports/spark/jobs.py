@@ -13,12 +13,12 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 from pyspark.sql import types as T  # noqa: N812
 
-from quorate.spark_reports.input import parquet_files
-from quorate.spark_reports.model import contract
-from quorate.spark_reports.model.aggregates import EXAMPLE_CHARS, QUANTILE_ACCURACY, QUANTILES, Span
-from quorate.spark_reports.model.quorum_choices import Choice
-from quorate.spark_reports.model.run_document import Run
-from quorate.spark_reports.spark.small_tables import small_table
+from ..input import parquet_files
+from ..model import contract
+from ..model.aggregates import EXAMPLE_CHARS, QUANTILE_ACCURACY, QUANTILES, Span
+from ..model.quorum_choices import Choice
+from ..model.run_document import Run
+from .small_tables import small_table
 
 OPERATION_SCHEMA: Final = T.StructType(
     [

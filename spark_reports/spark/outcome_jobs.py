@@ -7,8 +7,8 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 from pyspark.sql import types as T  # noqa: N812
 
-from quorate.spark_reports.spark.jobs import bin_of
-from quorate.spark_reports.spark.small_tables import small_table
+from .jobs import bin_of
+from .small_tables import small_table
 
 VIEW_SCHEMA: Final = T.StructType(
     [

@@ -9,11 +9,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 from pyspark.sql import types as T  # noqa: N812
 
-from quorate.spark_reports.input import parquet_files, probes
-from quorate.spark_reports.model import contract
-from quorate.spark_reports.model.errors import ReportError
-from quorate.spark_reports.spark.jobs import JSON_OPTIONS, literal_path, read_lines
-from quorate.spark_reports.spark.probe_jobs import SAMPLE_SCHEMA
+from ..input import parquet_files, probes
+from ..model import contract
+from ..model.errors import ReportError
+from .jobs import JSON_OPTIONS, literal_path, read_lines
+from .probe_jobs import SAMPLE_SCHEMA
 
 _FIELDS: Final = T.StructType([SAMPLE_SCHEMA[name] for name in probes.FIELDS])
 _WRAPPED_SCHEMA: Final = T.StructType(

@@ -17,10 +17,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 from pyspark.sql import types as T  # noqa: N812
 
-from quorate.spark_reports.input import probes
-from quorate.spark_reports.model import contract
-from quorate.spark_reports.spark.jobs import microseconds
-from quorate.spark_reports.input.probes import Spacing
+from ..input import probes
+from ..input.probes import Spacing
+from ..model import contract
+from .jobs import microseconds
 
 SAMPLE_SCHEMA: Final = T.StructType(
     [

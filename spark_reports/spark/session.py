@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from quorate.spark_reports.model.errors import JavaMissing, ReportError, SparkMissing
+from ..model.errors import JavaMissing, ReportError, SparkMissing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

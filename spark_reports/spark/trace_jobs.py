@@ -11,12 +11,12 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 from pyspark.sql import types as T  # noqa: N812
 
-from quorate.spark_reports.model import contract
-from quorate.spark_reports.model.aggregates import Span
-from quorate.spark_reports.spark.jobs import bin_of, microseconds
-from quorate.spark_reports.input.rows import Interval
-from quorate.spark_reports.model.run_document import Run
-from quorate.spark_reports.spark.small_tables import small_table
+from ..input.rows import Interval
+from ..model import contract
+from ..model.aggregates import Span
+from ..model.run_document import Run
+from .jobs import bin_of, microseconds
+from .small_tables import small_table
 
 INTERVAL_SCHEMA: Final = T.StructType(
     [

@@ -7,11 +7,30 @@ holds 0 is not called one.
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from quorate.spark_reports.model.confidence import OUTAGES_OF_SIGN
-from quorate.spark_reports.model.figures import AgainstFigures, CandidateFigures, Figures, OperationFigures, RecommendationFigures, WindowFigures
-from quorate.spark_reports.model.phrases import NO_BREAK, ROUNDING, counted, duration, in_nines, listed, percent, points, quoted, shortened, signed
-from quorate.spark_reports.text.claim import claim
-from quorate.spark_reports.text.independence import independent_on_trace
+from ..model.confidence import OUTAGES_OF_SIGN
+from ..model.figures import (
+    AgainstFigures,
+    CandidateFigures,
+    Figures,
+    OperationFigures,
+    RecommendationFigures,
+    WindowFigures,
+)
+from ..model.phrases import (
+    NO_BREAK,
+    ROUNDING,
+    counted,
+    duration,
+    in_nines,
+    listed,
+    percent,
+    points,
+    quoted,
+    shortened,
+    signed,
+)
+from .claim import claim
+from .independence import independent_on_trace
 
 READ_WRITE: Final = "read-write"
 TIED_MAX: Final = 3

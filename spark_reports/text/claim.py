@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from quorate.spark_reports.model.figures import ClaimFigures, Figures
-from quorate.spark_reports.model.phrases import listed, quoted, signed
+from ..model.figures import ClaimFigures, Figures
+from ..model.phrases import listed, quoted, signed
 
 
 def claim(figures: Figures) -> str:

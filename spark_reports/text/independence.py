@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from math import inf, log
 from typing import Final
 
-from quorate.spark_reports.model.figures import CounterfactualFigures, Figures
-from quorate.spark_reports.model.phrases import percent, quoted
+from ..model.figures import CounterfactualFigures, Figures
+from ..model.phrases import percent, quoted
 
 SAME: Final = 5e-7
 """Shares that differ by less are shown alike."""

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from quorate.spark_reports.model.confidence import OUTAGES_FEW, Interval
-from quorate.spark_reports.model.contract import CONTRADICTS
-from quorate.spark_reports.model.figures import Figures
-from quorate.spark_reports.model.phrases import NO_BREAK, counted, duration, listed
-from quorate.spark_reports.text.answer import Finding, time_scale
+from ..model.confidence import OUTAGES_FEW, Interval
+from ..model.contract import CONTRADICTS
+from ..model.figures import Figures
+from ..model.phrases import NO_BREAK, counted, duration, listed
+from .answer import Finding, time_scale
 
 KINDS: Final = {
     "run": "a measured run",

@@ -8,7 +8,6 @@ from functools import lru_cache
 from itertools import product
 from typing import Any, Final
 
-from quorate.adts.types.catalogue import known_types
 from quorate.adts.specification import (
     Event,
     EventClass,
@@ -16,6 +15,7 @@ from quorate.adts.specification import (
     SerialSpecification,
     outcomes_of,
 )
+from quorate.adts.types.catalogue import known_types
 
 History = tuple[Event, ...]
 Table = Mapping[EventClass, frozenset[EventClass]]

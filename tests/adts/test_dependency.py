@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 
-from quorate.adts.types.bounded_counter import BoundedCounter
-from quorate.adts.types.catalogue import SPECIFICATIONS, known_types
 from quorate.adts.dependency import Bound, Relation, TooLarge, dependencies
 from quorate.adts.own import Computed
-from quorate.adts.types.queue import Queue
 from quorate.adts.specification import (
     Event,
     Invocation,
@@ -22,6 +19,9 @@ from quorate.adts.specification import (
     Specification,
     outcomes_of,
 )
+from quorate.adts.types.bounded_counter import BoundedCounter
+from quorate.adts.types.catalogue import SPECIFICATIONS, known_types
+from quorate.adts.types.queue import Queue
 from tests.adts.brute_force import (
     Narrowed,
     instances,

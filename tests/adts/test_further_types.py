@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.adts.types.catalogue import known_types
 from quorate.adts.specification import Event, Invocation, Response, outcomes_of
+from quorate.adts.types.catalogue import known_types
 
 Words = list[tuple[Any, ...]]
 ITEMS = st.integers(1, 3)

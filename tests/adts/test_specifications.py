@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorate.adts.specification import Invocation, Response
 from quorate.adts.types.catalogue import BadName, check_name, is_object_name, object_name
 from quorate.adts.types.dictionary import Dictionary
 from quorate.adts.types.queue import Queue
 from quorate.adts.types.register import Register
-from quorate.adts.specification import Invocation, Response
 
 VALUES = st.sampled_from(["a", "b", "c"])
 OLD = st.none() | VALUES

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.adts import cell
-from quorate.adts.types import queue
 from quorate.adts.log import NOTHING, Entry, Seen, Summary, Value
+from quorate.adts.types import queue
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from quorate.adts.types.catalogue import SPECIFICATIONS, known_types
 from quorate.adts.dependency import Relation, dependencies
 from quorate.adts.specification import Specification, operation_of
+from quorate.adts.types.catalogue import SPECIFICATIONS, known_types
 
 OWN_TYPE = '''from quorate.adts.specification import Response
 

@@ -17,9 +17,9 @@ from quorate.api_specs.problems import parse as parse_problem
 from quorate.api_specs.values import check_value, from_value, to_value
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.transport.http_answer import HttpAnswer, batch_reply
-from quorate.replica.protocol.log import ObjectState
 from quorate.replica.api.protocol_api import _DECODE, JSON, MSGPACK, _decoded
 from quorate.replica.http.problems import Refusal, problem_of
+from quorate.replica.protocol.log import ObjectState
 from quorate.timestamps.ballot import parse_ballot
 from quorate.timestamps.timestamp import parse
 from tests.api_specs.strategies import values_of

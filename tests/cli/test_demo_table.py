@@ -1,8 +1,8 @@
 """The demo's short table."""
 
 from quorate.api_specs.cluster import parse
-from quorate.cli.demo.table import needed_votes, outcome_rows
 from quorate.cli.cluster.document import new_document
+from quorate.cli.demo.table import needed_votes, outcome_rows
 from quorate.measurement.rows import Ending, OperationRow
 from quorate.measurement.up_times import UpTimes
 

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.doctor.command import at_least, java
 from quorate.cli.doctor.folder import file_system, type_of
-from quorate.cli.cluster.local_cluster import LocalCluster
 from tests.certificates import Authority
 from tests.cli.conftest import quorate, quorate_here
 from tests.e2e.guarded import GuardedCluster, new_token

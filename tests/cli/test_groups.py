@@ -35,7 +35,14 @@ def test_a_wrong_word_is_answered_with_the_right_one(words: tuple[str, ...], tol
 @pytest.mark.parametrize(
     ("word", "left_out"),
     [
-        ("serve", ("quorate.measurement.run.measuring", "quorate.quorums.planning.search", "quorate.cli.demo.command")),
+        (
+            "serve",
+            (
+                "quorate.measurement.run.measuring",
+                "quorate.quorums.planning.search",
+                "quorate.cli.demo.command",
+            ),
+        ),
         ("token", ("quorate.client_sdk.api.client", "quorate.cli.cluster.commands", "asyncio")),
         ("queue", ("quorate.quorums.planning.search", "quorate.cli.demo.command")),
     ],

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from quorate.cli.failure import Failure, Usage
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.cluster.probe import is_ready
+from quorate.cli.failure import Failure, Usage
 from quorate.client_sdk import connect
 from quorate.measurement.faults.held_ports import HeldPort
 from tests.cli.conftest import quorate

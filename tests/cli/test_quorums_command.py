@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from quorate.adts.types.catalogue import known_types
 from quorate.adts.dependency import Bound, dependencies
-from quorate.cli.quorums.data_types import type_named
+from quorate.adts.types.catalogue import known_types
 from quorate.cli.failure import Usage
+from quorate.cli.quorums.data_types import type_named
 from tests.adts.types_page import OWN_TYPE
 from tests.cli.conftest import quorate
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from quorate.adts.types.catalogue import SPECIFICATIONS
 from quorate.adts.specification import operation_of
+from quorate.adts.types.catalogue import SPECIFICATIONS
 from quorate.api_specs.cluster import parse
 from quorate.cli.cluster.document import new_document
 from quorate.quorums.choices.choice import Ordering, QuorumChoice
-from quorate.quorums.systems.expressions import parse_system
 from quorate.quorums.choices.system_choice import SystemQuorum
+from quorate.quorums.systems.expressions import parse_system
 from quorate.quorums.systems.tally import Quorum, VoteCount
 from tests.cli.conftest import quorate, quorate_here
 

@@ -19,8 +19,19 @@ from quorate.api_specs.messages import (
     Served,
     Status,
 )
-from quorate.client_sdk.protocol.core.values import Answer, Done, Effects, Finish, Now, Operation, Read, Send, SendAsk, Unanswered
 from quorate.client_sdk.protocol.core.pacing import Pacing
+from quorate.client_sdk.protocol.core.values import (
+    Answer,
+    Done,
+    Effects,
+    Finish,
+    Now,
+    Operation,
+    Read,
+    Send,
+    SendAsk,
+    Unanswered,
+)
 from quorate.timestamps.timestamp import ZERO
 
 

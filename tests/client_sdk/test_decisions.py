@@ -6,14 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from quorate.adts.types import queue
 from quorate.adts.log import NOTHING, Decision, Entry, Seen, Summary, Value
+from quorate.adts.types import queue
 from quorate.api_specs.limits import ADOPTED_MAX
 from quorate.api_specs.messages import Aged
 from quorate.api_specs.wishes import Front, Swap, Take
-from quorate.client_sdk.protocol.decisions.transitions import Fate, Recover, Settle, Wish, plan_cell, plan_queue
-from quorate.client_sdk.protocol.decisions.summary_builder import TURNS_KEPT, TURNS_MAX, Context, is_included
 from quorate.client_sdk.protocol.decisions.idempotency import TOO_MANY_KEYS
+from quorate.client_sdk.protocol.decisions.summary_builder import TURNS_KEPT, TURNS_MAX, Context, is_included
+from quorate.client_sdk.protocol.decisions.transitions import (
+    Fate,
+    Recover,
+    Settle,
+    Wish,
+    plan_cell,
+    plan_queue,
+)
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 

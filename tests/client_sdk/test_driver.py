@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Batch, BatchReply, Commit
+from quorate.client_sdk.errors import Closed
+from quorate.client_sdk.protocol.core.values import Done, Failed, Unanswered
 from quorate.client_sdk.transport import link
 from quorate.client_sdk.transport.driver import Driver, SystemClock, new_site
-from quorate.client_sdk.protocol.core.values import Done, Failed, Unanswered
-from quorate.client_sdk.errors import Closed
 from quorate.timestamps.timestamp import make, site
 from tests.client_sdk.scripted import (
     ManualClock,

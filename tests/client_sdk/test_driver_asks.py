@@ -3,8 +3,8 @@
 import asyncio
 
 from quorate.api_specs.messages import Ask, Served
-from quorate.client_sdk.transport.driver import ASKS_MAX, Driver
 from quorate.client_sdk.protocol.core.values import SendAsk, Unanswered
+from quorate.client_sdk.transport.driver import ASKS_MAX, Driver
 from quorate.timestamps.timestamp import make
 from tests.client_sdk.scripted import ScriptedMachine, ScriptedTransport, asking, document_of
 from tests.client_sdk.test_driver import settle

@@ -15,9 +15,9 @@ import pytest
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Batch, Collect
-from quorate.client_sdk.transport import http_transport
-from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.errors import BadCluster, RefusedByReplicas, Unavailable
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.client_sdk.transport import http_transport
 from quorate.client_sdk.transport.http_transport import fetch_cluster
 from quorate.client_sdk.transport.httpx_client import NEVER_SENT, told
 from tests.client_sdk.exchanging import BATCH, REPLY, TOKEN, Ask, Make, right

@@ -12,9 +12,14 @@ from quorate.adts.times import NO_TIMES, Times, digest_in, entry_id
 from quorate.api_specs.limits import DEAD_MAX, DEFAULTS, DELIVERIES_MAX, LEASE_S_MAX, LEASES_MAX, SETTLED_MAX
 from quorate.api_specs.messages import Aged
 from quorate.api_specs.wishes import Lend, Take, Tend, Tended
-from quorate.client_sdk.protocol.decisions.transitions import Mend, Plan, Wish, plan_queue
+from quorate.client_sdk.protocol.decisions.lease_table import (
+    TOO_MANY_DEAD,
+    TOO_MANY_LEASES,
+    Clear,
+    is_too_heavy,
+)
 from quorate.client_sdk.protocol.decisions.summary_builder import Context
-from quorate.client_sdk.protocol.decisions.lease_table import TOO_MANY_DEAD, TOO_MANY_LEASES, Clear, is_too_heavy
+from quorate.client_sdk.protocol.decisions.transitions import Mend, Plan, Wish, plan_queue
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 

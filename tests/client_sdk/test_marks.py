@@ -6,8 +6,8 @@ import pytest
 from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Commit
 from quorate.client_sdk.protocol import completion_notices
-from quorate.client_sdk.protocol.core.values import Send
 from quorate.client_sdk.protocol.completion_notices import CELL_WAIT_S, Marks
+from quorate.client_sdk.protocol.core.values import Send
 from quorate.timestamps.timestamp import COUNTER_MAX, WALL_US_MAX, Timestamp, make
 
 QUEUE, CELL, OTHER = "queue/q", "register/r", "dictionary/d/k"
@@ -52,7 +52,9 @@ def test_marks_of_several_cells_go_in_one_send() -> None:
     assert waiting.take(CELL_WAIT_S) == [Send("r1", requests, 0, lazy=True)]
 
 
-@pytest.mark.parametrize("limits", [Limits(requests_max=2), Limits(body_bytes_max=5 * completion_notices.MARK_BYTES)])
+@pytest.mark.parametrize(
+    "limits", [Limits(requests_max=2), Limits(body_bytes_max=5 * completion_notices.MARK_BYTES)]
+)
 def test_no_more_marks_go_in_one_send_than_a_message_holds(limits: Limits) -> None:
     waiting = Marks(("r1",), limits)
     for number in range(5):

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.adts.types import queue
 from quorate.adts.log import Entry, Summary, Value
+from quorate.adts.types import queue
 from quorate.api_specs.messages import (
     Accept,
     Accepted,

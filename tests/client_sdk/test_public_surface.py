@@ -58,7 +58,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_the_machine_comes_without_a_transport() -> None:
-    code = "import sys, quorate.client_sdk.protocol.front_end; print({'httpx', 'asyncio'} & sys.modules.keys())"
+    code = (
+        "import sys, quorate.client_sdk.protocol.front_end; print({'httpx', 'asyncio'} & sys.modules.keys())"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

@@ -8,8 +8,8 @@ import pytest
 import uvloop
 
 from quorate.client_sdk.protocol.core.values import Unanswered
-from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.client_sdk.transport.http1 import HEAD_BYTES_MAX, IDLE_MAX, KEEPALIVE_S, QuickClient
+from quorate.client_sdk.transport.http_transport import HttpTransport
 from tests.client_sdk.exchanging import BATCH, REPLY, Make, right
 from tests.client_sdk.loopback import Asked, Server
 

@@ -2,8 +2,8 @@
 
 from quorate.adts.log import NOTHING, Entry, Seen, Value
 from quorate.api_specs.wishes import Swap, Take
-from quorate.client_sdk.protocol.decisions.transitions import plan_cell, plan_queue
 from quorate.client_sdk.protocol.decisions.summary_builder import Context
+from quorate.client_sdk.protocol.decisions.transitions import plan_cell, plan_queue
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, make
 

@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 
 from quorate.adts.log import Value
 from quorate.client_sdk import Client, connect, connect_async
-from quorate.client_sdk.protocol.core.values import Dequeue, Done
 from quorate.client_sdk.adapters.standard_queue import AsyncQueue, Queue
+from quorate.client_sdk.protocol.core.values import Dequeue, Done
 from tests.client_sdk.loopback import LoopbackCluster, cluster_of
 from tests.client_sdk.scripted import document_of
 

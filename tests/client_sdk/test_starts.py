@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Value
 from quorate.api_specs.limits import Limits
+from quorate.client_sdk.errors import Closed
+from quorate.client_sdk.protocol.core.values import Operation, Peek, Read, Write
 from quorate.client_sdk.transport import starts
 from quorate.client_sdk.transport.driver import Driver
-from quorate.client_sdk.protocol.core.values import Operation, Peek, Read, Write
-from quorate.client_sdk.errors import Closed
 from quorate.client_sdk.transport.starts import Start, Starts
 from tests.client_sdk.scripted import ManualClock, ScriptedMachine, ScriptedTransport, asking, document_of
 

@@ -5,8 +5,17 @@ from collections.abc import Callable, Generator
 import pytest
 
 from quorate.api_specs.messages import Collect, Collected, Refused, Status
+from quorate.client_sdk.protocol.core.rounds import (
+    RESEND_S_FIRST,
+    RESEND_S_MAX,
+    Answered,
+    Event,
+    Expired,
+    Gathering,
+    Requests,
+    Task,
+)
 from quorate.client_sdk.protocol.core.values import Now, Unanswered
-from quorate.client_sdk.protocol.core.rounds import RESEND_S_FIRST, RESEND_S_MAX, Answered, Event, Expired, Gathering, Requests, Task
 
 REPLICAS = ("r1", "r2", "r3")
 OK = Collected(Status())

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append
-from quorate.client_sdk.transport.driver import Driver, new_site
-from quorate.client_sdk.protocol.core.values import Done, Enqueue, Outcome
 from quorate.client_sdk.errors import Closed
+from quorate.client_sdk.protocol.core.values import Done, Enqueue, Outcome
 from quorate.client_sdk.transport.batching import Together
+from quorate.client_sdk.transport.driver import Driver, new_site
 from quorate.timestamps.timestamp import make
 from tests.client_sdk.scripted import ManualClock, ScriptedMachine, document_of
 

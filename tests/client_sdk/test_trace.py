@@ -3,7 +3,14 @@
 from quorate.adts.log import Dead, Decision, Entry, Leased, Summary, Value
 from quorate.adts.times import Times, entry_id
 from quorate.api_specs.messages import Collected, Row, Status
-from quorate.client_sdk.inspection.log_table import Column, Trace, column_of, decided_text, event_text, traces_of
+from quorate.client_sdk.inspection.log_table import (
+    Column,
+    Trace,
+    column_of,
+    decided_text,
+    event_text,
+    traces_of,
+)
 from quorate.timestamps.ballot import NO_BALLOT
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 

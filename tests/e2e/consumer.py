@@ -12,8 +12,8 @@ from typing import Final
 from quorate.api_specs.cluster import parse
 from quorate.api_specs.messages import Ask, Granted, Served
 from quorate.client_sdk import QuorateError
-from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.api.history import History
+from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.transport.http_transport import HttpTransport
 from tests.e2e.harness import front_end, http
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from quorate.cli.failure import Failure
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.cluster.probe import is_ready
+from quorate.cli.failure import Failure
 from quorate.client_sdk import AsyncClient, LimitReached, OutcomeUnknown, Unavailable, connect_async
 from quorate.client_sdk.api.history import History
 from tests.e2e.harness import Clusters, until

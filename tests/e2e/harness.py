@@ -20,9 +20,9 @@ from quorate.cli.cluster.document import DEFAULT_NAME, new_document, write_new
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import OutcomeUnknown, Unavailable
 from quorate.client_sdk.api.client import AsyncClient, AsyncDictionary, AsyncQueue
-from quorate.client_sdk.transport.driver import Driver, new_site
-from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.api.history import History
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.client_sdk.transport.driver import Driver, new_site
 from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.client_sdk.transport.ports import Asker, Transport
 from quorate.measurement.faults.held_ports import HeldPort

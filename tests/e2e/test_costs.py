@@ -22,12 +22,21 @@ import pytest
 from quorate.api_specs.messages import Accept, Append, Batch, BatchReply, Collect, Commit
 from quorate.client_sdk.protocol import completion_notices
 from quorate.client_sdk.protocol.core import rounds as tasks
+from quorate.client_sdk.protocol.core.values import (
+    CompareAndSet,
+    Dequeue,
+    Done,
+    Enqueue,
+    Operation,
+    Read,
+    Unanswered,
+    Write,
+)
 from quorate.client_sdk.protocol.decisions import pending
+from quorate.client_sdk.protocol.decisions.read_window import WINDOW_MIN
 from quorate.client_sdk.protocol.operations import reservation
 from quorate.client_sdk.transport import link
 from quorate.client_sdk.transport.driver import Driver
-from quorate.client_sdk.protocol.core.values import CompareAndSet, Dequeue, Done, Enqueue, Operation, Read, Unanswered, Write
-from quorate.client_sdk.protocol.decisions.read_window import WINDOW_MIN
 from quorate.replica.store.store import Store
 from tests.e2e.test_long_queue import DEADLINE_S, WAIT_S, Counting, Replicas
 

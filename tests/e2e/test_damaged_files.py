@@ -25,7 +25,13 @@ from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.cluster.probe import is_ready
 from quorate.client_sdk import connect, connect_async
-from quorate.replica.data_folder.identity import DATABASE_FILE, IDENTITY_FILE, LOCK_FILE, FolderRefused, open_folder
+from quorate.replica.data_folder.identity import (
+    DATABASE_FILE,
+    IDENTITY_FILE,
+    LOCK_FILE,
+    FolderRefused,
+    open_folder,
+)
 from quorate.replica.store.store import Store
 from quorate.timestamps.timestamp import INFINITY, ZERO
 from tests.e2e.harness import Clusters, until_now

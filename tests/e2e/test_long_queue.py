@@ -23,8 +23,8 @@ from sqlalchemy import Engine, event
 from quorate.api_specs.cluster import ClusterDocument, parse
 from quorate.api_specs.messages import Accepted, Batch, BatchReply, Collected
 from quorate.cli.cluster.document import new_document
-from quorate.client_sdk.transport.driver import Driver, new_site
 from quorate.client_sdk.protocol.core.values import Dequeue, Done, Enqueue, Unanswered
+from quorate.client_sdk.transport.driver import Driver, new_site
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.member import Member
 

@@ -24,8 +24,8 @@ import pytest
 
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import connect_async
-from quorate.replica.store.database import VACUUM_PAGES, WAL_BYTES_MAX
 from quorate.replica.data_folder.identity import DATABASE_FILE
+from quorate.replica.store.database import VACUUM_PAGES, WAL_BYTES_MAX
 from tests.e2e.harness import QUICK, Clusters, until_now
 
 ITEMS: Final = 100_000

@@ -26,8 +26,8 @@ from quorate.api_specs.messages import Ask, Granted, Served
 from quorate.api_specs.wishes import Take
 from quorate.client_sdk import Unavailable, connect, connect_async
 from quorate.client_sdk.protocol.core import rounds
-from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.client_sdk.tracing.spans import context_at, place_of
+from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.measurement.faults.held_ports import HeldPort
 from quorate.replica.service.tracing import RequestTraces
 from quorate.timestamps.timestamp import make
@@ -336,7 +336,11 @@ def test_a_place_in_a_trace_survives_the_way() -> None:
 IMPORTED: Final = (
     "\nprint(*sorted(name for name in sys.modules if name.startswith(('opentelemetry', 'quorate.'))))"
 )
-OURS: Final = {"quorate.client_sdk.tracing.otlp", "quorate.client_sdk.tracing.spans", "quorate.replica.service.tracing"}
+OURS: Final = {
+    "quorate.client_sdk.tracing.otlp",
+    "quorate.client_sdk.tracing.spans",
+    "quorate.replica.service.tracing",
+}
 CLIENT: Final = """
 import sys
 from quorate.client_sdk import connect

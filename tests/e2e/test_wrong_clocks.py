@@ -24,9 +24,9 @@ import pytest
 
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, OutcomeUnknown, connect, connect_async
-from quorate.client_sdk.transport.driver import Driver, new_site
-from quorate.client_sdk.protocol.core.values import Now
 from quorate.client_sdk.api.history import History
+from quorate.client_sdk.protocol.core.values import Now
+from quorate.client_sdk.transport.driver import Driver, new_site
 from tests.e2e.harness import WAIT_S, Clusters, http
 from tests.e2e.histories import Told
 from tests.e2e.load import DEADLINE_S, MAJORITIES, Load, goes_on, last_look

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.adts import cell
-from quorate.adts.types import queue
 from quorate.adts.log import NOTHING, Entry, Seen, Summary, Value
+from quorate.adts.types import queue
 from quorate.gc.collection import collected_by_commit, collected_by_completion, may_forget
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 

@@ -16,12 +16,12 @@ from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import connect_async
 from quorate.measurement.clock import RunClock
+from quorate.measurement.faults.proxies import Ways
+from quorate.measurement.plan.plan_check import PROBER, parse_plan
+from quorate.measurement.plan.schedule import Outage, Parting, Schedule
 from quorate.measurement.run.conductor import Conductor
 from quorate.measurement.run.measuring import Setting, closable
-from quorate.measurement.plan.plan_check import PROBER, parse_plan
-from quorate.measurement.faults.proxies import Ways
 from quorate.measurement.run.replicas import start_all
-from quorate.measurement.plan.schedule import Outage, Parting, Schedule
 from tests.measurement.plans import plan_text
 
 WAIT_S: Final = 60.0

@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
-from quorate.measurement.run.measuring import schedule_of
 from quorate.measurement.plan.plan import Law
 from quorate.measurement.plan.plan_check import parse_plan
 from quorate.measurement.plan.schedule import Outage, Schedule
+from quorate.measurement.run.measuring import schedule_of
 from tests.measurement.plans import plan_text
 
 DEVIATIONS: Final = 3.5

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from quorate.measurement.rows import OperationRow, ProbeRow
 from quorate.measurement.run import parquet as module
 from quorate.measurement.run.parquet import convert, read_rows
 from quorate.measurement.run.recorder import Recorder
-from quorate.measurement.rows import OperationRow, ProbeRow
 
 DAY_S = 86_400.0
 NOON_S = 1_700_000_000 - 1_700_000_000 % DAY_S + DAY_S / 2

@@ -13,10 +13,10 @@ import pytest
 
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.measurement.clock import RunClock
+from quorate.measurement.rows import ProbeRow
 from quorate.measurement.run.prober import Prober
 from quorate.measurement.run.recorder import Recorder, lines_of
 from quorate.measurement.run.replicas import start_all
-from quorate.measurement.rows import ProbeRow
 
 STEP_S: Final = 0.2
 PROBES: Final = 5

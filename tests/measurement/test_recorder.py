@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from quorate.measurement.rows import ProbeRow
 from quorate.measurement.run import recorder as module
 from quorate.measurement.run.recorder import ROWS_MAX, Recorder, lines_of
-from quorate.measurement.rows import ProbeRow
 
 DEADLINE_S = 30
 

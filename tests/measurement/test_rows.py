@@ -3,7 +3,18 @@
 import pytest
 
 from quorate.adts.log import Value
-from quorate.client_sdk.protocol.core.values import Acquire, Dequeue, Dispose, Done, Failed, Items, Operation, Outcome, Read, Write
+from quorate.client_sdk.protocol.core.values import (
+    Acquire,
+    Dequeue,
+    Dispose,
+    Done,
+    Failed,
+    Items,
+    Operation,
+    Outcome,
+    Read,
+    Write,
+)
 from quorate.measurement.rows import OperationRow, object_of, operation_name, operation_row
 
 

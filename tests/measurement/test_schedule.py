@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorate.measurement.run.measuring import schedule_of, streams
 from quorate.measurement.plan.plan import Duration, Law, Process
 from quorate.measurement.plan.plan_check import parse_plan
 from quorate.measurement.plan.schedule import Parting, Schedule, downs, period
+from quorate.measurement.run.measuring import schedule_of, streams
 from tests.measurement.plans import plan_text
 
 FAILURES = '[[failures]]\nmttf = "2h"\nmttr = "30m"\n'

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.quorums.systems.availability import availability_independent, availability_joint, live_votes_independent, live_votes_joint
+from quorate.quorums.systems.availability import (
+    availability_independent,
+    availability_joint,
+    live_votes_independent,
+    live_votes_joint,
+)
 
 REPLICAS = st.lists(
     st.tuples(st.integers(0, 3), st.fractions(0, 1, max_denominator=50)), min_size=1, max_size=6

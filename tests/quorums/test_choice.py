@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorate.adts.specification import Kind, Specification
 from quorate.adts.types.catalogue import known_types
 from quorate.adts.types.dictionary import Dictionary
 from quorate.adts.types.queue import Queue
 from quorate.adts.types.register import Register
-from quorate.adts.specification import Kind, Specification
 from quorate.quorums.choices.choice import BadChoice, Ordering, QuorumChoice, Sizes
 from quorate.quorums.systems.tally import Quorum, VoteCount
 

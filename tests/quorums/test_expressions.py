@@ -4,7 +4,19 @@ import pytest
 from hypothesis import given
 
 from quorate.quorums.systems.expressions import parse_system
-from quorate.quorums.systems.systems import NOBODY, BadQuorums, Replica, System, Threshold, all_of, any_of, choose, grid, majority, votes
+from quorate.quorums.systems.systems import (
+    NOBODY,
+    BadQuorums,
+    Replica,
+    System,
+    Threshold,
+    all_of,
+    any_of,
+    choose,
+    grid,
+    majority,
+    votes,
+)
 from tests.quorums.listing import SYSTEMS, UNTIMED, quorums_of
 
 

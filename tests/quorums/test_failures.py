@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.quorums.systems.failures import Group, Groups, Independent, Joint, availability, check_known
-from quorate.quorums.systems.systems import NOBODY, BadQuorums, System, both, choose, dual, explicit, grid, votes
+from quorate.quorums.systems.systems import (
+    NOBODY,
+    BadQuorums,
+    System,
+    both,
+    choose,
+    dual,
+    explicit,
+    grid,
+    votes,
+)
 from tests.quorums.listing import CHANCES, NAMES, SYSTEMS, UNTIMED, all_sets, probability_of, quorums_of
 
 GROUPS = st.lists(

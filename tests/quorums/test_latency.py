@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 from quorate.adts.types.file import File
 from quorate.quorums.choices.assignment import Assignment
 from quorate.quorums.choices.choices import constraints_of
+from quorate.quorums.planning.latency import (
+    AnswerTime,
+    answer_time,
+    chance_of_sum,
+    mean_ms,
+    of_event,
+    of_quorum,
+    quantile_ms,
+)
 from quorate.quorums.systems.failures import Independent
-from quorate.quorums.planning.latency import AnswerTime, answer_time, chance_of_sum, mean_ms, of_event, of_quorum, quantile_ms
 from quorate.quorums.systems.systems import BadQuorums, System, choose, votes
 from tests.quorums.listing import NAMES, SYSTEMS, UNTIMED, minimal, quorums_of
 

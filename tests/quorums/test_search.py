@@ -10,10 +10,19 @@ from quorate.adts.types.queue import Queue
 from quorate.quorums.choices.assignment import of_choice, of_pair
 from quorate.quorums.choices.choices import constraints_of, minimal_choices
 from quorate.quorums.planning.cost import Workload
-from quorate.quorums.systems.failures import Group, Groups, Independent, Joint, Model
 from quorate.quorums.planning.latency import answer_time
-from quorate.quorums.planning.search import Offer, Setting, candidates_of, measure, pareto, plan, vote_vectors, with_cost
+from quorate.quorums.planning.search import (
+    Offer,
+    Setting,
+    candidates_of,
+    measure,
+    pareto,
+    plan,
+    vote_vectors,
+    with_cost,
+)
 from quorate.quorums.planning.strategy import Limits
+from quorate.quorums.systems.failures import Group, Groups, Independent, Joint, Model
 from quorate.quorums.systems.systems import BadQuorums, choose, votes
 from quorate.quorums.systems.targets import Target, parse_target
 

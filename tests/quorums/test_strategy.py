@@ -16,13 +16,23 @@ from scipy.optimize import linprog
 
 from quorate.adts.types.file import File
 from quorate.adts.types.queue import Queue
-from quorate.quorums.planning import strategy as strategy_module
 from quorate.quorums.choices.assignment import Assignment, of_choice, of_pair
 from quorate.quorums.choices.choices import constraints_of, minimal_choices
+from quorate.quorums.planning import strategy as strategy_module
 from quorate.quorums.planning.cost import Access, Workload, evaluate, one_mix, rounds_of, slots_of, uniform
 from quorate.quorums.planning.latency import answer_time
 from quorate.quorums.planning.strategy import Limits, MissingSolver, best_strategy, with_spare
-from quorate.quorums.systems.systems import BadQuorums, System, any_of, choose, dual, explicit, grid, majority, votes
+from quorate.quorums.systems.systems import (
+    BadQuorums,
+    System,
+    any_of,
+    choose,
+    dual,
+    explicit,
+    grid,
+    majority,
+    votes,
+)
 from tests.quorums.listing import NAMES, SYSTEMS, all_sets, minimal, quorums_of
 
 FILE = constraints_of(File(), replication="timestamps")

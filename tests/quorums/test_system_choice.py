@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorate.adts.specification import Kind
 from quorate.adts.types.catalogue import SPECIFICATIONS
 from quorate.adts.types.dictionary import Dictionary
 from quorate.adts.types.queue import Queue
 from quorate.adts.types.register import Register
-from quorate.adts.specification import Kind
 from quorate.quorums.choices.choice import BadChoice, Ordering, QuorumChoice
 from quorate.quorums.choices.choices import constraints_of
 from quorate.quorums.choices.system_choice import choice_of_events, choice_of_pair

@@ -8,10 +8,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorate.quorums.choices.minimal import (
+    blocking_sets,
+    cheapest,
+    check_meets,
+    count_of_sets,
+    disjoint_quorums,
+    least_size,
+    minimal_quorums,
+    resilience,
+)
 from quorate.quorums.systems.diagrams import Diagram, MinimalSets, diagram
 from quorate.quorums.systems.failures import Independent, availability
-from quorate.quorums.choices.minimal import blocking_sets, cheapest, check_meets, count_of_sets, disjoint_quorums, least_size, minimal_quorums, resilience
-from quorate.quorums.systems.systems import NOBODY, BadQuorums, Replica, System, Threshold, all_of, any_of, both, choose, dual, explicit, grid, is_plain, is_quorum, majority, replicas_of, votes, without
+from quorate.quorums.systems.systems import (
+    NOBODY,
+    BadQuorums,
+    Replica,
+    System,
+    Threshold,
+    all_of,
+    any_of,
+    both,
+    choose,
+    dual,
+    explicit,
+    grid,
+    is_plain,
+    is_quorum,
+    majority,
+    replicas_of,
+    votes,
+    without,
+)
 from tests.quorums import listing
 from tests.quorums.listing import NAMES, SYSTEMS, UNTIMED, all_sets, quorums_of
 

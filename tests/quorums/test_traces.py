@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorate.quorums.planning.traces import Outages, UpTrace, read_trace
 from quorate.quorums.systems.failures import availability
 from quorate.quorums.systems.systems import BadQuorums, System, choose, grid, majority
-from quorate.quorums.planning.traces import Outages, UpTrace, read_trace
 from tests.quorums.listing import NAMES, SYSTEMS, UNTIMED, quorums_of
 
 EXAMPLE = ["start_s,end_s,up", "0,10,a|b", "10,11,a", "11,13,c", "13,20,a|b|c"]

@@ -9,9 +9,9 @@ import pytest
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import DEFAULTS, Limits
+from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.server.app import create_app
 from quorate.replica.service.embedded import embedded_front_end
-from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.member import Member
 from quorate.replica.store.store import Store
 

@@ -11,11 +11,11 @@ import pytest
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Append, Batch, BatchReply, Collect, Window
 from quorate.api_specs.problems import KINDS
-from quorate.replica.server.app import create_app
-from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.data_folder.identity import open_folder
-from quorate.replica.service.member import Member
+from quorate.replica.server.app import create_app
 from quorate.replica.server.print_openapi import openapi_text
+from quorate.replica.service.embedded import embedded_front_end
+from quorate.replica.service.member import Member
 from tests.replica.conftest import Serving, one_replica
 
 ROOT = Path(__file__).parent.parent.parent

@@ -9,13 +9,27 @@ import pytest
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClusterDocument, parse
 from quorate.api_specs.messages import Append, Request
-from quorate.replica.data_folder.backup import MANIFEST_FILE, BackupRefused, back_up_stopped, read_manifest, restore, restore_cluster, sort_backups
-from quorate.replica.store.database import CopyStopped, Database, StorageFailed, copy_database
-from quorate.replica.data_folder.identity import DATABASE_FILE, FolderRefused, Identity, format_store, open_folder
+from quorate.replica.data_folder.backup import (
+    MANIFEST_FILE,
+    BackupRefused,
+    back_up_stopped,
+    read_manifest,
+    restore,
+    restore_cluster,
+    sort_backups,
+)
+from quorate.replica.data_folder.identity import (
+    DATABASE_FILE,
+    FolderRefused,
+    Identity,
+    format_store,
+    open_folder,
+)
+from quorate.replica.data_folder.replacement import make_replacement, with_store
 from quorate.replica.protocol.acceptor import handle
 from quorate.replica.protocol.log import Forget
 from quorate.replica.protocol.refusals import Bounds
-from quorate.replica.data_folder.replacement import make_replacement, with_store
+from quorate.replica.store.database import CopyStopped, Database, StorageFailed, copy_database
 from quorate.replica.store.store import Store
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 

@@ -11,11 +11,11 @@ from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Append, Batch, BatchReply
 from quorate.client_sdk.protocol.core.values import Unanswered
-from quorate.replica.upkeep import catching_up
-from quorate.replica.upkeep.catching_up import CatchingUp
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.member import Member
 from quorate.replica.store.store import StorageFailed, Store
+from quorate.replica.upkeep import catching_up
+from quorate.replica.upkeep.catching_up import CatchingUp
 from quorate.timestamps.timestamp import make
 
 DOCUMENT = ClusterDocument("test", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:{n}") for n in (1, 2)))

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from quorate.adts.log import Entry, Value
-from quorate.replica.store import group_commit as committing
-from quorate.replica.store.group_commit import Committer, Overloaded, Transaction
-from quorate.replica.store.database import StorageFailed
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol.log import ObjectState, PutRow, PutState
+from quorate.replica.store import group_commit as committing
+from quorate.replica.store.database import StorageFailed
+from quorate.replica.store.group_commit import Committer, Overloaded, Transaction
 from quorate.replica.store.store import Store
 from quorate.timestamps.timestamp import ZERO, make
 from tests.replica.conftest import one_replica

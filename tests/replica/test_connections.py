@@ -15,12 +15,12 @@ from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import AHEAD_MAX, HEAD_BYTES_MAX, OPEN_BODY_BYTES_MAX, URL_BYTES_MAX, Limits
 from quorate.api_specs.problems import Problem
 from quorate.replica.access.token_list import one_token
-from quorate.replica.server.app import create_app
+from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.http.connections import PIECE_BYTES, BoundedProtocol, Bounds
+from quorate.replica.http.host_header import Hosts
+from quorate.replica.server.app import create_app
 from quorate.replica.server.direct import bounded
 from quorate.replica.service.embedded import embedded_front_end
-from quorate.replica.http.host_header import Hosts
-from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.member import Member
 from tests.in_process import _bound
 

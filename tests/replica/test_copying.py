@@ -11,13 +11,13 @@ import pytest
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.limits import BACKUPS_SENT_MAX
 from quorate.api_specs.messages import Append
-from quorate.replica.service import copying
-from quorate.replica.store import database
-from quorate.replica.store.group_commit import Overloaded
-from quorate.replica.service.copying import Copies, NoRoom
-from quorate.replica.store.database import Database
 from quorate.replica.data_folder.identity import COPY_FILE, identity_in, open_folder
+from quorate.replica.service import copying
+from quorate.replica.service.copying import Copies, NoRoom
 from quorate.replica.service.member import Member, StoreLost
+from quorate.replica.store import database
+from quorate.replica.store.database import Database
+from quorate.replica.store.group_commit import Overloaded
 from quorate.timestamps.timestamp import make
 from tests.replica.conftest import one_replica
 

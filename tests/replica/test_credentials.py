@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from quorate.api_specs.tokens import digest_of, make_token
-from quorate.replica.access.token_list import BadTokens, from_file, from_text, nobody_asked, one_token
 from quorate.replica.access.credentials import Credential, TokenList, parse_tokens, plain_token
 from quorate.replica.access.rate import Bucket
+from quorate.replica.access.token_list import BadTokens, from_file, from_text, nobody_asked, one_token
 
 WRITER, READER, OLD = make_token("writer", "w" * 43), make_token("reader", "r" * 43), "an-old-token"
 

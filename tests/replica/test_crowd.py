@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.replica.http.connections import Bounds
 from quorate.replica.http.connection_shares import Crowd, origin
+from quorate.replica.http.connections import Bounds
 from tests.replica.test_connections import GET, WAIT_S, Serve, served
 
 __all__ = ["served"]

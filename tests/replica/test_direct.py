@@ -18,15 +18,15 @@ from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append, Appended, Batch, BatchReply, Collect, Request
 from quorate.api_specs.tokens import digest_of
 from quorate.replica.access.token_list import from_text
-from quorate.replica.server.app import ReplicaApp, create_app
-from quorate.replica.store.group_commit import Done
+from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.http.connections import Bounds
-from quorate.replica.store.database import StorageFailed
+from quorate.replica.http.host_header import Hosts
+from quorate.replica.server.app import ReplicaApp, create_app
 from quorate.replica.server.direct import bounded
 from quorate.replica.service.embedded import embedded_front_end
-from quorate.replica.http.host_header import Hosts
-from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.member import Member
+from quorate.replica.store.database import StorageFailed
+from quorate.replica.store.group_commit import Done
 from quorate.timestamps.timestamp import make
 from tests.in_process import _bound
 

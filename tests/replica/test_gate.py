@@ -11,12 +11,12 @@ import pytest
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Batch, Collect
 from quorate.api_specs.tokens import make_token
+from quorate.replica.access.refused_callers import RefusedCallers
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.http.host_header import Hosts
 from quorate.replica.server.app import create_app
 from quorate.replica.service.embedded import embedded_front_end
-from quorate.replica.http.host_header import Hosts
-from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.member import Member
-from quorate.replica.access.refused_callers import RefusedCallers
 from tests.replica.conftest import Serving
 from tests.replica.test_bad_input import JSON, problem_in
 from tests.replica.test_direct import HEADERS, READER, append, batch, one_answer, post, served

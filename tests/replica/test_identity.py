@@ -11,7 +11,13 @@ import msgspec
 import pytest
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.replica.data_folder.identity import DATABASE_FILE, IDENTITY_FILE, FolderRefused, format_store, open_folder
+from quorate.replica.data_folder.identity import (
+    DATABASE_FILE,
+    IDENTITY_FILE,
+    FolderRefused,
+    format_store,
+    open_folder,
+)
 from quorate.replica.store.store import Store
 
 STORE = "0123456789abcdef"

@@ -14,12 +14,12 @@ from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInf
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append
 from quorate.client_sdk.protocol.core.values import Bury, Done, Failed, Outcome
-from quorate.replica.upkeep import janitor as janitor_module
-from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.data_folder.identity import open_folder
-from quorate.replica.upkeep.janitor import Janitor
+from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
 from quorate.replica.store.store import StorageFailed
+from quorate.replica.upkeep import janitor as janitor_module
+from quorate.replica.upkeep.janitor import Janitor
 from quorate.timestamps.timestamp import make
 
 # Deletions are remembered for a fifth of a second, so that they are soon due. Entries come as repairs, which are never too

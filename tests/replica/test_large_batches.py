@@ -29,12 +29,12 @@ from quorate.api_specs.messages import (
 from quorate.api_specs.tokens import digest_of
 from quorate.api_specs.weights import weight
 from quorate.client_sdk.protocol.core.values import Done, Read, Write
-from quorate.replica.service.reply_budget import Budget
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol.acceptor import handle
-from quorate.replica.service.member import Member
 from quorate.replica.protocol.log import ObjectState, PutRow, PutState
 from quorate.replica.protocol.refusals import Bounds
+from quorate.replica.service.member import Member
+from quorate.replica.service.reply_budget import Budget
 from quorate.replica.store.store import Store
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, make

@@ -12,12 +12,13 @@ import pytest
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Scan
-from quorate.replica.live import page as live_page, cluster_scan
-from quorate.replica.store.group_commit import Overloaded
 from quorate.replica.data_folder.identity import open_folder
-from quorate.replica.live.models import Choices, ObjectTrace, Overview
+from quorate.replica.live import cluster_scan
+from quorate.replica.live import page as live_page
 from quorate.replica.live.cluster_scan import Lookout
+from quorate.replica.live.models import Choices, ObjectTrace, Overview
 from quorate.replica.service.member import Member
+from quorate.replica.store.group_commit import Overloaded
 from tests.in_process import InProcessCluster, in_process
 from tests.replica.conftest import Serving, one_replica
 

@@ -13,16 +13,16 @@ from prometheus_client.parser import text_string_to_metric_families
 import quorate.client_sdk
 from quorate.api_specs.messages import Append, BatchReply, Collect, Request
 from quorate.api_specs.problems import KINDS
-from quorate.client_sdk.protocol.operations import blind
 from quorate.client_sdk.protocol.core.values import Dequeue, Done
-from quorate.replica.store import survey as surveying
-from quorate.replica.upkeep import announcer
-from quorate.replica.store.database import Reader, StorageFailed
+from quorate.client_sdk.protocol.operations import blind
 from quorate.replica.service.member import Member
-from quorate.replica.telemetry.metric_table import EVENTS, METRICS, PROCESS
-from quorate.replica.telemetry.metrics import CONTENT_TYPE
+from quorate.replica.store import survey as surveying
+from quorate.replica.store.database import Reader, StorageFailed
 from quorate.replica.store.store import Store
 from quorate.replica.store.survey import survey
+from quorate.replica.telemetry.metric_table import EVENTS, METRICS, PROCESS
+from quorate.replica.telemetry.metrics import CONTENT_TYPE
+from quorate.replica.upkeep import announcer
 from tests.in_process import WAIT_S, InProcessCluster, in_process
 from tests.replica.metrics_page import page
 

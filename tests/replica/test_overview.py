@@ -6,8 +6,8 @@ from quorate.adts.log import Dead, Entry, LeaseCounts, Leased, Summary, Value
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Collected, Row, Status
-from quorate.replica.live.models import CatchUpSeen
 from quorate.replica.live.cluster_scan import Seen
+from quorate.replica.live.models import CatchUpSeen
 from quorate.replica.live.overview import EVENT_CHARS_MAX, choices_of, overview_of, trace_of
 from quorate.replica.service.status import CatchUp
 from quorate.timestamps.ballot import make_ballot

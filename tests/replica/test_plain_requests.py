@@ -20,8 +20,8 @@ from quorate.api_specs.cluster import ClusterDocument
 from quorate.client_sdk.protocol.core.counters import Counts
 from quorate.client_sdk.protocol.core.values import Dequeue, Done, Failed, Operation, Outcome, Read
 from quorate.replica.api import plain_requests
-from quorate.replica.server.app import create_app
 from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.server.app import create_app
 from quorate.replica.service.member import Member
 
 JSON: Final = "application/json"

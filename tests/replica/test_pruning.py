@@ -7,11 +7,11 @@ import pytest
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import Limits
-from quorate.replica.upkeep import pruning as pruning_module
+from quorate.gc.tombstones import Tombstones, Waiting
 from quorate.replica.protocol.log import Forget, ObjectState, PutReservation, PutRow, PutState, Reservation
-from quorate.replica.upkeep.pruning import Pruning
 from quorate.replica.store.store import Store
-from quorate.replica.upkeep.tombstones import Tombstones, Waiting
+from quorate.replica.upkeep import pruning as pruning_module
+from quorate.replica.upkeep.pruning import Pruning
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 
 # Rows are remembered for 30 s: the window, and twice what an accepted clock may be off.

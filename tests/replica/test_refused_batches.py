@@ -23,10 +23,10 @@ from quorate.api_specs.messages import (
     Reserve,
 )
 from quorate.client_sdk.protocol.core.values import Unanswered
-from quorate.replica.service.embedded import EmbeddedTransport, to_others
-from quorate.replica.data_folder.identity import open_folder
-from quorate.replica.service.member import Member
 from quorate.replica.api.protocol_api import PATH
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.embedded import EmbeddedTransport, to_others
+from quorate.replica.service.member import Member
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import Timestamp, make
 from tests.replica.conftest import Serving

@@ -9,12 +9,12 @@ from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.cluster import ClusterDocument, parse
 from quorate.api_specs.messages import Accept, Append, Commit, Request, Reserve
 from quorate.replica.data_folder.identity import FolderRefused, format_store, open_folder
+from quorate.replica.data_folder.replacement import loses, make_replacement, merged, with_store
 from quorate.replica.protocol.acceptor import handle
 from quorate.replica.protocol.log import ObjectState, Reservation
 from quorate.replica.protocol.refusals import Bounds
-from quorate.replica.data_folder.replacement import loses, make_replacement, merged, with_store
-from quorate.replica.store.store import Store
 from quorate.replica.protocol.witness import Witness
+from quorate.replica.store.store import Store
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 

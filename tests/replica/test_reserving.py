@@ -4,11 +4,11 @@ import pytest
 
 from quorate.adts.log import Entry
 from quorate.api_specs.messages import Refused, Reserve, Reserved
+from quorate.replica.data_folder.replacement import agreed
 from quorate.replica.protocol import key_consensus
 from quorate.replica.protocol.acceptor import handle
 from quorate.replica.protocol.log import Reservation
 from quorate.replica.protocol.refusals import Bounds
-from quorate.replica.data_folder.replacement import agreed
 from quorate.replica.store.store import Store
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 from tests.replica.conftest import one_replica

@@ -24,14 +24,14 @@ from quorate.api_specs.messages import (
 )
 from quorate.api_specs.tokens import SCOPES, ScopeName, digest_of, make_token
 from quorate.api_specs.wishes import Front, Lend
-from quorate.replica.access.token_list import from_text
-from quorate.replica.server.app import create_app
-from quorate.replica.access.credentials import Credential, parse_tokens
-from quorate.replica.service.embedded import embedded_front_end
-from quorate.replica.data_folder.identity import open_folder
-from quorate.replica.service.member import Member
-from quorate.replica.server.print_openapi import openapi_text
 from quorate.replica.access.authorization import ask_problem, batch_problem, scope_needed
+from quorate.replica.access.credentials import Credential, parse_tokens
+from quorate.replica.access.token_list import from_text
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.server.app import create_app
+from quorate.replica.server.print_openapi import openapi_text
+from quorate.replica.service.embedded import embedded_front_end
+from quorate.replica.service.member import Member
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import Timestamp, make
 

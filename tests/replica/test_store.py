@@ -9,10 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorate.adts.log import Entry, Summary, Value
+from quorate.replica.data_folder.identity import DATABASE_FILE, open_folder
+from quorate.replica.protocol.log import (
+    ANY_ARRIVAL,
+    Effect,
+    Forget,
+    MarkComplete,
+    ObjectState,
+    PutEvent,
+    PutReservation,
+    PutRow,
+    PutState,
+    Reservation,
+)
 from quorate.replica.store import cached_object
 from quorate.replica.store.database import VACUUM_PAGES, Database, StorageFailed
-from quorate.replica.data_folder.identity import DATABASE_FILE, open_folder
-from quorate.replica.protocol.log import ANY_ARRIVAL, Effect, Forget, MarkComplete, ObjectState, PutEvent, PutReservation, PutRow, PutState, Reservation
 from quorate.replica.store.store import Store
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from quorate.replica.upkeep import announcer
-from quorate.replica.service.embedded import to_others
 from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.logs.throttle import AGAIN_S, Troubles
+from quorate.replica.service.embedded import to_others
 from quorate.replica.service.member import Member
 from quorate.replica.store.store import StorageFailed
-from quorate.replica.logs.throttle import AGAIN_S, Troubles
+from quorate.replica.upkeep import announcer
 from tests.replica.conftest import one_replica
 
 _LOG = logging.getLogger("quorate.test")

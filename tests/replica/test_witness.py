@@ -14,12 +14,12 @@ from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Announcement, Append, Testimony
 from quorate.client_sdk.protocol.core.values import Unanswered
-from quorate.replica.upkeep import announcer as watch_module
 from quorate.replica.data_folder.identity import Folder, open_folder
-from quorate.replica.store.configuration import note
-from quorate.replica.service.member import Member, Starting, StoreLost
-from quorate.replica.upkeep.announcer import Watch
 from quorate.replica.protocol.witness import Witness, contradiction, seen
+from quorate.replica.service.member import Member, Starting, StoreLost
+from quorate.replica.store.configuration import note
+from quorate.replica.upkeep import announcer as watch_module
+from quorate.replica.upkeep.announcer import Watch
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 
 DOCUMENT: Final = ClusterDocument(

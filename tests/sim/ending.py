@@ -5,9 +5,24 @@ Owns the last questions. It must not know the faults before, nor judge the histo
 
 from typing import TYPE_CHECKING, Final
 
-from quorate.adts.types.catalogue import adt_of
 from quorate.adts.log import Value
-from quorate.client_sdk.protocol.core.values import Acquire, Bury, ClearDead, CompareAndSet, Dequeue, Dispose, Done, Enqueue, Failed, Items, QueueSize, Read, ReadLeases, Write
+from quorate.adts.types.catalogue import adt_of
+from quorate.client_sdk.protocol.core.values import (
+    Acquire,
+    Bury,
+    ClearDead,
+    CompareAndSet,
+    Dequeue,
+    Dispose,
+    Done,
+    Enqueue,
+    Failed,
+    Items,
+    QueueSize,
+    Read,
+    ReadLeases,
+    Write,
+)
 from tests.sim.catching import EVERY_US, check_level
 from tests.sim.checkers import Violation
 from tests.sim.scenario import KEYS

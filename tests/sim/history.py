@@ -11,7 +11,26 @@ from typing import Any, Final
 from msgspec import Struct
 
 from quorate.adts.types.catalogue import adt_of
-from quorate.client_sdk.protocol.core.values import Acquire, Bury, ClearDead, CompareAndSet, Dequeue, Dispose, Done, Enqueue, Failed, Items, Operation, Outcome, Peek, PutIfAbsent, QueueSize, Read, ReadLeases, Write
+from quorate.client_sdk.protocol.core.values import (
+    Acquire,
+    Bury,
+    ClearDead,
+    CompareAndSet,
+    Dequeue,
+    Dispose,
+    Done,
+    Enqueue,
+    Failed,
+    Items,
+    Operation,
+    Outcome,
+    Peek,
+    PutIfAbsent,
+    QueueSize,
+    Read,
+    ReadLeases,
+    Write,
+)
 
 NEVER: Final = 1 << 60
 """The moment at which a call returns whose outcome nobody learned."""

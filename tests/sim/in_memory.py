@@ -5,8 +5,8 @@ Owns how requests reach the machine and its effects the store. It must not know 
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import Batch, BatchReply, Changes, Reply, Request, Scan
-from quorate.replica.protocol.ages import Ages
 from quorate.replica.protocol.acceptor import handle
+from quorate.replica.protocol.ages import Ages
 from quorate.replica.protocol.refusals import Bounds
 from tests.sim.store import MemoryStore
 

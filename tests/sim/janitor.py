@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from quorate.client_sdk.protocol.core.values import Bury, Done, Outcome
+from quorate.gc.tombstones import Tombstones
 from quorate.replica.upkeep.pruning import Pruning
-from quorate.replica.upkeep.tombstones import Tombstones
 
 if TYPE_CHECKING:
     from tests.sim.nodes import ReplicaNode

@@ -11,7 +11,19 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import checked
-from quorate.client_sdk.protocol.core.values import AT_ONCE, Acquire, ClearDead, Dequeue, Dispose, Enqueue, Operation, Peek, QueueSize, ReadLeases, Spans
+from quorate.client_sdk.protocol.core.values import (
+    AT_ONCE,
+    Acquire,
+    ClearDead,
+    Dequeue,
+    Dispose,
+    Enqueue,
+    Operation,
+    Peek,
+    QueueSize,
+    ReadLeases,
+    Spans,
+)
 from tests.sim.scenario import Caller, Leasing, Scenario, scenario
 from tests.sim.varied import varied
 

@@ -10,8 +10,8 @@ from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
-from quorate.adts.types.catalogue import SPECIFICATIONS
 from quorate.adts.specification import Invocation
+from quorate.adts.types.catalogue import SPECIFICATIONS
 from tests.sim.history import NEVER, Call
 
 DEQ: Final = Invocation("Deq")

@@ -10,7 +10,16 @@ from msgspec import msgpack
 
 from quorate.api_specs.checking import check_batch
 from quorate.api_specs.messages import Batch, BatchReply
-from quorate.client_sdk.protocol.core.values import Effects, Now, Operation, Outcome, Read, Send, Unanswered, Write
+from quorate.client_sdk.protocol.core.values import (
+    Effects,
+    Now,
+    Operation,
+    Outcome,
+    Read,
+    Send,
+    Unanswered,
+    Write,
+)
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.replica.protocol.at_most_once import Asks
 from tests.sim.asking import send_ask

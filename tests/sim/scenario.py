@@ -12,7 +12,20 @@ from msgspec.structs import replace
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import Limits
-from quorate.client_sdk.protocol.core.values import Bury, CompareAndSet, Dequeue, Dispose, Enqueue, Items, Operation, Peek, PutIfAbsent, QueueSize, Read, Write
+from quorate.client_sdk.protocol.core.values import (
+    Bury,
+    CompareAndSet,
+    Dequeue,
+    Dispose,
+    Enqueue,
+    Items,
+    Operation,
+    Peek,
+    PutIfAbsent,
+    QueueSize,
+    Read,
+    Write,
+)
 from tests.sim.faults import Faults
 
 __all__ = ["BLIND", "KEYS", "Caller", "Faults", "Scenario", "keeps_order", "rule", "scenario"]

@@ -9,8 +9,20 @@ from collections.abc import Callable, Sequence
 
 from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs.messages import Row
+from quorate.replica.protocol.log import (
+    NOT_RESERVED,
+    Claim,
+    Effect,
+    Forget,
+    MarkComplete,
+    ObjectState,
+    PutEvent,
+    PutReservation,
+    PutRow,
+    PutState,
+    Reservation,
+)
 from quorate.replica.protocol.pages import read_until_full, value_in
-from quorate.replica.protocol.log import NOT_RESERVED, Claim, Effect, Forget, MarkComplete, ObjectState, PutEvent, PutReservation, PutRow, PutState, Reservation
 from quorate.timestamps.ballot import NO_BALLOT, turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 

@@ -4,7 +4,15 @@ import pytest
 
 from quorate.adts.log import Value
 from quorate.api_specs.messages import Accept, Batch, Commit
-from quorate.client_sdk.protocol.core.values import Bury, CompareAndSet, Failed, Items, PutIfAbsent, Read, Write
+from quorate.client_sdk.protocol.core.values import (
+    Bury,
+    CompareAndSet,
+    Failed,
+    Items,
+    PutIfAbsent,
+    Read,
+    Write,
+)
 from tests.sim.hand import Hand
 
 MAJORITIES = {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}

@@ -5,17 +5,27 @@ from typing import Any, cast
 
 import pytest
 
-from quorate.adts.types import queue
 from quorate.adts.log import Value
 from quorate.adts.specification import Kind
+from quorate.adts.types import queue
 from quorate.api_specs.messages import Accept, Collect
 from quorate.client_sdk.protocol import front_end as machine
-from quorate.client_sdk.protocol.operations import runs
-from quorate.client_sdk.protocol.operations.context import Machine, OutcomeSteps
-from quorate.client_sdk.protocol.operations.blind import Blind
-from quorate.client_sdk.protocol.decisions.proposer import Decider
-from quorate.client_sdk.protocol.core.values import Dequeue, Done, Enqueue, Failed, Operation, Outcome, Peek, Read, Write
 from quorate.client_sdk.protocol.core.rounds import Event, Gathering, Task
+from quorate.client_sdk.protocol.core.values import (
+    Dequeue,
+    Done,
+    Enqueue,
+    Failed,
+    Operation,
+    Outcome,
+    Peek,
+    Read,
+    Write,
+)
+from quorate.client_sdk.protocol.decisions.proposer import Decider
+from quorate.client_sdk.protocol.operations import runs
+from quorate.client_sdk.protocol.operations.blind import Blind
+from quorate.client_sdk.protocol.operations.context import Machine, OutcomeSteps
 from tests.sim.hand import Hand
 from tests.sim.history import Call, History
 from tests.sim.linearizability import Serial, linearization, settled

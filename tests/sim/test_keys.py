@@ -2,8 +2,15 @@
 
 from quorate.adts.log import NOTHING, Entry, Value
 from quorate.api_specs.cluster import ClockSettings
+from quorate.client_sdk.protocol.core.values import (
+    CompareAndSet,
+    Dequeue,
+    Enqueue,
+    Failed,
+    PutIfAbsent,
+    Write,
+)
 from quorate.client_sdk.protocol.decisions.transitions import Fate, Recover, plan_queue
-from quorate.client_sdk.protocol.core.values import CompareAndSet, Dequeue, Enqueue, Failed, PutIfAbsent, Write
 from quorate.replica.protocol.log import ANY_ARRIVAL
 from quorate.timestamps.timestamp import INFINITY, ZERO
 from tests.client_sdk.test_repeats_in_one_batch import CONTEXT, STAMPS

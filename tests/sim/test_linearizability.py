@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from quorate.adts.types.catalogue import SPECIFICATIONS
 from quorate.adts.specification import Invocation
+from quorate.adts.types.catalogue import SPECIFICATIONS
 from tests.sim.checkers import Violation, check_drained, check_object, check_sizes
 from tests.sim.history import NEVER, Call
 from tests.sim.linearizability import Count, Serial, linearization, settled

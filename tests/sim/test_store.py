@@ -16,7 +16,15 @@ from quorate.api_specs.messages import (
     Window,
 )
 from quorate.replica.protocol.acceptor import handle
-from quorate.replica.protocol.log import ANY_ARRIVAL, Forget, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from quorate.replica.protocol.log import (
+    ANY_ARRIVAL,
+    Forget,
+    MarkComplete,
+    ObjectState,
+    PutEvent,
+    PutRow,
+    PutState,
+)
 from quorate.replica.protocol.refusals import Bounds
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make

@@ -6,9 +6,9 @@ Owns the invariants that hold at each step, where the histories' checkers look a
 from collections import defaultdict
 from typing import Final
 
-from quorate.adts.types.catalogue import adt_of
 from quorate.adts.log import Summary
 from quorate.adts.specification import Kind
+from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.messages import (
     Accept,
@@ -26,8 +26,8 @@ from quorate.api_specs.messages import (
     Scan,
     Status,
 )
-from quorate.client_sdk.protocol.decisions.summary_builder import TURNS_MAX, is_included
 from quorate.client_sdk.protocol.decisions.lease_table import is_too_heavy
+from quorate.client_sdk.protocol.decisions.summary_builder import TURNS_MAX, is_included
 from quorate.replica.protocol.log import ObjectState
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, step_of, turn_of
 from quorate.timestamps.timestamp import Timestamp

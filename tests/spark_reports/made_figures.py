@@ -8,7 +8,34 @@ from typing import Final
 
 from quorate.spark_reports.model.aggregates import BINS, Latency, Rejected
 from quorate.spark_reports.model.confidence import Interval, wilson
-from quorate.spark_reports.model.figures import FORMAT, AgainstFigures, CandidateFigures, CauseFigures, ClaimFigures, ClassFigures, ComparisonFigures, CorrelationFigures, CounterfactualFigures, DownRow, Figures, GapFigures, LiveVoteFigures, MixFigures, OperationFigures, OutageFigures, PairFigures, ProberFigures, RecommendationFigures, ReplicaFigures, RowFigures, SourceFigures, SurpriseFigures, TimelineRow, UpSetFigures, WindowFigures
+from quorate.spark_reports.model.figures import (
+    FORMAT,
+    AgainstFigures,
+    CandidateFigures,
+    CauseFigures,
+    ClaimFigures,
+    ClassFigures,
+    ComparisonFigures,
+    CorrelationFigures,
+    CounterfactualFigures,
+    DownRow,
+    Figures,
+    GapFigures,
+    LiveVoteFigures,
+    MixFigures,
+    OperationFigures,
+    OutageFigures,
+    PairFigures,
+    ProberFigures,
+    RecommendationFigures,
+    ReplicaFigures,
+    RowFigures,
+    SourceFigures,
+    SurpriseFigures,
+    TimelineRow,
+    UpSetFigures,
+    WindowFigures,
+)
 
 START_S: Final = 1_760_000_000.0
 WINDOW_S: Final = 240.0

@@ -2,9 +2,9 @@
 
 from itertools import groupby
 
+from quorate.spark_reports.figures.keys import KEYS
 from quorate.spark_reports.input import probes
 from quorate.spark_reports.model import contract
-from quorate.spark_reports.figures.keys import KEYS
 
 INTRODUCTION = """# Reports
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorate.spark_reports.model.phrases import nines
 from quorate.spark_reports.page import charts, charts_front, charts_timeline, svg
 from quorate.spark_reports.page.charts import WIDE, Chart, Tick
 from quorate.spark_reports.page.charts_availability import availability, by_operation
@@ -17,7 +18,6 @@ from quorate.spark_reports.page.charts_front import Point, front, pareto
 from quorate.spark_reports.page.charts_latency import latency, live_votes
 from quorate.spark_reports.page.charts_timeline import time_ticks, timeline
 from quorate.spark_reports.page.svg import nines_scale
-from quorate.spark_reports.model.phrases import nines
 from tests.spark_reports.made_figures import Made
 
 SHARES = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1 - 1e-16, 1 - 1e-9, 0.9, 0.99]))

@@ -4,7 +4,21 @@ import random
 
 import pytest
 
-from quorate.spark_reports.model.confidence import OUTAGES_FEW, Block, Interval, Repairs, _ratio, _widened, block_bootstrap, block_bootstrap_difference, block_count, by_outage, widest, wilson, wilson_difference
+from quorate.spark_reports.model.confidence import (
+    OUTAGES_FEW,
+    Block,
+    Interval,
+    Repairs,
+    _ratio,
+    _widened,
+    block_bootstrap,
+    block_bootstrap_difference,
+    block_count,
+    by_outage,
+    widest,
+    wilson,
+    wilson_difference,
+)
 
 
 def test_wilson_gives_the_published_values() -> None:

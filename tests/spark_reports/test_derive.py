@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from quorate.spark_reports.figures.keys import KEYS
 from quorate.spark_reports.model.errors import ReportError
 from quorate.spark_reports.model.figures import Figures, OperationFigures
-from quorate.spark_reports.figures.keys import KEYS
 from quorate.spark_reports.report import Options, make_report
 from quorate.spark_reports.text.answer import answers
 from tests.spark_reports import measured_run

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from quorate.spark_reports.input.sources import find_source
 from quorate.spark_reports.model import contract, questions
-from quorate.spark_reports.reference import loading, reference
 from quorate.spark_reports.model.aggregates import Aggregates
 from quorate.spark_reports.model.errors import ReportError
 from quorate.spark_reports.model.run_document import read_run
-from quorate.spark_reports.input.sources import find_source
+from quorate.spark_reports.reference import loading, reference
 from tests.spark_reports import measured_run
 
 if TYPE_CHECKING:

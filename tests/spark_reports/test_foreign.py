@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from quorate.spark_reports.input import probes
-from quorate.spark_reports.model import contract
-from quorate.spark_reports.model.errors import ReportError
 from quorate.spark_reports.input.foreign import Foreign, read_prometheus, read_trace_file, select
 from quorate.spark_reports.input.rows import Interval
 from quorate.spark_reports.input.sources import find_source
+from quorate.spark_reports.model import contract
+from quorate.spark_reports.model.errors import ReportError
 
 S = 1_000_000
 

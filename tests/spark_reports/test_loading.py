@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from quorate.spark_reports.reference import loading
-from quorate.spark_reports.model.errors import ReportError
-from quorate.spark_reports.report import Options, make_report
 from quorate.spark_reports.input.rows import Interval
 from quorate.spark_reports.input.sources import PROMETHEUS, Source
+from quorate.spark_reports.model.errors import ReportError
+from quorate.spark_reports.reference import loading
+from quorate.spark_reports.report import Options, make_report
 from tests.spark_reports.test_foreign import answer, series
 
 SOURCE = Source(PROMETHEUS, Path("up.json"))

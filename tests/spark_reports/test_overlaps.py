@@ -2,9 +2,9 @@
 
 import pytest
 
+from quorate.spark_reports.input.rows import Interval
 from quorate.spark_reports.model import contract
 from quorate.spark_reports.reference.overlaps import settled
-from quorate.spark_reports.input.rows import Interval
 
 
 def said(*rows: tuple[int, int, int]) -> list[tuple[Interval, str]]:

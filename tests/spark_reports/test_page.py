@@ -10,10 +10,10 @@ import pytest
 
 from quorate.spark_reports.model.aggregates import Rejected
 from quorate.spark_reports.model.figures import Figures
+from quorate.spark_reports.model.phrases import NO_BREAK
 from quorate.spark_reports.page.page import render
 from quorate.spark_reports.page.short_names import NAME_CHARS_MAX, short_names
 from quorate.spark_reports.page.tables_choices import answer
-from quorate.spark_reports.model.phrases import NO_BREAK
 from tests.spark_reports.made_figures import Made
 
 VERSIONS = {"quorate": "1.2.3", "python": "3.11"}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from quorate.spark_reports.page.page import render
 from quorate.spark_reports.model.phrases import NO_BREAK
+from quorate.spark_reports.page.page import render
 from tests import browser
 from tests.browser import CONTRASTS, MARK_CONTRAST_MIN, OVERFLOWING, TEXT_CONTRAST_MIN, Tab
 from tests.spark_reports.test_page import KINDS, VERSIONS

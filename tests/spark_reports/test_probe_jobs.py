@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from quorate.spark_reports.input import probes
+from quorate.spark_reports.input.probes import Interval, Spacing, read_samples
 from quorate.spark_reports.model import contract
 from quorate.spark_reports.model.errors import ReportError
-from quorate.spark_reports.input.probes import Interval, Spacing, read_samples
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

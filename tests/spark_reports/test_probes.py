@@ -2,8 +2,8 @@
 
 import pytest
 
-from quorate.spark_reports.model.errors import ReportError
 from quorate.spark_reports.input.probes import Spacing, read_samples, usual_step_us
+from quorate.spark_reports.model.errors import ReportError
 
 SPACING = Spacing(step_us=10, lost_max=1)
 

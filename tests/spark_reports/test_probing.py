@@ -1,8 +1,8 @@
 """A prober's view against the truth, by hand."""
 
+from quorate.spark_reports.input.rows import Interval
 from quorate.spark_reports.model.aggregates import Probed
 from quorate.spark_reports.reference.probing import Segment, probed, segments
-from quorate.spark_reports.input.rows import Interval
 
 
 def replica(*states: tuple[int, int, int]) -> list[Interval]:

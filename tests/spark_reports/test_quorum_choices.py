@@ -3,7 +3,16 @@
 from quorate.quorums.systems.expressions import parse_system
 from quorate.quorums.systems.systems import is_quorum
 from quorate.spark_reports.model.questions import ask, deciding
-from quorate.spark_reports.model.quorum_choices import READ_WRITE, RUN, TYPED, Choice, ClassQuorum, all_choices, is_valid, of_votes
+from quorate.spark_reports.model.quorum_choices import (
+    READ_WRITE,
+    RUN,
+    TYPED,
+    Choice,
+    ClassQuorum,
+    all_choices,
+    is_valid,
+    of_votes,
+)
 
 VOTES = {f"r{i}": 1 for i in range(1, 6)}
 

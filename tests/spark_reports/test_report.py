@@ -8,10 +8,10 @@ import pytest
 
 from quorate.spark_reports import report
 from quorate.spark_reports.figures import figure_tables
-from quorate.spark_reports.spark import session
+from quorate.spark_reports.input.sources import find_source
 from quorate.spark_reports.model.errors import JavaMissing, ReportError, SparkMissing
 from quorate.spark_reports.report import Options, make_report
-from quorate.spark_reports.input.sources import find_source
+from quorate.spark_reports.spark import session
 from tests.spark_reports import measured_run
 from tests.spark_reports.test_foreign import answer, series
 

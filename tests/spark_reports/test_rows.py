@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from quorate.spark_reports.input import rows
+from quorate.spark_reports.input.rows import Interval, OperationRows, Reject
 from quorate.spark_reports.model import contract
 from quorate.spark_reports.model.aggregates import Span
-from quorate.spark_reports.input.rows import Interval, OperationRows, Reject
 from quorate.spark_reports.model.run_document import Run, read_run
 from tests.spark_reports import measured_run
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from quorate.spark_reports.spark import session
 from quorate.spark_reports.model.errors import JavaMissing, ReportError
+from quorate.spark_reports.spark import session
 from quorate.spark_reports.spark.session import java_home, java_version, local_session
 
 

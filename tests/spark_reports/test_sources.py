@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from quorate.spark_reports.input import sources
-from quorate.spark_reports.model.errors import ReportError
 from quorate.spark_reports.input.sources import find_source, has_more_rows
+from quorate.spark_reports.model.errors import ReportError
 from tests.spark_reports import measured_run
 
 

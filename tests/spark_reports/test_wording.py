@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.spark_reports.model import phrases
-from quorate.spark_reports.model.phrases import NO_BREAK, duration, in_nines, listed, percent, points, shortened, signed
+from quorate.spark_reports.model.phrases import (
+    NO_BREAK,
+    duration,
+    in_nines,
+    listed,
+    percent,
+    points,
+    shortened,
+    signed,
+)
 
 
 def test_examples_hold() -> None:

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from quorate.spark_reports.text import method
 from quorate.spark_reports.model.phrases import NO_BREAK
+from quorate.spark_reports.text import method
 from tests.spark_reports.made_figures import Made, outages
 
 

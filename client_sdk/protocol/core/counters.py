@@ -10,7 +10,27 @@ from typing import Final
 
 from msgspec import Struct
 
-from quorate.client_sdk.protocol.core.values import Acquire, Bury, ClearDead, CompareAndSet, Dequeue, Dispose, Done, Enqueue, Items, Operation, Outcome, Peek, PutIfAbsent, QueueSize, Read, ReadLeases, Repair, Serve, Write
+from .values import (
+    Acquire,
+    Bury,
+    ClearDead,
+    CompareAndSet,
+    Dequeue,
+    Dispose,
+    Done,
+    Enqueue,
+    Items,
+    Operation,
+    Outcome,
+    Peek,
+    PutIfAbsent,
+    QueueSize,
+    Read,
+    ReadLeases,
+    Repair,
+    Serve,
+    Write,
+)
 
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the classes into which durations are counted."""

@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec import UNSET, Struct
 
-from quorate.adts.log import NOTHING, Entry, Seen, Summary
-from quorate.api_specs.messages import (
+from ....adts.log import NOTHING, Entry, Seen, Summary
+from ....api_specs.messages import (
     Accepted,
     Aged,
     Appended,
@@ -22,9 +22,9 @@ from quorate.api_specs.messages import (
     Status,
     Window,
 )
-from quorate.quorums.systems.tally import Quorum
-from quorate.timestamps.ballot import NO_BALLOT, Ballot, turn_of
-from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+from ....quorums.systems.tally import Quorum
+from ....timestamps.ballot import NO_BALLOT, Ballot, turn_of
+from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 
 class Known(Struct):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 from weakref import WeakValueDictionary
 
-from quorate.client_sdk.protocol.core.log_cache import Mirror
+from .log_cache import Mirror
 
 OBJECTS_MAX: Final = 10_000
 """Objects that a front end remembers; the one idle longest is forgotten first, which costs only speed."""

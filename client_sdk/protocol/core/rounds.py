@@ -10,9 +10,9 @@ from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
-from quorate.api_specs.messages import Append, Appended, Refused, Reply, Request, Served
-from quorate.api_specs.problems import Limit, as_limit
-from quorate.client_sdk.protocol.core.values import Failed, Now, Unanswered
+from ....api_specs.messages import Append, Appended, Refused, Reply, Request, Served
+from ....api_specs.problems import Limit, as_limit
+from .values import Failed, Now, Unanswered
 
 RESEND_S_FIRST: Final = 0.2
 """A request without an answer is sent again after this time, then after twice the time …"""

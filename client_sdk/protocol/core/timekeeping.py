@@ -6,12 +6,12 @@ give. Owns what one wrong clock may do to both: nothing, while most of the repli
 
 from typing import Final
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.tokens import TAG_CHARS
-from quorate.client_sdk.protocol.core.clock_bound import ClockBound
-from quorate.client_sdk.protocol.core.values import Now
-from quorate.timestamps.clock import HybridClock
-from quorate.timestamps.timestamp import ZERO, Timestamp, make, wall_us
+from ....api_specs.cluster import ClusterDocument
+from ....api_specs.tokens import TAG_CHARS
+from ....timestamps.clock import HybridClock
+from ....timestamps.timestamp import ZERO, Timestamp, make, wall_us
+from .clock_bound import ClockBound
+from .values import Now
 
 
 class Timekeeping:

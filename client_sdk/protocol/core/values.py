@@ -4,13 +4,13 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from quorate.adts.log import Dead, Leased, Value
-from quorate.adts.specification import EventClass
-from quorate.adts.times import Times
-from quorate.api_specs.messages import Ask, BatchReply, Request
-from quorate.api_specs.problems import Limit
-from quorate.api_specs.wishes import WishOver
-from quorate.timestamps.timestamp import Timestamp
+from ....adts.log import Dead, Leased, Value
+from ....adts.specification import EventClass
+from ....adts.times import Times
+from ....api_specs.messages import Ask, BatchReply, Request
+from ....api_specs.problems import Limit
+from ....api_specs.wishes import WishOver
+from ....timestamps.timestamp import Timestamp
 
 
 class Now(Struct, frozen=True):

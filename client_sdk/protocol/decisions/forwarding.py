@@ -16,14 +16,14 @@ Owns when that is done, and what an answer, or none, means for the wishes:
 from collections.abc import Callable, Generator, Sequence
 from typing import Final, Protocol
 
-from quorate.adts.log import Entry, Leased
-from quorate.api_specs.limits import ASK_S_MAX
-from quorate.api_specs.messages import Granted, Served
-from quorate.api_specs.wishes import Front, Lend, Swap, Take, Tend, Tended, WishOver
-from quorate.client_sdk.protocol.decisions.pending import Asked, Verdict
-from quorate.client_sdk.protocol.decisions.transitions import Wish
-from quorate.client_sdk.protocol.core.values import Failed, Unanswered
-from quorate.client_sdk.protocol.core.rounds import Answered, Event, Task
+from ....adts.log import Entry, Leased
+from ....api_specs.limits import ASK_S_MAX
+from ....api_specs.messages import Granted, Served
+from ....api_specs.wishes import Front, Lend, Swap, Take, Tend, Tended, WishOver
+from ..core.rounds import Answered, Event, Task
+from ..core.values import Failed, Unanswered
+from .pending import Asked, Verdict
+from .transitions import Wish
 
 ROUTED_S: Final = 1.0
 SHARED_S: Final = 5.0

@@ -7,7 +7,7 @@ API working group's draft "The Idempotency-Key HTTP Header Field", section 2.7):
 from hashlib import sha256
 from typing import Final
 
-from quorate.client_sdk.protocol.core.values import Failed
+from ..core.values import Failed
 
 DIGEST_CHARS: Final = 16
 """Hexadecimal digits: 64 bits, against mistakes, not against malice."""

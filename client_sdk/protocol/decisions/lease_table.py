@@ -11,14 +11,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quorate.adts.log import Dead, DeadReason, Ending, Entry, Leased, Seen, Settled, Summary
-from quorate.adts.times import Times
-from quorate.api_specs.limits import DEAD_MAX, DELIVERIES_MAX, LEASE_S_MAX, LEASES_MAX, SETTLED_MAX
-from quorate.api_specs.values import payload_bytes
-from quorate.api_specs.wishes import Lend, Tend, Tended
-from quorate.client_sdk.protocol.core.values import Failed
-from quorate.client_sdk.protocol.decisions.idempotency import digest
-from quorate.timestamps.ballot import Ballot
+from ....adts.log import Dead, DeadReason, Ending, Entry, Leased, Seen, Settled, Summary
+from ....adts.times import Times
+from ....api_specs.limits import DEAD_MAX, DELIVERIES_MAX, LEASE_S_MAX, LEASES_MAX, SETTLED_MAX
+from ....api_specs.values import payload_bytes
+from ....api_specs.wishes import Lend, Tend, Tended
+from ....timestamps.ballot import Ballot
+from ..core.values import Failed
+from .idempotency import digest
 
 TOO_MANY_LEASES: Final = Failed(
     "too-many-leases",

@@ -7,13 +7,13 @@ from typing import Any, Final
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from quorate.adts.log import Entry, Leased, Summary, Value
-from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Collect, Collected
-from quorate.client_sdk.protocol.decisions.transitions import Plan
-from quorate.client_sdk.protocol.core.log_cache import Mirror
-from quorate.client_sdk.protocol.core.rounds import Event, Expired, Gathering, Task
-from quorate.timestamps.timestamp import Timestamp
+from ....adts.log import Entry, Leased, Summary, Value
+from ....api_specs.limits import Limits
+from ....api_specs.messages import Collect, Collected
+from ....timestamps.timestamp import Timestamp
+from ..core.log_cache import Mirror
+from ..core.rounds import Event, Expired, Gathering, Task
+from .transitions import Plan
 
 PATIENCE_S: Final = 0.3
 """How long to wait for replicas that are silent, when those that answer lack what only the others showed."""

@@ -6,15 +6,15 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Commit
-from quorate.api_specs.wishes import Tended
-from quorate.client_sdk.protocol.decisions.transitions import Settle, Wish
-from quorate.client_sdk.protocol.core.values import Failed
-from quorate.client_sdk.protocol.core.log_cache import Mirror
-from quorate.client_sdk.protocol.core.rounds import SOON_S, Event, Task
-from quorate.timestamps.timestamp import Timestamp
+from ....api_specs.cluster import ClusterDocument
+from ....api_specs.limits import Limits
+from ....api_specs.messages import Commit
+from ....api_specs.wishes import Tended
+from ....timestamps.timestamp import Timestamp
+from ..core.log_cache import Mirror
+from ..core.rounds import SOON_S, Event, Task
+from ..core.values import Failed
+from .transitions import Settle, Wish
 
 HELD_S_MAX: Final = 0.1
 """So long, after a decision, a look may keep this front end from the next."""

@@ -8,28 +8,28 @@ which the next collect rides.
 from collections.abc import Callable, Generator
 from typing import Any, Final, Protocol
 
-from quorate.adts.types.catalogue import adt_of
-from quorate.adts.log import Entry
-from quorate.adts.types.queue import view
-from quorate.adts.specification import Kind
-from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Commit
-from quorate.api_specs.wishes import Front, Lend, Take
-from quorate.client_sdk.protocol.decisions.pending import WISHES_MAX, Asked, Batches, Verdict
-from quorate.client_sdk.protocol.decisions.pending import Machine as DecidingMachine
-from quorate.client_sdk.protocol.decisions.transitions import Plan, Wish, is_short, plan_cell, plan_queue
-from quorate.client_sdk.protocol.decisions.summary_builder import Context, is_included
-from quorate.client_sdk.protocol.core.values import Failed
-from quorate.client_sdk.protocol.decisions.forwarding import Handing
-from quorate.client_sdk.protocol.decisions.forwarding import Machine as HandingMachine
-from quorate.client_sdk.protocol.decisions.lease_table import is_too_heavy
-from quorate.client_sdk.protocol.core.log_cache import Mirror
-from quorate.client_sdk.protocol.decisions.payloads import Gone, TooHeavy, Withheld, fetch_payloads, filled, missing_in
-from quorate.client_sdk.protocol.core.rounds import Event, Expired, Gathering, Steps, Task
-from quorate.client_sdk.protocol.decisions.term import Turn, TurnLost
-from quorate.client_sdk.protocol.decisions.read_window import Windows
-from quorate.quorums.choices.choice import QuorumChoice
-from quorate.timestamps.ballot import NO_BALLOT, Ballot
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from ....adts.log import Entry
+from ....adts.specification import Kind
+from ....adts.types.catalogue import adt_of
+from ....adts.types.queue import view
+from ....api_specs.messages import Accept, Accepted, Collect, Collected, Commit
+from ....api_specs.wishes import Front, Lend, Take
+from ....quorums.choices.choice import QuorumChoice
+from ....timestamps.ballot import NO_BALLOT, Ballot
+from ....timestamps.timestamp import ZERO, Timestamp
+from ..core.log_cache import Mirror
+from ..core.rounds import Event, Expired, Gathering, Steps, Task
+from ..core.values import Failed
+from .forwarding import Handing
+from .forwarding import Machine as HandingMachine
+from .lease_table import is_too_heavy
+from .payloads import Gone, TooHeavy, Withheld, fetch_payloads, filled, missing_in
+from .pending import WISHES_MAX, Asked, Batches, Verdict
+from .pending import Machine as DecidingMachine
+from .read_window import Windows
+from .summary_builder import Context, is_included
+from .term import Turn, TurnLost
+from .transitions import Plan, Wish, is_short, plan_cell, plan_queue
 
 BACKOFF_S_FIRST: Final = 0.002
 BACKOFF_S_MAX: Final = 1.0

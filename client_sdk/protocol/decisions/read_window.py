@@ -6,12 +6,12 @@ Owns sizes of windows. Must not know ballots, nor what is decided: a window too 
 from collections.abc import Sequence
 from typing import Final
 
-from quorate.adts.log import Summary
-from quorate.adts.types.queue import view
-from quorate.api_specs.messages import Window
-from quorate.client_sdk.protocol.decisions.transitions import Plan, Wish, entries_wanted, is_short
-from quorate.client_sdk.protocol.core.log_cache import Mirror
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from ....adts.log import Summary
+from ....adts.types.queue import view
+from ....api_specs.messages import Window
+from ....timestamps.timestamp import ZERO, Timestamp
+from ..core.log_cache import Mirror
+from .transitions import Plan, Wish, entries_wanted, is_short
 
 WINDOW_MIN: Final = 32
 """Entries asked for ahead of those that are taken now."""

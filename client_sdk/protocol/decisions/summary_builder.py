@@ -8,14 +8,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from quorate.adts.log import Decision, Entry, Seen, Summary
-from quorate.api_specs.limits import ADOPTED_MAX, KEYED_ENTRIES_MAX
-from quorate.api_specs.messages import Aged
-from quorate.api_specs.values import payload_bytes
-from quorate.client_sdk.protocol.decisions.lease_table import Context as LeasingContext
-from quorate.client_sdk.protocol.decisions.lease_table import Ledger, aged_parts
-from quorate.timestamps.ballot import Ballot, step_of, turn_of
-from quorate.timestamps.timestamp import Timestamp
+from ....adts.log import Decision, Entry, Seen, Summary
+from ....api_specs.limits import ADOPTED_MAX, KEYED_ENTRIES_MAX
+from ....api_specs.messages import Aged
+from ....api_specs.values import payload_bytes
+from ....timestamps.ballot import Ballot, step_of, turn_of
+from ....timestamps.timestamp import Timestamp
+from .lease_table import Context as LeasingContext
+from .lease_table import Ledger, aged_parts
 
 TURNS_MAX: Final = 64
 """Turns that a summary remembers: an owner that lost its turn looks again after as many others at most."""

@@ -6,11 +6,11 @@ without looking again; that the turn still stands is proved by the accept.
 
 from typing import Final
 
-from quorate.api_specs.messages import Collected
-from quorate.client_sdk.protocol.core.log_cache import Mirror
-from quorate.quorums.systems.tally import Quorum
-from quorate.timestamps.ballot import Ballot, make_ballot
-from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+from ....api_specs.messages import Collected
+from ....quorums.systems.tally import Quorum
+from ....timestamps.ballot import Ballot, make_ballot
+from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
+from ..core.log_cache import Mirror
 
 
 class TurnLost(Exception):

@@ -13,18 +13,18 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quorate.adts import cell
-from quorate.adts.types import queue
-from quorate.adts.log import Entry, Seen, Summary, Value
-from quorate.api_specs.limits import Limits
-from quorate.api_specs.mending import mended
-from quorate.api_specs.values import comparable, is_equal, payload_bytes
-from quorate.api_specs.wishes import Front, Lend, Swap, Take, Tend
-from quorate.client_sdk.protocol.decisions.summary_builder import Context, Draft
-from quorate.client_sdk.protocol.core.values import Failed
-from quorate.client_sdk.protocol.decisions.idempotency import KEY_REUSED, TOO_MANY_KEYS, digest
-from quorate.client_sdk.protocol.decisions.lease_table import Clear
-from quorate.timestamps.timestamp import Timestamp
+from ....adts import cell
+from ....adts.log import Entry, Seen, Summary, Value
+from ....adts.types import queue
+from ....api_specs.limits import Limits
+from ....api_specs.mending import mended
+from ....api_specs.values import comparable, is_equal, payload_bytes
+from ....api_specs.wishes import Front, Lend, Swap, Take, Tend
+from ....timestamps.timestamp import Timestamp
+from ..core.values import Failed
+from .idempotency import KEY_REUSED, TOO_MANY_KEYS, digest
+from .lease_table import Clear
+from .summary_builder import Context, Draft
 
 NULL: Final = Value("null")
 

@@ -8,20 +8,20 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quorate.adts.types.catalogue import adt_of
-from quorate.adts.log import Entry, Value
-from quorate.adts.specification import Kind
-from quorate.adts.times import Times, digest_in, entry_id
-from quorate.api_specs.messages import Append, Appended, Reply
-from quorate.api_specs.values import comparable
-from quorate.client_sdk.protocol.operations.context import Machine, OperationFailed, OutcomeSteps, decide, pause, read_clocks, tell_complete
-from quorate.client_sdk.protocol.decisions.transitions import Fate, Recover
-from quorate.client_sdk.protocol.core.values import AT_ONCE, Done, Failed, Spans, Write
-from quorate.client_sdk.protocol.decisions.idempotency import KEY_REUSED, decision_id, digest
-from quorate.client_sdk.protocol.operations.reservation import agree
-from quorate.client_sdk.protocol.core.rounds import Event, Expired, Gathering, Task
-from quorate.quorums.systems.tally import Meeting, Quorum, VoteCount
-from quorate.timestamps.timestamp import Timestamp
+from ....adts.log import Entry, Value
+from ....adts.specification import Kind
+from ....adts.times import Times, digest_in, entry_id
+from ....adts.types.catalogue import adt_of
+from ....api_specs.messages import Append, Appended, Reply
+from ....api_specs.values import comparable
+from ....quorums.systems.tally import Meeting, Quorum, VoteCount
+from ....timestamps.timestamp import Timestamp
+from ..core.rounds import Event, Expired, Gathering, Task
+from ..core.values import AT_ONCE, Done, Failed, Spans, Write
+from ..decisions.idempotency import KEY_REUSED, decision_id, digest
+from ..decisions.transitions import Fate, Recover
+from .context import Machine, OperationFailed, OutcomeSteps, decide, pause, read_clocks, tell_complete
+from .reservation import agree
 
 NOBODY: Final[frozenset[str]] = frozenset()
 HEDGE_S: Final = 0.05

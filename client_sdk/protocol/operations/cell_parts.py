@@ -7,15 +7,15 @@ replies have shown.
 from collections.abc import Iterable
 from typing import Final
 
-from quorate.adts.log import Entry
-from quorate.adts.specification import Kind
-from quorate.api_specs.messages import Append, Appended, Collect, Collected, Refused, Reply
-from quorate.client_sdk.protocol.operations import observe
-from quorate.client_sdk.protocol.operations.context import Machine, OutcomeSteps, pause, tell_complete
-from quorate.client_sdk.protocol.operations.blind import Blind, done_as, is_stuck
-from quorate.client_sdk.protocol.core.values import Done, Operation, Outcome, Read, Write
-from quorate.client_sdk.protocol.operations.shared_round import Alone, Part
-from quorate.client_sdk.protocol.core.rounds import Expired, Task
+from ....adts.log import Entry
+from ....adts.specification import Kind
+from ....api_specs.messages import Append, Appended, Collect, Collected, Refused, Reply
+from ..core.rounds import Expired, Task
+from ..core.values import Done, Operation, Outcome, Read, Write
+from . import observe
+from .blind import Blind, done_as, is_stuck
+from .context import Machine, OutcomeSteps, pause, tell_complete
+from .shared_round import Alone, Part
 
 
 def part_of(operation: Operation, machine: Machine) -> Part | None:

@@ -3,18 +3,18 @@
 from collections.abc import Generator
 from typing import Protocol
 
-from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Collect
-from quorate.client_sdk.protocol.decisions.pending import Asked, Verdict
-from quorate.client_sdk.protocol.core.clock_bound import SETTLE_S
-from quorate.client_sdk.protocol.decisions.transitions import Wish
-from quorate.client_sdk.protocol.core.values import Failed, Outcome
-from quorate.client_sdk.protocol.core.log_cache import Mirror
-from quorate.client_sdk.protocol.core.pacing import Pacing
-from quorate.client_sdk.protocol.core.rounds import Event, Expired, Gathering, Resolved, Task
-from quorate.quorums.choices.choice import QuorumChoice
-from quorate.quorums.systems.tally import Quorum, VoteCount
-from quorate.timestamps.timestamp import Timestamp
+from ....api_specs.limits import Limits
+from ....api_specs.messages import Collect
+from ....quorums.choices.choice import QuorumChoice
+from ....quorums.systems.tally import Quorum, VoteCount
+from ....timestamps.timestamp import Timestamp
+from ..core.clock_bound import SETTLE_S
+from ..core.log_cache import Mirror
+from ..core.pacing import Pacing
+from ..core.rounds import Event, Expired, Gathering, Resolved, Task
+from ..core.values import Failed, Outcome
+from ..decisions.pending import Asked, Verdict
+from ..decisions.transitions import Wish
 
 OutcomeSteps = Generator[float, Event, Outcome]
 

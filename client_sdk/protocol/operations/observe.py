@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Final
 
-from quorate.adts import cell
-from quorate.adts.log import NOTHING, Seen, Value
-from quorate.adts.specification import Kind
-from quorate.api_specs.messages import (
+from ....adts import cell
+from ....adts.log import NOTHING, Seen, Value
+from ....adts.specification import Kind
+from ....api_specs.messages import (
     Append,
     Appended,
     Collect,
@@ -24,17 +24,17 @@ from quorate.api_specs.messages import (
     Scanned,
     Window,
 )
-from quorate.api_specs.weights import weight
-from quorate.client_sdk.protocol.operations.context import Machine, OutcomeSteps, decide, pause, tell_complete
-from quorate.client_sdk.protocol.operations.blind import Blind
-from quorate.client_sdk.protocol.decisions.transitions import Settle
-from quorate.client_sdk.protocol.core.values import Bury, Done, Items, Read
-from quorate.client_sdk.protocol.core.log_cache import Mirror
-from quorate.client_sdk.protocol.core.rounds import Event, Expired, Gathering, Task
-from quorate.client_sdk.protocol.decisions.read_window import CELL_ROWS
-from quorate.quorums.choices.choice import QuorumChoice
-from quorate.quorums.systems.tally import Quorum
-from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+from ....api_specs.weights import weight
+from ....quorums.choices.choice import QuorumChoice
+from ....quorums.systems.tally import Quorum
+from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
+from ..core.log_cache import Mirror
+from ..core.rounds import Event, Expired, Gathering, Task
+from ..core.values import Bury, Done, Items, Read
+from ..decisions.read_window import CELL_ROWS
+from ..decisions.transitions import Settle
+from .blind import Blind
+from .context import Machine, OutcomeSteps, decide, pause, tell_complete
 
 Version = tuple[Timestamp, Value | None]
 

@@ -10,20 +10,20 @@ from typing import Final
 
 from msgspec import UNSET
 
-from quorate.adts.types import queue
-from quorate.adts.log import Entry, Seen, Value
-from quorate.adts.specification import Kind
-from quorate.api_specs.messages import Collect
-from quorate.client_sdk.protocol.operations import observe
-from quorate.client_sdk.protocol.operations.context import Machine, OutcomeSteps, decide, tell_complete
-from quorate.client_sdk.protocol.operations.blind import Blind
-from quorate.client_sdk.protocol.decisions.transitions import Recover, Settle
-from quorate.client_sdk.protocol.core.values import Done, LeaseBook, QueueInfo, QueueSize, ReadLeases
-from quorate.client_sdk.protocol.core.log_cache import Mirror
-from quorate.client_sdk.protocol.operations.observe import Looks
-from quorate.client_sdk.protocol.decisions.payloads import Gone, Withheld, fetch_payloads
-from quorate.client_sdk.protocol.core.rounds import Event, Gathering, Task
-from quorate.timestamps.ballot import Ballot
+from ....adts.log import Entry, Seen, Value
+from ....adts.specification import Kind
+from ....adts.types import queue
+from ....api_specs.messages import Collect
+from ....timestamps.ballot import Ballot
+from ..core.log_cache import Mirror
+from ..core.rounds import Event, Gathering, Task
+from ..core.values import Done, LeaseBook, QueueInfo, QueueSize, ReadLeases
+from ..decisions.payloads import Gone, Withheld, fetch_payloads
+from ..decisions.transitions import Recover, Settle
+from . import observe
+from .blind import Blind
+from .context import Machine, OutcomeSteps, decide, tell_complete
+from .observe import Looks
 
 LOOKS_FREE: Final = 4
 """Looks that leave decisions alone: two are enough where none is made meanwhile."""

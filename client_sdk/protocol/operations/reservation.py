@@ -8,15 +8,15 @@ the object is needed, and nothing of it is in the object's summary. Must not kno
 from collections.abc import Callable, Collection, Generator, Mapping
 from typing import Final
 
-from quorate.adts.log import Entry
-from quorate.adts.specification import Kind
-from quorate.api_specs.messages import Reserve, Reserved
-from quorate.client_sdk.protocol.operations.context import Machine, pause
-from quorate.client_sdk.protocol.core.log_cache import Mirror
-from quorate.client_sdk.protocol.core.rounds import Event, Gathering, Task
-from quorate.quorums.choices.choice import QuorumChoice
-from quorate.quorums.systems.tally import Quorum
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from ....adts.log import Entry
+from ....adts.specification import Kind
+from ....api_specs.messages import Reserve, Reserved
+from ....quorums.choices.choice import QuorumChoice
+from ....quorums.systems.tally import Quorum
+from ....timestamps.timestamp import ZERO, Timestamp
+from ..core.log_cache import Mirror
+from ..core.rounds import Event, Gathering, Task
+from .context import Machine, pause
 
 HEDGE_S_MIN: Final = 0.001
 """How long to wait, at least, for replicas that are slower than a quorum: as long again as the quorum took."""

@@ -9,16 +9,35 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from quorate.api_specs.wishes import Front, Lend, Swap, Take, Tend
-from quorate.client_sdk.protocol.operations import observe, queue_looks, untouched
-from quorate.client_sdk.protocol.decisions.pending import Verdict
-from quorate.client_sdk.protocol.operations.context import Machine, OperationFailed, OutcomeSteps, decide, pause
-from quorate.client_sdk.protocol.operations.blind import Blind, done_as
-from quorate.client_sdk.protocol.decisions.transitions import Mend
-from quorate.client_sdk.protocol.core.values import Acquire, Bury, ClearDead, CompareAndSet, Dequeue, Dispose, Done, Enqueue, Items, Operation, Peek, PutIfAbsent, QueueSize, Read, ReadLeases, Repair, Serve, Write
-from quorate.client_sdk.protocol.decisions.idempotency import decision_id
-from quorate.client_sdk.protocol.decisions.lease_table import Clear
-from quorate.client_sdk.protocol.core.rounds import Event, Expired, Task
+from ....api_specs.wishes import Front, Lend, Swap, Take, Tend
+from ..core.rounds import Event, Expired, Task
+from ..core.values import (
+    Acquire,
+    Bury,
+    ClearDead,
+    CompareAndSet,
+    Dequeue,
+    Dispose,
+    Done,
+    Enqueue,
+    Items,
+    Operation,
+    Peek,
+    PutIfAbsent,
+    QueueSize,
+    Read,
+    ReadLeases,
+    Repair,
+    Serve,
+    Write,
+)
+from ..decisions.idempotency import decision_id
+from ..decisions.lease_table import Clear
+from ..decisions.pending import Verdict
+from ..decisions.transitions import Mend
+from . import observe, queue_looks, untouched
+from .blind import Blind, done_as
+from .context import Machine, OperationFailed, OutcomeSteps, decide, pause
 
 
 def run(operation: Operation, task: Task, machine: Machine) -> OutcomeSteps:

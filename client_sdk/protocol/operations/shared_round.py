@@ -10,11 +10,11 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from quorate.api_specs.messages import Refused, Reply, Request
-from quorate.client_sdk.protocol.operations.context import OutcomeSteps
-from quorate.client_sdk.protocol.operations.blind import HEDGE_S
-from quorate.client_sdk.protocol.core.values import Operation, Outcome
-from quorate.client_sdk.protocol.core.rounds import Expired, Gathering, Steps, Task, limit_of
+from ....api_specs.messages import Refused, Reply, Request
+from ..core.rounds import Expired, Gathering, Steps, Task, limit_of
+from ..core.values import Operation, Outcome
+from .blind import HEDGE_S
+from .context import OutcomeSteps
 
 
 class Alone(Struct, frozen=True):

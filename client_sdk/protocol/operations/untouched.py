@@ -10,14 +10,14 @@ is another matter: it may have to be settled, and Peek then decides.
 
 from collections.abc import Generator
 
-from quorate.adts.specification import Kind
-from quorate.api_specs.messages import Collect, Collected, Window
-from quorate.client_sdk.protocol.operations.context import Machine
-from quorate.client_sdk.protocol.core.rounds import Event, Gathering, Task
-from quorate.quorums.choices.choice import QuorumChoice
-from quorate.quorums.systems.tally import Quorum
-from quorate.timestamps.ballot import NO_BALLOT
-from quorate.timestamps.timestamp import INFINITY
+from ....adts.specification import Kind
+from ....api_specs.messages import Collect, Collected, Window
+from ....quorums.choices.choice import QuorumChoice
+from ....quorums.systems.tally import Quorum
+from ....timestamps.ballot import NO_BALLOT
+from ....timestamps.timestamp import INFINITY
+from ..core.rounds import Event, Gathering, Task
+from .context import Machine
 
 
 def look(name: str, task: Task, machine: Machine) -> Generator[float, Event, frozenset[str] | None]:

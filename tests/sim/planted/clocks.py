@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from quorate.client_sdk.protocol.core import timekeeping
-from quorate.client_sdk.protocol.core.values import Now
 from quorate.client_sdk.protocol.core.timekeeping import Timekeeping
+from quorate.client_sdk.protocol.core.values import Now
 from quorate.timestamps.clock import HybridClock
 from quorate.timestamps.timestamp import ZERO, Timestamp, wall_us
 from tests.sim.nodes import FrontNode

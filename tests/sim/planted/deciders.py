@@ -5,17 +5,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from quorate.adts.types import queue
 from quorate.adts.log import Seen, Summary
+from quorate.adts.types import queue
 from quorate.api_specs.messages import Aged
 from quorate.api_specs.wishes import Front, Take
-from quorate.client_sdk.protocol.decisions import transitions, summary_builder as draft
-from quorate.client_sdk.protocol.decisions.proposer import Decider
-from quorate.client_sdk.protocol.decisions.transitions import Plan, Wish
-from quorate.client_sdk.protocol.decisions.summary_builder import Context, Draft
 from quorate.client_sdk.protocol.core.log_cache import Mirror
 from quorate.client_sdk.protocol.core.rounds import Event, Task
+from quorate.client_sdk.protocol.decisions import summary_builder as draft
+from quorate.client_sdk.protocol.decisions import transitions
+from quorate.client_sdk.protocol.decisions.proposer import Decider
+from quorate.client_sdk.protocol.decisions.summary_builder import Context, Draft
 from quorate.client_sdk.protocol.decisions.term import Turn, TurnLost
+from quorate.client_sdk.protocol.decisions.transitions import Plan, Wish
 from quorate.quorums.systems.tally import Quorum
 from quorate.timestamps.ballot import Ballot, make_ballot
 from quorate.timestamps.timestamp import ZERO, Timestamp

@@ -7,18 +7,18 @@ from typing import Any
 from msgspec.structs import replace
 
 from quorate.adts import cell
-from quorate.adts.types import queue
 from quorate.adts.log import Entry
 from quorate.adts.specification import Kind
+from quorate.adts.types import queue
 from quorate.api_specs.messages import Collect, Reply
 from quorate.client_sdk.protocol import front_end as machine
 from quorate.client_sdk.protocol.core import timekeeping
-from quorate.client_sdk.protocol.operations import blind, observe, runs
-from quorate.client_sdk.protocol.operations.context import Machine, OperationFailed, OutcomeSteps
-from quorate.client_sdk.protocol.operations.cell_parts import ReadPart, WritePart
-from quorate.client_sdk.protocol.core.values import Done, Items, Peek, Read
 from quorate.client_sdk.protocol.core.log_cache import Mirror
 from quorate.client_sdk.protocol.core.rounds import Event, Task
+from quorate.client_sdk.protocol.core.values import Done, Items, Peek, Read
+from quorate.client_sdk.protocol.operations import blind, observe, runs
+from quorate.client_sdk.protocol.operations.cell_parts import ReadPart, WritePart
+from quorate.client_sdk.protocol.operations.context import Machine, OperationFailed, OutcomeSteps
 from quorate.quorums.choices.choice import QuorumChoice, Sizes
 from quorate.quorums.systems.tally import Quorum
 from quorate.timestamps.timestamp import make

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from quorate.api_specs.messages import Ask
-from quorate.client_sdk.protocol.decisions.pending import Asked, Verdict
 from quorate.client_sdk.protocol.decisions.forwarding import Finish, Handing
+from quorate.client_sdk.protocol.decisions.pending import Asked, Verdict
 from quorate.replica.protocol.at_most_once import Asks
 from tests.sim.planted.plant import Planting, patched
 

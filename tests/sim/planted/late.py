@@ -4,8 +4,8 @@ from typing import Final
 
 from quorate.adts.log import Value
 from quorate.api_specs.messages import Collect
-from quorate.client_sdk.protocol.operations.blind import Blind
 from quorate.client_sdk.protocol.core.values import Dequeue, Enqueue
+from quorate.client_sdk.protocol.operations.blind import Blind
 from tests.sim.planted import replicas, schedules
 from tests.sim.planted.plant import Plant, Planting, patched
 from tests.sim.planted.played import QUEUE, Played

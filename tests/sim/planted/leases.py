@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Leased, Seen, Summary
 from quorate.api_specs.wishes import Lend, Tend
-from quorate.client_sdk.protocol.decisions import proposer, payloads
-from quorate.client_sdk.protocol.decisions.summary_builder import Draft
+from quorate.client_sdk.protocol.decisions import payloads, proposer
 from quorate.client_sdk.protocol.decisions.lease_table import Context, Ledger
+from quorate.client_sdk.protocol.decisions.summary_builder import Draft
 from tests.sim.planted.plant import Planting, patched
 
 

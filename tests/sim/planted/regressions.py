@@ -7,7 +7,16 @@ from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.messages import Accept, Append, Collect
 from quorate.client_sdk.protocol.core.clock_bound import DRIFT
-from quorate.client_sdk.protocol.core.values import Bury, CompareAndSet, Dequeue, Enqueue, Items, PutIfAbsent, Read, Write
+from quorate.client_sdk.protocol.core.values import (
+    Bury,
+    CompareAndSet,
+    Dequeue,
+    Enqueue,
+    Items,
+    PutIfAbsent,
+    Read,
+    Write,
+)
 from tests.sim.planted.played import QUEUE, Played
 
 REGISTER, DICTIONARY, KEY = "register/r", "dictionary/d", "dictionary/d/k"

@@ -6,7 +6,17 @@ Each is told first and then played. The checkers judge the history, so nothing i
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.messages import Accept, Append, Batch
-from quorate.client_sdk.protocol.core.values import Bury, CompareAndSet, Dequeue, Enqueue, Peek, PutIfAbsent, QueueSize, Read, Write
+from quorate.client_sdk.protocol.core.values import (
+    Bury,
+    CompareAndSet,
+    Dequeue,
+    Enqueue,
+    Peek,
+    PutIfAbsent,
+    QueueSize,
+    Read,
+    Write,
+)
 from tests.sim.planted.played import QUEUE, Played
 
 REGISTER, KEY = "register/r", "dictionary/d/k"

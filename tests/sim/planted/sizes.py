@@ -4,10 +4,10 @@ from collections.abc import Generator
 from typing import Any
 
 from quorate.adts.types import queue
+from quorate.client_sdk.protocol.core.rounds import Event, Task
+from quorate.client_sdk.protocol.core.values import Done, QueueInfo, QueueSize
 from quorate.client_sdk.protocol.operations import observe
 from quorate.client_sdk.protocol.operations.context import Machine, OutcomeSteps
-from quorate.client_sdk.protocol.core.values import Done, QueueInfo, QueueSize
-from quorate.client_sdk.protocol.core.rounds import Event, Task
 from tests.sim.planted.fronts import instead
 from tests.sim.planted.plant import Planting, patched
 

@@ -7,7 +7,7 @@ dead replica makes them pile up; the operator must be able to see that. Must not
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from quorate.timestamps.timestamp import Timestamp
+from ..timestamps.timestamp import Timestamp
 
 
 class Waiting(NamedTuple):

@@ -1,0 +1,5 @@
+"""Quorate: replicated abstract data types by quorum consensus.
+
+Each folder beside this file that has an `__init__.py` is a room of the package `quorate`, but for `tests` and `benchmarks`.
+`ARCHITECTURE.md` says what is in which room.
+"""

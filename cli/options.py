@@ -1,0 +1,27 @@
+"""Options that several commands have: which cluster, and for how long to try."""
+
+from typing import Annotated, Final
+
+import typer
+
+DEADLINE_S: Final = 10.0
+
+ClusterOption = Annotated[
+    str,
+    typer.Option(
+        "--cluster",
+        "-c",
+        envvar="QUORATE_CLUSTER",
+        metavar="FILE|URL",
+        help="The cluster document, or any one replica: its URL or HOST:PORT.",
+    ),
+]
+DeadlineOption = Annotated[
+    float,
+    typer.Option(
+        "--deadline",
+        metavar="SECONDS",
+        min=0.01,
+        help="Give up after this time; a dequeue after this and --wait.",
+    ),
+]
