@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 NOT_ROOMS = {"build", "dist", "out", "tests"}
+"""Folders at the top that are not installed."""
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PACKAGES: list[str] = PROJECT["tool"]["setuptools"]["packages"]
 ROOMS = sorted(name.removeprefix("quorate.") for name in PACKAGES if name.count(".") == 1)
@@ -24,12 +25,13 @@ def packages_in_folders() -> list[str]:
     """The import names of all folders outside the tests that hold an `__init__.py`."""
     tops = [path for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")]
     found = [init.parent for top in tops if top.name not in NOT_ROOMS for init in top.rglob("__init__.py")]
-    return sorted("quorate." + ".".join(folder.relative_to(ROOT).parts) for folder in found)
+    return sorted(".".join(["quorate", *folder.relative_to(ROOT).parts]) for folder in [ROOT, *found])
 
 
 def files_of_rooms() -> set[str]:
-    """Every file of every room, by its path in the wheel."""
-    files = (path for room in ROOMS for path in (ROOT / room).rglob("*") if path.is_file())
+    """Every file of every room, and those of the package itself, by its path in the wheel."""
+    files = [path for room in ROOMS for path in (ROOT / room).rglob("*") if path.is_file()]
+    files += [ROOT / "__init__.py", ROOT / "py.typed"]
     return {f"quorate/{path.relative_to(ROOT)}" for path in files if "__pycache__" not in path.parts}
 
 
@@ -56,28 +58,16 @@ def test_package_list_equals_the_folders() -> None:
     assert sorted(PACKAGES) == packages_in_folders()
 
 
-def test_typing_links_equal_the_rooms() -> None:
-    links = {path.name: path.readlink() for path in (ROOT / ".typing" / "quorate").iterdir()}
-    assert links == {room: Path("../..", room) for room in ROOMS}
-
-
-@pytest.mark.parametrize("table", ["coverage", "importlinter"])
+@pytest.mark.parametrize("table", ["coverage", "mypy"])
 def test_other_lists_of_rooms_are_complete(table: str) -> None:
     tool = PROJECT["tool"]
-    names = (
-        tool["coverage"]["run"]["source"] if table == "coverage" else tool["importlinter"]["root_packages"]
-    )
+    names = tool["coverage"]["run"]["source"] if table == "coverage" else tool["mypy"]["packages"]
     assert sorted(name.removeprefix("quorate.") for name in names) == ROOMS
 
 
-def test_every_room_is_typed_and_has_a_folder_of_tests() -> None:
-    missing = [
-        path
-        for room in ROOMS
-        for path in (f"{room}/py.typed", f"tests/{room}/__init__.py")
-        if not (ROOT / path).is_file()
-    ]
-    assert not missing
+def test_the_package_is_typed_and_every_room_has_a_folder_of_tests() -> None:
+    wanted = ["py.typed", *(f"tests/{room}/__init__.py" for room in ROOMS)]
+    assert not [path for path in wanted if not (ROOT / path).is_file()]
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import ast
 import re
 import subprocess
 import sys
-import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,14 +13,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 TOOLS = Path(sys.executable).parent
 FUNCTION_LINES_MAX = 70
-MODULE_LINES_MAX = 400
-
-# What the simulation drives; each may be a module or a folder of them.
-MACHINES = [
-    "quorate.client_sdk.protocol.front_end",
-    "quorate.client_sdk.protocol.operations.runs",
-    "quorate.replica.protocol.acceptor",
-]
+MODULE_LINES_MAX = 800
+"""For one thought, as a state machine: most modules have a tenth of it."""
+FOLDER_MODULES_MAX = 15
 
 # Each exception with its reason: "room/module.py" or "room/module.py:function".
 TOO_LONG_BY_INTENT: dict[str, str] = {}
@@ -95,12 +90,9 @@ def test_tool_finds_nothing(check: str) -> None:
         assert process.returncode == 0, process.stdout + process.stderr
 
 
-def test_every_machine_is_held_to_the_contract_of_the_pure_rooms() -> None:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    pure = next(contract["source_modules"] for contract in contracts if contract["id"] == "pure")
-    paths = {name: ROOT.joinpath(*name.split(".")[1:]) for name in MACHINES}
-    existing = {name for name, path in paths.items() if path.is_dir() or path.with_suffix(".py").exists()}
-    assert existing <= set(pure), "add it to the contract `pure` in pyproject.toml"
+def test_no_folder_of_a_room_has_too_many_modules() -> None:
+    counts = Counter(str(Path(path).parent) for path, _ in modules() if not path.startswith("tests/"))
+    assert not {folder: count for folder, count in counts.items() if count > FOLDER_MODULES_MAX + 1}
 
 
 def test_every_module_has_a_docstring() -> None:
