@@ -43,7 +43,7 @@ class SystemChoice(QuorumChoice):
     Blind operations share one final quorum, decisions one initial and one final quorum: sets that hold a quorum of each
     of that kind, for a decision serves all callers at once and a reader of a cell need not know how its value came there.
     Why that is right although classes may have different finals: of the types that the service keeps every operation that
-    reads depends on every change (`tests/quorums/test_system_choice.py`), so its initial quorum meets the final quorum of
+    reads depends on every change (`tests/unit/quorums/choices/test_system_choice.py`), so its initial quorum meets the final quorum of
     each class; and what holds a quorum of several meets whatever meets one.
     """
 

@@ -17,7 +17,7 @@ ELSEWHERE = {
     "docs/celery.md": "tests/docs/test_checkouts.py",
     "docs/clients.md": "tests/generated_clients/test_clients_page.py",
     "docs/huey.md": "tests/docs/test_checkouts.py",
-    "docs/report-on-a-cluster.md": "tests/spark_reports/test_cluster.py",
+    "docs/report-on-a-cluster.md": "tests/unit/spark_reports/test_cluster.py",
     "docs/tutorial.md": "tests/docs/test_checkouts.py",
 }
 """Pages that need more than what is installed with the package, and where they are run."""

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 
 from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs.problems import LIMITS
-from tests.sim.checkers import Violation, check_drained, check_object
-from tests.sim.faults import NO_FAULTS
-from tests.sim.lease_checkers import check_leases, projected
-from tests.sim.leased import leased
-from tests.sim.scenario import Scenario, keeps_order, scenario
-from tests.sim.varied import leaping, varied, with_faults
-from tests.sim.world import World
+from tests.sim.checkers.checkers import Violation, check_drained, check_object
+from tests.sim.checkers.lease_checkers import check_leases, projected
+from tests.sim.world.faults import NO_FAULTS
+from tests.sim.world.leased import leased
+from tests.sim.world.scenario import Scenario, keeps_order, scenario
+from tests.sim.world.varied import leaping, varied, with_faults
+from tests.sim.world.world import World
 
 TRACE_LINES: Final = 200
 """Of the trace of a failing run, how many of the latest lines are shown."""

@@ -7,8 +7,8 @@ from quorate.adts.log import Value
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Accept
 from quorate.client_sdk.protocol.core.values import Dequeue, Enqueue, QueueSize
-from tests.sim.hand import Hand
-from tests.sim.test_directed import MAJORITIES, QUEUE
+from tests.sim.schedules.hand import Hand
+from tests.sim.schedules.test_directed import MAJORITIES, QUEUE
 
 ITEMS = tuple(Value(str(number)) for number in range(7))
 

@@ -17,14 +17,14 @@ from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInf
 from quorate.api_specs.messages import Append, Batch
 from quorate.client_sdk.protocol.core.values import Read, Write
 from quorate.timestamps.timestamp import make
-from tests.sim.checkers import Violation, check_drained, check_object
-from tests.sim.clocks import WALL_US_START
-from tests.sim.faults import Faults
-from tests.sim.hand import Hand
-from tests.sim.history import Call
+from tests.sim.checkers.checkers import Violation, check_drained, check_object
 from tests.sim.run import run
-from tests.sim.scenario import BLIND, Scenario, keeps_order, rule, scenario
-from tests.sim.world import World
+from tests.sim.schedules.hand import Hand
+from tests.sim.world.clocks import WALL_US_START
+from tests.sim.world.faults import Faults
+from tests.sim.world.history import Call
+from tests.sim.world.scenario import BLIND, Scenario, keeps_order, rule, scenario
+from tests.sim.world.world import World
 
 SEEDS: Final = 60
 SKEW_US: Final = 150_000

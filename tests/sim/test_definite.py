@@ -4,8 +4,8 @@ Schedules by hand, as in `test_directed`.
 """
 
 from quorate.client_sdk.protocol.core.values import Enqueue, Failed, Outcome, Peek
-from tests.sim.hand import Hand
-from tests.sim.test_directed import MAJORITIES, QUEUE, X, enqueue
+from tests.sim.schedules.hand import Hand
+from tests.sim.schedules.test_directed import MAJORITIES, QUEUE, X, enqueue
 
 STEPS_MAX = 1000
 RETRY_WINDOW_US = 31_000_000

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from quorate.adts.specification import Kind
 from quorate.quorums.systems.tally import VoteCount
 from tests.sim import run as runner
-from tests.sim.checkers import Violation
-from tests.sim.faults import NO_FAULTS, Faults
+from tests.sim.checkers.checkers import Violation
 from tests.sim.run import run, run_seed
-from tests.sim.scenario import Scenario, scenario
-from tests.sim.sometimes import FAULTS
-from tests.sim.varied import varied, with_faults
-from tests.sim.world import World
+from tests.sim.world.faults import NO_FAULTS, Faults
+from tests.sim.world.scenario import Scenario, scenario
+from tests.sim.world.sometimes import FAULTS
+from tests.sim.world.varied import varied, with_faults
+from tests.sim.world.world import World
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "packets lost": {"loss": 0.2},

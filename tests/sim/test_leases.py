@@ -10,10 +10,10 @@ import pytest
 
 from quorate.adts.log import Value
 from quorate.client_sdk.protocol.core.values import Acquire, Enqueue, Spans
-from tests.sim.hand import STEPS_MAX, Hand
-from tests.sim.leased import QUEUE
 from tests.sim.run import run_seed
-from tests.sim.sometimes import SOMETIMES_LEASED
+from tests.sim.schedules.hand import STEPS_MAX, Hand
+from tests.sim.world.leased import QUEUE
+from tests.sim.world.sometimes import SOMETIMES_LEASED
 
 SEEDS: Final = 600
 CHUNK: Final = 300

@@ -10,8 +10,8 @@ from typing import Final
 import pytest
 
 from tests.sim.run import run_seed, run_shown
-from tests.sim.scenario import scenario
-from tests.sim.sometimes import FAULTS, SOMETIMES
+from tests.sim.world.scenario import scenario
+from tests.sim.world.sometimes import FAULTS, SOMETIMES
 
 SEEDS: Final = 2_000
 CHUNK: Final = 500

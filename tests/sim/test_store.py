@@ -28,8 +28,8 @@ from quorate.replica.protocol.log import (
 from quorate.replica.protocol.refusals import Bounds
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
-from tests.sim.in_memory import InMemoryReplica
-from tests.sim.store import MemoryStore
+from tests.sim.world.in_memory import InMemoryReplica
+from tests.sim.world.store import MemoryStore
 
 DOCUMENT = ClusterDocument("sim", tuple(ReplicaInfo(f"r{i}", f"http://r{i}:1") for i in (1, 2, 3)))
 NAME = "queue/q"

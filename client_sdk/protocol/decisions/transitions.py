@@ -1,7 +1,7 @@
 """What a decision does: from a summary, a view and what callers want, the next summary and their results. Pure.
 
 `plan_queue` and `plan_cell` apply all wishes of one batch in order. They work on summaries and views, and do not call the serial
-specifications of `adts`: tests hold the two to the same answers (`tests/test_against_specification.py`, and the linearizations
+specifications of `adts`: tests hold the two to the same answers (`tests/paper/test_against_specification.py`, and the linearizations
 that `tests/sim` searches for). A wish that cannot be answered from this view stays without a result. Safety rests on what the caller (the
 decider) guarantees: the view holds every entry at or below `bound` that is complete or ever can be.
 """

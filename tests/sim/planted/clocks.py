@@ -8,8 +8,8 @@ from quorate.client_sdk.protocol.core.timekeeping import Timekeeping
 from quorate.client_sdk.protocol.core.values import Now
 from quorate.timestamps.clock import HybridClock
 from quorate.timestamps.timestamp import ZERO, Timestamp, wall_us
-from tests.sim.nodes import FrontNode
 from tests.sim.planted.plant import Planting, patched
+from tests.sim.world.nodes import FrontNode
 
 
 def no_commit_wait() -> Planting:

@@ -22,10 +22,10 @@ from quorate.client_sdk.protocol.operations.context import Machine, OperationFai
 from quorate.quorums.choices.choice import QuorumChoice, Sizes
 from quorate.quorums.systems.tally import Quorum
 from quorate.timestamps.timestamp import make
-from tests.sim.history import Call
 from tests.sim.planted.plant import AnyOne, OneTwice, Planting, patched
-from tests.sim.test_directed import plain_peek
-from tests.sim.world import Process
+from tests.sim.schedules.test_directed import plain_peek
+from tests.sim.world.history import Call
+from tests.sim.world.world import Process
 
 Blind = blind.Blind
 Steps = Generator[float, Event, None]

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ReplicaInfo, checked
 from quorate.quorums.systems.tally import Quorum
-from tests.sim.checkers import Violation
-from tests.sim.leased import leased
+from tests.sim.checkers.checkers import Violation
 from tests.sim.run import run
-from tests.sim.scenario import Scenario, scenario
-from tests.sim.world import Stuck
+from tests.sim.world.leased import leased
+from tests.sim.world.scenario import Scenario, scenario
+from tests.sim.world.world import Stuck
 
 Planting = AbstractContextManager[None]
 
@@ -92,7 +92,7 @@ class Plant(Struct, frozen=True):
     schedule: Callable[[], None] | None = None
     origin: str = "own"
     is_leased: bool = False
-    """Whether the worlds are those of `tests.sim.leased`."""
+    """Whether the worlds are those of `tests.sim.world.leased`."""
 
     @property
     def mistake(self) -> str:

@@ -1,6 +1,6 @@
 """A world moved by hand whose history the checkers judge: what the schedules of planted mistakes are played in.
 
-Owns more ways to move packets than `tests.sim.hand`, and the judging. It must not know any schedule.
+Owns more ways to move packets than `tests.sim.schedules.hand`, and the judging. It must not know any schedule.
 """
 
 from collections.abc import Iterable
@@ -15,11 +15,11 @@ from quorate.quorums.choices.choice import Ordering
 from quorate.replica.data_folder.replacement import union
 from quorate.replica.protocol import catch_up
 from quorate.replica.protocol.log import Effect
-from tests.sim.checkers import Violation, check_drained, check_object
-from tests.sim.hand import EXACT, Hand, Packet
-from tests.sim.history import Call, History
-from tests.sim.in_memory import InMemoryReplica
-from tests.sim.store import MemoryStore
+from tests.sim.checkers.checkers import Violation, check_drained, check_object
+from tests.sim.schedules.hand import EXACT, Hand, Packet
+from tests.sim.world.history import Call, History
+from tests.sim.world.in_memory import InMemoryReplica
+from tests.sim.world.store import MemoryStore
 
 MAJORITIES: Final = {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}
 QUEUE: Final = "queue/q"

@@ -13,11 +13,11 @@ from quorate.replica.protocol.log import Effect, Forget, Log, ObjectState, PutRo
 from quorate.replica.protocol.refusals import Bounds
 from quorate.timestamps.ballot import NO_BALLOT, turn_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
-from tests.sim.exchange import Exchange
-from tests.sim.in_memory import InMemoryReplica
-from tests.sim.nodes import ReplicaNode
 from tests.sim.planted.plant import Planting, patched
-from tests.sim.store import MemoryStore
+from tests.sim.world.exchange import Exchange
+from tests.sim.world.in_memory import InMemoryReplica
+from tests.sim.world.nodes import ReplicaNode
+from tests.sim.world.store import MemoryStore
 
 
 def _state_of(handled: Handled, before: ObjectState) -> ObjectState:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sim.checkers import Violation
+from tests.sim.checkers.checkers import Violation
 from tests.sim.planted.catalogue import NEEDLESS, PLANTS
 from tests.sim.planted.plant import CHECKS, Plant, check_of, hunt, patched, table
 
@@ -79,7 +79,7 @@ ROOMS = [path.parent for path in ROOT.glob("*/py.typed")]
 
 
 def test_nothing_that_is_shipped_leads_to_a_planted_mistake() -> None:
-    """The wheel holds the rooms only (tests/test_packaging.py). None of them imports or names the tests or a mistake, so
+    """The wheel holds the rooms only (tests/project/test_packaging.py). None of them imports or names the tests or a mistake, so
     that no variable, option or setting of the installed package can plant one."""
     assert ROOMS
     names = "|".join(re.escape(plant.name) for plant in (*PLANTS, *NEEDLESS))

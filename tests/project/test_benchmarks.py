@@ -1,0 +1,98 @@
+"""Shows that the benchmarks still start, and that what is made of their lines (model, plots, ratios) is made as it says.
+
+No figure is measured here: that takes a machine that does nothing else.
+"""
+
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+# Without a command: what others import, and what only a Python with the peers' packages can run.
+MODULES = {"circumstances", "in_flight", "peers", "plain_http", "peer_run"}
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in MODULES)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(autouse=True)
+def _on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(FOLDER)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_script_explains_itself(script: str) -> None:
+    command = [sys.executable, str(FOLDER / f"{script}.py"), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert f"usage: {script}.py" in done.stdout
+
+
+def point(system: str, width: int, **figures: float) -> dict[str, Any]:
+    """A line of the sweep."""
+    line = {"sweep": "enqueue", "system": system, "in_flight": width, "load": 0.1, "cpus": 2, "commit": "c"}
+    return line | {"per_s": 1000.0 * width, "p50_ms": 1.0, "p90_ms": 2.0} | figures
+
+
+def test_a_plot_says_in_words_what_it_draws(tmp_path: Path) -> None:
+    lines = [point("Quorate", 1), point("Quorate", 64), point("etcd", 1), point("etcd", 64, per_s=321.0)]
+    (tmp_path / "sweep.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    words = [str(FOLDER / "plots.py"), str(tmp_path / "sweep.jsonl"), "--out", str(tmp_path)]
+    subprocess.run([sys.executable, *words], check=True, timeout=60)
+    root = ElementTree.parse(tmp_path / "throughput.svg").getroot()
+    assert len(root.findall(f".//{SVG}g/{SVG}polyline")) == 2
+    description = root.findtext(f"{SVG}desc") or ""
+    assert "Quorate: 1: 1,000, 64: 64,000." in description
+    assert "etcd: 1: 1,000, 64: 321." in description
+
+
+def test_labels_at_the_ends_of_lines_keep_apart() -> None:
+    plots: Any = __import__("plots")
+    ends = [(y, plots.Series(f"s{y}", "etcd", [])) for y in (100.0, 101.0, 100.5, 225.0, 226.0)]
+    placed = [y for y, _ in plots._apart(ends)]
+    assert all(low + plots.LABEL_APART <= high for low, high in itertools.pairwise(placed))
+    assert max(placed) <= plots.PANEL_HEIGHT - plots.BOTTOM
+
+
+def test_costs_of_the_model_give_back_what_they_were_made_of() -> None:
+    model: Any = __import__("model")
+    cost = model.Cost.between(500e-6, 20e-6)
+    assert cost.batch_s(1) == pytest.approx(500e-6)
+    assert cost.batch_s(64) / 64 == pytest.approx(20e-6)
+
+
+def test_the_model_counts_rounds_syncs_and_shared_cores() -> None:
+    model: Any = __import__("model")
+    front, replica = model.Cost(0.0, 400e-6), model.Cost(0.0, 300e-6)
+    far = model.Place("far", 10e-3, 1e-3)
+    times = {name: model.Kind(name, front, replica, 0.0).cycle_s(far, 1) for name in model.ROUNDS}
+    assert times["enqueue"] == pytest.approx(11.7e-3)
+    assert times["get"] == pytest.approx(10.7e-3)
+    assert times["compare-and-set"] == pytest.approx(22.7e-3)
+    here = model.Place("here", 0.0, 0.0, cores=1)
+    assert model.Kind("enqueue", front, replica, 0.0).cycle_s(here, 1, 7) == pytest.approx(2.5e-3)
+
+
+def test_a_ratio_is_taken_pair_by_pair_against_the_better_way() -> None:
+    peers: Any = __import__("peers")
+    leader = peers.OPPONENTS["REST", "enqueue"]
+    theirs = [
+        {leader: 100.0, peers.BETTER_WAYS[leader]: 200.0},
+        {leader: 50.0, peers.BETTER_WAYS[leader]: 10.0},
+    ]
+    found = peers.beside(("REST", "enqueue"), [100.0, 100.0], theirs)
+    assert found["peer_runs"] == [200.0, 50.0]
+    assert (found["ratio_min"], found["ratio_max"]) == (0.5, 2.0)
+    assert peers.beside(("REST", "enqueue"), [100.0], []) == {}
+
+
+def test_a_run_in_which_the_peer_failed_is_left_out() -> None:
+    peers: Any = __import__("peers")
+    theirs = [{peers.OPPONENTS["B", "put"]: 50.0}, {}]
+    found = peers.beside(("B", "put"), [100.0, 100.0], theirs)
+    assert (found["peer_runs"], found["ratio"]) == ([50.0], 2.0)

@@ -1,0 +1,133 @@
+"""What is installed: the package list, the wheel, the lock files, and what a client-only import brings in."""
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from shutil import copy2, copytree, ignore_patterns
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+NOT_ROOMS = {"build", "dist", "out", "tests"}
+"""Folders at the top that are not installed."""
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PACKAGES: list[str] = PROJECT["tool"]["setuptools"]["packages"]
+ROOMS = sorted(name.removeprefix("quorate.") for name in PACKAGES if name.count(".") == 1)
+
+
+def packages_in_folders() -> list[str]:
+    """The import names of all folders outside the tests that hold an `__init__.py`."""
+    tops = [path for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    found = [init.parent for top in tops if top.name not in NOT_ROOMS for init in top.rglob("__init__.py")]
+    return sorted(".".join(["quorate", *folder.relative_to(ROOT).parts]) for folder in [ROOT, *found])
+
+
+def files_of_rooms() -> set[str]:
+    """Every file of every room, and those of the package itself, by its path in the wheel."""
+    files = [path for room in ROOMS for path in (ROOT / room).rglob("*") if path.is_file()]
+    files += [ROOT / "__init__.py", ROOT / "py.typed"]
+    return {f"quorate/{path.relative_to(ROOT)}" for path in files if "__pycache__" not in path.parts}
+
+
+def pins(lock: str) -> dict[str, set[str]]:
+    """The pinned versions by package; a package may have one for each Python."""
+    found: dict[str, set[str]] = {}
+    for name, version in re.findall(
+        r"^([\w.-]+)(?:\[[\w,]+\])?==([^\s;]+)", (ROOT / lock).read_text(), re.MULTILINE
+    ):
+        found.setdefault(canonicalize_name(name), set()).add(version)
+    return found
+
+
+def run_python(*arguments: str, cwd: Path) -> str:
+    """Run this Python in another process; its output, or a failure that shows what it said."""
+    process = subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
+
+
+def test_package_list_equals_the_folders() -> None:
+    assert sorted(PACKAGES) == packages_in_folders()
+
+
+@pytest.mark.parametrize("table", ["coverage", "mypy"])
+def test_other_lists_of_rooms_are_complete(table: str) -> None:
+    tool = PROJECT["tool"]
+    names = tool["coverage"]["run"]["source"] if table == "coverage" else tool["mypy"]["packages"]
+    assert sorted(name.removeprefix("quorate.") for name in names) == ROOMS
+
+
+def test_the_package_is_typed_and_every_room_has_a_folder_of_tests() -> None:
+    wanted = ["py.typed", *(f"tests/unit/{room}/__init__.py" for room in ROOMS)]
+    assert not [path for path in wanted if not (ROOT / path).is_file()]
+
+
+@pytest.mark.slow
+def test_wheel_holds_every_file_of_the_rooms_and_no_tests(tmp_path: Path) -> None:
+    # In a copy: setuptools puts what a stale build folder still holds into the wheel.
+    tree = tmp_path / "tree"
+    for room in ROOMS:
+        copytree(ROOT / room, tree / room, ignore=ignore_patterns("__pycache__"))
+    for path in ROOT.glob("*.*"):
+        if path.is_file():
+            copy2(path, tree)
+    copy2(ROOT / "LICENSE", tree)
+    run_python("-m", "build", "--no-isolation", "--wheel", "--outdir", str(tmp_path), str(tree), cwd=tmp_path)
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        held = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert held == files_of_rooms()
+
+
+def test_client_import_brings_in_nothing_of_a_server(tmp_path: Path) -> None:
+    script = """
+import importlib, pkgutil, sys
+import quorate.client_sdk
+for module in pkgutil.walk_packages(quorate.client_sdk.__path__, "quorate.client_sdk."):
+    importlib.import_module(module.name)
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+    loaded = set(run_python("-c", script, cwd=tmp_path).split())
+    assert "quorate" in loaded
+    assert not loaded & {"fastapi", "pyspark", "sqlalchemy", "sqlite3", "starlette", "typer", "uvicorn"}
+
+
+def test_locks_pin_what_the_project_asks_for() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    lines = PROJECT["project"]["dependencies"] + [line for extra in extras.values() for line in extra]
+    locked = pins("requirements.lock")
+    wanted = [requirement for requirement in map(Requirement, lines) if requirement.name != "quorate"]
+    unmet = [
+        str(requirement)
+        for requirement in wanted
+        if not any(map(requirement.specifier.contains, locked.get(canonicalize_name(requirement.name), ())))
+    ]
+    assert not unmet, "write the lock files anew: make lock"
+
+
+def test_lock_of_the_generators_pins_what_their_tests_ask_for() -> None:
+    asked = pins("tests/generated_clients/requirements.txt")
+    assert len(asked) == 2
+    assert asked.items() <= pins("tests/generated_clients/requirements.lock").items()
+
+
+def test_server_lock_agrees_with_the_whole_lock() -> None:
+    assert pins("requirements-server.lock").items() <= pins("requirements.lock").items()
+
+
+@pytest.mark.parametrize(
+    "lock",
+    ["requirements.lock", "requirements-server.lock", "tests/generated_clients/requirements.lock"],
+)
+def test_lock_names_no_registry_and_no_folder(lock: str) -> None:
+    text = (ROOT / lock).read_text()
+    assert "://" not in text
+    assert not re.search(r"^\s*(-e|-i|-f|--(?!hash=)|[./~]|[\w.-]+ @ )", text, re.MULTILINE)
+    assert text.count("--hash=sha256:") > len(pins(lock))

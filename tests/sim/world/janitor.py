@@ -1,0 +1,48 @@
+"""The janitor of a replica in a world.
+
+Owns when it deletes and buries, as the server's does. It must not know what may go (`quorate.replica.upkeep.pruning` does).
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from quorate.client_sdk.protocol.core.values import Bury, Done, Outcome
+from quorate.gc.tombstones import Tombstones
+from quorate.replica.upkeep.pruning import Pruning
+
+if TYPE_CHECKING:
+    from tests.sim.world.nodes import ReplicaNode
+
+BURIED_MAX = 50
+ROUNDS_MAX = 1_000
+BURY_DEADLINE_S = 0.2
+
+
+class Janitor:
+    """What a replica's janitor does in a round (`quorate.replica.upkeep.janitor`), around the shipped waiting list."""
+
+    def __init__(self, node: "ReplicaNode") -> None:
+        self._node = node
+        self._pruning = Pruning(node.world.document, Tombstones())
+
+    def round(self) -> None:
+        """Delete what is due; the embedded front end, where there is one, buries old deletions."""
+        node, mono_s = self._node, self._node.clock.mono_s
+        store: Any = node.replica.store
+        for _ in range(ROUNDS_MAX):
+            if not self._pruning.round(store, mono_s):
+                break
+        else:
+            raise AssertionError(f"the janitor of {node.id} finds no end")
+        store.commit()
+        due = [] if node.front is None else self._pruning.deleted(store, mono_s, BURIED_MAX)
+        for name in due:
+            if node.front is not None:  # It may crash over the one before.
+                node.front.start(Bury(name), BURY_DEADLINE_S, partial(_count, node.front.janitor_outcomes))
+            self._pruning.again(store, name, mono_s)
+
+
+def _count(outcomes: dict[str, int], outcome: Outcome) -> None:
+    """Note how a burial ended."""
+    word = outcome.event_class if isinstance(outcome, Done) else "Bury/failed"
+    outcomes[word] = outcomes.get(word, 0) + 1

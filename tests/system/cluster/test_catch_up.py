@@ -1,0 +1,67 @@
+"""What a replica missed reaches it: an entry that one replica alone has acknowledged does not stay there alone.
+
+Enq (0, 1): two of three replicas are down, the third acknowledges. They come back, and hold the entries within seconds, though
+nobody reads the queue; then the first one's disk is lost.
+"""
+
+import asyncio
+import shutil
+
+import pytest
+
+from quorate.api_specs.cluster import ChoiceRule
+from quorate.api_specs.messages import Batch, BatchReply, Scan, Scanned
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.cli.cluster.status import ask_all
+from quorate.client_sdk import connect
+from quorate.client_sdk.transport.http_transport import HttpTransport
+from tests.system.harness import Clusters, until_now
+from tests.unit.cli.conftest import quorate
+
+ITEMS = list(range(250))
+BACK = ("r2", "r3")
+
+
+def held(cluster: LocalCluster, replica: str) -> int:
+    """How many entries a replica's own log of the queue holds; -1 where it does not answer."""
+
+    async def ask() -> BatchReply | None:
+        document = cluster.document
+        transport = HttpTransport(document.urls, body_bytes_max=document.limits.body_bytes_max)
+        try:
+            batch = Batch(document.hash, (Scan("queue/jobs", newest=2000, payload=False),))
+            answer = await transport.exchange(replica, batch, 2.0)
+        finally:
+            await transport.aclose()
+        return answer if isinstance(answer, BatchReply) else None
+
+    if (answer := asyncio.run(ask())) is None:
+        return -1
+    (told,) = answer.replies
+    assert isinstance(told, Scanned)
+    return sum(len(found.rows) for _, found in told.objects)
+
+
+@pytest.mark.slow
+def test_entry_that_one_replica_acknowledged_reaches_the_others(clusters: Clusters) -> None:
+    cluster = clusters.start(rules=[ChoiceRule("queue/*", {"Enq/Ok": (0, 1)})])
+    for replica in BACK:
+        cluster.kill(replica)
+    with connect(cluster.document, deadline_s=10) as client:
+        client.queue("jobs").enqueue_many(ITEMS)
+    cluster.start()
+    cluster.ready()
+    until_now(lambda: [held(cluster, each) for each in BACK] == [len(ITEMS)] * 2, "both hold all entries")
+    told = {each.id: each for each in ask_all(cluster.document)}
+    assert {each.id for each in told.values() if each.is_ready} == set(cluster.urls)
+    until_now(
+        lambda: all(lag.lag == 0 for each in ask_all(cluster.document) for lag in each.catch_up.values()),
+        "all say that they are level",
+    )
+    assert "all are level" in quorate("doctor", "--cluster", str(cluster.document_path)).stdout
+
+    cluster.kill("r2")
+    cluster.restart("r2")  # How far it had looked is kept.
+    cluster.kill("r1")
+    shutil.rmtree(cluster.data_folder("r1"))
+    assert [held(cluster, each) for each in BACK] == [len(ITEMS)] * 2

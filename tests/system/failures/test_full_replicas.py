@@ -1,0 +1,145 @@
+"""Replicas that have as much as they may: what is new is refused, what makes room goes on, and then they take in again."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from quorate.api_specs.cluster import ChoiceRule
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.client_sdk import LimitReached, OutcomeUnknown, connect
+from tests.system.harness import QUICK, Clusters, until_now
+
+DEADLINE_S = 20.0
+LARGE = "x" * 20_000
+
+
+def bounded(clusters: Clusters, option: str, bound: int) -> LocalCluster:
+    cluster = clusters.make(settings=QUICK)
+    cluster.serve_options.update((replica, [option, str(bound)]) for replica in cluster.urls)
+    cluster.start()
+    cluster.ready()
+    return cluster
+
+
+def used(cluster: LocalCluster, bound: str) -> float:
+    """The share of the bound that r1 tells as a metric."""
+    lines = httpx.get(f"{cluster.urls['r1']}/metrics", timeout=DEADLINE_S).text.splitlines()
+    name = f'quorate_capacity_used_ratio{{bound="{bound}"}} '
+    return float(next(line for line in lines if line.startswith(name)).rpartition(" ")[2])
+
+
+def told(command: str, cluster: LocalCluster) -> str:
+    words = [sys.executable, "-m", "quorate.cli.main", command, "--cluster", str(cluster.document_path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    return " ".join((done.stdout + done.stderr).split())
+
+
+def fill(enqueue: Callable[[], object], times_max: int) -> tuple[int, LimitReached]:
+    """How often it went well, and what refused it. While only some replicas are full, an outcome may be unknown."""
+    times = 0
+    for _ in range(times_max):
+        try:
+            enqueue()
+            times += 1
+        except OutcomeUnknown:
+            pass
+        except LimitReached as reached:
+            return times, reached
+    raise AssertionError(f"nothing was refused in {times_max} times")
+
+
+def is_taken_in(write: Callable[[], object]) -> bool:
+    try:
+        write()
+    except (LimitReached, OutcomeUnknown):
+        return False
+    return True
+
+
+def test_a_log_has_no_more_entries_than_it_may(clusters: Clusters) -> None:
+    cluster = bounded(clusters, "--log-entries-max", 5)
+    with connect(cluster.document, deadline_s=1.5) as client:
+        queue = client.queue("jobs")
+        assert fill(lambda: queue.enqueue(0), 6)[0] == 5
+        with pytest.raises(LimitReached, match="queue/jobs has 5 entries at this replica, of 5") as reached:
+            queue.enqueue_many([1, 2])
+        assert (reached.value.limit, reached.value.definite) == ("log-full", True)
+        url = f"{cluster.urls['r2']}/v1/queues/jobs/items"
+        answer = httpx.post(url, json={"item": 6}, timeout=DEADLINE_S)
+        assert (answer.status_code, answer.json()["type"]) == (429, "/problems/log-full")
+        assert int(answer.headers["Retry-After"]) >= 1
+        assert used(cluster, "log-entries-max") == 1
+        assert "r1 has used 100% of --log-entries-max" in told("status", cluster)
+        assert "r1 has used 100% of --log-entries-max" in told("doctor", cluster)
+        until_now(lambda: "log-entries-max (100% used)" in cluster.log_file("r1").read_text(), "it is logged")
+        client.queue("others").enqueue(1)
+        cluster.stop()
+        cluster.start()
+        cluster.ready()
+        assert not is_taken_in(lambda: queue.enqueue(0)), "it is counted at the start, too"
+        assert queue.dequeue(max_items=9) == [0] * 5
+        until_now(lambda: is_taken_in(lambda: queue.enqueue(7)), "history is deleted, and there is room")
+        assert queue.dequeue() == 7
+
+
+def test_a_replica_has_no_more_objects_than_it_may(clusters: Clusters) -> None:
+    cluster = bounded(clusters, "--objects-max", 3)
+    with connect(cluster.document, deadline_s=1.5) as client:
+        shop = client.dictionary("shop")
+        taken, reached = fill(lambda: shop.put(f"k{len(shop.items())}", 1), 4)
+        assert (taken, reached.limit) == (3, "too-many-objects")
+        with pytest.raises(LimitReached, match="it makes no queue/jobs"):
+            client.queue("jobs").enqueue(1)
+        answer = httpx.put(f"{cluster.urls['r3']}/v1/registers/leader", json={"value": 1}, timeout=DEADLINE_S)
+        assert (answer.status_code, answer.json()["type"]) == (507, "/problems/too-many-objects")
+        shop.put("k0", 2)
+        assert shop.items() == {"k0": 2, "k1": 1, "k2": 1}
+        shop.delete("k1")
+        until_now(lambda: is_taken_in(lambda: client.register("leader").write("ann")), "a key was forgotten")
+        assert client.register("leader").read() == "ann"
+
+
+def test_a_replica_leaves_room_on_its_disk(clusters: Clusters) -> None:
+    cluster = bounded(clusters, "--disk-bytes-max", 600_000)
+    with connect(cluster.document, deadline_s=1.5) as client:
+        queue = client.queue("jobs")
+        taken, reached = fill(lambda: queue.enqueue(LARGE), 60)
+        assert reached.limit == "disk-full"
+        assert 10 < taken < 40
+        with pytest.raises(LimitReached, match="database holds"):
+            queue.enqueue(1, idempotency_key="k")
+        assert used(cluster, "disk-bytes-max") >= 1
+        assert taken <= len(queue.dequeue(max_items=60)) <= 60
+        until_now(
+            lambda: is_taken_in(lambda: queue.enqueue("again")), "history is deleted, and there is room"
+        )
+        # Enqueues whose outcome is unknown may take effect late, before "again" or, as one of its own tries, behind it.
+        assert "again" in (left := queue.dequeue(max_items=60))
+        assert set(left) <= {LARGE, "again"}
+
+
+def test_one_full_replica_holds_up_nobody(clusters: Clusters) -> None:
+    cluster = clusters.make(settings=QUICK)
+    cluster.serve_options["r2"] = ["--disk-free-min", str(1 << 60)]
+    cluster.start()
+    cluster.ready()
+    with connect(cluster.document, deadline_s=1.5) as client:
+        client.queue("jobs").enqueue_many([1, 2, 3])
+        client.register("leader").write("ann")
+        assert client.queue("jobs").dequeue(max_items=3) == [1, 2, 3]
+    assert "r2 has used" in told("doctor", cluster)
+
+
+def test_a_replica_that_is_full_helps_to_take_out_what_others_hold(clusters: Clusters) -> None:
+    """Enq at one replica, Deq at all: the full one has never heard of the queue, and is needed."""
+    eager = ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)})
+    cluster = clusters.make(settings=QUICK, rules=[eager])
+    cluster.serve_options["r2"] = ["--disk-free-min", str(1 << 60)]
+    cluster.start()
+    cluster.ready()
+    with connect(cluster.document, deadline_s=1.5) as client:
+        client.queue("jobs").enqueue_many([1, 2])
+        assert client.queue("jobs").dequeue(max_items=2) == [1, 2]

@@ -1,0 +1,66 @@
+"""Shows that a replica does not vote from an old copy of its own folder, as a restored backup is.
+
+The folder is sound and bears the right names: only the other replicas know that it had come further. A front end that
+was there before does not believe it either, before it knows it itself. With the newest folder back it votes again.
+"""
+
+import shutil
+
+import httpx
+
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.client_sdk import connect
+from tests.system.harness import WAIT_S, Clusters, until_now
+
+
+def reasons(cluster: LocalCluster, replica: str) -> list[str]:
+    """Why the replica says that it is not ready; a reason of the test's while it does not answer."""
+    try:
+        found: list[str] = httpx.get(
+            cluster.urls[replica] + "/v1/status", timeout=WAIT_S, trust_env=False
+        ).json()["reasons"]
+    except httpx.TransportError:
+        return ["it does not answer"]
+    return found
+
+
+def test_a_restored_backup_does_not_vote(clusters: Clusters) -> None:
+    cluster = clusters.start()
+    folder, backup, newest = (
+        cluster.data_folder("r1"),
+        clusters.folder / "backup",
+        clusters.folder / "newest",
+    )
+    with connect(cluster.document, deadline_s=20) as client:
+        queue = client.queue("jobs")
+        queue.enqueue_many(list(range(10)))
+        cluster.kill("r1")
+        shutil.copytree(folder, backup)
+        cluster.restart("r1")
+        assert queue.dequeue(max_items=3) == [0, 1, 2]
+        queue.enqueue_many(list(range(10, 20)))
+        cluster.kill("r1")
+        cluster.restart("r1")  # tells the others how far it is before it votes
+        cluster.kill("r1")
+        shutil.move(folder, newest)
+        shutil.copytree(backup, folder)
+        cluster.start()
+        until_now(
+            lambda: any("older copy" in each for each in reasons(cluster, "r1")), "r1 knows that it is old"
+        )
+
+        ready = httpx.get(cluster.urls["r1"] + "/v1/health/ready", timeout=WAIT_S, trust_env=False)
+        assert ready.status_code == 503
+        assert ready.json()["type"] == "/problems/store-lost"
+        assert "Put the newest folder back" in ready.json()["detail"]
+        assert queue.dequeue() == 3, "the two others are a majority"
+
+        cluster.kill("r1")
+        shutil.rmtree(folder)
+        shutil.move(newest, folder)
+        cluster.restart("r1")
+        cluster.kill("r2")
+        taken = []
+        while items := queue.dequeue(max_items=50):
+            taken += items
+        assert taken == list(range(4, 20)), "r1 and r3 are a majority again"

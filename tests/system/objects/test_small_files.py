@@ -1,0 +1,129 @@
+"""Shows that files are bounded by what is alive and by the windows, not by history: 200,000 operations, 100 live items.
+
+100,000 items are enqueued and dequeued again in batches of 100, so that never more than 100 wait. The cluster document
+shortens the windows: what is taken is remembered for memory_s = retry_window_s + 2 * offset_max_s = 2 + 2 * 1 = 4 s, and
+at least consumed_lag_s = 1 s. The arithmetic of the bound:
+
+* A row is deleted in the first round of the janitor (one a second) after both have passed: it lives 4 + 1 s, and half as
+  long again is granted for a busy machine. So the rows at any moment are at most those of the busiest 7.5 seconds, which
+  the test knows for it counts what it enqueued, and the 100 live ones.
+* A row takes its value (500 bytes), its id and timestamp (34 bytes each), the timestamp again in the index, and some
+  overhead: under 800 bytes. Free pages up to 2000 of 4096 bytes (8 MiB) may stay in the file, and the write-ahead log is
+  cut back to 16 MiB. History alone would be 100,000 rows of more than 600 bytes in each file, and growing.
+
+The load is held to 4000 items a second, so that the windows are short beside the run on a fast machine, too.
+"""
+
+import asyncio
+import sqlite3
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.client_sdk import connect_async
+from quorate.replica.data_folder.identity import DATABASE_FILE
+from quorate.replica.store.database import VACUUM_PAGES, WAL_BYTES_MAX
+from tests.system.harness import QUICK, Clusters, until_now
+
+ITEMS: Final = 100_000
+LIVE_MAX: Final = 100
+VALUE: Final = "x" * 500
+ITEMS_PER_S: Final = 4000
+ROW_LIFE_S: Final = 7.5
+ROW_BYTES: Final = 800
+HISTORY_BYTES: Final = ITEMS * 600
+PAGE_BYTES: Final = 4096
+SAMPLE_S: Final = 0.5
+DEADLINE_S: Final = 150.0
+AT_REST_S: Final = 20.0
+
+
+class Sampled:
+    """What was enqueued when, and how many rows each replica had meanwhile."""
+
+    def __init__(self) -> None:
+        self.enqueued: list[float] = []
+        """The time of each batch of LIVE_MAX items."""
+        self.rows_max = 0
+        self.bytes_max = 0
+
+    def busiest(self, life_s: float) -> int:
+        """The most items that were enqueued in any `life_s` seconds."""
+        most = first = 0
+        for place, at_s in enumerate(self.enqueued):
+            while self.enqueued[first] < at_s - life_s:
+                first += 1
+            most = max(most, place - first + 1)
+        return most * LIVE_MAX
+
+
+def rows(cluster: LocalCluster, replica: str) -> int:
+    """Rows in a replica's database, read beside it."""
+    file = cluster.data_folder(replica) / DATABASE_FILE
+    connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=5)
+    try:
+        return int(connection.execute("SELECT count(*) FROM rows").fetchone()[0])
+    finally:
+        connection.close()
+
+
+def folder_bytes(folder: Path) -> int:
+    """Bytes of all files of a data folder."""
+    return sum(file.stat().st_size for file in folder.iterdir())
+
+
+async def _operate(cluster: LocalCluster, sampled: Sampled) -> None:
+    async with connect_async(cluster.document, deadline_s=1.9) as client:
+        queue = client.queue("jobs")
+        start_s = time.monotonic()
+        for first in range(0, ITEMS, LIVE_MAX):
+            await queue.enqueue_many([f"{first + number}-{VALUE}" for number in range(LIVE_MAX)])
+            sampled.enqueued.append(time.monotonic())
+            taken = 0
+            while taken < LIVE_MAX:
+                taken += len(await queue.dequeue(max_items=LIVE_MAX))
+            await asyncio.sleep(start_s + first / ITEMS_PER_S - time.monotonic())
+
+
+async def _sample(cluster: LocalCluster, sampled: Sampled) -> None:
+    while True:
+        for replica in cluster.urls:
+            sampled.rows_max = max(sampled.rows_max, await asyncio.to_thread(rows, cluster, replica))
+            sampled.bytes_max = max(sampled.bytes_max, folder_bytes(cluster.data_folder(replica)))
+        await asyncio.sleep(SAMPLE_S)
+
+
+async def _run(cluster: LocalCluster, sampled: Sampled) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        sampling = asyncio.create_task(_sample(cluster, sampled))
+        try:
+            await _operate(cluster, sampled)
+        finally:
+            sampling.cancel()
+            await asyncio.gather(sampling, return_exceptions=True)
+
+
+@pytest.mark.slow
+def test_files_stay_small_whatever_the_history(clusters: Clusters) -> None:
+    cluster = clusters.start(settings=QUICK)
+    sampled = Sampled()
+    asyncio.run(_run(cluster, sampled))
+    rows_bound = sampled.busiest(ROW_LIFE_S) + LIVE_MAX
+    bytes_bound = rows_bound * ROW_BYTES + VACUUM_PAGES * PAGE_BYTES + WAL_BYTES_MAX
+    took_s = sampled.enqueued[-1] - sampled.enqueued[0]
+    print(
+        f"{2 * ITEMS} operations in {took_s:.0f} s; rows at most {sampled.rows_max} (bound {rows_bound}); "
+        f"bytes at most {sampled.bytes_max} (bound {bytes_bound})"
+    )
+    assert rows_bound < ITEMS / 2, "the load was too short to tell a bound from the whole history"
+    assert bytes_bound < HISTORY_BYTES, "the same in bytes"
+    assert LIVE_MAX <= sampled.rows_max <= rows_bound
+    assert sampled.bytes_max <= bytes_bound
+    until_now(
+        lambda: max(rows(cluster, replica) for replica in cluster.urls) <= LIVE_MAX,
+        "all delete their history at rest",
+        deadline_s=AT_REST_S,
+    )

@@ -1,0 +1,39 @@
+"""`quorate token`: what it makes, and what it refuses."""
+
+import json
+from pathlib import Path
+
+from tests.unit.cli.conftest import quorate
+
+
+def test_a_token_may_go_to_a_file_of_its_owner_alone(tmp_path: Path) -> None:
+    made = quorate(
+        "token", "new", "--scope", "write", "--add", "list", "--out", "mine", "--json", cwd=tmp_path
+    )
+    told = json.loads(made.stdout)
+    token = (tmp_path / "mine").read_text()
+    assert token.startswith(f"qt_{told['tag']}_")
+    assert token.strip() not in made.stdout + made.stderr
+    assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o600
+    assert told["line"] in (tmp_path / "list").read_text()
+
+
+def test_a_file_that_is_there_is_kept_and_the_list_too(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("something else")
+    refused = quorate("token", "new", "--scope", "write", "--add", "list", "--out", "mine", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--out" in refused.stderr
+    assert (tmp_path / "mine").read_text() == "something else"
+    assert not (tmp_path / "list").exists()
+
+
+def test_without_a_file_it_is_shown_once(tmp_path: Path) -> None:
+    told = json.loads(quorate("token", "new", "--scope", "read", "--json", cwd=tmp_path).stdout)
+    assert told["token"].startswith(f"qt_{told['tag']}_")
+
+
+def test_a_name_of_two_words_is_refused(tmp_path: Path) -> None:
+    """The second one would be read as a part of the line, such as its rate."""
+    refused = quorate("token", "new", "--scope", "read", "--name", "shop rate=9", "--json")
+    assert refused.returncode == 2
+    assert "--name 'shop rate=9': write it as one word" in json.loads(refused.stdout)["error"]

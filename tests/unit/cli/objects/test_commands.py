@@ -1,0 +1,253 @@
+"""The operations on objects, from the words of a command line to a live cluster and back."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quorate.cli.cluster.local_cluster import LocalCluster
+from tests.unit.cli.conftest import TIMEOUT_S, Run, quorate
+
+pytestmark = pytest.mark.slow
+
+
+def test_queue_gives_back_what_was_put_in_order(run: Run, cluster: LocalCluster) -> None:
+    """The first commands run as processes of their own, as everywhere else; what they say is the same here."""
+    place = str(cluster.document_path)
+    assert (
+        quorate("queue", "q", "enqueue", '"x"', "1", '{"a": [null]}', QUORATE_CLUSTER=place).returncode == 0
+    )
+    assert quorate("queue", "q", "enqueue", "-", stdin='"y"\n\n2\n', QUORATE_CLUSTER=place).returncode == 0
+    assert (
+        quorate("queue", "q", "size", QUORATE_CLUSTER=place).stdout
+        == run("queue", "q", "size").stdout
+        == "5\n"
+    )
+    assert json.loads(run("queue", "q", "peek", "--json").stdout) == {"item": "x"}
+    assert run("queue", "q", "dequeue").stdout == '"x"\n'
+    taken = []
+    while items := json.loads(run("queue", "q", "dequeue", "--max", "10", "--json").stdout)["items"]:
+        taken += items
+    assert taken == [1, {"a": [None]}, "y", 2]
+
+
+def test_empty_queue_is_an_answer(run: Run) -> None:
+    taken = run("queue", "empty", "dequeue")
+    assert (taken.returncode, taken.stdout, taken.stderr) == (0, "", "")
+    assert json.loads(run("queue", "empty", "dequeue", "--json").stdout) == {"items": []}
+
+
+def test_leases_are_handed_out_and_settled(run: Run) -> None:
+    assert run("queue", "leased", "enqueue", '"a"', '"b"', '"c"').returncode == 0
+    lines = run("queue", "leased", "acquire", "--max", "2", "--lease", "600").stdout.splitlines()
+    first, second = (line.split("\t") for line in lines)
+    assert [first[1:], second[1:]] == [["1", '"a"'], ["1", '"b"']]
+    assert run("queue", "leased", "accept", first[0]).returncode == 0
+    assert run("queue", "leased", "renew", second[0], "--lease", "60").returncode == 0
+    assert run("queue", "leased", "release", second[0], "--delay", "0").returncode == 0
+    lost = run("queue", "leased", "accept", second[0], "--json")
+    assert (lost.returncode, json.loads(lost.stdout)) == (1, {"lost": [second[0]]})
+    leases = json.loads(run("queue", "leased", "acquire", "--max", "9", "--json").stdout)["leases"]
+    assert [(each["value"], each["deliveries"]) for each in leases] == [("b", 2), ("c", 1)]
+    tokens = [each["token"] for each in leases]
+    assert run("queue", "leased", "reject", *tokens).returncode == 0
+    assert run("queue", "leased", "leases").stdout == "held 0  waiting 0  dead 2\n"
+    letters = run("queue", "leased", "dead-letters").stdout.splitlines()
+    assert [line.split("\t")[1:] for line in letters] == [["rejected", "2", '"b"'], ["rejected", "1", '"c"']]
+    assert run("queue", "leased", "requeue", leases[0]["id"]).stdout == "1\n"
+    assert run("queue", "leased", "discard").stdout == "1\n"
+    assert json.loads(run("queue", "leased", "leases", "--json").stdout) == {
+        "held": 0,
+        "waiting": 1,
+        "dead": 0,
+    }
+
+
+def test_register_swaps_only_what_matches(run: Run) -> None:
+    assert run("register", "r", "read").stdout == "null\n"
+    assert run("register", "r", "cas", "null", '"ann"').returncode == 0
+    refused = run("register", "r", "cas", '"eve"', '"mallory"', "--json")
+    assert (refused.returncode, json.loads(refused.stdout)) == (1, {"swapped": False})
+    assert run("register", "r", "write", "[1, 2]").returncode == 0
+    assert run("register", "r", "read").stdout == "[1,2]\n"
+
+
+def test_dictionary_keeps_keys(run: Run) -> None:
+    assert run("dict", "d", "put", "ann", '{"age": 36}').returncode == 0
+    assert run("dict", "d", "put-if-absent", "ann", "1").returncode == 1
+    assert run("dict", "d", "put-if-absent", "bob", "1").returncode == 0
+    assert run("dict", "d", "cas", "bob", "1", "2").returncode == 0
+    assert run("dict", "d", "items").stdout == 'ann\t{"age":36}\nbob\t2\n'
+    assert run("dict", "d", "delete", "ann").returncode == 0
+    assert run("dict", "d", "get", "ann").stdout == "null\n"
+    assert json.loads(run("dict", "d", "size", "--json").stdout) == {"size": 1}
+
+
+def test_url_of_one_replica_is_enough(cluster: LocalCluster) -> None:
+    url = cluster.urls["r2"]
+    for named in (url, url.removeprefix("http://")):
+        assert quorate("queue", "by-url", "size", "--cluster", named).stdout == "0\n"
+        assert quorate("status", "--cluster", named).returncode == 0
+
+
+def test_words_that_are_wrong_are_told_in_one_sentence(run: Run) -> None:
+    for words, expected in [
+        (("queue", "q", "enqueue", "hello"), "is not JSON"),
+        (("queue", "../etc", "size"), "is not allowed"),
+        (("queue", "q", "enqueue", "-"), "holds no value"),
+        (("queue", "q", "dequeue", "--max", "1000000"), "batch_items_max"),
+        (("trace", "stack/s"), "names no object"),
+    ]:
+        done = run(*words)
+        assert (done.returncode, done.stdout) == (2, ""), words
+        assert expected in done.stderr
+        assert "Traceback" not in done.stderr
+        told = run(*words, "--json")
+        assert json.loads(told.stdout)["definite"] is True
+
+
+def test_a_negative_number_is_told_its_place(run: Run) -> None:
+    refused = run("register", "balance", "write", "-5", "--json")
+    assert refused.returncode == 2
+    assert "behind --, options in front: quorate register {NAME} write" in json.loads(refused.stdout)["error"]
+    assert run("register", "balance", "write", "--", "-5").returncode == 0
+    assert run("register", "balance", "read").stdout == "-5\n"
+    assert "No such option: -5" in run("register", "balance", "read", "-5").stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@pytest.mark.parametrize("options", ["", "--json"])
+def test_what_was_taken_and_could_not_be_shown_is_no_certain_failure(
+    run: Run, cluster: LocalCluster, options: str
+) -> None:
+    """Exit code 1 would say that the item certainly still waits."""
+    assert run("queue", "unshown", "enqueue", "1").returncode == 0
+    taken = quorate_redirected(cluster, f"queue unshown dequeue {options} > /dev/full")
+    assert taken.returncode == 3
+    assert taken.stderr.startswith(
+        "quorate: The answer could not be written to standard output (No space left"
+    )
+    assert len(taken.stderr.splitlines()) == 1
+    assert run("queue", "unshown", "size").stdout == "0\n"
+
+
+def test_standard_streams_may_be_closed(run: Run, cluster: LocalCluster) -> None:
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        assert quorate_redirected(cluster, f"queue closed enqueue 1 {closed}").returncode == 0
+    assert run("queue", "closed", "size").stdout == "4\n"
+    refused = quorate_redirected(cluster, "queue closed enqueue wash 2>&-")
+    assert (refused.returncode, refused.stdout) == (2, "")
+
+
+def quorate_redirected(cluster: LocalCluster, words: str) -> subprocess.CompletedProcess[str]:
+    """The command as a shell runs it, with what the words say of its standard streams."""
+    command = f"{shlex.quote(sys.executable)} -m quorate.cli.main {words}"
+    environment = os.environ | {"QUORATE_CLUSTER": str(cluster.document_path)}
+    return subprocess.run(
+        command, shell=True, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, env=environment
+    )
+
+
+def test_missing_document_says_what_to_do(tmp_path_factory: pytest.TempPathFactory) -> None:
+    done = quorate("queue", "q", "size", cwd=tmp_path_factory.mktemp("nowhere"))
+    assert done.returncode == 2
+    assert "quorate up" in done.stderr
+
+
+def test_a_wrong_command_line_is_told_in_json_too() -> None:
+    told = quorate("queue", "jobs", "dequeue", "--max", "0", "--json")
+    assert told.returncode == 2
+    answer = json.loads(told.stdout)
+    assert "--max" in answer["error"]
+    assert answer["definite"]
+
+
+def test_nobody_at_home_is_a_definite_failure() -> None:
+    done = quorate("queue", "q", "size", "--cluster", "http://127.0.0.1:9", "--deadline", "1")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_trace_of_a_cluster_that_is_down_is_an_error(tmp_path: Path) -> None:
+    assert quorate("init", "--ports", "9,10,11", cwd=tmp_path).returncode == 0
+    done = quorate("trace", "queue/q", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "No replica shows its logs (r1, r2, r3: Connection refused)" in done.stderr
+    assert (
+        "No replica shows its logs"
+        in json.loads(quorate("trace", "queue/q", "--json", cwd=tmp_path).stdout)["error"]
+    )
+
+
+def test_replica_that_holds_another_document_is_not_ready(cluster: LocalCluster, tmp_path: Path) -> None:
+    other = tmp_path / "cluster.toml"
+    other.write_text(cluster.document_path.read_text().replace("name = ", 'name = "other" # ', 1))
+    done = quorate("status", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.count("not ready") == 3
+    assert "r2: it holds another cluster document: give all the same one" in done.stdout
+    told = json.loads(quorate("status", "--json", cwd=tmp_path).stdout)["replicas"]
+    assert [(each["is_up"], each["is_ready"], each["document_agrees"]) for each in told] == [
+        (True, False, False)
+    ] * 3
+
+
+def test_help_names_no_type_beside_a_flag() -> None:
+    for words in (("trace",), ("queue", "q", "dequeue"), ("serve",), ()):
+        shown = quorate(*words, "--help").stdout
+        assert "--help" in shown
+        assert "bool" not in shown
+
+
+def test_values_are_shown_with_what_nobody_would_see_spelled_out(run: Run) -> None:
+    """A mark of direction would turn around what a terminal shows after it; the value itself stays what it is."""
+    value, shown = "a\u202eb\u009bc", '"a\\u202eb\\u009bc"'
+    assert run("queue", "unseen", "enqueue", json.dumps(value, ensure_ascii=False)).returncode == 0
+    assert run("register", "unseen", "write", shown).returncode == 0
+    assert run("dict", "unseen", "put", "k", shown).returncode == 0
+    for name, event in (("queue/unseen", "Enq"), ("register/unseen", "Write")):
+        drawn = run("trace", name).stdout
+        assert f"[{event}({shown}); Ok()]" in drawn
+        assert not {"\u202e", "\u009b"} & set(drawn)
+    traced = json.loads(run("trace", "queue/unseen", "--json").stdout)["traces"][0]["rows"][0]["events"]["r1"]
+    assert traced == f'[Enq("{value}"); Ok()]', "a program reads what is stored"
+    assert run("queue", "unseen", "peek").stdout == f"{shown}\n"
+    assert run("register", "unseen", "read").stdout == f"{shown}\n"
+    assert run("dict", "unseen", "get", "k").stdout == f"{shown}\n"
+    assert run("dict", "unseen", "items").stdout == f"k\t{shown}\n"
+    assert run("register", "unseen", "read", "--json").stdout == f'{{"value":{shown}}}\n'
+    assert run("register", "unseen", "cas", shown, "null").returncode == 0
+    assert run("register", "unseen", "cas", "null", shown).returncode == 0
+    decided = [line for line in run("trace", "register/unseen").stdout.splitlines() if "decided" in line]
+    assert len(decided) == 1
+    assert shown in decided[0]
+    assert run("queue", "unseen", "dequeue").stdout == f"{shown}\n"
+
+
+def test_trace_shows_what_each_replica_holds(run: Run) -> None:
+    run("queue", "traced", "enqueue", '"x"')
+    shown = run("trace", "queue/traced")
+    assert shown.returncode == 0
+    assert '[Enq("x"); Ok()]' in shown.stdout
+    assert "horizon" in shown.stdout
+    (trace,) = json.loads(run("trace", "queue/traced", "--json").stdout)["traces"]
+    assert trace["replicas"].keys() == {"r1", "r2", "r3"}
+    # A final quorum of two holds it for certain; the third may be on its way.
+    assert len(trace["rows"][0]["events"]) >= 2
+
+
+def test_status_and_doctor_find_all_well(run: Run, cluster: LocalCluster) -> None:
+    told = json.loads(run("status", "--json").stdout)["replicas"]
+    assert [each["id"] for each in told if each["is_ready"] and each["document_agrees"]] == ["r1", "r2", "r3"]
+    assert "ready" in run("status").stdout
+    narrow = quorate("status", COLUMNS="60", QUORATE_CLUSTER=str(cluster.document_path)).stdout
+    assert all(url in narrow for url in cluster.urls.values())
+    found = run("doctor", "--json")
+    assert found.returncode == 0
+    checks = {check["what"]: check["ok"] for check in json.loads(found.stdout)["checks"]}
+    assert checks["replica r1"]
+    assert checks["clock skew"]

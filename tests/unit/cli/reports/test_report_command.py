@@ -1,0 +1,110 @@
+"""`quorate report`, run as a user runs it who has an export and no Spark."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import quorate
+from tests.unit.spark_reports import measured_run
+from tests.unit.spark_reports.input.test_foreign import answer, series
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Path:
+    """Three replicas over an hour; two of them fail together for a quarter of it."""
+    times = [60.0 * i for i in range(60)]
+    down = [(time_s, "0" if 900 <= time_s < 1800 else "1") for time_s in times]
+    up = [(time_s, "1") for time_s in times]
+    return answer(tmp_path, series("a", *up), series("b", *down), series("c", *down))
+
+
+def test_an_export_gives_a_report_with_one_command(export: Path, tmp_path: Path) -> None:
+    done = quorate(
+        "report",
+        "--input",
+        str(export),
+        "--type",
+        "queue",
+        "--mix",
+        "Enq=1,Deq=1",
+        "--out",
+        "out",
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Most of this mix is served by Enq (0, 1), Deq (3, 1): 87.50 %." in done.stdout
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "Enq (0, 1), Deq (3, 1) 100 % 75.00 % 87.50 %" in lines
+    assert (tmp_path / "out" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_programs_get_one_line(export: Path, tmp_path: Path) -> None:
+    done = quorate(
+        "report", "--input", str(export), "--type", "register", "--out", "out", "--json", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert Path(told["figures"]).is_file()
+    assert told["recommendations"][0]["adt"] == "register"
+    assert told["notes"] == []
+
+
+def test_a_measured_run_is_told_choice_by_choice(tmp_path: Path) -> None:
+    folder = measured_run.write_run(tmp_path / "run", operations=200)
+    done = quorate("report", "--input", str(folder), "--engine", "python", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "enq-2 (run)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--input", "nowhere"), "nowhere does not exist; give the folder of a measured run"),
+        (("--input", "up.json"), "name one with --type: queue, register"),
+        (("--input", "up.json", "--type", "heap"), "there is no data type 'heap'"),
+        (("--input", "up.json", "--type", "queue", "--engine", "x"), "--engine x: use auto, spark, python"),
+        (("--input", "up.json", "--type", "queue", "--votes", "a"), "--votes: 'a' is not NAME=VALUE"),
+        (
+            ("--input", "up.json", "--type", "queue", "--votes", "z=1"),
+            "names 'z', of which the data says nothing",
+        ),
+        (("--input", "up.json", "--type", "queue", "--mix", "Pop=1"), "--mix names Pop"),
+        (("--input", "up.json", "--type", "queue", "--mix", "Enq"), "write as Enq=1,Deq=1"),
+        (
+            ("--input", "up.json", "--type", "queue", "--label", "pod"),
+            "has no label 'pod' (it has: instance, job)",
+        ),
+    ],
+)
+def test_a_wrong_command_line_gets_a_sentence(
+    export: Path, tmp_path: Path, words: tuple[str, ...], sentence: str
+) -> None:
+    done = quorate("report", *words, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+
+
+def test_a_report_that_finds_no_room_leaves_the_former_one_whole(export: Path, tmp_path: Path) -> None:
+    words = ("report", "--input", str(export), "--type", "queue", "--out", "out")
+    assert quorate(*words, cwd=tmp_path).returncode == 0
+    files = [tmp_path / "out" / name for name in ("report.html", "figures.json")]
+    before = [path.read_bytes() for path in files]
+    # No file of more than 20 KiB can be written: tables are smaller, the page is not.
+    limited = [
+        "sh",
+        "-c",
+        'ulimit -f 40 && exec "$@"',
+        "sh",
+        sys.executable,
+        "-m",
+        "quorate.cli.main",
+        *words,
+    ]
+    done = subprocess.run(limited, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert "out cannot be written" in done.stderr
+    assert [path.read_bytes() for path in files] == before
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "figures.json", "tables"}

@@ -1,0 +1,393 @@
+"""Both clients against three replicas behind real loopback servers: every method, errors and deadlines."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.api_specs.limits import Limits
+from quorate.client_sdk import (
+    BadCluster,
+    BadInput,
+    Client,
+    Closed,
+    OutcomeUnknown,
+    RefusedByReplicas,
+    Unavailable,
+    connect,
+    connect_async,
+)
+from quorate.client_sdk.protocol.core.values import Done, Enqueue, Operation, Outcome
+from quorate.client_sdk.transport.link import EXCHANGE_TIMEOUT_S
+from tests.system.harness import until_now
+from tests.unit.client_sdk.loopback import LoopbackCluster, cluster_of, problem
+from tests.unit.client_sdk.scripted import document_of
+
+LIMITS = Limits(batch_items_max=10, value_bytes_max=1000)
+PATIENT_S = 20.0
+"""The deadline of what ends long before it, unless it is waited out."""
+
+
+@pytest.fixture
+def cluster() -> Iterator[LoopbackCluster]:
+    with cluster_of(document_of("r1", "r2", "r3", limits=LIMITS)) as made:
+        yield made
+
+
+@pytest.fixture
+def client(cluster: LoopbackCluster) -> Iterator[Client]:
+    with connect(cluster.document, deadline_s=PATIENT_S) as made:
+        yield made
+
+
+def test_a_queue_is_first_in_first_out(client: Client) -> None:
+    queue = client.queue("jobs")
+    assert queue.dequeue() is None
+    assert queue.peek() is None
+    assert queue.dequeue(max_items=3) == []
+    queue.enqueue({"n": 1})
+    queue.enqueue_many([2, "three", [4]])
+    queue.enqueue_many([])
+    assert queue.size() == 4
+    assert queue.peek() == {"n": 1}
+    assert queue.dequeue() == {"n": 1}
+    assert queue.dequeue(max_items=2) == [2, "three"]
+    assert queue.dequeue(10) == [[4]]
+    assert queue.size() == 0
+
+
+def test_the_items_of_a_queue_are_listed_and_stay(client: Client) -> None:
+    queue = client.queue("listed")
+    assert queue.items() == []
+    queue.enqueue_many([None, "two", [3]])
+    assert queue.items() == queue.items(3) == queue.items(100) == [None, "two", [3]]
+    assert queue.items(2) == [None, "two"]
+    assert queue.dequeue() is None
+    assert queue.items() == ["two", [3]]
+    assert queue.size() == 2
+    with pytest.raises(BadInput, match="max_items is 0"):
+        queue.items(0)
+
+
+def test_a_key_is_deleted_only_while_it_holds_the_value(client: Client) -> None:
+    users = client.dictionary("compared")
+    for key in ("z", "a", "m"):
+        users.put(key, key)
+    assert list(users.items()) == ["a", "m", "z"], "in order"
+    for key in users.items():
+        users.delete(key)
+    users.put("k", [1, {"a": None}])
+    assert not users.compare_and_delete("k", [1])
+    assert users.get("k") == [1, {"a": None}]
+    assert users.compare_and_delete("k", [1, {"a": None}], idempotency_key="once")
+    assert users.compare_and_delete("k", [1, {"a": None}], idempotency_key="once"), "the first answer again"
+    assert not users.compare_and_delete("k", [1, {"a": None}])
+    assert users.items() == {}
+    assert users.put_if_absent("k", 2), "it is absent, and not null"
+    with pytest.raises(BadInput, match="use delete"):
+        users.compare_and_delete("k", None)
+
+
+def test_one_of_many_callers_deletes_what_it_read(client: Client) -> None:
+    users = client.dictionary("contended")
+    users.put("k", "v")
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(lambda _: users.compare_and_delete("k", "v"), range(8)))
+    assert won.count(True) == 1
+
+
+@pytest.mark.parametrize("hand_over", [True, False])
+def test_a_client_may_decide_for_itself(cluster: LoopbackCluster, hand_over: bool) -> None:
+    """Two front ends that take from one queue meet, and ask a replica's then. The replicas here know no asks, so that the
+    outcome is unknown, as it is when that replica dies."""
+    with (
+        connect(cluster.document, hand_over=hand_over) as one,
+        connect(cluster.document, hand_over=hand_over) as other,
+        pytest.raises(OutcomeUnknown, match="asked to decide") if hand_over else nullcontext(),
+    ):
+        for _ in range(5):
+            assert one.queue("met").dequeue() is other.queue("met").dequeue() is None
+            one.queue("met").enqueue(1)
+            assert other.queue("met").dequeue() == 1
+
+
+def test_a_dequeue_waits_for_an_item(client: Client, cluster: LoopbackCluster) -> None:
+    queue, servers = client.queue("jobs"), cluster.servers.values()
+    assert queue.dequeue() is None
+    in_one_look = sum(len(server.asked) for server in servers)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(queue.dequeue, wait_s=15)
+        until_now(
+            lambda: sum(len(server.asked) for server in servers) > 2 * in_one_look,
+            "it looks again",
+            deadline_s=15,
+        )
+        queue.enqueue("late")
+        assert waiting.result(60) == "late"
+    started_s = time.monotonic()
+    assert queue.dequeue(wait_s=0.3, deadline_s=PATIENT_S) is None
+    assert 0.3 <= time.monotonic() - started_s < PATIENT_S
+
+
+def test_a_register_has_compare_and_set(client: Client) -> None:
+    register = client.register("leader")
+    assert register.read() is None
+    assert register.compare_and_set(None, "a")
+    assert not register.compare_and_set("b", "c")
+    register.write({"b": 1, "a": [None]})
+    assert register.compare_and_set({"a": [None], "b": 1}, "d")
+    assert register.read() == "d"
+    register.write([1.0, 2**53])
+    assert not register.compare_and_set([True, 2**53], "e")
+    assert not register.compare_and_set([1, 2**53 + 1], "e")
+    assert register.compare_and_set([1, 2.0**53], "e")
+
+
+def test_a_dictionary_has_every_method(client: Client) -> None:
+    users = client.dictionary("users")
+    assert users.get("ann") is None
+    users.put("ann", 1)
+    assert not users.put_if_absent("ann", 2)
+    assert users.put_if_absent("bob", 2)
+    assert users.compare_and_set("bob", 2, 3)
+    assert not users.compare_and_set("bob", 2, 4)
+    assert users.items() == {"ann": 1, "bob": 3}
+    assert users.size() == 2
+    users.delete("ann")
+    users.delete("nobody")
+    assert users.get("ann") is None
+    assert users.items() == {"bob": 3}
+
+
+def test_a_repeat_with_the_same_key_takes_effect_once(client: Client) -> None:
+    queue = client.queue("jobs")
+    for _ in range(2):
+        queue.enqueue("once", idempotency_key="e1")
+    assert queue.size() == 1
+    queue.enqueue("second")
+    assert queue.dequeue(idempotency_key="d1") == "once"
+    assert queue.dequeue(idempotency_key="d1") == "once"
+    assert queue.size() == 1
+
+
+async def test_the_asyncio_client_has_the_same_methods(cluster: LoopbackCluster) -> None:
+    async with connect_async(cluster.document) as client:
+        queue, register, users = client.queue("q"), client.register("r"), client.dictionary("d")
+        await queue.enqueue(1)
+        await queue.enqueue_many([2, 3])
+        assert (await queue.peek(), await queue.size()) == (1, 3)
+        assert await queue.dequeue() == 1
+        assert await queue.dequeue(max_items=5) == [2, 3]
+        await register.write("x")
+        assert await register.compare_and_set("x", "y")
+        assert await register.read() == "y"
+        await users.put("k", 1)
+        assert await users.compare_and_set("k", 1, 2)
+        assert not await users.put_if_absent("k", 3)
+        assert (await users.get("k"), await users.items(), await users.size()) == (2, {"k": 2}, 1)
+        await users.delete("k")
+        assert await users.size() == 0
+
+
+async def test_connect_async_can_be_awaited_too(cluster: LoopbackCluster) -> None:
+    client = await connect_async(cluster.servers["r2"].url)
+    assert await client.queue("q").size() == 0
+    await client.aclose()
+    await client.aclose()
+    with pytest.raises(Closed) as caught:
+        await client.queue("q").size()
+    assert caught.value.definite
+
+
+async def test_tasks_share_a_client(cluster: LoopbackCluster) -> None:
+    async with connect_async(cluster.document) as client:
+        queue = client.queue("q")
+        await asyncio.gather(*(queue.enqueue(number) for number in range(200)))
+        taken = await asyncio.gather(*(queue.dequeue() for _ in range(200)))
+        assert sorted(taken) == list(range(200))
+        assert await queue.dequeue() is None
+    batches = sum(len(server.asked) for server in cluster.servers.values())
+    assert batches < 600, "concurrent operations share batches"
+
+
+def test_threads_share_a_client(client: Client) -> None:
+    queue = client.queue("q")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(queue.enqueue, range(100)))
+        taken = list(pool.map(lambda _: queue.dequeue(), range(100)))
+    assert sorted(taken) == list(range(100))
+
+
+async def test_a_client_belongs_to_one_event_loop(cluster: LoopbackCluster) -> None:
+    async with connect_async(cluster.document) as client:
+        with pytest.raises(BadInput, match="another event loop"):
+            await asyncio.to_thread(asyncio.run, client.queue("q").size())
+
+
+def test_a_cluster_is_a_document_a_path_or_a_url(cluster: LoopbackCluster, tmp_path: Path) -> None:
+    replicas = "".join(
+        f'[[replicas]]\nid = "{info.id}"\nurl = "{info.url}"\n' for info in cluster.document.replicas
+    )
+    limits = "[limits]\nbatch_items_max = 10\nvalue_bytes_max = 1000\n"
+    path = tmp_path / "cluster.toml"
+    path.write_text(f'name = "scripted"\n{replicas}{limits}')
+    for given in (cluster.document, path, str(path), cluster.servers["r3"].url):
+        with connect(given) as client:
+            assert client.document == cluster.document
+            assert client.queue("q").size() == 0
+
+
+def test_endpoints_override_addresses(cluster: LoopbackCluster) -> None:
+    urls = {replica: server.url for replica, server in cluster.servers.items()}
+    swapped = urls | {"r1": urls["r2"], "r2": urls["r1"]}
+    with (
+        connect(cluster.document, endpoints=swapped) as client,
+        pytest.raises(RefusedByReplicas, match=r"r1 \(its URL reaches replica r2"),
+    ):
+        client.register("r").read()
+    with connect(cluster.document, endpoints=urls) as client:
+        client.queue("q").enqueue(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "sentence"),
+    [
+        (
+            {"cluster": "nowhere.toml"},
+            BadCluster,
+            "cannot read the cluster document nowhere.toml.*'nowhere.toml'$",
+        ),
+        ({"cluster": "/"}, BadCluster, "name the file itself, as cluster.toml in that folder$"),
+        ({"cluster": "127.0.0.1:8001"}, BadCluster, "for a replica's URL write http://127.0.0.1:8001$"),
+        ({"cluster": "http://127.0.0.1:1"}, Unavailable, r"127\.0\.0\.1:1"),
+        ({"endpoints": {"r9": "http://127.0.0.1:1"}}, BadInput, "no replica r9: use r1, r2"),
+        ({"endpoints": {"r1": "127.0.0.1:1"}}, BadInput, "must look like http://host:port"),
+        ({"token": "sécret"}, BadInput, "printable ASCII"),
+        ({"token": "se\ncret"}, BadInput, "printable ASCII"),
+        ({"deadline_s": 0}, BadInput, "deadline_s is 0"),
+        ({"deadline_s": 26}, BadInput, "deadline_s_max"),
+    ],
+)
+def test_connect_says_what_is_wrong(options: dict[str, Any], error: type[Exception], sentence: str) -> None:
+    before = threading.active_count()
+    with pytest.raises(error, match=sentence) as caught:
+        connect(**({"cluster": document_of("r1", "r2")} | options))
+    assert "cret" not in str(caught.value)
+    assert threading.active_count() == before, "no thread is left behind"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda client: client.queue("../etc"),
+        lambda client: client.queue(""),
+        lambda client: client.register("x" * 201),
+        lambda client: client.dictionary("d").get("a/b"),
+        lambda client: client.queue("q").enqueue(float("nan")),
+        lambda client: client.queue("q").enqueue("x" * 1000),
+        lambda client: client.queue("q").enqueue_many(range(11)),
+        lambda client: client.queue("q").dequeue(max_items=0),
+        lambda client: client.queue("q").dequeue(max_items=11),
+        lambda client: client.queue("q").dequeue(wait_s=21),
+        lambda client: client.queue("q").dequeue(wait_s=2, deadline_s=1),
+        lambda client: client.queue("q").size(deadline_s=-1),
+        lambda client: client.queue("q").size(deadline_s=float("nan")),
+        lambda client: client.queue("q").enqueue(1, idempotency_key="a b"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_sent(cluster: LoopbackCluster, wrong: Any) -> None:
+    with connect(cluster.document) as client, pytest.raises(BadInput) as caught:
+        wrong(client)
+    assert caught.value.definite
+    assert isinstance(caught.value, ValueError)
+    assert not any(server.asked for server in cluster.servers.values())
+
+
+def test_one_dead_replica_is_not_noticed(cluster: LoopbackCluster, client: Client) -> None:
+    cluster.servers["r2"].stop()
+    queue = client.queue("q")
+    started_s = time.monotonic()
+    for number in range(20):
+        queue.enqueue(number)
+    assert [queue.dequeue() for _ in range(20)] == list(range(20))
+    assert time.monotonic() - started_s < 40 * EXCHANGE_TIMEOUT_S / 2, "it is not waited for each time"
+
+
+def test_two_dead_replicas_end_at_the_deadline_and_come_back(
+    cluster: LoopbackCluster, client: Client
+) -> None:
+    client.register("r").write("before")
+    for replica in ("r2", "r3"):
+        cluster.servers[replica].stop()
+    started_s = time.monotonic()
+    with pytest.raises(Unavailable) as reading:
+        client.register("r").read(deadline_s=0.5)
+    assert reading.value.definite
+    with pytest.raises(OutcomeUnknown) as writing:
+        client.register("r").write("lost?", deadline_s=0.5)
+    assert not writing.value.definite
+    assert time.monotonic() - started_s < PATIENT_S
+    cluster.servers["r2"].start()
+    assert client.register("r").read() in ("before", "lost?")
+
+
+def test_another_cluster_document_is_refused(cluster: LoopbackCluster) -> None:
+    urls = {replica: server.url for replica, server in cluster.servers.items()}
+    with connect(document_of("r1", "r2", "r3"), endpoints=urls, deadline_s=PATIENT_S) as client:
+        started_s = time.monotonic()
+        with pytest.raises(RefusedByReplicas, match="wrong-cluster") as caught:
+            client.queue("q").enqueue(1)
+        assert caught.value.definite
+        assert time.monotonic() - started_s < PATIENT_S, "a refusal is not waited out"
+
+
+def test_replicas_that_refuse_the_token_say_so(cluster: LoopbackCluster) -> None:
+    async def unauthorized(_: object) -> bytes:
+        return problem(401, "unauthorized", definite=True)
+
+    for server in cluster.servers.values():
+        server.handler = unauthorized
+    with connect(cluster.document, token="wrong-token") as client:
+        with pytest.raises(RefusedByReplicas, match="unauthorized") as caught:
+            client.queue("q").size()
+        assert "wrong-token" not in repr(caught.value) + repr(client) + repr(vars(client))
+
+
+def test_a_closed_client_says_so(cluster: LoopbackCluster) -> None:
+    client = connect(cluster.document)
+    client.close()
+    client.close()
+    with pytest.raises(Closed) as caught:
+        client.queue("q").size()
+    assert caught.value.definite
+
+
+def test_close_ends_what_still_runs(cluster: LoopbackCluster) -> None:
+    client = connect(cluster.document)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(client.queue("q").dequeue, wait_s=15)
+        while not cluster.servers["r1"].asked:
+            time.sleep(0.01)
+        client.close()
+        with pytest.raises(Closed) as caught:
+            waiting.result(60)
+    assert not caught.value.definite
+
+
+def test_observers_hear_of_every_outcome(client: Client) -> None:
+    heard: list[tuple[Operation, float, float, Outcome]] = []
+    client.on_finished(lambda *each: heard.append(each))
+    before_s = time.time()
+    client.queue("q").enqueue(1)
+    [(operation, started_s, latency_s, outcome)] = heard
+    assert isinstance(operation, Enqueue)
+    assert before_s <= started_s <= time.time()
+    assert 0 < latency_s < PATIENT_S
+    assert isinstance(outcome, Done)
+    assert len(outcome.answered) >= 2

@@ -1,0 +1,48 @@
+"""A server, and transports to it with each HTTP client."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from quorate.api_specs.messages import BatchReply
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.client_sdk.transport.http_transport import HttpTransport, httpx_client, quick_client
+from tests.unit.client_sdk.exchanging import BATCH, TOKEN, Ask, Make, right
+from tests.unit.client_sdk.loopback import Asked, Server, serving
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving(right) as made:
+        yield made
+
+
+@pytest.fixture(params=[quick_client, httpx_client], ids=["quick", "httpx"])
+def to(request: pytest.FixtureRequest) -> Make:
+    """Makes a transport to r1 at a URL."""
+
+    def make(url: str, body_bytes_max: int = 1000, **options: Any) -> HttpTransport:
+        return HttpTransport({"r1": url}, body_bytes_max=body_bytes_max, client=request.param, **options)
+
+    return make
+
+
+@pytest.fixture
+def ask(server: Server, to: Make) -> Ask:
+    """One exchange with a server that answers `answer`."""
+
+    async def one(answer: bytes | None = None, timeout_s: float = 5) -> BatchReply | Unanswered:
+        if answer is not None:
+
+            async def handle(_: Asked) -> bytes:
+                return answer
+
+            server.handler = handle
+        transport = to(server.url, token=TOKEN)
+        try:
+            return await transport.exchange("r1", BATCH, timeout_s)
+        finally:
+            await transport.aclose()
+
+    return one

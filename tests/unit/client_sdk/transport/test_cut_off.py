@@ -1,0 +1,95 @@
+"""A replica answers the first requests of a batch alone: the rest is sent again, and nobody hears of it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from itertools import chain, repeat
+
+import pytest
+import pytest_asyncio
+from msgspec.structs import replace
+
+from quorate.api_specs.messages import Batch, BatchReply, Collect
+from quorate.client_sdk.protocol.core.values import Send, Unanswered
+from tests.unit.client_sdk.scripted import Behaviour, reply_to
+from tests.unit.client_sdk.transport.test_driver import DOWN, Rig, settle
+
+
+@pytest_asyncio.fixture
+async def rig() -> AsyncIterator[Rig]:
+    rig = Rig()
+    yield rig
+    await rig.driver.aclose()
+
+
+def cut_off(after: int, *incarnations: str) -> Behaviour:
+    """Answers so many requests of each batch, each time as the next of the incarnations, the last of which stays."""
+    names = chain(incarnations[:-1], repeat(incarnations[-1] if incarnations else "one"))
+
+    def behave(replica: str, batch: Batch) -> BatchReply:
+        whole = reply_to(replica, batch)
+        return replace(whole, replies=whole.replies[:after], incarnation=next(names))
+
+    return behave
+
+
+def round_to_r1(size: int) -> Send:
+    """One send of so many requests, of which the caller hears nothing."""
+    return Send("r1", tuple(Collect(f"register/x{number}") for number in range(size)), 1000)
+
+
+async def test_what_a_cut_off_reply_leaves_goes_with_the_next_batch(rig: Rig) -> None:
+    rig.transport.behaviour = cut_off(3)
+    await asyncio.gather(*(rig.run("r1") for _ in range(8)))
+    assert rig.batches_to("r1") == [8, 5, 2]
+    assert [len(tokens) for _, tokens, _ in rig.machine.answers] == [3, 3, 2]
+
+
+async def test_a_send_that_was_answered_in_parts_is_delivered_whole(rig: Rig) -> None:
+    rig.transport.behaviour = cut_off(3)
+    rig.machine.lazies = [round_to_r1(7)]
+    await rig.run("r1")
+    assert rig.batches_to("r1") == [8, 5, 2]
+    answers = [(tokens, answer) for _, tokens, answer in rig.machine.answers if tokens]
+    (tokens, answer) = answers[-1]
+    assert tokens.count(1000) == 7
+    assert isinstance(answer, BatchReply)
+    assert len(answer.replies) == len(tokens)
+
+
+async def test_a_send_answered_in_parts_by_two_incarnations_is_asked_again(rig: Rig) -> None:
+    rig.transport.behaviour = cut_off(3, "one", "two")
+    rig.machine.lazies = [round_to_r1(5)]
+    await rig.run("r1")
+    await settle()
+    assert rig.batches_to("r1") == [6, 3, 5, 2]
+
+
+@pytest.mark.parametrize("is_asked_again", [True, False])
+async def test_a_send_answered_in_part_is_not_certainly_undone(rig: Rig, *, is_asked_again: bool) -> None:
+    behave, met = cut_off(3), 0
+
+    def failing(replica: str, batch: Batch) -> BatchReply | Unanswered:
+        nonlocal met
+        met += 1
+        if met == 1 or (met == 2 and not is_asked_again):
+            return behave(replica, batch)
+        return DOWN
+
+    rig.transport.behaviour = failing
+    rig.machine.lazies = [round_to_r1(7)]
+    await rig.run("r1")
+    told = {
+        token: answer.definite
+        for _, tokens, answer in rig.machine.answers
+        if isinstance(answer, Unanswered)
+        for token in tokens
+    }
+    assert told[1000] is False
+    assert all(definite for token, definite in told.items() if token != 1000)
+
+
+async def test_no_reply_at_all_is_no_answer(rig: Rig) -> None:
+    rig.transport.behaviour = cut_off(0)
+    await rig.run("r1")
+    [(_, _, answer)] = rig.machine.answers
+    assert isinstance(answer, Unanswered)

@@ -1,0 +1,88 @@
+"""How a driver carries asks: once each, so many at a time, and none for ever."""
+
+import asyncio
+
+from quorate.api_specs.messages import Ask, Served
+from quorate.client_sdk.protocol.core.values import SendAsk, Unanswered
+from quorate.client_sdk.transport.driver import ASKS_MAX, Driver
+from quorate.timestamps.timestamp import make
+from tests.unit.client_sdk.scripted import ScriptedMachine, ScriptedTransport, asking, document_of
+from tests.unit.client_sdk.transport.test_driver import settle
+
+
+class ScriptedAsker:
+    """Answers an ask once it is set free."""
+
+    def __init__(self, answer: Served | Unanswered) -> None:
+        self.answer = answer
+        self.free = asyncio.Event()
+        self.asked: list[tuple[str, Ask]] = []
+
+    async def ask(self, replica: str, ask: Ask, timeout_s: float) -> Served | Unanswered:
+        """See Asker."""
+        self.asked.append((replica, ask))
+        await self.free.wait()
+        return self.answer
+
+
+def driver_asking(asker: ScriptedAsker, asks: int, timeout_s: float = 5.0) -> tuple[Driver, ScriptedMachine]:
+    """A driver whose machine wants so many asks sent with its next operation."""
+    machine = ScriptedMachine()
+    ask = Ask("hash", make(1, 0, "f1"), "queue/q")
+    machine.asks = [SendAsk("r1", ask, token, timeout_s) for token in range(asks)]
+    transport = ScriptedTransport()
+    driver = Driver(document_of("r1"), transport=transport, asker=asker, site="test", seed=0, machine=machine)
+    return driver, machine
+
+
+async def test_asks_are_carried_once_and_bounded_and_their_answers_come_back() -> None:
+    asker = ScriptedAsker(Served("r1", "i"))
+    driver, machine = driver_asking(asker, ASKS_MAX + 1)
+    await driver.run(asking("r1"), 5)
+    await settle()
+    assert len(asker.asked) == ASKS_MAX
+    [(token, refused)] = machine.served
+    assert token == ASKS_MAX
+    assert isinstance(refused, Unanswered)
+    assert refused.definite, "it was not sent"
+    asker.free.set()
+    await settle()
+    assert machine.served[1:] == [(token, asker.answer) for token in range(ASKS_MAX)]
+    await driver.aclose()
+
+
+async def test_an_ask_without_an_answer_is_lost_when_its_time_is_over() -> None:
+    asker = ScriptedAsker(Served("r1", "i"))
+    driver, machine = driver_asking(asker, 1, timeout_s=0.01)
+    await driver.run(asking("r1"), 5)
+    async with asyncio.timeout(30):
+        while not machine.served:
+            await asyncio.sleep(0.001)
+    [(_, lost)] = machine.served
+    assert isinstance(lost, Unanswered)
+    assert not lost.definite
+    await driver.aclose()
+
+
+async def test_closing_gives_asks_up() -> None:
+    asker = ScriptedAsker(Served("r1", "i"))
+    driver, machine = driver_asking(asker, 1)
+    await driver.run(asking("r1"), 5)
+    await settle()
+    async with asyncio.timeout(30):
+        await driver.aclose()
+    assert not machine.served
+
+
+async def test_an_asker_that_raises_is_an_ask_without_an_answer() -> None:
+    class Broken(ScriptedAsker):
+        async def ask(self, replica: str, ask: Ask, timeout_s: float) -> Served | Unanswered:
+            raise RuntimeError("a mistake of the asker's")
+
+    driver, machine = driver_asking(Broken(Served("r1", "i")), 1)
+    await driver.run(asking("r1"), 5)
+    await settle()
+    [(_, lost)] = machine.served
+    assert isinstance(lost, Unanswered)
+    assert not lost.definite
+    await driver.aclose()

@@ -1,0 +1,135 @@
+"""Which operations begin together, and what becomes of those that do not begin."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from quorate.adts.log import Value
+from quorate.api_specs.limits import Limits
+from quorate.client_sdk.errors import Closed
+from quorate.client_sdk.protocol.core.values import Operation, Peek, Read, Write
+from quorate.client_sdk.transport import starts
+from quorate.client_sdk.transport.driver import Driver
+from quorate.client_sdk.transport.starts import Start, Starts
+from tests.unit.client_sdk.scripted import (
+    ManualClock,
+    ScriptedMachine,
+    ScriptedTransport,
+    asking,
+    document_of,
+)
+
+LIMITS = Limits(body_bytes_max=8000, value_bytes_max=1000, requests_max=4)
+
+
+class Begun:
+    """Notes what begins."""
+
+    def __init__(self) -> None:
+        self.groups: list[tuple[list[Operation], float]] = []
+
+    def __call__(self, group: Sequence[Start], deadline_s: float) -> None:
+        self.groups.append(([start.operation for start in group], deadline_s))
+
+
+def reads(*names: str) -> list[Operation]:
+    return [Read(f"register/{name}") for name in names]
+
+
+async def groups(operations: Sequence[Operation], limits: Limits = LIMITS) -> list[int]:
+    """How many of them begin together."""
+    begun = Begun()
+    made = Starts(begun, limits)
+    for operation in operations:
+        made.add(operation, 5)
+    await asyncio.sleep(0)
+    return [len(group) for group, _ in begun.groups]
+
+
+async def test_those_of_one_turn_begin_together_and_later_ones_do_not_wait() -> None:
+    begun = Begun()
+    made = Starts(begun, LIMITS)
+    for name in ("a", "b"):
+        made.add(Read(f"register/{name}"), 5)
+    await asyncio.sleep(0)
+    made.add(Read("register/c"), 5)
+    await asyncio.sleep(0)
+    assert begun.groups == [(reads("a", "b"), 5), (reads("c"), 5)]
+
+
+async def test_each_deadline_has_a_group_of_its_own() -> None:
+    begun = Begun()
+    made = Starts(begun, LIMITS)
+    for name, deadline_s in (("a", 5), ("b", 6), ("c", 5)):
+        made.add(Read(f"register/{name}"), deadline_s)
+    await asyncio.sleep(0)
+    assert begun.groups == [(reads("a", "c"), 5), (reads("b"), 6)]
+
+
+async def test_no_more_begin_together_than_one_message_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await groups(reads(*"abcdefghij")) == [4, 4, 2]
+    long = Write("register/r", Value("9" * 1500))
+    small = Write("register/s", Value("1"))
+    assert await groups([small, long, long, long, small]) == [3, 2]
+    monkeypatch.setattr(starts, "STARTS_MAX", 3)
+    assert await groups(reads(*"abcde"), replace(LIMITS, requests_max=1000)) == [3, 2]
+
+
+async def test_who_goes_away_before_is_not_begun() -> None:
+    begun = Begun()
+    made = Starts(begun, LIMITS)
+    gone, _ = (made.add(operation, 5) for operation in reads("a", "b"))
+    gone.caller.cancel()
+    await asyncio.sleep(0)
+    assert begun.groups == [(reads("b"), 5)]
+
+
+class Rig:
+    """A driver around a scripted machine."""
+
+    def __init__(self) -> None:
+        self.machine = ScriptedMachine()
+        self.transport = ScriptedTransport()
+        self.driver = Driver(
+            document_of("r1"),
+            transport=self.transport,
+            site="s",
+            seed=1,
+            clock=ManualClock(),
+            machine=self.machine,
+        )
+
+
+async def test_a_driver_begins_cells_of_one_turn_in_one_call_and_others_each_for_itself() -> None:
+    rig = Rig()
+    called: list[Operation] = [asking("r1"), asking("r1"), Peek("r1"), Peek("r1")]
+    await asyncio.gather(*(rig.driver.run(each, 5) for each in called))
+    assert rig.machine.begun == [1, 1, 2]
+    await rig.driver.aclose()
+
+
+async def test_a_driver_that_is_closed_tells_those_who_had_not_begun() -> None:
+    rig = Rig()
+    caller = asyncio.create_task(rig.driver.run(asking("r1"), 5))
+    await asyncio.sleep(0)
+    await rig.driver.aclose()
+    with pytest.raises(Closed) as caught:
+        await caller
+    assert caught.value.definite
+    assert rig.machine.begun == []
+
+
+async def test_who_goes_away_is_cancelled_alone() -> None:
+    rig = Rig()
+    rig.transport.stuck["r1"] = asyncio.Event()
+    gone, stays = (asyncio.create_task(rig.driver.run(asking("r1"), 5)) for _ in range(2))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.gather(gone, return_exceptions=True)
+    assert rig.machine.cancelled == [1]
+    rig.transport.stuck["r1"].set()
+    await stays
+    await rig.driver.aclose()

@@ -1,0 +1,257 @@
+"""Measured runs on real replicas: what was recorded of operations, of replicas and of ways to them fits together."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from quorate.quorums.systems.expressions import parse_system
+from quorate.quorums.systems.systems import is_quorum
+from tests.unit.cli.conftest import quorate
+from tests.unit.measurement.runs import RunRead
+
+TIMEOUT_S = 150
+PLAN = """
+[time]
+duration = "14s"
+[cluster]
+racks = { a = ["r1"], b = ["r2", "r3"] }
+front_ends = ["east", "west"]
+[prober]
+step = "200ms"
+
+[[planned]] # frozen first, killed then, and back only after both
+at = "1s"
+for = "7s"
+replicas = ["r1"]
+kind = "stop"
+[[planned]]
+at = "2s"
+for = "500ms"
+replicas = ["r1"]
+
+[[planned]] # one after the other, which together leave a single one
+at = "9s"
+for = "2500ms" # so long before r2 stands still that it is seen to be back
+stagger = "500ms"
+replicas = ["r2", "r3"]
+kind = "cut"
+
+[[planned]]
+at = "13s"
+for = "9s"
+replicas = ["r2"]
+kind = "stop"
+
+[[partitions]]
+front_ends = ["east"]
+replicas = ["r2", "r1"]
+at = "6s"
+for = "3500ms" # r2 is cut for all before it is over
+
+[[partitions]] # of replicas alone
+replicas = ["r1"]
+other_replicas = ["r3"]
+at = "2s"
+for = "3s"
+
+[[workloads]]
+type = "queue"
+rates = { Enq = 5, Deq = 10 } # so that the queues would run empty without what they hold at first
+deadline = "500ms"
+[[workloads.choices]]
+name = "one"
+classes = { "Enq/Ok" = [0, 1], "Deq/Ok" = [3, 1], "Deq/Empty" = [3, 0] }
+[[workloads.choices]]
+name = "ordered"
+ordering = "quorum"
+classes = { "Enq/Ok" = [2, 2], "Deq/Ok" = [2, 2], "Deq/Empty" = [2, 0] }
+
+[[workloads]]
+type = "register"
+rates = { Write = 2, Read = 2, Cas = 2 }
+deadline = "500ms"
+[[workloads.choices]]
+name = "by-systems"
+reads = "r1*r2 + r3"
+writes = "r1*r3 + r2*r3"
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunRead:
+    """One run with every kind of fault."""
+    folder = tmp_path_factory.mktemp("measured")
+    (folder / "plan.toml").write_text(PLAN)
+    done = quorate("measure", "plan.toml", "--out", "run", "--json", cwd=folder, timeout_s=TIMEOUT_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    told = json.loads(done.stdout)
+    assert told["whole"]
+    assert told["parquet"]
+    assert told["rows_left_as_lines"] == 0
+    assert not list((folder / "run").glob("cluster-*"))
+    return RunRead(folder / "run")
+
+
+pytestmark = pytest.mark.slow
+
+
+def test_every_appointed_operation_has_a_row_whatever_failed(run: RunRead) -> None:
+    counted = Counter((row["object"], row["operation"]) for row in run.operations)
+    assert counted == {
+        ("queue/one", "Enq"): 70,
+        ("queue/one", "Deq"): 140,
+        ("queue/ordered", "Enq"): 70,
+        ("queue/ordered", "Deq"): 140,
+        ("register/by-systems", "Write"): 28,
+        ("register/by-systems", "Read"): 28,
+        ("register/by-systems", "Cas"): 28,
+    }
+    assert {row["outcome"] for row in run.operations} == {"ok", "unavailable", "unknown"}
+    assert {row["front_end"] for row in run.operations} == {"east", "west"}
+
+
+FINAL_QUORUMS: dict[str, Callable[[set[str]], bool]] = {
+    "one": lambda up: len(up) >= 1,
+    "ordered": lambda up: len(up) >= 2,
+    "by-systems": lambda up: up >= {"r1", "r3"} or up >= {"r2", "r3"},
+}
+
+
+def test_no_operation_succeeded_through_replicas_that_were_down_for_its_whole_life(run: RunRead) -> None:
+    checked = 0
+    for row in run.operations:
+        down = down_for_life(run, row)
+        if row["outcome"] == "ok":
+            assert FINAL_QUORUMS[row["choice"]]({"r1", "r2", "r3"} - down) or row["operation"] == "Read", row
+        # Of a decision the SDK names those who promised to it, and they may have done so with the decision before.
+        if row["operation"] not in ("Deq", "Cas"):
+            assert not down & set(row["answered"]), row
+        checked += len(down)
+    assert checked > 100
+
+
+def down_for_life(run: RunRead, row: dict[str, Any]) -> set[str]:
+    """The replicas that the front end of an operation could not have reached at any moment of it."""
+    start_s, end_s = row["start_s"], row["start_s"] + row["latency_s"]
+    return {
+        replica
+        for replica in ("r1", "r2", "r3")
+        for down in run.of(replica) + run.of(row["front_end"], replica, file="links.csv")
+        if down.holds(start_s, end_s)
+    }
+
+
+def test_operations_met_their_deadlines_and_their_quorums(run: RunRead) -> None:
+    needed = {("one", "Enq"): 1, ("one", "Deq"): 3, ("ordered", "Enq"): 2, ("ordered", "Deq"): 2}
+    for row in run.operations:
+        if row["outcome"] == "ok":
+            assert len(row["answered"]) >= needed.get((row["choice"], row["operation"]), 1), row
+            assert row["event_class"].startswith(row["operation"] + "/")
+        else:
+            assert row["event_class"] is None
+            # What was handed over may be told as unknown sooner: as soon as the host's answer is lost.
+            assert row["latency_s"] > 0.4 or row["outcome"] == "unknown", row
+
+
+def test_queues_never_ran_empty_and_comparisons_never_failed(run: RunRead) -> None:
+    assert {row["event_class"] for row in run.operations} - {None} == {
+        "Enq/Ok",
+        "Deq/Ok",
+        "Write/Ok",
+        "Read/Ok",
+        "Cas/Ok",
+    }
+
+
+def test_queues_of_different_choices_met_the_same_load_at_the_same_moments(run: RunRead) -> None:
+    starts: dict[str, list[tuple[str, str, float]]] = {}
+    for row in run.operations:
+        starts.setdefault(row["object"], []).append((row["operation"], row["front_end"], row["start_s"]))
+    one, ordered = sorted(starts["queue/one"]), sorted(starts["queue/ordered"])
+    assert [each[:2] for each in one] == [each[:2] for each in ordered]
+    apart = [abs(first[2] - second[2]) for first, second in zip(one, ordered, strict=True)]
+    # Latency is taken until the answer is heard of: a busy machine puts something between them. Draws of their own would
+    # be apart by seconds: the moments of 70 events wander by the square root of that many times 0.2 s.
+    assert sorted(apart)[len(apart) // 2] < 0.5
+
+
+def test_true_times_are_no_sooner_than_those_of_the_plan(run: RunRead) -> None:
+    """How much later they are is up to the machine; it is what they are recorded for."""
+    (first,) = run.of("r1")
+    assert first.start_s >= run.start_s + 1
+    assert first.end_s >= run.start_s + 8
+    cut, stopped = run.of("r2")
+    assert cut.start_s >= run.start_s + 9
+    assert cut.end_s >= run.start_s + 11.5
+    assert stopped.start_s >= run.start_s + 13
+    assert stopped.end_s >= run.end_s
+    (other,) = run.of("r3")
+    assert other.start_s >= run.start_s + 9.5
+    assert other.end_s >= run.start_s + 12
+    for replica in ("r1", "r2"):
+        (parted,) = run.of("east", replica, file="links.csv")
+        assert parted.start_s >= run.start_s + 6
+        assert parted.end_s >= run.start_s + 9.5
+    assert not list(run.of("west", "r1", file="links.csv"))
+    for way in (("r1", "r3"), ("r3", "r1")):
+        (parted,) = run.of(*way, file="replica-links.csv")
+        assert parted.start_s >= run.start_s + 2
+        assert parted.end_s >= run.start_s + 5
+    named = {name for file in ("links.csv", "replica-links.csv") for name, _ in run.downs(file)}
+    assert named == {("east", "r1"), ("east", "r2"), ("r1", "r3"), ("r3", "r1")}
+
+
+def test_intervals_cover_the_window_without_gap_or_overlap(run: RunRead) -> None:
+    with (run.folder / "replicas.csv").open(newline="") as file:
+        rows = [(row["replica"], float(row["start_s"]), float(row["end_s"])) for row in csv.DictReader(file)]
+    for replica in ("r1", "r2", "r3"):
+        mine = sorted(each[1:] for each in rows if each[0] == replica)
+        assert mine[0][0] <= run.start_s
+        assert mine[-1][1] >= run.end_s
+        assert all(first[1] == second[0] for first, second in pairwise(mine))
+
+
+def test_the_prober_saw_what_was_true(run: RunRead) -> None:
+    met: Counter[tuple[bool, int]] = Counter()
+    for probe in run.probes:
+        sent_s, ended_s = probe["time_s"], probe["time_s"] + 0.2
+        downs = run.of(probe["replica"])
+        if any(down.holds(sent_s, ended_s) for down in downs):
+            met[False, probe["up"]] += 1
+        elif not any(down.start_s < ended_s and sent_s < down.end_s for down in downs):
+            met[True, probe["up"]] += 1
+        assert (probe["latency_s"] is None) == (probe["up"] == 0)
+    assert met[False, 1] == 0
+    assert met[False, 0] > 10
+    # Where nothing was down a probe may still be late, on a busy machine: that is what a prober's view is.
+    assert met[True, 1] > 10
+
+
+def test_run_json_says_what_was_run(run: RunRead) -> None:
+    told = run.told
+    assert told["format"] == 2
+    assert told["replicas"]["r2"] == {"votes": 1, "rack": "b"}
+    assert told["objects"] == {
+        "queue/one": "one",
+        "queue/ordered": "ordered",
+        "register/by-systems": "by-systems",
+    }
+    assert told["choices"]["one"]["classes"]["Deq/Ok"] == [3, 1]
+    assert told["choices"]["ordered"]["ordering"] == "quorum"
+    assert told["choices"]["ordered"]["classes"]["Enq/Ok"] == [2, 2]
+    systems = told["choices"]["by-systems"]
+    assert set(systems) == {"adt", "ordering", "initials", "finals"}
+    assert systems["initials"]["Read"] == "((r1*r2) + r3)"
+    assert not is_quorum(parse_system(systems["finals"]["Cas/Ok"]), {"r1", "r2"})
+    assert is_quorum(parse_system(systems["finals"]["Cas/Ok"]), {"r2", "r3"})
+    assert is_quorum(parse_system(systems["finals"]["Cas/Fail"]), ())
+    assert told["front_ends"] == ["east", "west"]
+    assert run.end_s - run.start_s == pytest.approx(14)
+    assert (told["time_scale"], told["prober"], told["plan"]) == (1.0, {"step_s": 0.2}, PLAN)
+    assert told["made"]["state"] == "is whole"

@@ -1,0 +1,161 @@
+"""A replica's front end as other front ends ask it, over HTTP on real files."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from quorate.adts.log import Value
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.messages import Ask, Denied, Granted, Served
+from quorate.api_specs.problems import MEDIA_TYPE, Problem
+from quorate.api_specs.wishes import Front, Swap, Take
+from quorate.timestamps.timestamp import Timestamp, make
+from tests.unit.replica.conftest import Serving
+
+PATH = "/replica/v1/ask"
+MSGPACK = "application/msgpack"
+
+
+async def now_us(client: httpx.AsyncClient) -> int:
+    return int((await client.get("/v1/status")).json()["now_us"])
+
+
+class Asking:
+    """Asks with new ids, as one front end does."""
+
+    def __init__(self, client: httpx.AsyncClient, document: ClusterDocument, site: str = "f1") -> None:
+        self._client = client
+        self._document = document
+        self._site = site
+        self._number = 0
+        self._incarnation = ""
+
+    async def id(self) -> Timestamp:
+        """A new one."""
+        self._number += 1
+        return make(await now_us(self._client), self._number, self._site)
+
+    async def greet(self) -> None:
+        """Learn which incarnation answers."""
+        served = await self.send(Ask(self._document.hash, await self.id(), "queue/q"))
+        assert served.results == ()
+        self._incarnation = served.incarnation
+
+    async def ask(self, name: str, *wishes: Any) -> Ask:
+        """An ask that was not sent yet."""
+        return Ask(self._document.hash, await self.id(), name, self._incarnation, wishes, 1.0)
+
+    async def send(self, ask: Ask) -> Served:
+        """What is answered."""
+        headers = {"Content-Type": MSGPACK}
+        response = await self._client.post(PATH, content=msgspec.msgpack.encode(ask), headers=headers)
+        assert response.status_code == 200, response.text
+        return msgspec.msgpack.decode(response.content, type=Served)
+
+
+@pytest.fixture
+async def asking(client: httpx.AsyncClient, document: ClusterDocument) -> Asking:
+    made = Asking(client, document)
+    await made.greet()
+    return made
+
+
+def values(result: Granted | Denied) -> list[Any]:
+    assert isinstance(result, Granted), result
+    return [entry.value for entry in result.entries]
+
+
+async def test_wishes_are_decided_together_in_order(client: httpx.AsyncClient, asking: Asking) -> None:
+    await client.post("/v1/queues/q/items", json={"items": [1, 2, 3]})
+    served = await asking.send(await asking.ask("queue/q", Take(1), Take(5), Take(1)))
+    assert [values(result) for result in served.results] == [["1"], ["2", "3"], []]
+    assert all(isinstance(each, Granted) and each.answered == ("r1",) for each in served.results)
+
+
+async def test_a_copy_of_an_ask_takes_nothing_and_is_never_definite(
+    client: httpx.AsyncClient, asking: Asking
+) -> None:
+    await client.post("/v1/queues/q/items", json={"items": [1, 2]})
+    ask = await asking.ask("queue/q", Take(1))
+    first, second = await asyncio.gather(asking.send(ask), asking.send(ask))
+    results = sorted([*first.results, *second.results], key=lambda each: isinstance(each, Denied))
+    assert values(results[0]) == ["1"]
+    assert isinstance(results[1], Denied)
+    assert not results[1].definite
+    assert (await client.get("/v1/queues/q")).json()["size"] == 1
+
+
+async def test_swaps_and_fronts_are_served_too(client: httpx.AsyncClient, asking: Asking) -> None:
+    one, two = Value("1"), Value("2")
+    served = await asking.send(await asking.ask("register/r", Swap(None, one), Swap(two, two)))
+    assert [isinstance(each, Granted) and each.swapped for each in served.results] == [True, False]
+    await client.post("/v1/queues/q/items", json={"item": 7})
+    served = await asking.send(await asking.ask("queue/q", Front()))
+    assert values(served.results[0]) == ["7"]
+    assert (await client.get("/v1/queues/q")).json()["size"] == 1
+
+
+async def test_the_host_says_when_others_ask_as_well(
+    client: httpx.AsyncClient, document: ClusterDocument, asking: Asking
+) -> None:
+    other = Asking(client, document, "f2")
+    await other.greet()
+    assert not (await asking.send(await asking.ask("queue/q", Front()))).is_shared
+    assert (await other.send(await other.ask("queue/q", Front()))).is_shared
+    assert (await asking.send(await asking.ask("queue/q", Front()))).is_shared
+    assert not (await asking.send(await asking.ask("queue/r", Front()))).is_shared
+
+
+async def test_an_ask_to_a_former_incarnation_is_not_served(
+    serving: Serving, document: ClusterDocument
+) -> None:
+    async with serving(document) as client:
+        asking = Asking(client, document)
+        await asking.greet()
+        ask = await asking.ask("queue/q", Take(1))
+        await client.post("/v1/queues/q/items", json={"item": 1})
+    async with serving(document) as client:
+        (result,) = (await Asking(client, document).send(ask)).results
+        assert isinstance(result, Denied)
+        assert "restarted" in result.detail
+        assert not result.definite
+        assert (await client.get("/v1/queues/q")).json()["size"] == 1
+
+
+async def test_asks_need_the_token(serving: Serving, document: ClusterDocument) -> None:
+    async with serving(document, token="secret") as client:
+        response = await client.post(PATH, json={})
+        assert response.status_code == 401
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"cluster": "x"}, {"id": "now"}, {"object": "q"}, {"deadline_s": 9.0}, {"wishes": (Take(1, "k"),)}],
+    ids=str,
+)
+async def test_bad_asks_are_refused_for_certain(
+    client: httpx.AsyncClient, asking: Asking, change: dict[str, Any]
+) -> None:
+    ask = replace(await asking.ask("queue/q", Take(1)), **change)
+    response = await client.post(PATH, content=msgspec.json.encode(ask))
+    assert response.headers["content-type"] == MEDIA_TYPE
+    problem = msgspec.json.decode(response.content, type=Problem)
+    assert problem.status in (400, 409)
+    assert problem.definite
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"null", b"[]", b"\xff"])
+@pytest.mark.parametrize("media_type", ["application/json", MSGPACK, "text/plain"])
+async def test_nonsense_is_refused(client: httpx.AsyncClient, media_type: str, body: bytes) -> None:
+    response = await client.post(PATH, content=body, headers={"Content-Type": media_type})
+    assert response.status_code == (415 if media_type == "text/plain" else 400)
+
+
+async def test_it_is_asked_by_post_alone(client: httpx.AsyncClient) -> None:
+    response = await client.get(PATH)
+    assert (response.status_code, response.headers["allow"]) == (405, "POST")
+    assert response.headers["content-type"] == MEDIA_TYPE

@@ -1,0 +1,94 @@
+"""Where a bound is met, over HTTP and by the SDK: 429 with Retry-After, a word for the bound, and nothing was done."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from quorate.api_specs.limits import Limits
+from quorate.client_sdk import LimitReached
+from quorate.client_sdk.api import client
+from quorate.client_sdk.protocol.decisions import lease_table
+from quorate.replica.protocol import key_consensus
+from tests.support.in_process import InProcessCluster, in_process
+
+FEW = 2
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessCluster]:
+    with in_process(tmp_path_factory.mktemp("limits-met"), Limits(recent_decisions_max=FEW)) as made:
+        yield made
+
+
+class Caller:
+    """One who calls r1 by plain HTTP."""
+
+    def __init__(self, cluster: InProcessCluster) -> None:
+        self._base = f"{cluster.document.urls['r1']}/v1"
+
+    def post(self, path: str, body: Any, key: str = "") -> httpx.Response:
+        headers = {"Idempotency-Key": key} if key else {}
+        return httpx.post(f"{self._base}/{path}", json=body, headers=headers, timeout=60)
+
+
+@pytest.fixture
+def caller(cluster: InProcessCluster) -> Caller:
+    return Caller(cluster)
+
+
+def tells(refused: httpx.Response, limit: str) -> bool:
+    problem = refused.json()
+    told = (refused.status_code, problem["type"], problem["definite"])
+    assert told == (429, f"/problems/{limit}", True), problem["detail"]
+    return int(refused.headers["Retry-After"]) >= 1
+
+
+def test_a_replica_that_remembers_no_more_keys(
+    cluster: InProcessCluster, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_consensus, "RESERVATIONS_MAX", 0)
+    assert tells(caller.post("queues/full/items", {"item": 1}, "k"), "too-many-keys")
+    queue = cluster.front_end().client.queue("full")
+    with pytest.raises(LimitReached, match="send it without a key") as reached:
+        cluster.run(queue.enqueue(1, idempotency_key="k"))
+    assert (reached.value.limit, reached.value.definite) == ("too-many-keys", True)
+    assert cluster.run(queue.size()) == 0
+    monkeypatch.undo()
+    assert caller.post("queues/full/items", {"item": 1}, "k").status_code == 200
+
+
+def test_an_object_that_remembers_no_more_keyed_decisions(cluster: InProcessCluster, caller: Caller) -> None:
+    path = "registers/swapped/compare-and-set"
+    for number in range(FEW):
+        swapped = caller.post(path, {"old": number or None, "new": number + 1}, f"k{number}")
+        assert swapped.json()["swapped"]
+    assert tells(caller.post(path, {"old": FEW, "new": 0}, "one-more"), "too-many-keys")
+    register = cluster.front_end().client.register("swapped")
+    with pytest.raises(LimitReached) as reached:
+        cluster.run(register.compare_and_set(FEW, 0, idempotency_key="one-more"))
+    assert reached.value.limit == "too-many-keys"
+    assert cluster.run(register.read()) == FEW
+    assert caller.post(path, {"old": None, "new": 1}, "k0").json()["swapped"], (
+        "what is remembered is answered"
+    )
+
+
+def test_a_queue_that_hands_out_no_more(
+    cluster: InProcessCluster, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And to one caller no more than are left for others."""
+    monkeypatch.setattr(lease_table, "LEASES_MAX", FEW + 1)
+    caller.post("queues/lent/items", {"items": [1, 2, 3, 4]})
+    held = caller.post("queues/lent/acquire", {"max": 3}).json()["leases"]
+    assert len(held) == FEW
+    assert tells(caller.post("queues/lent/acquire", {}), "too-many-leases")
+    queue: client.AsyncQueue = cluster.front_end().client.queue("lent")
+    (lease,) = cluster.run(queue.acquire(3))
+    assert lease.value == 3, "another caller is given what is left"
+    with pytest.raises(LimitReached) as reached:
+        cluster.run(queue.acquire())
+    assert reached.value.limit == "too-many-leases"
+    caller.post("queues/lent/accept", {"tokens": [each["token"] for each in held]})
+    assert [lease["item"] for lease in caller.post("queues/lent/acquire", {}).json()["leases"]] == [4]

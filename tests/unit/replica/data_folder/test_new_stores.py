@@ -1,0 +1,156 @@
+"""Stores that have never voted: when they may, what keeps them from it, and who is told."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from quorate.api_specs.cluster import ChoiceRule
+from quorate.api_specs.messages import Announcement, Testimony
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.member import Member, OtherConfiguration, Starting, StoreLost
+from quorate.replica.store.store import StorageFailed
+from quorate.replica.upkeep.announcer import Watch
+from tests.unit.replica.protocol.test_witness import DOCUMENT, WAIT_S, Direct, append
+
+
+def new_member(path: Path, replica: str) -> Member:
+    """One whose store has never voted, or whatever lies there."""
+    return Member(DOCUMENT, replica, open_folder(path, DOCUMENT, replica))
+
+
+class Fleet:
+    """New replicas, each with a folder and a watch of its own, of which any may be down."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.others = Direct(dict.fromkeys(("r1", "r2", "r3")))
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+
+    def start(self, replica: str, folder: str = "") -> Member:
+        made = self.others.members[replica] = new_member(self.root / (folder or replica), replica)
+        self.tasks[replica] = asyncio.create_task(Watch(made, self.others)._ask())
+        return made
+
+    async def stop(self, replica: str) -> None:
+        self.tasks[replica].cancel()
+        await asyncio.gather(self.tasks[replica], return_exceptions=True)
+        made = self.others.members[replica]
+        assert made is not None
+        self.others.members[replica] = None
+        made.close()
+
+    async def close(self) -> None:
+        for replica, made in self.others.members.items():
+            if made is not None:
+                await self.stop(replica)
+
+
+@pytest.fixture
+async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
+    made = Fleet(tmp_path)
+    yield made
+    await made.close()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(WAIT_S):
+        while not holds():
+            await asyncio.sleep(0.005)
+
+
+async def test_new_replicas_vote_once_each_knows_of_all(fleet: Fleet) -> None:
+    r1, r2 = fleet.start("r1"), fleet.start("r2")
+    await until(lambda: list(r1.awaited) == list(r2.awaited) == ["r3"])
+    assert (r1.trouble, r1.is_vouched_for) == ("starting", False)
+    (reason,) = r1.why_not_ready()
+    assert "it is new, and votes once every other replica has noted its store" in reason
+    assert "not yet been done by r3 (down): the first start of a cluster needs all its replicas" in reason
+    with pytest.raises(Starting, match="it is new"):
+        await r1.answer([append(1_000_000)])
+    r3 = fleet.start("r3")
+    await until(lambda: all(each.is_vouched_for for each in (r1, r2, r3)))
+    for replica in ("r1", "r2", "r3"):
+        await fleet.stop(replica)
+    again = fleet.start("r1")
+    await until(lambda: again.is_vouched_for)
+    await again.answer([append(1_000_000)])
+
+
+async def test_one_that_did_not_note_it_is_no_witness(fleet: Fleet) -> None:
+    """Its disk is full. Once there is room, the new one votes."""
+    r2, r3 = fleet.start("r2"), fleet.start("r3")
+    usual, fails = r3.testify, True
+
+    async def testify(told: Announcement) -> Testimony:
+        return replace(await usual(told), noted=not fails)
+
+    r3.testify = testify  # type: ignore[assignment, method-assign]
+    r1 = fleet.start("r1")
+    await until(lambda: r1.awaited == {"r3": "its disk is full"})
+    fails = False
+    await until(lambda: r1.is_vouched_for and r2.is_vouched_for)
+
+
+@pytest.mark.parametrize("witness", ["r2", "r3"])
+async def test_a_store_made_anew_does_not_vote_while_any_witness_lives(fleet: Fleet, witness: str) -> None:
+    """Nobody was told anything since the first votes, and the new one has the same id, or another that the document names."""
+    first = [fleet.start(each) for each in ("r1", "r2", "r3")]
+    await until(lambda: all(each.is_vouched_for for each in first))
+    await first[0].answer([append(1_000_000)])
+    for replica in ("r1", "r2", "r3"):
+        await fleet.stop(replica)
+    fleet.start(witness)
+    new = fleet.start("r1", "r1-again")
+    await until(lambda: new.lost is not None)
+    assert f"replica {witness} knows" in (new.lost or "")
+    assert new.trouble == "store-lost"
+    assert not new.is_vouched_for
+
+
+async def test_a_store_that_voted_refuses_other_choices_and_so_do_new_ones_that_hear_of_it(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    first = [fleet.start(each) for each in ("r1", "r2", "r3")]
+    await until(lambda: all(each.is_vouched_for for each in first))
+    await fleet.close()
+    rules = (ChoiceRule("queue/*", {"Enq/Ok": (0, 1)}),)
+    other = replace(DOCUMENT, choices=rules)
+    r1 = Member(other, "r1", open_folder(tmp_path / "r1", other, "r1"))
+    assert r1.trouble == "other-configuration"
+    assert "[[choices]] has queue/*, and no such rule then" in r1.why_not_ready()[0]
+    with pytest.raises(OtherConfiguration, match="Put these lines back"):
+        await r1.answer([append(1_000_000)])
+    new = Member(other, "r2", open_folder(tmp_path / "new", other, "r2"))
+    with pytest.raises(StoreLost, match="replica r2 is new, and replica r1 says: replica r1 has voted under"):
+        await Watch(new, Direct({"r1": r1, "r3": None}))._ask()
+    assert new.trouble == "other-configuration"
+    for each in (r1, new):
+        each.close()
+    back = Member(DOCUMENT, "r1", open_folder(tmp_path / "r1", DOCUMENT, "r1"))
+    assert (back.lost, back.is_new) == (None, False)
+    back.close()
+
+
+async def test_the_first_vote_waits_for_room_to_note_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = Member(DOCUMENT, "r1", open_folder(tmp_path / "r1", DOCUMENT, "r1"))
+    usual, failures = alone.admit, iter([True, True])
+
+    async def admit() -> None:
+        if next(failures, False):
+            raise StorageFailed("the disk is full", passing=True)
+        await usual()
+
+    monkeypatch.setattr(alone, "admit", admit)
+
+    class Noting(Direct):
+        async def announce(self, replica: str, told: Announcement, timeout_s: float) -> Testimony:
+            return Testimony()
+
+    await Watch(alone, Noting({}))._ask()
+    assert alone.is_vouched_for
+    alone.close()

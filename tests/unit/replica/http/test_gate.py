@@ -1,0 +1,131 @@
+"""What the gate looks at besides token and size: which page asks, how the path is written, and what a log tells of the refused."""
+
+import asyncio
+import logging
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.messages import Batch, Collect
+from quorate.api_specs.tokens import make_token
+from quorate.replica.access.refused_callers import RefusedCallers
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.http.host_header import Hosts
+from quorate.replica.server.app import create_app
+from quorate.replica.service.embedded import embedded_front_end
+from quorate.replica.service.member import Member
+from tests.unit.replica.conftest import Serving
+from tests.unit.replica.http.test_bad_input import JSON, problem_in
+from tests.unit.replica.server.test_direct import HEADERS, READER, append, batch, one_answer, post, served
+
+TOKEN = make_token("k7f2qa", "s" * 43)
+TOKENS = ("wrong", READER)
+BATCH = "/replica/v1/batch"
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "anything"])
+async def test_what_a_page_of_another_origin_has_a_browser_ask_is_refused(
+    tmp_path: Path, document: ClusterDocument, site: str
+) -> None:
+    """A link or an image sends no Origin; a peek that it asks for would be a decision."""
+    member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+    hosts = Hosts(["r1"], is_loopback=True)
+    app = create_app(member, lambda each: embedded_front_end(each, None), hosts=hosts)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://r1") as client,
+    ):
+        foreign = {"Sec-Fetch-Site": site}
+        for path in ("/v1/queues/jobs/peek", "/v1/registers/a", "/v1/status", "/v1/cluster", "/metrics"):
+            assert problem_in(await client.get(path, headers=foreign)).name == "foreign-origin", path
+        refused = await client.post("/v1/queues/jobs/items", json={"item": 1}, headers=foreign)
+        assert problem_in(refused).name == "foreign-origin"
+        assert (await client.get("/v1/status")).json()["objects"] == 0
+        for path in ("/ui", "/docs", "/v1/openapi.json", "/v1/health/live"):
+            assert (await client.get(path, headers=foreign)).status_code == 200, path
+        for own in ("none", "same-origin"):
+            answer = await client.get("/v1/queues/jobs/peek", headers={"Sec-Fetch-Site": own})
+            assert answer.is_success, answer.text
+
+
+@pytest.mark.parametrize("slash", ["%2f", "%2F"])
+async def test_an_escaped_slash_parts_no_path(client: httpx.AsyncClient, slash: str) -> None:
+    for path in (f"/v1/registers{slash}a", f"/v1{slash}registers/a", f"/v1/queues/a{slash}items"):
+        assert problem_in(await client.get(path)).name == "no-such-path", path
+    assert problem_in(await client.put(f"/v1/registers{slash}a", json={"value": 1})).name == "no-such-path"
+    assert problem_in(await client.post(f"/replica/v1{slash}batch", json={})).name == "no-such-path"
+    assert (await client.get("/v1/status")).json()["objects"] == 0
+
+
+async def test_who_is_refused_leaves_a_line_without_the_secret(
+    serving: Serving, document: ClusterDocument, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(document, token="right") as client:
+        await client.get("/v1/status", headers={"Authorization": f"Bearer {TOKEN}"})
+        await client.post(BATCH, content=b"", headers={"Authorization": "Bearer mistyped"})
+    told = [each.getMessage() for each in caplog.records if each.name.endswith("refused_callers")]
+    assert told == [
+        "refused as unauthorized: a token with the tag k7f2qa, from 127.0.0.1",
+        "refused as unauthorized: a token without a tag, from 127.0.0.1",
+    ]
+    assert "ssss" not in caplog.text
+    assert "mistyped" not in caplog.text
+
+
+async def test_who_is_refused_on_the_shorter_way_leaves_a_line_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served(tmp_path, is_direct=True, has_tokens=True) as here:
+        answers = [await one(here.port, post(batch(here, append(1)), *HEADERS, bearer(t))) for t in TOKENS]
+    assert answers == [b"401", b"403"]
+    told = [each.getMessage() for each in caplog.records if each.name.endswith("refused_callers")]
+    assert told == [
+        "refused as unauthorized: a token without a tag, from 127.0.0.1",
+        "refused as forbidden: a token without a tag, from 127.0.0.1",
+    ]
+
+
+async def one(port: int, request: bytes) -> bytes:
+    """The status that answers one request on a connection of its own."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request)
+    try:
+        return (await one_answer(reader))[0].split()[1]
+    finally:
+        writer.close()
+
+
+def bearer(token: str) -> bytes:
+    return b"Authorization: Bearer " + token.encode()
+
+
+def test_lines_about_the_refused_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    now_s = 0.0
+    refused = RefusedCallers(lambda: now_s)
+    caplog.set_level(logging.WARNING)
+    for number in range(1000):
+        refused.meet("unauthorized", {}, f"10.0.0.{number % 256}")
+    refused.meet("too-large", {}, "10.0.0.1")
+    assert len(caplog.records) == 2
+    now_s = 1.0
+    refused.meet("forbidden", {b"authorization": f"bearer {TOKEN}".encode()}, "10.0.0.9")
+    assert caplog.messages[-1] == (
+        "refused as forbidden: a token with the tag k7f2qa, from 10.0.0.9 (998 more were refused since the last such line)"
+    )
+
+
+async def test_a_message_in_json_gives_each_member_once(
+    client: httpx.AsyncClient, document: ClusterDocument
+) -> None:
+    right = msgspec.json.encode(Batch(document.hash, (Collect("queue/jobs"),)))
+    assert (await client.post(BATCH, content=right, headers=JSON)).status_code == 200
+    cluster = b'"cluster":"' + document.hash.encode() + b'"'
+    assert cluster in right
+    twice = right.replace(cluster, cluster + b"," + cluster)
+    problem = problem_in(await client.post(BATCH, content=twice, headers=JSON))
+    assert (problem.name, problem.detail) == ("malformed", "the member 'cluster' is given more than once")
+    for body in (b"\xef\xbb\xbf" + right, right.decode().encode("utf-16")):
+        assert problem_in(await client.post(BATCH, content=body, headers=JSON)).name == "malformed"

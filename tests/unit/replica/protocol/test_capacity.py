@@ -1,0 +1,162 @@
+"""What a replica takes in: the rule by itself, and the counts of a store through commits, rollbacks and restarts."""
+
+from pathlib import Path
+
+import pytest
+
+from quorate.adts.log import NOTHING, Entry, Value
+from quorate.api_specs.limits import Capacity
+from quorate.api_specs.messages import Accept, Append, Collect, Commit, Request, Reserve
+from quorate.replica.data_folder.identity import DATABASE_FILE, open_folder
+from quorate.replica.protocol.capacity import Use, alarm, refused, shares
+from quorate.replica.protocol.log import ANY_ARRIVAL, Forget, ObjectState, PutRow, PutState
+from quorate.replica.store import usage as use_module
+from quorate.replica.store.database import Database
+from quorate.replica.store.store import Store
+from quorate.timestamps.ballot import make_ballot
+from quorate.timestamps.timestamp import Timestamp, make
+from tests.unit.replica.conftest import one_replica
+
+CAPACITY = Capacity(objects_max=2, log_entries_max=3, disk_bytes_max=1000, disk_free_min=100)
+ROOM = Use(objects=1, disk_bytes=999, disk_free=100, longest=0)
+
+ONE = Value("1")
+
+
+def at(number: int) -> Timestamp:
+    return make(number, 0, "site000000000")
+
+
+def append(name: str, *numbers: int) -> Append:
+    return Append(name, tuple(Entry(at(number), at(number), ONE) for number in numbers), "first")
+
+
+class Held:
+    """A store with one object, `old`, whose log has the entries 1 and 2."""
+
+    def __init__(self, use: Use) -> None:
+        self._use = use
+
+    def state(self, name: str) -> ObjectState | None:
+        return ObjectState(name) if name == "queue/old" else None
+
+    def stored(self, name: str, timestamps: list[Timestamp]) -> set[Timestamp]:
+        return {at(1), at(2)} & set(timestamps) if name == "queue/old" else set()
+
+    def length(self, name: str) -> int:
+        return 2 if name == "queue/old" else 0
+
+    def use(self) -> Use:
+        return self._use
+
+
+OBJECTS = Use(2, 0, 10_000, 0)
+BEYOND = Use(3, 0, 10_000, 0)
+DISK = Use(0, 1000, 10_000, 0)
+FREE = Use(0, 0, 99, 0)
+
+
+@pytest.mark.parametrize(
+    ("request_", "use", "reason"),
+    [
+        (append("queue/old", 3), ROOM, None),
+        (append("queue/old", 3, 4), ROOM, "log-full"),
+        (append("queue/old", 1, 2), FREE, None),
+        (append("queue/new", 1), ROOM, None),
+        (append("queue/new", 1), OBJECTS, "too-many-objects"),
+        (append("queue/old", 3), OBJECTS, None),
+        (append("queue/old", 3), DISK, "disk-full"),
+        (append("queue/old", 3), FREE, "disk-full"),
+        (Reserve("queue/old", "k", at(1), ()), DISK, "disk-full"),
+        (Collect("queue/new", ballot=make_ballot(at(1), 0)), OBJECTS, None),
+        (Collect("queue/new", ballot=make_ballot(at(1), 0)), BEYOND, "too-many-objects"),
+        (Collect("queue/new", fence=at(1)), OBJECTS, None),
+        (Collect("queue/new", fence=at(1)), BEYOND, "too-many-objects"),
+        (Collect("queue/new", fence=at(1)), DISK, None),
+        (Collect("queue/new"), BEYOND, None),
+        (Collect("queue/old", ballot=make_ballot(at(1), 0)), FREE, None),
+        (Accept("queue/old", make_ballot(at(1), 0), NOTHING), FREE, None),
+        (Accept("queue/new", make_ballot(at(1), 0), NOTHING), ROOM, None),
+        (Accept("queue/new", make_ballot(at(1), 0), NOTHING), OBJECTS, None),
+        (Accept("queue/new", make_ballot(at(1), 0), NOTHING), BEYOND, "too-many-objects"),
+        (Commit("queue/old", make_ballot(at(1), 0), summary=NOTHING), DISK, None),
+        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), OBJECTS, None),
+        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), BEYOND, "too-many-objects"),
+        (Commit("queue/new", complete=(at(1),)), OBJECTS, None),
+    ],
+)
+def test_only_what_is_new_is_refused(request_: Request, use: Use, reason: str | None) -> None:
+    answer = refused(request_, Held(use), CAPACITY)
+    assert (None if answer is None else answer.reason) == reason
+
+
+def test_the_alarm_names_what_is_nearly_used_up() -> None:
+    used = shares(Use(objects=1, disk_bytes=800, disk_free=1000, longest=3), CAPACITY)
+    assert used == {"objects-max": 0.5, "log-entries-max": 1.0, "disk-bytes-max": 0.8, "disk-free-min": 0.1}
+    assert alarm(used).endswith("log-entries-max (100% used), disk-bytes-max (80% used)")
+    assert alarm(shares(Use(0, 0, 10_000, 0), CAPACITY)) == ""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    opened = open_folder(tmp_path, one_replica(), "r1").database
+    assert opened is not None
+    return Store(opened)
+
+
+def puts(store: Store, name: str, *numbers: int) -> None:
+    store.apply([PutState(ObjectState(name)), *(PutRow(name, Entry(at(n), at(n), ONE)) for n in numbers)])
+
+
+def counted(store: Store) -> tuple[int, int, int]:
+    return store.use().objects, store.length("queue/a"), store.length("queue/b")
+
+
+def test_a_store_counts_what_it_holds(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(use_module, "LONG", 3)
+    puts(store, "queue/a", 1, 2, 3)
+    puts(store, "queue/b", 1)
+    assert counted(store) == (2, 3, 1)
+    store.commit()
+    puts(store, "queue/a", 4)
+    puts(store, "queue/c", 1)
+    store.apply([Forget("queue/b", at(9))])
+    assert counted(store) == (2, 4, 0)
+    store.rollback()
+    assert counted(store) == (2, 3, 1)
+    assert store.delete_upto("queue/a", at(2), 10, ANY_ARRIVAL) == (2, False)
+    assert counted(store) == (2, 1, 1)
+    store.commit()
+    puts(store, "queue/a", 5, 6)
+    store.commit()
+    store.close()
+    again = Store(Database(tmp_path / DATABASE_FILE))
+    assert (again.use().longest, *counted(again)) == (3, 2, 3, 1)
+    again.close()
+
+
+def test_lengths_of_short_logs_are_counted_anew_when_too_many_are_known(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(use_module, "LENGTHS_MAX", 1)
+    puts(store, "queue/a", 1)
+    puts(store, "queue/b", 1, 2)
+    store.commit()
+    puts(store, "queue/a", 2)
+    assert counted(store) == (2, 2, 2)
+    store.close()
+
+
+def test_the_disk_is_looked_at_as_it_fills(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = store.use()
+    assert 0 < before.disk_bytes < 1024 * 1024
+    assert before.disk_free > 0
+    large = Value('"' + "x" * use_module.LOOK_BYTES + '"')
+    store.apply([PutState(ObjectState("queue/a")), PutRow("queue/a", Entry(at(1), at(1), large))])
+    store.commit()
+    assert store.use().disk_bytes >= before.disk_bytes + use_module.LOOK_BYTES
+    store.delete_upto("queue/a", at(1), 10, ANY_ARRIVAL)
+    store.commit()
+    monkeypatch.setattr(use_module, "LOOK_S", 0.0)
+    assert store.use().disk_bytes < before.disk_bytes + use_module.LOOK_BYTES, "free pages hold nothing"
+    store.close()

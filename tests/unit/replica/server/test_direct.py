@@ -1,0 +1,323 @@
+"""Batches that come whole go a shorter way: with the same answers, counters and bounds as by ASGI, and in the same order."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from quorate.adts.log import Entry, Value
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.limits import Limits
+from quorate.api_specs.messages import Append, Appended, Batch, BatchReply, Collect, Request
+from quorate.api_specs.tokens import digest_of
+from quorate.replica.access.token_list import from_text
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.http.connections import Bounds
+from quorate.replica.http.host_header import Hosts
+from quorate.replica.server.app import ReplicaApp, create_app
+from quorate.replica.server.direct import bounded
+from quorate.replica.service.embedded import embedded_front_end
+from quorate.replica.service.member import Member
+from quorate.replica.store.database import StorageFailed
+from quorate.replica.store.group_commit import Done
+from quorate.timestamps.timestamp import make
+from tests.support.in_process import _bound
+
+WAIT_S = 60.0
+PATH = b"/replica/v1/batch"
+READER, WRITER = "reads", "writes"
+HEADERS = (b"content-type: application/msgpack", b"accept: application/msgpack")
+
+
+class Served(NamedTuple):
+    """A served replica."""
+
+    port: int
+    app: ReplicaApp
+    member: Member
+    server: uvicorn.Server
+    by_asgi: ASGIApp
+    """What answers batches the longer way."""
+
+
+async def nobody(scope: Scope, receive: Receive, send: Send) -> None:
+    """Stands where batches go by ASGI, where none should."""
+    raise AssertionError("this batch should have gone the shorter way")
+
+
+@asynccontextmanager
+async def served(root: Path, *, is_direct: bool, has_tokens: bool = False) -> AsyncIterator[Served]:
+    """r1, whose batches go all the shorter way, or none."""
+    socket = _bound(0)
+    port: int = socket.getsockname()[1]
+    limits = Limits(body_bytes_max=20_000, value_bytes_max=5_000, page_bytes_max=5_000)
+    document = ClusterDocument("t", (ReplicaInfo("r1", f"http://127.0.0.1:{port}"),), limits=limits)
+    member = Member(document, "r1", open_folder(root, document, "r1"))
+    app = create_app(
+        member,
+        lambda each: embedded_front_end(each, WRITER if has_tokens else None),
+        access=from_text(tokens(), "all") if has_tokens else None,
+        hosts=Hosts(["127.0.0.1"], is_loopback=True),
+    )
+    longer = app.batches
+    if is_direct:
+        app.batches = nobody
+    config = uvicorn.Config(app, http="httptools", ws="none", log_config=None, access_log=False)
+    config.load()
+    config.http_protocol_class = bounded(Bounds(), app.traffic, app.direct if is_direct else None)
+    server = uvicorn.Server(config)
+    server.lifespan = config.lifespan_class(config)
+    await server.startup([socket])
+    try:
+        yield Served(port, app, member, server, longer)
+    finally:
+        if server.servers[0].is_serving():
+            await server.shutdown()
+
+
+def tokens() -> str:
+    lines = [("read", READER), ("write", WRITER), ("write,replica", "all")]
+    return ";".join(f"scopes={scopes} sha256={digest_of(token.encode()).hex()}" for scopes, token in lines)
+
+
+def append(number: int, ahead_us: int = 0) -> Append:
+    t = make(time.time_ns() // 1000 + ahead_us, number, "c")
+    return Append("queue/q", (Entry(t, t, Value("1")),), "first")
+
+
+def batch(here: Served, *requests: Request, cluster: str = "") -> bytes:
+    return msgspec.msgpack.encode(Batch(cluster or here.member.document.hash, requests))
+
+
+def post(body: bytes, *headers: bytes, path: bytes = PATH) -> bytes:
+    lines = [b"POST " + path + b" HTTP/1.1", b"Content-Length: %d" % len(body), *headers]
+    if not any(header.startswith(b"Host:") for header in headers):
+        lines.append(b"Host: localhost")
+    return b"\r\n".join((*lines, b"", body))
+
+
+async def one_answer(reader: asyncio.StreamReader) -> tuple[bytes, dict[bytes, bytes], bytes]:
+    async with asyncio.timeout(WAIT_S):
+        status, *lines = (await reader.readuntil(b"\r\n\r\n")).strip().split(b"\r\n")
+        headers = dict(line.split(b": ", 1) for line in lines)
+        return status, headers, await reader.readexactly(int(headers[b"content-length"]))
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(WAIT_S):
+        while not is_so():
+            await asyncio.sleep(0.001)
+
+
+def after(here: Served, **is_so: object) -> bytes:
+    """A batch for a replica of which this is so."""
+    for name, value in is_so.items():
+        setattr(here.member, name, value)
+    return batch(here, append(1))
+
+
+def with_full_disk(here: Served) -> bytes:
+    """A batch for a replica that can do all of it but make it durable."""
+
+    def commit() -> None:
+        raise StorageFailed("the database failed: database or disk is full", passing=True)
+
+    committer = here.member._committer
+    assert committer is not None
+    committer._store.commit = commit  # type: ignore[method-assign]
+    return batch(here, append(1))
+
+
+CASES: dict[str, tuple[Callable[[Served], bytes], tuple[bytes, ...]]] = {
+    "answered": (lambda here: batch(here, append(1)), HEADERS),
+    "as JSON": (
+        lambda here: msgspec.json.encode(Batch(here.member.document.hash, (Collect("queue/q"),))),
+        (),
+    ),
+    "no message": (lambda _: b"\xc1", HEADERS),
+    "another type": (lambda _: b"<batch/>", (b"Content-Type: text/xml",)),
+    "another cluster": (lambda here: batch(here, append(1), cluster="0" * 16), HEADERS),
+    "all refused": (lambda here: batch(here, append(1, 3_600_000_000)), HEADERS),
+    "nothing": (lambda _: b"", HEADERS),
+    "another host": (lambda here: batch(here, append(1)), (*HEADERS, b"Host: evil.example")),
+    "two hosts": (
+        lambda here: batch(here, append(1)),
+        (*HEADERS, b"Host: localhost", b"HOST: localhost"),
+    ),
+    "two tokens": (
+        lambda here: batch(here, append(1)),
+        (*HEADERS, b"Authorization: Bearer writes", b"authorization: Bearer writes"),
+    ),
+    "another origin": (lambda here: batch(here, append(1)), (*HEADERS, b"Origin: http://evil.example")),
+    "too large": (lambda _: b"x" * 20_001, HEADERS),
+    "to be closed": (lambda here: batch(here, append(1)), (*HEADERS, b"Connection: close")),
+    "stopping": (lambda here: after(here, is_stopping=True), HEADERS),
+    "starting": (lambda here: after(here, is_vouched_for=False), HEADERS),
+    "lost": (lambda here: after(here, lost="it was rolled back"), HEADERS),
+    "with a full disk": (with_full_disk, HEADERS),
+    "no token": (lambda here: batch(here, append(1)), HEADERS),
+    "a wrong token": (lambda here: batch(here, append(1)), (*HEADERS, b"Authorization: Bearer guessed")),
+    "may only read": (lambda here: batch(here, append(1)), (*HEADERS, b"Authorization: Bearer reads")),
+    "may write": (lambda here: batch(here, append(1)), (*HEADERS, b"Authorization: Bearer writes")),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_both_ways_answer_alike_and_count_alike(tmp_path: Path, case: str) -> None:
+    found: list[tuple[object, ...]] = []
+    for is_direct in (True, False):
+        has_tokens = "token" in case or case.startswith("may")
+        async with served(tmp_path / str(is_direct), is_direct=is_direct, has_tokens=has_tokens) as here:
+            make_body, headers = CASES[case]
+            reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+            writer.write(post(make_body(here), *headers))
+            status, heard, body = await one_answer(reader)
+            async with asyncio.timeout(WAIT_S):
+                is_closed = heard.get(b"connection") == b"close" and await reader.read() == b""
+            traffic = here.app.traffic
+            await until(lambda: traffic.under_way == 0)  # noqa: B023 - it is awaited here
+            assert traffic.body_bytes == 0
+            writer.close()
+            if b"problem" not in heard[b"content-type"]:
+                decode = msgspec.json.decode if b"json" in heard[b"content-type"] else msgspec.msgpack.decode
+                body = type(decode(body, type=BatchReply).replies[0]).__name__.encode()
+            else:
+                body = msgspec.json.decode(body)["type"].encode()
+            told = {name: heard[name] for name in heard.keys() - {b"date", b"content-length"}}
+            found.append((status, told, body, is_closed, traffic.requests, traffic.refusals))
+    assert found[0] == found[1]
+    if case.startswith("two"):
+        assert (found[0][0], found[0][2]) == (b"HTTP/1.1 400 Bad Request", b"/problems/malformed")
+
+
+async def test_a_batch_in_pieces_goes_by_asgi(tmp_path: Path) -> None:
+    """Its time is bounded there."""
+    async with served(tmp_path, is_direct=True) as here:
+        seen: list[bytes] = []
+
+        async def whole(scope: Scope, receive: Receive, send: Send) -> None:
+            has_more = True
+            while has_more:
+                message = await receive()
+                has_more = message["more_body"]
+                seen.append(message["body"])
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+            await send({"type": "http.response.body", "body": b""})
+
+        here.app.batches = whole
+        request = post(b"123456", *HEADERS)
+        reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+        writer.write(request[:-4])
+        await until(lambda: b"".join(seen) == b"12")
+        writer.write(request[-4:])
+        assert (await one_answer(reader))[0] == b"HTTP/1.1 200 OK"
+        assert b"".join(seen) == b"123456"
+        writer.close()
+
+
+@pytest.mark.parametrize("is_direct", [True, False])
+@pytest.mark.parametrize("is_split", [True, False])
+async def test_a_body_that_is_no_http_is_told_so(tmp_path: Path, *, is_direct: bool, is_split: bool) -> None:
+    async with served(tmp_path, is_direct=is_direct) as here:
+        here.app.batches = here.by_asgi
+        reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+        writer.write(b"POST %b HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" % PATH)
+        if is_split:
+            writer.write(b"1\r\n[")
+            await until(lambda: here.app.traffic.body_bytes == 1)
+        writer.write(b"\r\nno length\r\n")
+        status, _, body = await one_answer(reader)
+        assert (status, b"/problems/malformed" in body) == (b"HTTP/1.1 400 Bad Request", True)
+        assert await reader.read() == b""
+        await until(lambda: here.app.traffic.under_way == 0)
+        writer.close()
+
+
+async def test_an_empty_line_does_not_keep_an_idle_connection_open(tmp_path: Path) -> None:
+    async with served(tmp_path, is_direct=True) as here:
+        here.server.config.timeout_keep_alive = 1
+        reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+        writer.write(post(batch(here, Collect("register/r")), *HEADERS))
+        assert (await one_answer(reader))[0] == b"HTTP/1.1 200 OK"
+        writer.write(b"\r\n")
+        async with asyncio.timeout(WAIT_S):
+            assert await reader.read() == b""
+        writer.close()
+
+
+async def test_requests_sent_ahead_are_answered_in_order(tmp_path: Path) -> None:
+    async with served(tmp_path, is_direct=True) as here:
+        here.app.batches = here.by_asgi  # For those that come before the one ahead of them is answered.
+        reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+        bodies = [batch(here, *(append(n) for n in range(many))) for many in (1, 2, 3)]
+        writer.write(b"".join(post(body, *HEADERS) for body in bodies))
+        for many in (1, 2, 3):
+            status, _, body = await one_answer(reader)
+            assert status == b"HTTP/1.1 200 OK"
+            replies = msgspec.msgpack.decode(body, type=BatchReply).replies
+            assert [isinstance(reply, Appended) for reply in replies] == [True] * many
+        writer.close()
+
+
+async def test_nothing_is_done_of_what_is_sent_behind_the_last_request(tmp_path: Path) -> None:
+    async with served(tmp_path, is_direct=True) as here:
+        reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+        last = post(batch(here, Collect("register/r")), *HEADERS, b"Connection: close")
+        writer.write(last + post(batch(here, append(1)), *HEADERS))
+        assert (await one_answer(reader))[0] == b"HTTP/1.1 200 OK"
+        assert await reader.read() == b""
+        assert here.app.traffic.requests == 1
+        writer.close()
+
+
+class Held:
+    """Stands where the member takes batches, and holds them until it is told."""
+
+    def __init__(self, member: Member) -> None:
+        self._post = member.post
+        self._waiting: list[tuple[Sequence[Request], Done, Callable[[], bool]]] = []
+        member.post = self.post  # type: ignore[method-assign]
+
+    def post(self, requests: Sequence[Request], done: Done, is_wanted: Callable[[], bool]) -> None:
+        self._waiting.append((requests, done, is_wanted))
+
+    def release(self) -> None:
+        for waiting in self._waiting:
+            self._post(*waiting)
+
+
+async def test_a_caller_who_leaves_is_not_counted_for_ever(tmp_path: Path) -> None:
+    async with served(tmp_path, is_direct=True) as here:
+        held, traffic = Held(here.member), here.app.traffic
+        _, writer = await asyncio.open_connection("127.0.0.1", here.port)
+        writer.write(post(batch(here, append(1)), *HEADERS))
+        await until(lambda: traffic.under_way == 1)
+        writer.transport.abort()
+        await until(lambda: traffic.connections == 0)
+        held.release()
+        await until(lambda: traffic.under_way == 0)
+        assert traffic.body_bytes == 0
+
+
+async def test_what_is_under_way_is_answered_before_a_server_ends(tmp_path: Path) -> None:
+    async with served(tmp_path, is_direct=True) as here:
+        held, traffic = Held(here.member), here.app.traffic
+        reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+        writer.write(post(batch(here, append(1)), *HEADERS))
+        await until(lambda: traffic.under_way == 1)
+        ending = asyncio.create_task(here.server.shutdown())
+        await until(lambda: not here.server.servers[0].is_serving())
+        held.release()
+        status, headers, _ = await one_answer(reader)
+        assert status == b"HTTP/1.1 200 OK"
+        assert headers[b"connection"] == b"close"
+        assert await reader.read() == b""
+        writer.close()
+        await ending

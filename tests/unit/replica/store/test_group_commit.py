@@ -1,0 +1,252 @@
+"""Concurrent work shares commits; what fails, fails alone; nothing is answered before it is on disk."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from quorate.adts.log import Entry, Value
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.protocol.log import ObjectState, PutRow, PutState
+from quorate.replica.store import group_commit as committing
+from quorate.replica.store.database import StorageFailed
+from quorate.replica.store.group_commit import Committer, Overloaded, Transaction
+from quorate.replica.store.store import Store
+from quorate.timestamps.timestamp import ZERO, make
+from tests.unit.replica.conftest import one_replica
+
+SMALL = Value("1")
+BIG = Value('"' + "x" * 200_000 + '"')
+
+
+@pytest.fixture
+async def opened(tmp_path: Path) -> AsyncIterator[tuple[Store, Committer]]:
+    folder = open_folder(tmp_path / "data", one_replica(), "r1")
+    assert folder.database is not None
+    store = Store(folder.database)
+    committer = Committer(store, jobs_max=50)
+    committer.start()
+    yield store, committer
+    committer.stop()
+    folder.close()
+
+
+def write(store: Store, number: int, value: Value = SMALL) -> int:
+    t = make(number, 0, "a")
+    store.apply([PutRow("queue/q", Entry(t, t, value)), PutState(ObjectState("queue/q"))])
+    return number
+
+
+class Blocker:
+    """Keeps the writer busy until it is let go, so that what is submitted meanwhile waits together."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.leave = threading.Event()
+
+    def __call__(self, _: Store) -> None:
+        self.entered.set()
+        assert self.leave.wait(30)
+
+
+async def test_work_that_waits_together_shares_one_commit(opened: tuple[Store, Committer]) -> None:
+    store, committer = opened
+    blocker = Blocker()
+    first = asyncio.ensure_future(committer.submit(blocker))
+    await asyncio.to_thread(blocker.entered.wait, 30)
+    rest = [asyncio.ensure_future(committer.submit(partial(write, number=number))) for number in range(1, 41)]
+    await asyncio.sleep(0)
+    before = store.commits
+    blocker.leave.set()
+    assert await asyncio.gather(*rest) == list(range(1, 41))
+    await first
+    assert store.commits == before + 1
+
+
+async def waiting(committer: Committer, works: Sequence[Callable[[Store], int]]) -> list[int | BaseException]:
+    """What came of work that waited together."""
+    blocker = Blocker()
+    first = asyncio.ensure_future(committer.submit(blocker))
+    await asyncio.to_thread(blocker.entered.wait, 30)
+    rest = [asyncio.ensure_future(committer.submit(work)) for work in works]
+    await asyncio.sleep(0)
+    blocker.leave.set()
+    await first
+    return await asyncio.gather(*rest, return_exceptions=True)
+
+
+async def test_work_for_which_no_time_is_left_goes_into_the_next_transaction(
+    opened: tuple[Store, Committer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committing, "GROUP_S_MAX", 0.0)
+    store, committer = opened
+    before = store.commits
+    found = await waiting(committer, [partial(write, number=number) for number in range(1, 41)])
+    assert found == list(range(1, 41))
+    assert store.commits == before + 40
+    assert [row.entry.t for row in store.rows("queue/q", ZERO, 50)] == [
+        make(number, 0, "a") for number in range(1, 41)
+    ]
+
+
+async def test_work_that_raises_fails_alone_where_no_time_is_left(
+    opened: tuple[Store, Committer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committing, "GROUP_S_MAX", 0.0)
+    _, committer = opened
+    fails: list[Callable[[Store], int]] = [lambda _: 1 // 0, partial(write, number=2), lambda _: 1 // 0]
+    first, second, third = await waiting(committer, fails)
+    assert (type(first), second, type(third)) == (ZeroDivisionError, 2, ZeroDivisionError)
+
+
+async def test_reading_costs_no_commit(opened: tuple[Store, Committer]) -> None:
+    store, committer = opened
+    before = store.commits
+    assert await committer.submit(lambda log: log.state("queue/q")) is None
+    assert store.commits == before
+
+
+async def test_small_read_runs_at_once_while_the_store_is_idle(opened: tuple[Store, Committer]) -> None:
+    """In the caller's thread, which needs no waking; while the writer is at work it waits its turn behind it."""
+    store, committer = opened
+    await committer.submit(lambda log: write(log, 1))
+
+    def read(log: Store) -> tuple[bool, int]:
+        return threading.current_thread() is threading.main_thread(), len(
+            log.stored("queue/q", [make(1, 0, "a")])
+        )
+
+    assert await committer.submit(read, is_quick=True) == (True, 1)
+    assert await committer.submit(read) == (False, 1)
+    blocker = Blocker()
+    first = asyncio.ensure_future(committer.submit(blocker))
+    await asyncio.to_thread(blocker.entered.wait, 30)
+    behind = asyncio.ensure_future(committer.submit(read, is_quick=True))
+    await asyncio.sleep(0)
+    assert not behind.done()
+    blocker.leave.set()
+    assert await behind == (False, 1)
+    await first
+    assert not store._database._driver.in_transaction
+
+
+async def test_small_read_that_fails_is_told_and_undone(opened: tuple[Store, Committer]) -> None:
+    store, committer = opened
+
+    def broken(log: Store) -> None:
+        write(log, 99)
+        raise LookupError("broken")
+
+    with pytest.raises(LookupError):
+        await committer.submit(broken, is_quick=True)
+    assert (
+        await committer.submit(lambda log: log.stored("queue/q", [make(99, 0, "a")]), is_quick=True) == set()
+    )
+    assert store.rollbacks == 1
+
+
+async def test_work_that_raises_fails_alone(opened: tuple[Store, Committer]) -> None:
+    _, committer = opened
+
+    def broken(log: Store) -> None:
+        write(log, 99)
+        raise LookupError("broken")
+
+    blocker = Blocker()
+    first = asyncio.ensure_future(committer.submit(blocker))
+    await asyncio.to_thread(blocker.entered.wait, 30)
+    good = asyncio.ensure_future(committer.submit(lambda log: write(log, 1)))
+    bad = asyncio.ensure_future(committer.submit(broken))
+    await asyncio.sleep(0)
+    blocker.leave.set()
+    assert await good == 1
+    with pytest.raises(LookupError):
+        await bad
+    await first
+    stored = await committer.submit(lambda log: log.stored("queue/q", [make(1, 0, "a"), make(99, 0, "a")]))
+    assert stored == {make(1, 0, "a")}
+    assert committer.problem is None
+
+
+async def test_onlooker_that_raises_undoes_nothing(opened: tuple[Store, Committer]) -> None:
+    store, committer = opened
+
+    def wrong(_: Transaction) -> None:
+        raise RuntimeError("an onlooker's mistake")
+
+    assert await committer.submit(partial(write, number=1), note=wrong) == 1
+    assert await committer.submit(partial(write, number=2)) == 2
+    assert (committer.problem, committer.in_doubt, store.rollbacks) == (None, False, 0)
+    assert len(await committer.submit(lambda each: each.rows("queue/q", ZERO, 10))) == 2
+
+
+async def test_more_than_the_queue_holds_is_refused(opened: tuple[Store, Committer]) -> None:
+    _, committer = opened
+    blocker = Blocker()
+    running = [asyncio.ensure_future(committer.submit(blocker))]
+    await asyncio.to_thread(blocker.entered.wait, 30)
+    running += [asyncio.ensure_future(committer.submit(lambda _: None)) for _ in range(50)]
+    await asyncio.sleep(0)
+    with pytest.raises(Overloaded):
+        await committer.submit(lambda _: None)
+    blocker.leave.set()
+    await asyncio.gather(*running)
+
+
+async def test_full_disk_fails_the_work_and_the_store_recovers(
+    opened: tuple[Store, Committer], caplog: pytest.LogCaptureFixture
+) -> None:
+    store, committer = opened
+    database = store._database
+    await committer.submit(lambda _: database.all("PRAGMA max_page_count = 1"))  # As low as the file is now.
+    with pytest.raises(StorageFailed, match="full"):
+        await committer.submit(lambda log: write(log, 1, BIG))
+    assert committer.problem is not None
+    assert not committer.in_doubt
+    told: asyncio.Future[tuple[object, Exception | None]] = asyncio.get_running_loop().create_future()
+    committer.post(lambda log: write(log, 1, BIG), lambda *what: told.set_result(what))
+    result, error = await told
+    assert result is None, "work that was done, but is not durable, has no result"
+    assert isinstance(error, StorageFailed)
+    assert len(caplog.records) == 1, "what lasts is told once"
+    await committer.submit(lambda _: database.all("PRAGMA max_page_count = 1000000"))
+    assert await committer.submit(lambda log: write(log, 2)) == 2
+    assert committer.problem is None
+    assert "it is over" in caplog.records[-1].getMessage()
+    assert await committer.submit(lambda log: log.stored("queue/q", [make(1, 0, "a")])) == set()
+
+
+async def test_error_that_time_does_not_heal_ends_all_work(opened: tuple[Store, Committer]) -> None:
+    store, committer = opened
+    database = store._database
+    with pytest.raises(StorageFailed):
+        await committer.submit(lambda _: database.all("SELECT * FROM no_such_table"))
+    assert committer.in_doubt
+    assert "restart" in str(committer.problem)
+    with pytest.raises(StorageFailed, match="restart"):
+        await committer.submit(lambda log: write(log, 1))
+
+
+async def test_error_in_undoing_leaves_the_replica_alive_and_not_ready(
+    opened: tuple[Store, Committer], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one thing that the writer does not foresee: whoever waits is answered, and the thread lives on."""
+    store, committer = opened
+
+    def broken(_: Store) -> None:
+        raise LookupError("broken")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "rollback", lambda: 1 / 0)
+        with pytest.raises(StorageFailed, match="the writer failed: division by zero"):
+            async with asyncio.timeout(30):
+                await committer.submit(broken)
+    assert committer.in_doubt
+    assert committer.problem is not None
+    assert "ZeroDivisionError" in caplog.text
+    assert committer._thread.is_alive()
+    with pytest.raises(StorageFailed):
+        await committer.submit(lambda log: write(log, 1))

@@ -1,0 +1,267 @@
+"""The page as text: whole, escaped, loading nothing, and with every fact of a chart in a table too."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from quorate.spark_reports.model.aggregates import Rejected
+from quorate.spark_reports.model.figures import Figures
+from quorate.spark_reports.model.phrases import NO_BREAK
+from quorate.spark_reports.page.page import render
+from quorate.spark_reports.page.short_names import NAME_CHARS_MAX, short_names
+from quorate.spark_reports.page.tables_choices import answer
+from tests.unit.spark_reports.made_figures import Made
+
+VERSIONS = {"quorate": "1.2.3", "python": "3.11"}
+EVIL = "<script>alert('x')</script>\"><img src=//evil/x onerror=alert(1)>"
+
+
+def renamed(figures: Figures, name: str) -> Figures:
+    """Give figures in which the first choice, the first replica and a rejected row carry this name."""
+    choice, replica = figures.candidates[0].choice, figures.replicas[0].replica
+
+    def swap(row: Any) -> Any:
+        changes = {}
+        for key in ("choice", "other", "typed", "read_write", "replica", "run_as", "dominated_by"):
+            if getattr(row, key, None) in {choice, replica} and getattr(row, key) is not None:
+                changes[key] = name
+        return replace(row, **changes) if changes else row
+
+    tables = "replicas operations classes comparisons claim candidates counterfactuals recommendations prober timeline downtime"
+    changes: dict[str, Any] = {
+        table: tuple(swap(row) for row in getattr(figures, table)) for table in tables.split()
+    }
+    latencies = [row._replace(choice=name) if row.choice == choice else row for row in figures.latencies]
+    changes |= {"latencies": tuple(latencies), "rejected": (Rejected(name, name, 1, name),)}
+    return replace(figures, **changes)
+
+
+KINDS: dict[str, Figures] = {
+    "measured": Made().figures(),
+    "calm": Made(failing=False).figures(),
+    "trace": Made(measured=False).figures(),
+    "many": Made(replicas=9, choices=20, name="a-name-{}-" + "of-a-choice-that-goes-on" * 4).figures(),
+    "one": Made(replicas=1, choices=1).figures(),
+    "evil": renamed(Made().figures(), EVIL),
+    "unanswered": replace(Made().figures(), latencies=()),
+    "nothing-known": replace(
+        Made(measured=False).figures(),
+        candidates=(),
+        counterfactuals=(),
+        recommendations=(),
+        live_votes=(),
+        window=replace(Made().figures().window, known_s=0.0, start_s=0.0),
+    ),
+}
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """What a page holds; fails on a tag that is closed out of order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.ids: list[str] = []
+        self.named_by: list[str] = []
+        self.links: list[str] = []
+        self.headings: list[int] = []
+        self.columns: list[int] = []
+        self.text: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        if tag not in VOID:
+            self.open.append(tag)
+        values = dict(attrs)
+        assert not [name for name in values if name.startswith("on")], "no attribute runs a script"
+        self.ids += [values["id"] or ""] if "id" in values else []
+        self.named_by += (values.get("aria-labelledby") or "").split()
+        self.links += [value or "" for name, value in attrs if name in {"src", "href", "srcset", "data"}]
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if tag == "tr":
+            self.columns.append(0)
+        elif tag in {"td", "th"}:
+            self.columns[-1] += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def page(figures: Figures) -> Page:
+    html = render(figures, VERSIONS, parquet=True)
+    assert not re.search(r"https?:|@import|url\(|<script|<link|<iframe", html), (
+        "the page must not load anything"
+    )
+    return Page(html)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_is_whole(kind: str) -> None:
+    read = page(KINDS[kind])
+    assert all(link.startswith("#") and link[1:] in read.ids for link in read.links)
+    assert [name for name, times in Counter(read.ids).items() if times > 1] == []
+    assert set(read.named_by) <= set(read.ids)
+    assert read.tags["main"] == read.tags["h1"] == read.tags["header"] == 1
+    deeper = [low for high, low in zip(read.headings, read.headings[1:], strict=False) if low > high + 1]
+    assert deeper == [], "no level of headings is left out"
+    assert read.tags["table"] == read.tags["caption"]
+    # Each chart is drawn twice, and has a table.
+    assert read.tags["desc"] == 2 * read.tags["figure"] > 0
+    assert read.tags["table"] >= read.tags["figure"]
+
+
+def test_each_kind_of_run_has_its_charts() -> None:
+    figures = {kind: page(made).tags["figure"] for kind, made in KINDS.items()}
+    assert figures == {
+        "measured": 5,
+        "calm": 5,
+        "trace": 3,
+        "many": 5,
+        "one": 5,
+        "evil": 5,
+        "unanswered": 4,
+        "nothing-known": 1,
+    }
+
+
+def test_the_answer_comes_before_everything_else() -> None:
+    html = render(KINDS["measured"], VERSIONS, parquet=True)
+    answer, table, findings, chart = (
+        html.index(part) for part in ('class="answer"', "<table", 'class="findings"', "<figure")
+    )
+    assert answer < table < findings < chart
+
+
+def test_names_are_escaped_wherever_they_stand() -> None:
+    html = render(KINDS["evil"], VERSIONS, parquet=True)
+    assert "<script" not in html
+    assert "<img" not in html
+    assert "onerror=alert(1)>" not in html
+    read = "".join(page(KINDS["evil"]).text)
+    # In tables and sentences in full or cut in its middle; in labels of charts cut shorter.
+    assert read.count("<script>alert('x')</script>") > 20
+
+
+def test_long_names_are_cut_and_given_in_full_once() -> None:
+    made = KINDS["many"]
+    full = made.candidates[0].choice
+    short = short_names(made)[full]
+    assert len(short) <= NAME_CHARS_MAX < len(full)
+    read = "".join(page(made).text)
+    assert read.count(full) == 1
+    assert read.count(short) > 10
+
+
+def test_long_names_that_would_be_cut_alike_stay_apart() -> None:
+    names = ["x" * 50 + middle + "y" * 50 for middle in "abc"]
+    rows = [replace(KINDS["measured"].candidates[0], choice=name) for name in names]
+    short = short_names(replace(KINDS["measured"], candidates=tuple(rows)))
+    assert len(set(short.values())) == 3
+    assert all(len(name) <= NAME_CHARS_MAX for name in short.values())
+
+
+def test_a_table_has_as_many_cells_in_each_row_as_columns() -> None:
+    html = render(KINDS["measured"], VERSIONS, parquet=True)
+    tables = re.findall(r"<table>.*?</table>", html, re.DOTALL)
+    assert len(tables) > 15
+    for table in tables:
+        assert len(set(Page(table).columns)) == 1
+
+
+def test_the_numbers_of_the_charts_stand_in_tables() -> None:
+    made = KINDS["measured"]
+    html = render(made, VERSIONS, parquet=True)
+    tables = "".join(Page("".join(re.findall(r"<table>.*?</table>", html, re.DOTALL))).text).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+    assert "93.0 % 91.9 % to 94.0 %" in tables, "availability with its interval"
+    assert "99.65 % outside the interval" in tables, "the independent prediction"
+    for row in made.timeline:
+        assert f"{sum(row.failed[:24]):,} of {sum(row.attempts[:24]):,}" in tables, (
+            "the timeline in stretches"
+        )
+    assert "2.1 ms" in tables, "latency"
+
+
+def test_long_tables_are_folded() -> None:
+    def folded(figures: Figures) -> int:
+        return render(figures, VERSIONS, parquet=False).count('class="big"')
+
+    assert folded(KINDS["measured"]) == 0
+    assert folded(KINDS["many"]) >= 5
+
+
+def test_what_was_not_written_is_not_promised() -> None:
+    assert "parquet" in render(KINDS["measured"], VERSIONS, parquet=True)
+    assert "parquet" not in render(KINDS["measured"], VERSIONS, parquet=False)
+
+
+def test_the_plan_and_the_versions_are_on_the_page() -> None:
+    read = " ".join(page(KINDS["measured"]).text)
+    assert str(KINDS["measured"].source.plan) in read
+    assert "1.2.3" in read
+    assert "two cores" in read
+    assert "The plan" not in " ".join(page(KINDS["trace"]).text)
+
+
+def test_a_trace_that_counts_from_zero_has_no_date() -> None:
+    assert "1970" not in " ".join(page(KINDS["nothing-known"]).text)
+    assert "from 2025-10-09 08:53:20 UTC on" in " ".join(page(KINDS["measured"]).text)
+
+
+def test_rejected_rows_are_said_at_the_top_and_shown_below() -> None:
+    read = " ".join(page(KINDS["measured"]).text)
+    assert "3 bad rows were kept aside" in read
+    assert "start lies after the window" in read
+    clean = replace(KINDS["measured"], rejected=())
+    assert "kept aside: see" not in " ".join(page(clean).text)
+
+
+def test_a_page_stays_small() -> None:
+    assert len(render(KINDS["measured"], VERSIONS, parquet=True)) < 250_000
+    assert len(render(KINDS["many"], VERSIONS, parquet=True)) < 1_500_000
+
+
+def test_the_answer_tells_the_quorums_behind_a_name_and_recommends_none_of_equals() -> None:
+    figures = KINDS["measured"]
+    rows = tuple(replace(row, initial="0", final="2", needed_votes=2) for row in figures.counterfactuals)
+    figures = replace(figures, counterfactuals=rows)
+    (best,) = figures.recommendations
+    notes = {row[0].text: row[0].note for row in answer(figures, "queue").rows}
+    quorums = f"Enq (0,{NO_BREAK}2), Deq (0,{NO_BREAK}2); typed"
+    assert notes[best.choice] == f"{quorums}, recommended"
+    others = tuple(row.choice for row in figures.candidates if row.choice != best.choice)
+    alike = replace(figures, recommendations=(replace(best, tied=others),))
+    assert {row[0].note for row in answer(alike, "queue").rows} == {
+        quorums,
+        quorums.replace("typed", "read/write"),
+    }
+    assert "recommended choice<" not in render(alike, VERSIONS, parquet=True)
+
+
+def test_what_lessens_a_run_stands_under_the_answer() -> None:
+    """As the run says it, escaped; of very many notes the first."""
+    figures = KINDS["measured"]
+    noted = replace(
+        figures, source=replace(figures.source, notes=("late", *(f"note <{i}>" for i in range(9))))
+    )
+    html = render(noted, VERSIONS, parquet=True)
+    assert '<p class="warning">late</p>' in html
+    assert "note &lt;3&gt;" in html
+    assert "note &lt;4&gt;" not in html
+    assert "5 more of such notes" in html
+    assert html.index(">late<") < html.index("<table")

@@ -1,0 +1,108 @@
+"""The hybrid clock: never twice, always above what was given or witnessed, at or above the time it is told."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.timestamps.clock import AHEAD_MAX, HybridClock
+from quorate.timestamps.timestamp import (
+    COUNTER_MAX,
+    WALL_US_MAX,
+    Timestamp,
+    counter,
+    make,
+    site,
+    wall_us,
+)
+from tests.unit.timestamps.test_timestamp import CLOSE_SITES
+
+# A few values only, so that clocks stand still, step back, and are witnessed at the very edge of the counter.
+TIMES = st.integers(0, 5)
+SEEN = st.builds(
+    make, TIMES, st.sampled_from([0, 1, COUNTER_MAX - 1, COUNTER_MAX]), CLOSE_SITES | st.just("me")
+)
+STEPS = st.lists(TIMES | SEEN, max_size=40)
+
+
+@given(STEPS)
+def test_each_timestamp_is_above_all_given_and_witnessed_before(steps: list[int | Timestamp]) -> None:
+    clock = HybridClock("me")
+    met: list[Timestamp] = []
+    for step in steps:
+        if isinstance(step, int):
+            given_now = clock.next(step)
+            assert all(given_now > before for before in met)
+            assert wall_us(given_now) >= step
+            assert site(given_now) == "me"
+            met.append(given_now)
+        else:
+            clock.witness(step)
+            met.append(step)
+
+
+def test_a_clock_that_stands_still_counts() -> None:
+    clock = HybridClock("me")
+    assert [clock.next(7) for _ in range(3)] == [make(7, 0, "me"), make(7, 1, "me"), make(7, 2, "me")]
+
+
+def test_a_clock_that_steps_back_stays_at_its_last_time() -> None:
+    clock = HybridClock("me")
+    clock.next(100)
+    assert clock.next(50) == make(100, 1, "me")
+
+
+def test_a_full_counter_carries_into_the_next_microsecond() -> None:
+    clock = HybridClock("me")
+    clock.witness(make(100, COUNTER_MAX, "other"))
+    assert clock.next(100) == make(101, 0, "me")
+
+
+def test_a_timestamp_of_a_higher_site_at_the_same_time_is_passed() -> None:
+    clock = HybridClock("a")
+    clock.next(10)
+    clock.witness(make(10, 0, "b"))
+    assert clock.next(10) > make(10, 0, "b")
+
+
+def test_what_is_older_is_witnessed_without_effect() -> None:
+    clock = HybridClock("me")
+    clock.next(100)
+    before = clock.last
+    clock.witness(make(99, COUNTER_MAX, "zz"))
+    assert clock.last == before
+
+
+def test_a_clock_at_the_end_of_time_refuses_to_repeat() -> None:
+    clock = HybridClock("me")
+    clock.witness(make(WALL_US_MAX, COUNTER_MAX, "other"))
+    with pytest.raises(ValueError, match="check the clock"):
+        clock.next(0)
+    assert counter(clock.last) == COUNTER_MAX
+
+
+ASKED = st.lists(st.tuples(st.booleans(), SEEN.filter(lambda seen: wall_us(seen) < 6), TIMES), max_size=40)
+
+
+@given(ASKED)
+def test_a_timestamp_above_another_is_new_and_moves_no_later_ones(
+    asked: list[tuple[bool, Timestamp, int]],
+) -> None:
+    """However far ahead it is, and where counters run over, too."""
+    clock, given_ = HybridClock("me"), set()
+    for is_above, least, now_us in asked:
+        before = clock.last
+        stamp = clock.above(least, now_us) if is_above else clock.next(now_us)
+        assert stamp not in given_
+        given_.add(stamp)
+        assert stamp > before
+        assert wall_us(stamp) >= now_us
+        assert not is_above or stamp > least
+        used_up = sum(counter(each) == COUNTER_MAX for each in given_)
+        assert wall_us(clock.last) <= max(now_us, wall_us(before)) + 1 + used_up
+
+
+def test_a_clock_that_gave_too_many_timestamps_ahead_moves_above_them() -> None:
+    clock = HybridClock("me")
+    given_ = [clock.above(make(1_000 + place, 0, "a"), 0) for place in range(AHEAD_MAX + 1)]
+    assert clock.next(0) > max(given_)
+    assert clock.above(make(5, 0, "a"), 0) > max(given_)
