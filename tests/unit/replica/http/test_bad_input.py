@@ -222,7 +222,7 @@ async def test_bad_protocol_requests_are_refused(
     client: httpx.AsyncClient, document: ClusterDocument, request_: Any, encoding: str
 ) -> None:
     try:
-        body = getattr(msgspec, encoding).encode({"cluster": document.hash, "requests": [append(), request_]})
+        body = getattr(msgspec, encoding).encode({"cluster": document.hash, "requests": [request_]})
     except OverflowError:
         pytest.skip("MessagePack has no such number")
     response = await client.post(
