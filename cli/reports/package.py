@@ -10,7 +10,7 @@ import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
-from shutil import copytree, ignore_patterns, make_archive
+from shutil import copy, copytree, ignore_patterns, make_archive
 from typing import Final
 
 from ..failure import Failure
@@ -35,7 +35,7 @@ SCRIPT: Final = '''\
 import sys
 
 from quorate.cli.main import main
-from quorate.spark_reports.session import submitted_session
+from quorate.spark_reports.spark.session import submitted_session
 
 submitted_session()
 sys.argv[1:1] = ["report", "--engine", "spark"]
@@ -56,6 +56,8 @@ def write_package(folder: Path) -> tuple[Path, Path]:
                 copytree(
                     _place_of(room), Path(scratch, "quorate", room), ignore=ignore_patterns("__pycache__")
                 )
+            for name in ("__init__.py", "py.typed"):
+                copy(_place_of("timestamps").with_name(name), Path(scratch, "quorate", name))
             archive = make_archive(str(folder / "quorate"), "zip", root_dir=scratch)
         script = folder / "quorate_report.py"
         script.write_text(SCRIPT, encoding="utf-8")

@@ -6,6 +6,7 @@ Read from the text of the modules, not from the running program, so that signatu
 import ast
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from quorate import client_sdk
@@ -55,8 +56,7 @@ def home_of(name: str) -> str:
     """The path of the module that defines a public name of the SDK."""
     found = inspect.getsourcefile(getattr(client_sdk, name))
     assert found is not None
-    parts = found.replace("\\", "/").split("/")
-    return "/".join(parts[-2:])
+    return str(Path(found).relative_to(ROOT))
 
 
 def definition(path: str, name: str) -> Def:

@@ -11,7 +11,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
 def test_paths_and_variables_of_the_page_exist() -> None:
     root = Path(__file__).parents[2]
     code = "".join(
-        path.read_text() for room in ("cli", "client_sdk", "replica") for path in (root / room).glob("*.py")
+        path.read_text() for room in ("cli", "client_sdk", "replica") for path in (root / room).rglob("*.py")
     )
     names = set(re.findall(r"`(QUORATE_[A-Z_]+|--[a-z-]+)", PAGE))
     assert len(names) > 8

@@ -157,8 +157,8 @@ def test_a_master_that_is_not_there_is_an_error_that_names_it(run: Path, tmp_pat
 
 SCRIPT = """
 import sys
-from quorate.spark_reports import session
-from quorate.spark_reports.errors import ReportError
+from quorate.spark_reports.spark import session
+from quorate.spark_reports.model.errors import ReportError
 session.EXECUTOR_WAIT_S = 1.0
 try:
     with session.local_session(sys.argv[1], driver_memory="512m") as spark:

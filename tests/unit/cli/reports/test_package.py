@@ -20,7 +20,7 @@ def test_the_archive_holds_every_file_and_python_imports_from_it(tmp_path: Path)
     archive, script = package.write_package(tmp_path / "made")
     with zipfile.ZipFile(archive) as held:
         assert {name for name in held.namelist() if not name.endswith("/")} == files_of_rooms()
-    code = "import quorate.spark_reports as s, importlib.resources as r; print(s.__file__, *r.files(s.__name__).iterdir())"
+    code = "import quorate.spark_reports.page as s, importlib.resources as r; print(s.__file__, *r.files(s.__name__).iterdir())"
     done = subprocess.run(
         [sys.executable, "-S", "-c", code],
         env=os.environ | {"PYTHONPATH": str(archive)},

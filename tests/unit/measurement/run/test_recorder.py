@@ -65,7 +65,7 @@ async def test_a_cancelled_flush_loses_no_row(tmp_path: Path, monkeypatch: pytes
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from quorate.measurement.recorder import Recorder
+from quorate.measurement.run.recorder import Recorder
 from quorate.measurement.rows import ProbeRow
 
 async def write():

@@ -15,8 +15,8 @@ from pathlib import Path
 from quorate.adts.log import Entry
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Append, Appended
-from quorate.replica.identity import open_folder
-from quorate.replica.member import Member
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.member import Member
 from quorate.timestamps.clock import HybridClock
 
 async def main():

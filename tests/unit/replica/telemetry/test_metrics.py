@@ -353,7 +353,7 @@ def test_each_event_of_the_code_is_in_the_table() -> None:
     folder = Path(quorate.client_sdk.__path__[0])
     counted = {
         what
-        for path in folder.glob("*.py")
+        for path in folder.rglob("*.py")
         for what in re.findall(r'\.count\(\s*"([^"]+)"', path.read_text())
     }
     assert len(counted) > 10

@@ -82,7 +82,7 @@ def test_missing_spark_is_an_error_that_says_how_to_get_it() -> None:
 
 
 SCRIPT = """
-from quorate.spark_reports.session import local_session
+from quorate.spark_reports.spark.session import local_session
 with local_session("local[1]") as spark:
     spark.range(10).count()
 with local_session("local[1]") as spark:
