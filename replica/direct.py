@@ -8,6 +8,7 @@ the gate's, and those of `protocol_api.Batches`. Owns who goes which way, and wh
 what a batch means.
 """
 
+import ssl
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -24,6 +25,7 @@ from quorate.replica.crowd import Crowd
 from quorate.replica.gate import Gate, address_of, check_once
 from quorate.replica.protocol_api import PATH, Batches
 from quorate.replica.responses import Refusal, headers_of, problem_of
+from quorate.replica.tls_door import Door
 from quorate.replica.traffic import Traffic
 
 _URL: Final = PATH.encode()
@@ -210,9 +212,12 @@ class DirectProtocol(BoundedProtocol):
         self.on_response_complete()
 
 
-def bounded(bounds: Bounds, traffic: Traffic, direct: Direct | None = None) -> Any:
+def bounded(
+    bounds: Bounds, traffic: Traffic, direct: Direct | None = None, tls: ssl.SSLContext | None = None
+) -> Any:
     """What makes the protocol of each connection, for uvicorn's setting `http`; `traffic` and `direct` are the
-    application's."""
+    application's. With `tls`, uvicorn is to be given no context of its own."""
     share = max(1, int(bounds.connections_max * bounds.address_share))
     crowd: Crowd[BoundedProtocol] = Crowd(bounds.connections_max, share)
-    return partial(DirectProtocol, bounds=bounds, traffic=traffic, crowd=crowd, direct=direct)
+    plain = partial(DirectProtocol, bounds=bounds, traffic=traffic, crowd=crowd, direct=direct)
+    return plain if tls is None else lambda **given: Door(plain(**given), tls)
