@@ -4,11 +4,14 @@ from typing import Final
 
 from ..adts.log import Summary
 from .limits import ENTRY_BYTES
-from .messages import Accepted, Collected, Reply, Reserved, Scanned
+from .messages import Accepted, Changed, Collected, Reply, Reserved, Scanned
 from .values import payload_bytes, text_bytes
 
 REPLY_BYTES: Final = 200
 """What a reply weighs besides its entries."""
+CHANGE_BYTES: Final = 50
+"""What a changed object weighs besides its name, and what arrived there."""
+TIMESTAMP_BYTES: Final = 30
 
 
 def weight(reply: Reply) -> int:
@@ -19,6 +22,9 @@ def weight(reply: Reply) -> int:
         return REPLY_BYTES + weight(reply.then)
     if isinstance(reply, Reserved):
         return REPLY_BYTES + len(reply.entries) * ENTRY_BYTES
+    if isinstance(reply, Changed):
+        names = sum(CHANGE_BYTES + len(change.object) for change in reply.objects)
+        return REPLY_BYTES + names + TIMESTAMP_BYTES * sum(len(change.arrived) for change in reply.objects)
     if not isinstance(reply, Collected):
         return REPLY_BYTES
     rows = len(reply.rows) * ENTRY_BYTES + payload_bytes(row.entry for row in reply.rows)

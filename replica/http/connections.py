@@ -7,13 +7,11 @@ passes in one piece costs few comparisons.
 """
 
 import asyncio
-from http import HTTPStatus
+from collections.abc import Callable
 from typing import Any, Final
 
-import msgspec
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from msgspec import Struct
-from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -26,9 +24,9 @@ from ...api_specs.limits import (
     STALL_S_MAX,
     URL_BYTES_MAX,
 )
-from ...api_specs.problems import MEDIA_TYPE, Problem, problem
+from ...api_specs.problems import Problem, problem
 from .connection_shares import Crowd, origin
-from .problems import RETRY_AFTER_S
+from .early_refusals import refusing, whole
 from .traffic import Traffic
 
 STALL_BYTES: Final = 65_536
@@ -69,6 +67,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._bounds: Final = bounds
         self._crowd: Final = crowd
         self._origin = ""
+        self._drop: Callable[[], object] | None = None
+        """Ends the connection at once; None before it is there."""
+        self.is_made = False
+        """Whether something may be said on it: by TLS, only once that is agreed on."""
         self._traffic: Final = traffic
         self._is_in_head = self._is_in_body = False
         self._head_bytes = 0
@@ -91,9 +93,19 @@ class BoundedProtocol(HttpToolsProtocol):
         """See asyncio.Protocol."""
         super().connection_made(transport)
         self.flow: _Flow = _Flow(transport)
+        self.is_made = True
+        if self._drop is None:
+            self.arrive(self.client[0] if self.client else "", transport.abort)
+        else:
+            self._drop = transport.abort
+
+    def arrive(self, host: str, drop: Callable[[], object]) -> None:
+        """Count a connection from `host`, on which nothing may have been said yet; `drop` ends it. Where there are too many, one
+        gives way."""
+        self._drop = drop
         self._traffic.connections += 1
         self._traffic.connections_made += 1
-        self._origin = origin(self.client[0]) if self.client else ""
+        self._origin = origin(host) if host else ""
         gives_way = self._crowd.enter(self, self._origin)
         if gives_way is self:
             self._end(
@@ -106,15 +118,23 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def give_way(self) -> None:
         """Close this connection, on which no whole request has begun, for another one."""
-        self._traffic.refuse("overloaded")
-        self.transport.abort()
+        self._cut_off("overloaded")
+
+    def _cut_off(self, reason: str) -> None:
+        assert self._drop is not None, "it has arrived"
+        self._traffic.refuse(reason)
+        self._drop()
+
+    def depart(self) -> None:
+        """Count it no more."""
+        self._stop_head_timer()
+        self._traffic.connections -= 1
+        self._crowd.leave(self, self._origin)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
-        self._stop_head_timer()
         self._stop_stall_timer()
-        self._traffic.connections -= 1
-        self._crowd.leave(self, self._origin)
+        self.depart()
         if self._answered is not None and self._answered is not self.cycle:
             self._answered.disconnected = True  # uvicorn tells the last one alone
             self._answered.message_event.set()
@@ -241,7 +261,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.begin_request()
             return
         self._traffic.refuse(refused.name)
-        application, self.app = self.app, _refusing(refused)
+        application, self.app = self.app, refusing(refused)
         try:
             super().on_headers_complete()
         finally:
@@ -307,11 +327,14 @@ class BoundedProtocol(HttpToolsProtocol):
     def _end(self, refused: Problem) -> None:
         """Refuse what has not become a request, and hang up."""
         self._stop_head_timer()
+        if not self.is_made:
+            self._cut_off(refused.name)
+            return
         if self.transport.is_closing():
             return
         self._traffic.refuse(refused.name)
         if self.cycle is None or self.cycle.response_complete or self._waits_for_body():  # type: ignore[redundant-expr]
-            self.transport.write(_whole(refused))
+            self.transport.write(whole(refused))
             self.transport.close()
         else:  # An earlier request on this connection is still being answered: nothing may come in between.
             self.transport.abort()
@@ -327,7 +350,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _head_is_late(self) -> None:
         self._head_timer = None
-        if self._is_in_head:
+        if self._is_in_head or not self.is_made:
             self._end(problem("timeout", f"the headers took longer than {self._bounds.head_s:g} s"))
         elif self.scope is None:  # A connection on which nothing ever came: there is nothing to answer.
             self.transport.close()
@@ -349,31 +372,3 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._stall_timer is not None:
             self._stall_timer.cancel()
             self._stall_timer = None
-
-
-def _refusing(refused: Problem) -> ASGIApp:
-    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
-        del scope, receive
-        body = msgspec.json.encode(refused)
-        headers = [
-            (b"content-type", MEDIA_TYPE.encode()),
-            (b"content-length", str(len(body)).encode()),
-            (b"connection", b"close"),
-        ]
-        await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
-
-    return refuse
-
-
-def _whole(refused: Problem) -> bytes:
-    """A problem as an answer, from the status line on."""
-    body = msgspec.json.encode(refused)
-    lines = [
-        f"HTTP/1.1 {refused.status} {HTTPStatus(refused.status).phrase}",
-        f"content-type: {MEDIA_TYPE}",
-        f"content-length: {len(body)}",
-        "connection: close",
-        *([f"retry-after: {RETRY_AFTER_S}"] if refused.name == "overloaded" else []),
-    ]
-    return "\r\n".join([*lines, "\r\n"]).encode() + body

@@ -20,10 +20,18 @@ class NotOneMeaning(ValueError):
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise NotOneMeaning(f"the member {twice[:_NAME_SHOWN]!r} is given more than once")
+        raise NotOneMeaning(f"the member {_given_twice(pairs)[:_NAME_SHOWN]!r} is given more than once")
     return found
+
+
+def _given_twice(pairs: list[tuple[str, Any]]) -> str:
+    """The first name that was met before. A body may have a million members: each is looked at once."""
+    met: set[str] = set()
+    for name, _ in pairs:
+        if name in met:
+            return name
+        met.add(name)
+    raise AssertionError("one is there twice")
 
 
 _decode: Final = json.JSONDecoder(object_pairs_hook=_members).decode

@@ -8,6 +8,7 @@ the gate's, and those of `protocol_api.Batches`. Owns who goes which way, and wh
 what a batch means.
 """
 
+import ssl
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -23,6 +24,7 @@ from ..http.connection_shares import Crowd
 from ..http.connections import BoundedProtocol, Bounds
 from ..http.gate import Gate, address_of, check_once
 from ..http.problems import Refusal, headers_of, problem_of
+from ..http.tls_door import Door
 from ..http.traffic import Traffic
 from ..store.group_commit import Unwanted
 
@@ -210,9 +212,12 @@ class DirectProtocol(BoundedProtocol):
         self.on_response_complete()
 
 
-def bounded(bounds: Bounds, traffic: Traffic, direct: Direct | None = None) -> Any:
+def bounded(
+    bounds: Bounds, traffic: Traffic, direct: Direct | None = None, tls: ssl.SSLContext | None = None
+) -> Any:
     """What makes the protocol of each connection, for uvicorn's setting `http`; `traffic` and `direct` are the
-    application's."""
+    application's. With `tls`, uvicorn is to be given no context of its own."""
     share = max(1, int(bounds.connections_max * bounds.address_share))
     crowd: Crowd[BoundedProtocol] = Crowd(bounds.connections_max, share)
-    return partial(DirectProtocol, bounds=bounds, traffic=traffic, crowd=crowd, direct=direct)
+    plain = partial(DirectProtocol, bounds=bounds, traffic=traffic, crowd=crowd, direct=direct)
+    return plain if tls is None else lambda **given: Door(plain(**given), tls)

@@ -239,8 +239,9 @@ def _config(
         timeout_graceful_shutdown=CUT_S,
     )
     config.load()
-    config.http_protocol_class = bounded(Bounds(_connections_max(), address_share), app.traffic, app.direct)
-    config.ssl = None if context is None else context.context
+    bounds = Bounds(_connections_max(), address_share)
+    tls = None if context is None else context.context
+    config.http_protocol_class = bounded(bounds, app.traffic, app.direct, tls)
     return config
 
 

@@ -92,3 +92,14 @@ def test_a_queue_that_hands_out_no_more(
     assert reached.value.limit == "too-many-leases"
     caller.post("queues/lent/accept", {"tokens": [each["token"] for each in held]})
     assert [lease["item"] for lease in caller.post("queues/lent/acquire", {}).json()["leases"]] == [4]
+
+
+def test_a_queue_that_keeps_no_more_dead_letters(
+    cluster: InProcessCluster, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease_table, "DEAD_MAX", 1)
+    caller.post("queues/dead/items", {"items": [1, 2]})
+    tokens = [each["token"] for each in caller.post("queues/dead/acquire", {"max": 2}).json()["leases"]]
+    assert caller.post("queues/dead/reject", {"tokens": tokens[:1]}).is_success
+    assert tells(caller.post("queues/dead/reject", {"tokens": tokens[1:]}), "too-many-dead-letters")
+    assert caller.post("queues/dead/accept", {"tokens": tokens[1:]}).is_success, "it is held still"

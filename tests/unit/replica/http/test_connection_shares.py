@@ -1,6 +1,7 @@
 """Silent connections make room for new ones, and one address does not take all places."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.replica.http.connection_shares import Crowd, origin
 from quorate.replica.http.connections import Bounds
+from quorate.replica.http.server_tls import ServerContext, ServerTls
+from tests.support.certificates import Authority
+from tests.system.guarded import GuardedCluster
 from tests.unit.replica.http.test_connections import GET, WAIT_S, Serve, served
 
 __all__ = ["served"]
@@ -43,12 +47,16 @@ class Caller:
 
 
 @asynccontextmanager
-async def calling(port: int, count: int, address: str = "127.0.0.1") -> AsyncIterator[list[Caller]]:
+async def calling(
+    port: int, count: int, address: str = "127.0.0.1", tls: ssl.SSLContext | None = None
+) -> AsyncIterator[list[Caller]]:
     """So many connections from that address."""
     async with AsyncExitStack() as stack:
         callers = []
         for _ in range(count):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
+            reader, writer = await asyncio.open_connection(
+                "127.0.0.1", port, local_addr=(address, 0), ssl=tls
+            )
             stack.callback(writer.close)
             callers.append(Caller(reader, writer))
         yield callers
@@ -91,6 +99,45 @@ async def test_the_share_of_one_address_is_settable(tmp_path: Path) -> None:
 def _started(cluster: LocalCluster) -> None:
     cluster.start()
     cluster.ready()
+
+
+async def test_who_has_not_agreed_on_tls_gives_way_and_has_no_longer_than_a_head(
+    served: Serve, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path, "authority")
+    tls = ServerContext(ServerTls(*map(str, authority.signed("server")))).context
+    trusting = ssl.create_default_context(cafile=str(authority.own.certificate))
+    async with (
+        served(Bounds(connections_max=4, address_share=1.0), tls=tls) as port,
+        calling(port, 4) as silent,
+        calling(port, 2, OTHER, tls=trusting) as others,
+    ):
+        assert [await each.asks() for each in others] == [b"200", b"200"]
+        assert [await each.is_cut_off() for each in silent[:2]] == [True, True]
+        async with calling(port, 1, OTHER, tls=trusting) as further:
+            assert await further[0].asks() == b"200"
+        assert [await each.asks() for each in others] == [b"200", b"200"], "who speaks is never cut off"
+    async with served(Bounds(head_s=0.2), tls=tls) as port, calling(port, 1) as silent:
+        assert await silent[0].is_cut_off()
+
+
+async def test_silent_connections_of_one_address_take_no_more_than_its_share_of_a_replica_by_tls(
+    tmp_path: Path,
+) -> None:
+    """A hundredth of 2,000: of a handshake that never begins nobody heard before, so that they took all files of the process."""
+    cluster = GuardedCluster(tmp_path, authority=Authority(tmp_path, "authority"))
+    cluster.serve_options.extend(["--address-share", "0.01"])
+    with cluster:
+        port = int(cluster.url.rpartition(":")[2])
+        async with calling(port, 30, OTHER) as callers:
+            assert [await each.is_cut_off() for each in callers[:10]] == [True] * 10
+            with cluster.client(cluster.replica_token) as client:
+                assert 'quorate_refusals_total{reason="overloaded"} 1' in client.get("/metrics").text, (
+                    "they gave way, and were not late"
+                )
+            trusting = ssl.create_default_context(cafile=cluster.tls.ca)
+            async with calling(port, 1, tls=trusting) as other:
+                assert await other[0].asks() == b"200"
 
 
 async def test_an_address_that_speaks_on_all_its_connections_leaves_room_for_others(served: Serve) -> None:

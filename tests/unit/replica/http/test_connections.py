@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import itertools
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -35,21 +36,20 @@ def served(tmp_path: Path) -> Serve:
     """Serves r1 as `quorate.replica.server.server` does, with bounds of the test's own; the port."""
 
     @asynccontextmanager
-    async def serve(bounds: Bounds | None = None, token: str | None = None) -> AsyncIterator[int]:
-        socket = _bound(0)
-        port: int = socket.getsockname()[1]
+    async def serve(
+        bounds: Bounds | None = None, token: str | None = None, tls: ssl.SSLContext | None = None
+    ) -> AsyncIterator[int]:
+        port: int = (socket := _bound(0)).getsockname()[1]
         limits = Limits(body_bytes_max=20_000, value_bytes_max=5_000, page_bytes_max=5_000)
         document = ClusterDocument("t", (ReplicaInfo("r1", f"http://127.0.0.1:{port}"),), limits=limits)
         member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+        hosts = Hosts(["127.0.0.1"], is_loopback=True)
         app = create_app(
-            member,
-            lambda each: embedded_front_end(each, token),
-            access=one_token(token),
-            hosts=Hosts(["127.0.0.1"], is_loopback=True),
+            member, lambda each: embedded_front_end(each, token), access=one_token(token), hosts=hosts
         )
         config = uvicorn.Config(app, http="httptools", ws="none", log_config=None, access_log=False)
         config.load()
-        config.http_protocol_class = bounded(bounds or Bounds(), app.traffic, app.direct)
+        config.http_protocol_class = bounded(bounds or Bounds(), app.traffic, app.direct, tls)
         server = uvicorn.Server(config)
         server.lifespan = config.lifespan_class(config)
         await server.startup([socket])

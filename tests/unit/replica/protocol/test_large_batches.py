@@ -12,12 +12,14 @@ import msgspec
 import pytest
 
 from quorate.adts.log import NOTHING, Entry, Value
+from quorate.api_specs.checking import COUNT_MAX
 from quorate.api_specs.limits import BATCH_READS_S_MAX, Limits
 from quorate.api_specs.messages import (
     Accept,
     Append,
     Appended,
     BatchReply,
+    Changes,
     Collect,
     Collected,
     Refused,
@@ -132,6 +134,12 @@ async def test_a_batch_brings_back_a_page_and_a_reply_and_the_rest_when_it_is_se
     assert all(isinstance(each, Collected) and each.rows for each in found)
 
 
+async def test_what_replicas_ask_to_catch_up_is_weighed_as_any_other_page(member: Member) -> None:
+    replies = await in_batches(member, *[Changes(0, COUNT_MAX, limit=50)] * 200)
+    assert len(replies) > 10
+    assert max(len(msgspec.msgpack.encode(each)) for each in replies) < 3 * PAGE_BYTES
+
+
 async def test_what_changes_something_is_never_lost_in_a_batch_that_is_cut_off(member: Member) -> None:
     pages = [Collect("queue/q", window=Window(limit=100))] * 5
     replies = await in_batches(member, *pages, item("queue/other", 0), *pages, item("queue/other", 1))
@@ -175,7 +183,12 @@ def test_the_time_of_reads_is_bounded_and_that_of_changes_is_not() -> None:
 
 async def test_a_reply_is_weighed_about_right(member: Member) -> None:
     ballot = make_ballot(make(time.time_ns() // 1000, 0, "c"), 1)
-    for request in (Collect("queue/q", window=Window(limit=9)), Scan("queue/many-", limit=5)):
+    asked = (
+        Collect("queue/q", window=Window(limit=9)),
+        Scan("queue/many-", limit=5),
+        Changes(0, COUNT_MAX, limit=50),
+    )
+    for request in asked:
         (reply,) = (await member.answer([request])).replies
         assert 0.5 < weight(reply) / len(msgspec.msgpack.encode(reply)) < 2
     summary = msgspec.structs.replace(NOTHING, value=ITEM)
