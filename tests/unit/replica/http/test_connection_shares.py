@@ -93,7 +93,8 @@ async def test_the_share_of_one_address_is_settable(tmp_path: Path) -> None:
         async with calling(port, 30, OTHER) as callers:
             said = [await each.asks() for each in callers]
             assert 1 <= said.count(b"200") <= 20
-            assert said.count(b"") == 30 - said.count(b"200"), "they were silent, and gave way"
+            # The others gave way while they were silent, or spoke before a busy replica had looked at them.
+            assert set(said) <= {b"200", b"", b"503"}
 
 
 def _started(cluster: LocalCluster) -> None:
