@@ -16,11 +16,12 @@ CLIENTS_STAMP := $(CLIENTS)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check soak lock clients openapi clean
+.PHONY: help demo test test-quick check soak lock clients openapi clean
 
 help:
 	@echo "make demo   start three replicas, kill two in turn under load, check that nothing is lost"
 	@echo "make test   the whole test suite (Spark tests need Java 17 or later)"
+	@echo "make test-quick  the pure rooms, schedules played by hand and 500 seeds: for while you work"
 	@echo "make check  formatting, lint, types and the rules who may import whom"
 	@echo "make soak   seeded simulations on all cores for $(MINUTES) minutes (MINUTES=..., FIRST=... the first seed)"
 	@echo "make lock   write the lock files after a change of dependencies (needs uv; UPGRADE=--upgrade)"
@@ -35,6 +36,13 @@ demo: $(STAMP)
 test: $(STAMP)
 	@$(MAKE) --no-print-directory clients || echo "Going on without generated clients: their tests are skipped"
 	@$(RUN) -m pytest -n $(WORKERS) --dist loadscope
+
+# No process, no file, no socket: what a change of the protocol breaks first.
+QUICK := $(addprefix tests/unit/,adts api_specs gc quorums timestamps client_sdk/protocol client_sdk/inspection replica/protocol) \
+	tests/paper tests/sim/checkers tests/sim/schedules "tests/sim/test_sim.py::test_every_promise_is_kept[1]"
+
+test-quick: $(STAMP)
+	@$(RUN) -m pytest -q -n $(WORKERS) --dist loadscope -m "not slow" $(QUICK)
 
 check: $(STAMP)
 	$(VENV)/bin/ruff format --check .
