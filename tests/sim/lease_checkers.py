@@ -15,7 +15,7 @@ from tests.sim.checkers import Violation, shown
 from tests.sim.clocks import WALL_US_START
 from tests.sim.history import Call
 from tests.sim.leased import is_timed
-from tests.sim.linearizability import Inconclusive, linearization, returned_by_dequeues
+from tests.sim.linearizability import Inconclusive, Model, linearization, returned_by_dequeues
 
 TENDING: Final = ("Accept", "Release", "Reject", "Drop", "Renew")
 FINAL: Final = ("Accept", "Drop")
@@ -149,7 +149,7 @@ class Course(NamedTuple):
         return Course(where, self.deliveries if deliveries is None else deliveries, self.endings)
 
 
-class Item:
+class Item(Model):
     """The course of one item. Some steps nobody hears of: a handing out whose outcome is unknown, being set aside until it is
     due, becoming a dead letter, and being taken back from those."""
 
