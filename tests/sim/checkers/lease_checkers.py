@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from quorate.adts.log import Leased
 from quorate.client_sdk.protocol.core.values import LeaseBook
 from tests.sim.checkers.checkers import Violation, shown
-from tests.sim.checkers.linearizability import Inconclusive, linearization, returned_by_dequeues
+from tests.sim.checkers.linearizability import Inconclusive, Model, linearization, returned_by_dequeues
 from tests.sim.world.clocks import WALL_US_START
 from tests.sim.world.history import Call
 from tests.sim.world.leased import is_timed
@@ -149,7 +149,7 @@ class Course(NamedTuple):
         return Course(where, self.deliveries if deliveries is None else deliveries, self.endings)
 
 
-class Item:
+class Item(Model):
     """The course of one item. Some steps nobody hears of: a handing out whose outcome is unknown, being set aside until it is
     due, becoming a dead letter, and being taken back from those."""
 

@@ -34,20 +34,26 @@ class Model(Protocol):
         For an unknown call: those that differ from `state`; that it may have no effect is the search's affair.
         """
 
+    def earlier(self, call: Call) -> Iterable[Call]:
+        """Some calls that come before `call` in every right order: the search then does not try the others."""
+        del call
+        return ()
 
-class Serial:
+
+class Serial(Model):
     """The data type exactly as its serial specification says."""
 
     def __init__(self, adt: str, calls: Sequence[Call]) -> None:
         self._specification = SPECIFICATIONS[adt]
         self._returned = returned_by_dequeues(calls)
-        self._left = {
-            item: (call, place)
+        enqueued = {call.args[0]: call for call in calls if call.operation == "Enq"}
+        self._taken = [
+            (enqueued[item], call, place)
             for call in calls
             if call.operation == "Deq"
             for place, item in enumerate(call.results)
-        }
-        self._later: dict[Any, frozenset[Any]] = {}
+            if item in enqueued
+        ]
 
     def initial(self) -> Hashable:
         """See Model."""
@@ -57,9 +63,6 @@ class Serial:
         """See Model."""
         if call.operation == "Deq":
             return self._after_dequeue(state, call)
-        is_taken = call.operation == "Enq" and call.args[0] in self._left
-        if is_taken and not self._taken_after(call.args[0]).isdisjoint(state):
-            return []  # First in, first out: behind that item it could never come out when it did.
         new, response = self._specification.step(state, Invocation(call.operation, call.args))
         if not call.is_known:
             return [] if new == state else [new]
@@ -68,17 +71,15 @@ class Serial:
         conditional = call.operation in ("Cas", "PutIfAbsent")
         return [new] if call.results == ((response.term,) if conditional else response.results) else []
 
-    def _taken_after(self, item: Any) -> frozenset[Any]:
-        """The items that were surely taken after `item`."""
-        later = self._later.get(item)
-        if later is None:
-            mine, place = self._left[item]
-            later = self._later[item] = frozenset(
-                other
-                for other, (theirs, behind) in self._left.items()
-                if mine.returned < theirs.invoked or (mine is theirs and place < behind)
-            )
-        return later
+    def earlier(self, call: Call) -> Iterable[Call]:
+        """See Model. First in, first out: what was surely taken before its item was also enqueued before it."""
+        return [
+            before
+            for enqueued, taking, place in self._taken
+            if enqueued is call
+            for before, others, ahead in self._taken
+            if others.returned < taking.invoked or (others is taking and ahead < place)
+        ]
 
     def _after_dequeue(self, state: Any, call: Call) -> Iterable[Hashable]:
         """A dequeue of several takes a run of heads at one moment; a short answer does not claim the rest is empty.
@@ -101,7 +102,7 @@ class Serial:
         return [state] if taken == call.results else []
 
 
-class Bag:
+class Bag(Model):
     """The queue where clocks may be wrong: every item once, in no promised order; Empty still means empty."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
@@ -126,7 +127,7 @@ class Bag:
         return [state if call.operation == "Peek" else state.difference(call.results)]
 
 
-class Count:
+class Count(Model):
     """The queue as a mere counter of items: what Size promises beside the other operations."""
 
     def initial(self) -> Hashable:
@@ -147,7 +148,7 @@ class Count:
         return [state - len(call.results)] if len(call.results) <= state else []
 
 
-class Cell:
+class Cell(Model):
     """One register or key where clocks may be wrong: a blind change may turn out older than another one.
 
     Then it is as if it had been overwritten at once. It is never older than a decision, nor than "nothing yet".
@@ -267,7 +268,7 @@ class _Search:
         self.calls = sorted(calls, key=lambda call: call.invoked)
         self.required = sum(1 << place for place, call in enumerate(self.calls) if call.is_known)
         place_of = {id(call): place for place, call in enumerate(self.calls)}
-        self._after = [place_of.get(id(call.after), -1) for call in self.calls]
+        self._earlier = [_mask((call.after, *model.earlier(call)), place_of) for call in self.calls]
         self._alike = [(call.operation, call.args, call.count) for call in self.calls]
         self._times = [(call.invoked, call.returned) for call in self.calls]
 
@@ -293,7 +294,7 @@ class _Search:
             if invoked > bound:
                 break
             bound = min(bound, returned)
-            if (earlier := self._after[place]) >= 0 and not mask >> earlier & 1:
+            if self._earlier[place] & ~mask:
                 continue
             if returned >= NEVER:
                 if self._alike[place] in unknown:
@@ -302,3 +303,8 @@ class _Search:
             found.append((returned, place))
         found.sort()
         return [place for _, place in found]
+
+
+def _mask(calls: Iterable[Call | None], place_of: dict[int, int]) -> int:
+    """The places of those of the calls that are searched."""
+    return sum({1 << place_of[id(call)] for call in calls if id(call) in place_of})

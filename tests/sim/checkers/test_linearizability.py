@@ -167,6 +167,18 @@ def test_sixty_overlapping_calls_are_checked_quickly() -> None:
         check_object("queue/q", [*enqueues, *dequeues, deq(400, 410)], is_exact=True)
 
 
+def test_order_in_which_items_were_taken_says_in_which_they_were_enqueued() -> None:
+    """Without that, the search tries the orders of all that was enqueued at once: then it is given up."""
+    values = [f"v{number:02}" for number in range(21)]
+    enqueues = [enq(value, number, 30) for number, value in enumerate(reversed(values))]
+    dequeues = [deq(31 + 2 * at, 32 + 2 * at, *values[at : at + 7]) for at in range(0, 21, 7)]
+    calls = [*enqueues, *dequeues]
+    assert linearization(Serial("queue", calls), calls, nodes_max=len(calls)) is not None
+    enqueues[0] = enq("v20", -2, -1)
+    calls = [*enqueues, *dequeues]
+    assert linearization(Serial("queue", calls), calls, nodes_max=len(calls)) is None
+
+
 def test_sizes_are_those_of_one_counter() -> None:
     """An item that a first Size counted is there for the second, acknowledged or not, unless somebody may have taken it."""
     enq, first, second = Call("Enq", (), 1), Call("Size", (), 2, 3, (1,)), Call("Size", (), 4, 5, (0,))

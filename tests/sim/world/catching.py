@@ -4,7 +4,7 @@ Owns when it asks, on its way over the same network. It must not know what may b
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from quorate.api_specs.messages import Batch, Changed, Changes, Collected, Reply, Request
 from quorate.replica.protocol import catch_up
@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 EVERY_US: Final = 50_000
 PAGE: Final = 5
 SILENT_US: Final = 1_000_000
-"""A pass that has not ended by then has lost a message; another one begins."""
+"""A pass that has not ended by then has lost a message; another one begins. Once all is healed, this is also how often one
+begins that would do what the one before has done."""
+
+
+class Pass(NamedTuple):
+    """A look at another replica's changes: when it began, and how far both stores and the progress had come then."""
+
+    began_us: int
+    versions: tuple[int, int]
+    progress: Progress
 
 
 class CatchingUp:
@@ -34,8 +43,10 @@ class CatchingUp:
         self._kept: dict[str, int] = {}
         """What is durable of the progress."""
         self._progress: dict[str, Progress] = {}
-        self._began_us: dict[str, int] = {}
-        """Since when a pass is under way, by other replica."""
+        self._under_way: dict[str, Pass] = {}
+        """Passes by other replica."""
+        self._idle: dict[str, Pass] = {}
+        """The latest ones that left the progress as it was: in the same stores the next one would do the same."""
         self._unanswered: dict[str, list[Lack]] = {}
         """What that pass, or the one that ended last, has asked for and was not answered: its progress is not kept before."""
         self._process = 0
@@ -44,42 +55,58 @@ class CatchingUp:
     def restarted(self) -> None:
         """Only what is durable is left, and answers of before mean nothing."""
         self._process += 1
-        self._began_us = {}
+        self._under_way, self._idle = {}, {}
         self._progress = {other.id: catch_up.resumed(self._kept.get(other.id, 0)) for other in self._others}
 
     def begin(self) -> None:
-        """A pass over each other replica's changes, but where one is under way."""
+        """A pass over each other replica's changes, where it is due."""
         if not self._node.is_up or self._node.is_stopped:
             return
-        now_us = self._world.now_us
         for other in self._others:
-            if now_us >= self._began_us.get(other.id, -SILENT_US) + SILENT_US:
-                self._began_us[other.id] = now_us
-                self._unanswered[other.id] = []
-                self._progress[other.id].begin()
-                self._ask_changes(other)
+            versions = (other.replica.store.version, self._node.replica.store.version)
+            if self._is_due(other.id, versions):
+                self._begin(other, Pass(self._world.now_us, versions, self._progress[other.id].copy()))
+
+    def _is_due(self, other: str, versions: tuple[int, int]) -> bool:
+        latest = self._under_way.get(other)
+        if latest is None and self._world.is_healed:
+            idle = self._idle.get(other)
+            latest = idle if idle is not None and idle.versions == versions else None
+        return latest is None or self._world.now_us >= latest.began_us + SILENT_US
+
+    def _begin(self, other: "ReplicaNode", begun: Pass) -> None:
+        self._under_way[other.id] = begun
+        self._unanswered[other.id] = []
+        self._progress[other.id].begin()
+        self._ask_changes(other)
 
     def _ask_changes(self, other: "ReplicaNode") -> None:
-        asked, began_us = self._progress[other.id].request(PAGE), self._began_us[other.id]
-        self._ask(other, asked, lambda told: self._hear(other, asked, told, began_us))
+        asked, begun = self._progress[other.id].request(PAGE), self._under_way[other.id]
+        self._ask(other, asked, lambda told: self._hear(other, asked, told, begun))
 
-    def _hear(self, other: "ReplicaNode", asked: Changes, told: Reply, began_us: int) -> None:
+    def _hear(self, other: "ReplicaNode", asked: Changes, told: Reply, begun: Pass) -> None:
         progress = self._progress[other.id]
         assert isinstance(told, Changed)
         lacking = progress.hear(asked, told, self._node.replica.store)
         for lack in lacking:
             progress.wait_for(lack)  # Until it is here: the question or its answer may be lost.
             self._fetch(other, progress, lack)
-        if began_us != self._began_us.get(other.id):
+        if begun is not self._under_way.get(other.id):
             return  # An answer that comes after its pass was given up.
         if told.more:
             self._ask_changes(other)
         else:
-            del self._began_us[other.id]
-            self._keep(other, progress)
+            self._end(other, progress)
+
+    def _end(self, other: "ReplicaNode", progress: Progress) -> None:
+        ended = self._under_way.pop(other.id)
+        self._idle.pop(other.id, None)
+        if vars(progress) == vars(ended.progress):
+            self._idle[other.id] = ended
+        self._keep(other, progress)
 
     def _keep(self, other: "ReplicaNode", progress: Progress) -> None:
-        if other.id not in self._began_us and not self._unanswered[other.id]:
+        if other.id not in self._under_way and not self._unanswered[other.id]:
             self._kept[other.id] = progress.safe_since
 
     def _fetch(self, other: "ReplicaNode", progress: Progress, lack: Lack) -> None:

@@ -20,6 +20,7 @@ class Surroundings(Protocol):
     is_gathered: bool
     exchange_timeout_us: int
     is_traced: bool
+    is_healed: bool
     now_us: int
     counters: dict[str, int]
 

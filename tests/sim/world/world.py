@@ -59,7 +59,7 @@ class World:
         self.network = Network(scenario.faults, self._rng, self.injected)
         self._trace = trace
         self.is_traced = trace is not None
-        self._is_healed = False
+        self.is_healed = False
         self._events: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._sequence = count(1)
         self._running = 0
@@ -198,7 +198,7 @@ class World:
 
     def unless_healed(self, name: str, fault: Callable[..., None], *args: Any) -> None:
         """A fault that would begin only after everything healed does not."""
-        if not self._is_healed:
+        if not self.is_healed:
             self.injected[name] += 1
             fault(*args)
 
@@ -238,7 +238,7 @@ class World:
 
     def _heal(self) -> None:
         self.trace("", lambda: "everything heals")
-        self._is_healed = True
+        self.is_healed = True
         self.network.heal()
         for replica in self.replicas.values():
             replica.slow_us = 0
