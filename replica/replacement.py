@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from quorate.adts.catalogue import SPECIFICATIONS, adt_of
 from quorate.api_specs.cluster import ClusterDocument, checked
-from quorate.api_specs.messages import Row
+from quorate.api_specs.messages import Announcement, Row, Testimony
 from quorate.replica.identity import FolderRefused, Identity, format_store, open_folder
 from quorate.replica.ports import (
     NOT_RESERVED,
@@ -31,7 +31,7 @@ from quorate.replica.ports import (
 )
 from quorate.replica.pruning import END
 from quorate.replica.store import Store
-from quorate.replica.witness import Witness
+from quorate.replica.witness import Witness, contradiction
 from quorate.timestamps.timestamp import ZERO, Timestamp
 
 PAGE: Final = 1000
@@ -79,6 +79,7 @@ def make_replacement(
             for other, path in sorted(others.items())
         }
         sources = {other: source for other, (_, source) in opened.items()}
+        _refuse_forgetful(opened, replica_id)
         format_store(folder, new, replica_id)
         _, target = open_source(stack, new, replica_id, folder)
         objects = fill(target, sources, old)
@@ -88,6 +89,21 @@ def make_replacement(
         target.note_configuration(new)
         target.commit()
         return objects
+
+
+def _refuse_forgetful(opened: Mapping[str, tuple[Identity, Store]], replica_id: str) -> None:
+    """What the members' stores have seen of each other speaks against one that is an old copy, or was made anew: acknowledged
+    data may be missing in it, as in one that is left out."""
+    members = {other: each for other, each in opened.items() if other != replica_id}
+    for other, (identity, source) in members.items():
+        mine = Announcement("", other, identity.store, source.clock, named=True, born=identity.born)
+        for witness, (_, its) in members.items():
+            known = its.others.witness(other)
+            if known is None:
+                continue
+            sentence = contradiction(mine, witness, Testimony(known.store, known.clock, born=known.born))
+            if sentence is not None:
+                raise FolderRefused(sentence)
 
 
 def open_source(
