@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ...adts.types.catalogue import SPECIFICATIONS, adt_of
 from ...api_specs.cluster import ClusterDocument, checked
-from ...api_specs.messages import Row
+from ...api_specs.messages import Announcement, Row, Testimony
 from ...timestamps.timestamp import INFINITY, ZERO, Timestamp
 from ..protocol.log import (
     NOT_RESERVED,
@@ -29,7 +29,7 @@ from ..protocol.log import (
     PutState,
     Reservation,
 )
-from ..protocol.witness import Witness
+from ..protocol.witness import Witness, contradiction
 from ..store.store import Store
 from .identity import FolderRefused, Identity, format_store, open_folder
 
@@ -78,6 +78,7 @@ def make_replacement(
             for other, path in sorted(others.items())
         }
         sources = {other: source for other, (_, source) in opened.items()}
+        _refuse_forgetful(opened, replica_id)
         format_store(folder, new, replica_id)
         _, target = open_source(stack, new, replica_id, folder)
         objects = fill(target, sources, old)
@@ -87,6 +88,21 @@ def make_replacement(
         target.note_configuration(new)
         target.commit()
         return objects
+
+
+def _refuse_forgetful(opened: Mapping[str, tuple[Identity, Store]], replica_id: str) -> None:
+    """What the members' stores have seen of each other speaks against one that is an old copy, or was made anew: acknowledged
+    data may be missing in it, as in one that is left out."""
+    members = {other: each for other, each in opened.items() if other != replica_id}
+    for other, (identity, source) in members.items():
+        mine = Announcement("", other, identity.store, source.clock, named=True, born=identity.born)
+        for witness, (_, its) in members.items():
+            known = its.others.witness(other)
+            if known is None:
+                continue
+            sentence = contradiction(mine, witness, Testimony(known.store, known.clock, born=known.born))
+            if sentence is not None:
+                raise FolderRefused(sentence)
 
 
 def open_source(

@@ -13,7 +13,7 @@ It must not know how messages travel, nor when.
 
 from collections.abc import Callable, Iterable
 from copy import copy
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from ...adts.types.catalogue import adt_of
 from ...api_specs.messages import (
@@ -31,6 +31,8 @@ from ...timestamps.ballot import NO_BALLOT, Ballot
 from ...timestamps.timestamp import ZERO, Timestamp
 from .log import Effect, Log, ObjectState, PutRow, PutState
 
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 WAITING_MAX: Final = 10_000
 """Entries that may not be installed yet, and objects whose decisions are behind, that are remembered for each other replica."""
 
@@ -48,6 +50,16 @@ class Lack(NamedTuple):
         return Collect(self.object, known=None if state is None else state.accepted, wanted=self.entries)
 
 
+class _Behind(NamedTuple):
+    """A ballot that was committed at the other replica and not here, and what the pass that found it began after."""
+
+    ballot: Ballot
+    since: int
+
+
+_NOT_BEHIND: Final = _Behind(NO_BALLOT, 0)
+
+
 class Progress:
     """How far this replica has looked at the changes of another one, pass by pass.
 
@@ -62,10 +74,14 @@ class Progress:
         self._upto = since
         self._place = 0
         self._below = 0
+        self._began = since
+        """What the pass began after."""
+        self._is_cut = False
+        """Whether the pass found more than is remembered: then the next one looks at all of it again."""
         self._waiting: dict[tuple[str, Timestamp], None] = {}
-        """Entries below the fence that were not marked complete."""
-        self._behind: dict[str, Ballot] = {}
-        """Ballots that were committed there and not here."""
+        """Entries that could not be installed: below the fence and not marked complete, say."""
+        self._behind: dict[str, _Behind] = {}
+        """By object: what was committed there and not here."""
 
     def copy(self) -> "Progress":
         """The same progress, which goes on by itself."""
@@ -81,6 +97,7 @@ class Progress:
     def begin(self) -> None:
         """Begin a pass, up to what was the latest change when the pass before ended."""
         self._upto, self._place, self._below = self.latest, 0, 0
+        self._began, self._is_cut = self.since, False
 
     def request(self, limit: int) -> Changes:
         """The next question of the pass."""
@@ -100,23 +117,23 @@ class Progress:
         self._place, self._below = told.place, told.below
         if not told.more:
             lacking += self._again(log)
-            if len(self._waiting) < WAITING_MAX:  # Else look at all of it again.
+            if not self._is_cut:
                 self.since = self._upto
         return lacking
 
     @property
     def safe_since(self) -> int:
         """What to begin after when this is forgotten: only what waits for nothing is behind it."""
-        return 0 if self._waiting else self.since
+        return 0 if self._waiting else min((each.since for each in self._behind.values()), default=self.since)
 
     def _lack(self, change: Change, log: Log) -> Lack | None:
         here = _state(change.object, log)
         entries = missing(change.object, change.arrived, log) if change.arrived else ()
-        behind = self._behind.pop(change.object, NO_BALLOT)
-        if change.committed > here.committed and len(self._behind) < WAITING_MAX:
-            self._behind[change.object] = change.committed
+        behind = self._behind.pop(change.object, _NOT_BEHIND)
+        if change.committed > here.committed:
+            self._remember(self._behind, change.object, _Behind(change.committed, self._began))
         # Only where it was behind at the look before, too: a decision under way reaches all by itself.
-        is_behind = here.committed < behind
+        is_behind = here.committed < behind.ballot
         return Lack(change.object, entries, is_behind) if entries or is_behind else None
 
     def _again(self, log: Log) -> list[Lack]:
@@ -128,18 +145,25 @@ class Progress:
             by_object.setdefault(name, []).append(t)
         self._waiting.clear()
         left = {name: missing(name, entries, log) for name, entries in by_object.items()}
-        behind = {name for name, ballot in self._behind.items() if _state(name, log).committed < ballot}
+        self._behind = {
+            name: each for name, each in self._behind.items() if _state(name, log).committed < each.ballot
+        }
         return [
-            Lack(name, left.get(name, ()), name in behind)
-            for name in sorted(left.keys() | behind)
-            if left.get(name) or name in behind
+            Lack(name, left.get(name, ()), name in self._behind)
+            for name in sorted(left.keys() | self._behind)
+            if left.get(name) or name in self._behind
         ]
 
     def wait_for(self, lack: Lack) -> None:
         """It is not here yet; the next pass asks again."""
         for t in lack.entries:
-            if len(self._waiting) < WAITING_MAX:
-                self._waiting[lack.object, t] = None
+            self._remember(self._waiting, (lack.object, t), None)
+
+    def _remember(self, where: dict[_Key, _Value], key: _Key, value: _Value) -> None:
+        if key in where or len(where) < WAITING_MAX:
+            where[key] = value
+        else:
+            self.since, self._is_cut = self._began, True
 
     def settle(self, lack: Lack, told: Collected, log: Log) -> Lack | None:
         """What was told has been installed as far as may be; what of the lack to ask for once more, where the answer had no room

@@ -88,7 +88,8 @@ class Log(Protocol):
         """The greatest timestamp of a row below `timestamp`."""
 
     def wanted(self, name: str, timestamps: Sequence[Timestamp], room: int | None = None) -> list[Row]:
-        """The rows with these timestamps, history included, with payloads."""
+        """The rows with these timestamps, which ascend or descend, in their order; history included, with payloads. As many as
+        there is room for."""
 
     def arrival(self) -> int:
         """The arrival number of the latest row put, or of the latest decision committed if that came later."""

@@ -267,7 +267,9 @@ MARK_COMPLETE: Final = _sql(
     "at",
 )
 STORED: Final = _sql(select(ROWS.c.t).where(_is_object, _is_listed), "object", "list")
-WANTED: Final = _sql(select(*_row).where(_is_object, _is_listed), "object", "list")
+_wanted = select(*_row).where(_is_object, _is_listed)
+WANTED: Final = _sql(_wanted.order_by(ROWS.c.t), "object", "list")
+WANTED_NEWEST_FIRST: Final = _sql(_wanted.order_by(ROWS.c.t.desc()), "object", "list")
 ARRIVALS: Final = _sql(
     select(*_row)
     .where(_is_object, ROWS.c.arrival > _integer("since"))

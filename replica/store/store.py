@@ -148,7 +148,9 @@ class Store(HoldsKeys):
     def wanted(self, name: str, timestamps: Sequence[Timestamp], room: int | None = None) -> list[Row]:
         """See `Log`."""
         here = self._object(name)
-        return rows_of(here.number, self._ask(statements.WANTED, here, listed(timestamps), room=room))
+        descends = bool(timestamps) and timestamps[0] > timestamps[-1]
+        sql = statements.WANTED_NEWEST_FIRST if descends else statements.WANTED
+        return rows_of(here.number, self._ask(sql, here, listed(timestamps), room=room))
 
     def arrival(self) -> int:
         """See `Log`."""

@@ -104,7 +104,7 @@ class CatchingUp:
                 raise Silent
             lacking = await self._go_on(other, partial(Progress.hear, asked=asked, told=told))
             await self._fetch(other, lacking)
-            self._member.lags[other].changes = self._progress[other][1].lag
+            self._tell_lag(other)
             if not told.more:
                 await self._member.run(lambda store: self._keep(store, other))
                 self._member.lags[other].level_s = time.monotonic()
@@ -113,6 +113,9 @@ class CatchingUp:
             await asyncio.sleep(
                 (time.monotonic() - began_s) * (REST_BEHIND if lacking else REST_BUSY * is_busy)
             )
+
+    def _tell_lag(self, other: str) -> None:
+        self._member.lags[other].changes = self._progress[other][1].lag
 
     def _busyness(self) -> int:
         """Rises while this replica serves callers."""
@@ -150,6 +153,7 @@ class CatchingUp:
         waiting = list(lacking)
         for lack in waiting:
             self._progress[other][1].wait_for(lack)
+        self._tell_lag(other)  # Also where nothing can be got now.
         while waiting:
             some, waiting = waiting[:FETCHED_MAX], waiting[FETCHED_MAX:]
             asked = await self._member.run(partial(_requests, some))

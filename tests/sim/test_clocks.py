@@ -108,10 +108,10 @@ def test_with_ordering_by_quorum_histories_are_linearizable_under_any_skew() -> 
 @pytest.mark.parametrize("leap_s", [10, 300 * 86_400], ids=["seconds", "months"])
 def test_after_clocks_leapt_nothing_is_lost_nor_blocked(leap_s: int, is_quorum: bool) -> None:
     """Replicas' clocks leap either way, all or one, and are set right at the end: then every answer must come. By quorum the order
-    holds, too. (Without keys: how long those are remembered goes by clocks.)"""
+    holds, too."""
     faults = rough(leaps=4, leap_us_max=leap_s * 1_000_000, drift_ppm=200)
     for seed in range(1, SEEDS // 2 + 1):
-        what = replace(with_clocks(seed, ClockSettings(0.0), faults, is_quorum=is_quorum), keyed=0.0)
+        what = with_clocks(seed, ClockSettings(0.0), faults, is_quorum=is_quorum)
         assert what.is_exact == is_quorum
         run(what)
 

@@ -40,7 +40,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "clock steps": {"clock_steps": 2, "client_skew_us": 1_000},
     "replica clock steps": {"replica_clock_steps": 2, "replica_skew_us": 1_000},
     "drifting clocks": {"drift_ppm": 200},
-    "leaps": {"leaps": 3, "leap_us_max": 60_000_000},
+    **{name: {"leaps": 30, "leap_us_max": 60_000_000} for name in FAULTS if name.startswith("leaps ")},
     "cancels": {"cancels": 0.5},
     "lazy messages lost": {"lazy_loss": 0.5},
 }
@@ -92,6 +92,25 @@ def test_a_stopped_replica_keeps_what_comes_and_its_clock_goes_on() -> None:
     assert replica.wall_us - before_us == world.now_us
     assert stored == [0]
     assert replica.replica.store.arrival() > 0
+
+
+def test_clocks_drift_those_of_replicas_and_those_of_front_ends() -> None:
+    """By the share that the world draws for each: the replicas' wall clocks until they are as far off as they may be."""
+    world = World(quiet(Faults(drift_ppm=200, replica_skew_us=1_000)))
+    world._begin()
+    clocks = [replica.clock for replica in world.replicas.values()]
+    before = [(clock.wall_us, clock.mono_s) for clock in clocks]
+    fronts = [front.now.mono_s for front in world.fronts]
+    world.now_us += 1_000_000
+    walls = [clock.wall_us - wall_us for clock, (wall_us, _) in zip(clocks, before, strict=True)]
+    steady = [clock.mono_s - mono_s for clock, (_, mono_s) in zip(clocks, before, strict=True)]
+    steady += [front.now.mono_s - mono_s for front, mono_s in zip(world.fronts, fronts, strict=True)]
+    assert {abs(round((each - 1) * 1e6)) for each in steady} <= {60, 200}
+    assert min(steady) < 1 < max(steady), "some run fast, and some slow"
+    assert all(1_000_000 - 200 <= each <= 1_000_000 + 200 for each in walls)
+    assert set(walls) != {1_000_000}
+    world.now_us += 3_600_000_000
+    assert all(abs(clock.skew_us) == 1_000 for clock in clocks)
 
 
 @pytest.mark.parametrize("seed", [3, 8])

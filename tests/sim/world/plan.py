@@ -78,10 +78,11 @@ class Plan:
         leap_us = int(1_000_000 * (self._faults.leap_us_max / 1e6) ** self._rng.random())
         leap_us *= self._rng.choice([-1, 0, 1])
         chosen = self._replicas if self._rng.random() < 0.6 else [self._rng.choice(self._replicas)]
+        name = leap_name(leap_us, is_together=len(chosen) > 1)
         start_us = self._start_us()
         for replica in chosen:
             leap = self._world.replicas[replica].leap
-            self._world.later(start_us, self._world.unless_healed, "leaps", leap, leap_us)
+            self._world.later(start_us, self._world.unless_healed, name, leap, leap_us)
         if self._rng.random() < 0.5:
             front = self._rng.choice(self._world.fronts)
             self._world.later(start_us, front.step_clock, leap_us)
@@ -123,6 +124,12 @@ class Plan:
         start_us = self._start_us()
         self._world.later(start_us, self._world.unless_healed, name, begin, *args)
         self._world.later(start_us + int(3_000 * 600 ** self._rng.random()), end, *args)
+
+
+def leap_name(leap_us: int, *, is_together: bool) -> str:
+    """What a leap is counted as: how many clocks went which way."""
+    way = "home" if leap_us == 0 else "ahead" if leap_us > 0 else "back"
+    return f"leaps {way} {'together' if is_together else 'alone'}"
 
 
 def _crash(replica: ReplicaNode) -> None:

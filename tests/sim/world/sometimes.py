@@ -108,7 +108,12 @@ FAULTS: Final = (
     "clock steps",
     "replica clock steps",
     "drifting clocks",
-    "leaps",
+    "leaps ahead together",
+    "leaps ahead alone",
+    "leaps back together",
+    "leaps back alone",
+    "leaps home together",
+    "leaps home alone",
     "cancels",
     "lazy messages lost",
 )

@@ -5,8 +5,10 @@ nobody reads the queue; then the first one's disk is lost.
 """
 
 import asyncio
+import re
 import shutil
 
+import httpx
 import pytest
 
 from quorate.api_specs.cluster import ChoiceRule
@@ -15,7 +17,7 @@ from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.cluster.status import ask_all
 from quorate.client_sdk import connect
 from quorate.client_sdk.transport.http_transport import HttpTransport
-from tests.system.harness import Clusters, until_now
+from tests.system.harness import WAIT_S, Clusters, until_now
 from tests.unit.cli.conftest import quorate
 
 ITEMS = list(range(250))
@@ -42,6 +44,14 @@ def held(cluster: LocalCluster, replica: str) -> int:
     return sum(len(found.rows) for _, found in told.objects)
 
 
+def metric(cluster: LocalCluster, replica: str, name: str) -> float:
+    """What a replica says of catching up with r1."""
+    told = httpx.get(cluster.urls[replica] + "/metrics", timeout=WAIT_S, trust_env=False).text
+    found = re.search(rf'^quorate_catch_up_{name}{{replica="r1"}} (\S+)$', told, re.MULTILINE)
+    assert found, told
+    return float(found[1])
+
+
 @pytest.mark.slow
 def test_entry_that_one_replica_acknowledged_reaches_the_others(clusters: Clusters) -> None:
     cluster = clusters.start(rules=[ChoiceRule("queue/*", {"Enq/Ok": (0, 1)})])
@@ -58,6 +68,13 @@ def test_entry_that_one_replica_acknowledged_reaches_the_others(clusters: Cluste
         lambda: all(lag.lag == 0 for each in ask_all(cluster.document) for lag in each.catch_up.values()),
         "all say that they are level",
     )
+    told_by_metrics = {name: metric(cluster, "r2", name) for name in ("lag", "entries_total", "bytes_total")}
+    assert told_by_metrics == {
+        "lag": 0,
+        "entries_total": len(ITEMS),
+        "bytes_total": len("".join(map(str, ITEMS))),
+    }
+    assert 0 <= metric(cluster, "r2", "age_seconds") < WAIT_S
     assert "all are level" in quorate("doctor", "--cluster", str(cluster.document_path)).stdout
 
     cluster.kill("r2")

@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.cli.doctor.command import at_least, java
+from quorate.cli.cluster.status import BEHIND_S, CatchUp, Found
+from quorate.cli.doctor.command import STORED_AHEAD_MAX_S, at_least, catch_up_checks, java, stored_checks
 from quorate.cli.doctor.folder import file_system, type_of
 from tests.support.certificates import Authority
 from tests.system.failures.test_full_disk import ALONE, may_mount
@@ -81,6 +82,28 @@ def test_clocks_and_documents_that_differ_are_found(tmp_path: Path) -> None:
         found = doctor("--cluster", str(other), code=1)
         assert found["replica r1"]["found"] == "it holds another cluster document"
         assert "same" in found["replica r1"]["fix"]
+
+
+def test_replicas_that_stay_behind_others_are_found() -> None:
+    """What is looked at within ten seconds is the usual course while callers are served."""
+    level = {"r2": CatchUp(0, 60.0), "r3": CatchUp(None, None)}
+    assert [check.ok for check in catch_up_checks([Found("r1", "", catch_up=level)])] == [True]
+    late = {"r2": CatchUp(9, BEHIND_S - 1), "r3": CatchUp(7, BEHIND_S + 1)}
+    new = {"r1": CatchUp(5, None)}
+    (check,) = catch_up_checks([Found("r1", "", catch_up=late), Found("r2", "", catch_up=new)])
+    assert not check.ok
+    assert not check.needed
+    assert check.found == (
+        "r1 catches up with r3: 7 changes to look at; r2 catches up with r1: 5 changes to look at"
+    )
+    assert "quorate_catch_up_lag" in check.fix
+
+
+def test_timestamps_that_are_stored_ahead_are_found() -> None:
+    found = [Found("r1", "", stored_ahead_s=STORED_AHEAD_MAX_S), Found("r2", "", stored_ahead_s=60.0)]
+    (check,) = stored_checks(found)
+    assert (check.ok, check.found) == (False, "ahead of the clocks at r2: 60 s")
+    assert [check.ok for check in stored_checks(found[:1])] == [True]
 
 
 def test_java_that_is_missing_or_old_is_told_and_needed_by_reports_alone(

@@ -5,9 +5,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Value
-from quorate.api_specs.cluster import ClusterDocument, parse
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, parse
 from quorate.api_specs.messages import Append, Request
 from quorate.replica.data_folder.backup import (
     MANIFEST_FILE,
@@ -253,6 +254,20 @@ def test_restored_cluster_holds_what_all_backups_hold_together(data: Path, tmp_p
         assert modes(tmp_path / "all" / id) == {"0o600"}
         with pytest.raises(FolderRefused):
             open_folder(tmp_path / "all" / id, document(), id)
+
+
+def test_restored_cluster_votes_at_once_and_under_no_other_choices(data: Path, tmp_path: Path) -> None:
+    backups = {id: back_up(data, id, tmp_path / id) for id in IDS}
+    new, _ = restore_cluster(document(), backups, tmp_path / "all")
+    edited = replace(new, choices=(ChoiceRule("queue/*", {"Enq/Ok": (0, 1)}),))
+    for id in IDS:
+        opened = open_folder(tmp_path / "all" / id, new, id)
+        assert (opened.is_new, opened.lost) == (False, None), "it votes without being asked for anything"
+        opened.abandon()
+        opened = open_folder(tmp_path / "all" / id, edited, id)
+        assert opened.is_other
+        assert "[[choices]] has queue/*, and no such rule then" in (opened.lost or "")
+        opened.abandon()
 
 
 @pytest.mark.parametrize("way", ["one", "all"])

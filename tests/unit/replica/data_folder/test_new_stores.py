@@ -134,6 +134,22 @@ async def test_a_store_that_voted_refuses_other_choices_and_so_do_new_ones_that_
     back.close()
 
 
+async def test_a_replica_that_was_alone_notes_what_it_votes_under_and_refuses_two_members_more(
+    tmp_path: Path,
+) -> None:
+    """Nobody need vouch for it, so it votes from the moment that it is opened."""
+    alone = replace(DOCUMENT, replicas=DOCUMENT.replicas[:1])
+    one = Member(alone, "r1", open_folder(tmp_path / "r1", alone, "r1"))
+    await one.answer([append(1_000_000)])
+    one.close()
+    again = Member(DOCUMENT, "r1", open_folder(tmp_path / "r1", DOCUMENT, "r1"))
+    assert again.trouble == "other-configuration"
+    assert "[[replicas]] has r2, r3, not a member then" in again.why_not_ready()[0]
+    with pytest.raises(OtherConfiguration):
+        await again.answer([append(1_000_000)])
+    again.close()
+
+
 async def test_the_first_vote_waits_for_room_to_note_the_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -154,6 +154,47 @@ def test_a_replica_that_still_runs_is_noticed(three: Path) -> None:
         running.abandon()
 
 
+def test_stores_that_voted_under_other_choices_are_no_sources(three: Path) -> None:
+    """The document was edited before: the new store would note what no other one voted under."""
+    opened = open_folder(three / "r1", document(), "r1")
+    assert opened.database is not None
+    store = Store(opened.database)
+    store.note_configuration(document())
+    store.commit()
+    store.close()
+    opened.close()
+    edited = document(enq_final=1)
+    with pytest.raises(FolderRefused, match=r"Enq/Ok is \(0, 1\), and was \(0, 2\)"):
+        make_replacement(
+            edited,
+            with_store(edited, "r3", "another"),
+            "r3",
+            three / "new",
+            {"r1": three / "r1", "r2": three / "r2"},
+        )
+    assert not (three / "new").exists()
+
+
+@pytest.mark.parametrize("how", ["made anew", "older copy"])
+def test_a_store_that_has_forgotten_is_no_source(three: Path, how: str) -> None:
+    """r1's disk was lost, or is an older copy, and then r2's is lost: what both had acknowledged must not be read as absent."""
+    opened = open_folder(three / "r3", document(), "r3")
+    assert opened.database is not None
+    store = Store(opened.database)
+    born = born_in(three / "r1")
+    store.others.put_witness("r1", Witness("r1r1r1r1", t(9) if how == "made anew" else t(10), born))
+    store.commit()
+    store.close()
+    opened.close()
+    if how == "made anew":
+        (three / "r1").rename(three / "lost")
+        format_store(three / "r1", document(), "r1")
+    others = {"r1": three / "r1", "r3": three / "r3"}
+    with pytest.raises(FolderRefused, match=f"replica r3 (knows|saw) store r1r1r1r1 of replica r1.*{how}"):
+        make_replacement(document(), with_store(document(), "r2", "another"), "r2", three / "new", others)
+    assert not (three / "new").exists()
+
+
 def test_what_only_the_lost_disk_may_have_held_is_named() -> None:
     assert loses(document(enq_final=2), ["r3"]) == []
     lost = ["Deq/Ok of queue/* (final quorum 1)", "Enq/Ok of queue/* (final quorum 1)"]

@@ -1,11 +1,16 @@
 """A replica calls old what it has held for the window, by its own monotonic clock, in bounded memory."""
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.adts.log import NOTHING, Decision, Settled, Summary
-from quorate.api_specs.messages import NOT_AGED, Aged
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.messages import NOT_AGED, Accept, Aged, Collect, Collected
+from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol.ages import OBJECTS_MAX, SAMPLES, Ages
+from quorate.replica.service.member import Member
 from quorate.timestamps.ballot import Ballot, make_ballot
 from quorate.timestamps.timestamp import make
 
@@ -57,3 +62,21 @@ def test_objects_followed_are_bounded_and_one_without_lists_is_not_followed() ->
     ages.meet(f"queue/{OBJECTS_MAX}", NOTHING, 101.0)
     assert ages.aged(f"queue/{OBJECTS_MAX}", 200.0) == NOT_AGED
     assert len(ages._met) == OBJECTS_MAX - 1
+
+
+async def test_no_step_of_a_running_replicas_clock_makes_anything_old(tmp_path: Path) -> None:
+    document = ClusterDocument("test", (ReplicaInfo("r1", "http://127.0.0.1:1"),))
+    now_us = 1_700_000_000_000_000
+    member = Member(document, "r1", open_folder(tmp_path, document, "r1"), wall_us=lambda: now_us)
+    try:
+        decided = make_ballot(make(now_us, 0, "f"), 1)
+        summary = Summary(recent=(Decision("key", decided),))
+        await member.answer([Accept("queue/q", decided, summary)])
+        for step_us in (90_000_000, -200_000_000, 300 * 86_400_000_000):
+            now_us += step_us
+            (told,) = (await member.answer([Collect("queue/q")])).replies
+            assert isinstance(told, Collected)
+            assert told.summary == summary
+            assert told.aged == NOT_AGED
+    finally:
+        member.close()

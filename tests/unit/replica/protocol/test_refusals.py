@@ -1,9 +1,23 @@
 """How far ahead timestamps may be: the replica's clock, and what stores hold already; and who pushes them gets nowhere."""
 
+from pathlib import Path
+
 import pytest
 
 from quorate.adts.log import Decision, Entry, Summary, Value
-from quorate.api_specs.messages import Accept, Accepted, Append, Appended, Collect, Refused, Request
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.messages import (
+    Accept,
+    Accepted,
+    Announcement,
+    Append,
+    Appended,
+    Collect,
+    Refused,
+    Request,
+)
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.member import Member
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import COUNTER_MAX, make, wall_us
 from tests.unit.replica.protocol.test_acceptor import NAME, NOW_US, Replica, at, ballot, entry
@@ -20,6 +34,30 @@ def test_after_clocks_were_set_back_objects_go_on_where_they_stand() -> None:
     assert replica.ask(beyond, now_us=NOW_US - day_us).reason == "clock-ahead"
     replica.store.witnessed = at(day_us)
     assert isinstance(replica.ask(Append(NAME, (entry(day_us),)), now_us=NOW_US - day_us), Appended)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_what_another_replica_said_of_its_store_bounds_timestamps_too(
+    tmp_path: Path, restarts: bool
+) -> None:
+    """It was away while the others stored far ahead of clocks that are right again."""
+    document = ClusterDocument("test", (ReplicaInfo("r1", "http://127.0.0.1:1"),))
+    far = make(NOW_US + 86_400_000_000, 0, "s")
+    above = Append(NAME, (Entry("e", make(wall_us(far) + 1, 0, "s"), Value("1")),))
+
+    def opened() -> Member:
+        return Member(document, "r1", open_folder(tmp_path, document, "r1"), wall_us=lambda: NOW_US)
+
+    member = opened()
+    try:
+        assert isinstance((await member.answer([above])).replies[0], Refused)
+        await member.testify(Announcement("", "r2", "store", far))
+        if restarts:
+            member.close()
+            member = opened()
+        assert isinstance((await member.answer([above])).replies[0], Appended)
+    finally:
+        member.close()
 
 
 def test_all_that_a_summary_tells_of_counts_as_stored() -> None:

@@ -172,7 +172,7 @@ def test_stranger_is_refused_and_counted(cluster: InProcessCluster) -> None:
     assert grown(before, after, "quorate_refusals_total", reason="unauthorized") == 1
     assert grown(before, after, "quorate_refusals_total", reason="no-such-path") == 1
     assert grown(before, after, "quorate_http_requests_total") >= 3, "these, and any of another replica"
-    assert grown(before, after, "quorate_connections_made_total") == 3
+    assert grown(before, after, "quorate_connections_made_total") >= 3
     assert after["quorate_http_requests_under_way", frozenset()] == 1
 
 

@@ -1,4 +1,7 @@
-"""Catching up where transactions fail: what was not made durable is got all the same, by a later pass."""
+"""The task that catches up: in which order, how much at a time, what it says of itself, and where transactions fail.
+
+What was not made durable is got all the same, by a later pass.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -7,32 +10,55 @@ from typing import Any
 
 import pytest
 
-from quorate.adts.log import Entry, Value
+from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.api_specs.messages import Append, Batch, BatchReply
+from quorate.api_specs.messages import (
+    Append,
+    Appended,
+    Batch,
+    BatchReply,
+    Change,
+    Changed,
+    Changes,
+    Collect,
+    Commit,
+)
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.protocol import catch_up
+from quorate.replica.protocol.catch_up import Lack, Progress
+from quorate.replica.protocol.log import Log
 from quorate.replica.service.member import Member
 from quorate.replica.store.store import StorageFailed, Store
 from quorate.replica.upkeep import catching_up
 from quorate.replica.upkeep.catching_up import CatchingUp
-from quorate.timestamps.timestamp import make
+from quorate.timestamps.timestamp import Timestamp, make
+from tests.unit.replica.protocol.test_acceptor import NAME, Replica, ballot, entry
 
 DOCUMENT = ClusterDocument("test", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:{n}") for n in (1, 2)))
-NAME = "queue/q"
 Work = Callable[[Store], Any]
 Run = Callable[[Work], Awaitable[Any]]
 
 
 class To:
-    """The way to another member in this process."""
+    """The way to another member in this process. `asked` holds all batches; nothing else comes through while `is_mute`."""
 
     def __init__(self, other: Member) -> None:
         self._other = other
+        self.asked: list[Batch] = []
+        self.is_mute = False
 
     async def exchange(self, _replica: str, batch: Batch, _timeout_s: float) -> BatchReply | Unanswered:
         """What it answers."""
+        self.asked.append(batch)
+        if self.is_mute and not isinstance(batch.requests[0], Changes):
+            return Unanswered("no answer")
         return await self._other.answer(batch.requests)
+
+    def collects(self) -> list[list[Collect]]:
+        """What was fetched, by batch."""
+        found = [[each for each in batch.requests if isinstance(each, Collect)] for batch in self.asked]
+        return [each for each in found if each]
 
     async def aclose(self) -> None:
         """There is nothing to close."""
@@ -108,6 +134,189 @@ async def test_what_a_transaction_lost_is_got_by_a_later_pass(
         await until_it_is_here(run)
     finally:
         await following.stop()
+
+
+def at(member: Member, number: int) -> Timestamp:
+    return make(member.wall_us(), number, "d")
+
+
+async def put(member: Member, name: str, *timestamps: Timestamp, size: int = 1) -> None:
+    entries = tuple(Entry(t, t, Value('"' + "x" * size + '"')) for t in timestamps)
+    (told,) = (await member.answer([Append(name, entries, "first")])).replies
+    assert isinstance(told, Appended), told
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not holds():
+            await asyncio.sleep(0.005)
+
+
+async def test_the_newest_comes_first_whatever_has_room_in_an_answer(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Consumers take the oldest meanwhile, which then need not be brought."""
+    here, there = members
+    monkeypatch.setattr(catching_up, "PASS_S", 0.01)
+    missed = [at(there, number) for number in range(9)]
+    await put(there, "queue/long", *missed, size=DOCUMENT.limits.page_bytes_max // 3)
+    to = To(there)
+    following = CatchingUp(here, to)
+    following.start()
+    try:
+        await until(lambda: here.lags["r2"].changes == 0)
+    finally:
+        await following.stop()
+    came = await here.run(lambda store: store.arrived("queue/long", 0, store.arrival(), 100))
+    assert [t for _, t in sorted(came)] == sorted(missed, reverse=True)
+    assert len(to.collects()) > 2, "an answer has no room for all"
+
+
+async def test_it_counts_what_it_brought_and_says_what_it_lacks(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = members
+    lag = here.lags["r2"]
+    assert (lag.changes, lag.level_s) == (None, None)
+    monkeypatch.setattr(catching_up, "PASS_S", 0.01)
+    to = To(there)
+    to.is_mute = True
+    following = CatchingUp(here, to)
+    following.start()
+    try:
+        await until(lambda: lag.changes == 1)
+        await put(there, "queue/other", at(there, 1))
+        await until(lambda: lag.changes == 2)
+        assert (lag.entries, lag.bytes) == (0, 0), "it knows of them, and gets nothing"
+        to.is_mute = False
+        await until(lambda: lag.changes == 0)
+        assert lag.level_s is not None
+        assert (lag.entries, lag.bytes) == (2, 100_005)
+    finally:
+        await following.stop()
+
+
+async def test_after_a_restart_it_asks_for_what_came_since_alone(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = members
+    monkeypatch.setattr(catching_up, "PASS_S", 0.01)
+    await here.testify(await there.announcement())
+    first = CatchingUp(here, To(there))
+    first.start()
+    try:
+        await until(lambda: here.lags["r2"].changes == 0)
+    finally:
+        await first.stop()
+    looked_upto = await there.run(lambda store: store.arrival())
+    await put(there, "queue/other", at(there, 1))
+    here.lags["r2"].changes = None
+    to = To(there)
+    following = CatchingUp(here, to)
+    following.start()
+    try:
+        await until(lambda: here.lags["r2"].entries == 2)
+    finally:
+        await following.stop()
+    assert min(batch.requests[0].since for batch in to.asked if isinstance(batch.requests[0], Changes)) == (
+        looked_upto
+    )
+    assert {each.object for some in to.collects() for each in some} == {"queue/other"}
+
+
+async def test_it_fetches_a_few_objects_at_a_time_and_rests_twice_as_long_as_it_worked(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = members
+    for number in range(3 * catching_up.FETCHED_MAX):
+        await put(there, f"queue/{number}", at(there, number))
+    to, now_s, rests = To(there), 0.0, list[float]()
+
+    class Clock:
+        @staticmethod
+        def monotonic() -> float:
+            return now_s
+
+    async def exchange(replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
+        nonlocal now_s
+        now_s += 1.0
+        return await To.exchange(to, replica, batch, timeout_s)
+
+    async def sleep(seconds: float) -> None:
+        rests.append(seconds)
+
+    monkeypatch.setattr(to, "exchange", exchange)
+    monkeypatch.setattr(catching_up, "time", Clock)
+    monkeypatch.setattr(catching_up, "PAGE", 4 * catching_up.FETCHED_MAX)
+    following = CatchingUp(here, to)
+    await following._pass("r2")
+    rests.clear()
+    now_s = 0.0
+    monkeypatch.setattr(catching_up, "asyncio", type("Asyncio", (), {"sleep": staticmethod(sleep)}))
+    await following._pass("r2")
+    assert max(len(some) for some in to.collects()) == catching_up.FETCHED_MAX
+    assert rests[0] == catching_up.REST_BEHIND * 3.0, "a look and two fetches took three seconds"
+
+
+def looked(progress: Progress, told: Changed, log: Log) -> list[Lack]:
+    """A pass whose only answer is this."""
+    progress.begin()
+    lacking = progress.hear(progress.request(5), told, log)
+    for lack in lacking:
+        progress.wait_for(lack)
+    return lacking
+
+
+@pytest.mark.parametrize("most", [3, 10_000])
+def test_what_waits_has_a_bound_and_none_of_it_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Where more may not be installed yet than is remembered, the same changes are looked at again."""
+    monkeypatch.setattr(catch_up, "WAITING_MAX", most)
+    progress, replica = Progress(), Replica()
+    entries = tuple(entry(number) for number in range(1, 6))
+    told = Changed(9, (Change(NAME, arrived=tuple(each.t for each in entries)),))
+    looked(progress, Changed(9), replica.store)
+    for _ in range(3):
+        lacking = looked(progress, told if progress.since == 0 else Changed(9), replica.store)
+        assert {t for lack in lacking for t in lack.entries} == {each.t for each in entries}
+    assert progress.since == (0 if most == 3 else 9)
+    assert progress.lag == (9 if most == 3 else 0) + min(most, 5)
+    assert progress.safe_since == 0
+    replica.ask(Append(NAME, entries))
+    assert looked(progress, told if progress.since == 0 else Changed(9), replica.store) == []
+    assert (progress.since, progress.lag, progress.safe_since) == (9, 0, 9)
+
+
+def test_decisions_that_are_behind_have_a_bound_and_none_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those that came meanwhile make room for others, also of objects that never change again."""
+    monkeypatch.setattr(catch_up, "WAITING_MAX", 3)
+    progress, replica = Progress(), Replica()
+    looked(progress, Changed(9), replica.store)
+    left, arrived = {f"queue/{number}" for number in range(8)}, 9
+    for _ in range(10):
+        changes = tuple(Change(name, ballot(1)) for name in sorted(left)) if progress.since < 9 else ()
+        for lack in looked(progress, Changed(arrived, changes), replica.store):
+            assert lack.is_behind
+            replica.ask(Commit(lack.object, ballot(1), summary=Summary()))
+            left.discard(lack.object)
+    assert left == set()
+    assert (progress.since, progress.safe_since) == (9, 9)
+
+
+def test_a_decision_that_was_seen_once_is_seen_again_after_a_restart() -> None:
+    """It is fetched at the second look only, and the object may never change again."""
+    progress, replica = Progress(), Replica()
+    looked(progress, Changed(9), replica.store)
+    looked(progress, Changed(12, (Change(NAME, ballot(1)),)), replica.store)
+    assert (progress.since, progress.safe_since) == (9, 0)
+    (lack,) = looked(progress, Changed(12), replica.store)
+    assert lack == Lack(NAME, (), is_behind=True)
+    replica.ask(Commit(NAME, ballot(1), summary=Summary()))
+    assert looked(progress, Changed(12), replica.store) == []
+    assert progress.safe_since == 12
 
 
 async def until_it_is_here(run: Run) -> None:
