@@ -154,8 +154,9 @@ class Member:
             self._committer.start()
 
     async def answer(self, requests: Sequence[Request], trace: Sequence[str] = ()) -> BatchReply:
-        """The reply to checked requests, or to the first of them where they are much (`replica.budget`), once all it promises
-        is on disk. `trace` are their places in traces, if any have one.
+        """The reply to checked requests, or to the first of them where they are much
+        (`quorate.replica.service.reply_budget`), once all it promises is on disk. `trace` are their places in traces, if any
+        have one.
 
         Raises StoreLost, Starting, Overloaded (nothing was done) or StorageFailed (not known).
         """

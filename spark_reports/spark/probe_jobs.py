@@ -7,7 +7,7 @@
 * Samples are sorted in chunks of some thousands of steps of one replica, and of each chunk only the rows that matter
   leave it: its first, its last, and those where a run breaks. These few are put in order per replica.
 
-`ARCHITECTURE.md` says what the other way, run lengths per Arrow batch, would have saved and cost.
+`docs/decisions/0035-probes-are-sorted.md` says what the other way, run lengths per Arrow batch, would have saved and cost.
 """
 
 from collections.abc import Sequence

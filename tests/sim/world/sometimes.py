@@ -38,7 +38,7 @@ SOMETIMES: Final[Mapping[str, str]] = {
     "keyed repeats": "a caller repeats an operation under its key",
     "Bury/Ok": "a deleted key is forgotten everywhere",
     "Bury/Kept": "a deletion is too young to be forgotten, or not everywhere",
-    "cells begun together": "ARCHITECTURE, Cells side by side: one round for several",
+    "cells begun together": "docs/decisions, Operations that begin together share a round",
     "went on alone": "... and one of them cannot end with it",
     "wishes handed over": "Steady owner: a front end that met another one asks the object's host to decide",
     "wishes served for others": "... which does",
