@@ -37,7 +37,7 @@ class Block(NamedTuple):
 
 def run_pages() -> list[str]:
     """The pages whose blocks are run, by their paths in the repository."""
-    return ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
+    return ["README.md", "CONTRIBUTING.md", *_pages_of_docs()]
 
 
 def blocks_run_by(test: str) -> list[Block]:
@@ -49,7 +49,11 @@ def blocks_run_by(test: str) -> list[Block]:
 def linked_pages() -> list[str]:
     """All pages that people read."""
     tops = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("examples/*.md")])
-    return [*tops, *run_pages()[1:]]
+    return [*tops, *_pages_of_docs()]
+
+
+def _pages_of_docs() -> list[str]:
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
 
 
 def blocks_of(page: str, text: str) -> list[Block]:

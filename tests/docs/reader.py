@@ -46,7 +46,8 @@ from tests.docs.pages import ACTION, DRAWN, ROOT, RUN_BY, Block
 from tests.docs.ports import Ports
 from tests.docs.stated import differs
 
-STEP_TIMEOUT_S: Final = 300
+STEP_TIMEOUT_S: Final = 900
+"""Long, because a block may install all packages while the machine does other work."""
 PRINTED_TIMEOUT_S: Final = 60
 MACHINES: Final = range(1, 6)
 _POLL_S: Final = 0.05

@@ -10,7 +10,7 @@ from tests.docs.pages import ROOT, blocks_of, blocks_run_by
 from tests.docs.reader import Reader, Wrong
 
 # The suite is what runs this: of it, `make test` in a page runs one room, the same way.
-ONE_ROOM = {"PYTEST_ADDOPTS": "-p no:cacheprovider tests/timestamps", "WORKERS": "2"}
+ONE_ROOM = {"PYTEST_ADDOPTS": "-p no:cacheprovider tests/unit/timestamps", "WORKERS": "2"}
 
 pytestmark = pytest.mark.slow
 

@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [
     "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
     "docs/verification.md",
     "docs/limits.md",
     "docs/security.md",

@@ -46,6 +46,27 @@ A very short one, of two replicas:
 quorate report --input up.json --type queue --mix Enq=1,Deq=1 --out out/report
 ```
 
+`examples/up.json` is a longer one, of five replicas. The command prints the answer, too:
+
+<!-- run: sh -->
+```sh
+quorate report --input examples/up.json --type queue --mix Enq=1,Deq=1 --out out/example
+```
+
+<!-- output: part -->
+```text
+ quorum choice                           Enq       Deq   of the mix
+ ──────────────────────────────────────────────────────────────────
+ Enq (0, 1), Deq (5, 1)                100 %   48.80 %      74.40 %
+ Enq (0, 2), Deq (4, 2)              95.51 %   63.17 %      79.34 %
+ Enq (0, 3), Deq (3, 3)              82.63 %   82.63 %      82.63 %
+ Enq (0, 4), Deq (2, 4)              63.17 %   63.17 %      63.17 %
+ Enq (0, 5), Deq (1, 5)              48.80 %   48.80 %      48.80 %
+ read/write Enq (3, 3), Deq (3, 3)   82.63 %   82.63 %      82.63 %
+
+Most of this mix is served by Enq (0, 3), Deq (3, 3): 82.63 %.
+```
+
 Prometheus answers with at most 11,000 samples of a series; a folder of several answers, of the same series and step, is one
 time. `--label` names the label that tells replicas apart (`instance`). `--votes` gives the replicas votes, and leaves out
 those that it does not name. A sample speaks for the time until the next one if that comes within one and a half steps,
