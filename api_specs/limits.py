@@ -69,6 +69,8 @@ IDLE_S_MAX: Final = 30
 """How long a connection stays open between two requests."""
 STALL_S_MAX: Final = 20.0
 """How long a client may take over each STALL_BYTES of an answer that waits to be sent to it."""
+UNSENT_BYTES_MAX: Final = 128 * 1024 * 1024
+"""Answers that wait to be sent to callers who do not read them, of all connections together."""
 
 DRAIN_S_MAX: Final = 5.0
 """How long a stopping replica lets what is under way go on."""

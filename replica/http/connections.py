@@ -1,7 +1,7 @@
 """What one connection may do before a request is whole, and how long it may take: uvicorn's protocol, with bounds.
 
 Owns the bounds that no application can set: number of connections, bytes and time of a request's head, bytes of what stands
-around a body, requests that wait for the one ahead, and how long a client may leave an answer unread; and that a request ends
+around a body, requests that wait for the one ahead, how long a client may leave an answer unread, and how much all of them together; and that a request ends
 where its head says: another protocol is never changed to, and trailers are no headers. The Gate owns the rest. A request that
 passes in one piece costs few comparisons.
 """
@@ -22,14 +22,15 @@ from ...api_specs.limits import (
     HEAD_BYTES_MAX,
     HEAD_S_MAX,
     STALL_S_MAX,
+    UNSENT_BYTES_MAX,
     URL_BYTES_MAX,
 )
 from ...api_specs.problems import Problem, problem
 from .connection_shares import Crowd, origin
 from .early_refusals import refusing, whole
 from .traffic import Traffic
+from .unsent_answers import STALL_BYTES, UnsentAnswers
 
-STALL_BYTES: Final = 65_536
 PIECE_BYTES: Final = 4096
 """So much is parsed at once, so that few requests pass AHEAD_MAX: each weighs a hundred times as much as its bytes."""
 HANG_UP_S: Final = 0.02
@@ -37,12 +38,14 @@ HANG_UPS_MAX: Final = 50
 
 
 class Bounds(Struct, frozen=True):
-    """What one server allows: connections, the share of them that one address may have, and seconds of patience."""
+    """What one server allows: connections, the share of them that one address may have, seconds of patience, and bytes that may
+    wait for callers who do not read."""
 
     connections_max: int = CONNECTIONS_MAX
     address_share: float = ADDRESS_SHARE_MAX
     head_s: float = HEAD_S_MAX
     stall_s: float = STALL_S_MAX
+    unsent_bytes_max: int = UNSENT_BYTES_MAX
 
 
 class _Flow(FlowControl):
@@ -61,11 +64,18 @@ class BoundedProtocol(HttpToolsProtocol):
     """One connection. The callbacks are those of asyncio.Protocol and of httptools."""
 
     def __init__(
-        self, *args: Any, bounds: Bounds, traffic: Traffic, crowd: "Crowd[BoundedProtocol]", **kwargs: Any
+        self,
+        *args: Any,
+        bounds: Bounds,
+        traffic: Traffic,
+        crowd: "Crowd[BoundedProtocol]",
+        unsent: "UnsentAnswers[BoundedProtocol]",
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self._bounds: Final = bounds
         self._crowd: Final = crowd
+        self._unsent: Final = unsent
         self._origin = ""
         self._drop: Callable[[], object] | None = None
         """Ends the connection at once; None before it is there."""
@@ -117,7 +127,7 @@ class BoundedProtocol(HttpToolsProtocol):
             gives_way.give_way()
 
     def give_way(self) -> None:
-        """Close this connection, on which no whole request has begun, for another one."""
+        """Close this connection for another one: no whole request has begun on it, or its answers are not read."""
         self._cut_off("overloaded")
 
     def _cut_off(self, reason: str) -> None:
@@ -134,6 +144,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         self._stop_stall_timer()
+        self._unsent.resume(self)
         self.depart()
         if self._answered is not None and self._answered is not self.cycle:
             self._answered.disconnected = True  # uvicorn tells the last one alone
@@ -223,15 +234,22 @@ class BoundedProtocol(HttpToolsProtocol):
         return b"\r\n".join([*lines, b"\r\n"])
 
     def pause_writing(self) -> None:
-        """See asyncio.Protocol."""
+        """See asyncio.Protocol. Where too much waits to be sent on all connections, others end that are not read from."""
         super().pause_writing()
-        self._unsent_bytes = self.transport.get_write_buffer_size()
+        self._unsent_bytes = self.unsent_bytes()
         self._stall_timer = self.loop.call_later(self._bounds.stall_s, self._look_for_stall)
+        for unread in self._unsent.pause(self):
+            unread.give_way()
 
     def resume_writing(self) -> None:
         """See asyncio.Protocol."""
         self._stop_stall_timer()
+        self._unsent.resume(self)
         super().resume_writing()
+
+    def unsent_bytes(self) -> int:
+        """What waits to be sent on it."""
+        return self.transport.get_write_buffer_size()
 
     # From the parser.
 
@@ -356,7 +374,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _look_for_stall(self) -> None:
-        unsent = self.transport.get_write_buffer_size()
+        unsent = self.unsent_bytes()
         if unsent > self._unsent_bytes - STALL_BYTES:
             self.transport.abort()
             return

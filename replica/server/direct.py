@@ -26,6 +26,7 @@ from ..http.gate import Gate, address_of, check_once
 from ..http.problems import Refusal, headers_of, problem_of
 from ..http.tls_door import Door
 from ..http.traffic import Traffic
+from ..http.unsent_answers import UnsentAnswers
 from ..store.group_commit import Unwanted
 
 _URL: Final = PATH.encode()
@@ -219,5 +220,6 @@ def bounded(
     application's. With `tls`, uvicorn is to be given no context of its own."""
     share = max(1, int(bounds.connections_max * bounds.address_share))
     crowd: Crowd[BoundedProtocol] = Crowd(bounds.connections_max, share)
-    plain = partial(DirectProtocol, bounds=bounds, traffic=traffic, crowd=crowd, direct=direct)
+    unsent: UnsentAnswers[BoundedProtocol] = UnsentAnswers(bounds.unsent_bytes_max)
+    plain = partial(DirectProtocol, bounds=bounds, traffic=traffic, crowd=crowd, unsent=unsent, direct=direct)
     return plain if tls is None else lambda **given: Door(plain(**given), tls)

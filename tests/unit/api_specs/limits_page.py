@@ -107,6 +107,13 @@ FIXED = {
         limits.STALL_S_MAX,
         "Seconds in which a client takes 64 KiB more of an answer, or is cut off.",
     ),
+    "UNSENT_BYTES_MAX": (
+        limits.UNSENT_BYTES_MAX,
+        (
+            "Bytes of answers that wait on all connections for clients to read them, where more than 64 KiB wait on one. Beyond, the "
+            "connection is cut off that has taken nothing for longest; a single larger answer still goes."
+        ),
+    ),
     "DRAIN_S_MAX": (
         limits.DRAIN_S_MAX,
         "Seconds that requests under way get to end when a replica is told to stop; the rest is told that its outcome is unknown.",
