@@ -169,7 +169,7 @@ def test_a_failure_shows_the_end_of_the_run_and_how_to_replay_it(monkeypatch: py
 
 TRACE_SEEDS = """
 from tests.sim.run import run
-from tests.sim.varied import varied
+from tests.sim.world.varied import varied
 for seed in range(1460, 1472):
     run(varied(seed), print)
 """

@@ -202,13 +202,15 @@ async def test_after_a_restart_it_asks_for_what_came_since_alone(
     here, there = members
     monkeypatch.setattr(catching_up, "PASS_S", 0.01)
     await here.testify(await there.announcement())
+    looked_upto = await there.run(lambda store: store.arrival())
     first = CatchingUp(here, To(there))
     first.start()
     try:
-        await until(lambda: here.lags["r2"].changes == 0)
+        async with asyncio.timeout(30):
+            while await here.run(lambda store: (store.others.progress("r2") or ("", 0))[1]) < looked_upto:
+                await asyncio.sleep(0.005)
     finally:
         await first.stop()
-    looked_upto = await there.run(lambda store: store.arrival())
     await put(there, "queue/other", at(there, 1))
     here.lags["r2"].changes = None
     to = To(there)
