@@ -29,7 +29,7 @@ from ...api_specs.problems import Problem, problem
 from .connection_shares import Crowd, origin
 from .early_refusals import refusing, whole
 from .traffic import Traffic
-from .unsent_answers import STALL_BYTES, UnsentAnswers
+from .unsent_answers import STALL_BYTES, UnsentAnswers, unconfirmed_bytes
 
 PIECE_BYTES: Final = 4096
 """So much is parsed at once, so that few requests pass AHEAD_MAX: each weighs a hundred times as much as its bytes."""
@@ -236,7 +236,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """See asyncio.Protocol. Where too much waits to be sent on all connections, others end that are not read from."""
         super().pause_writing()
-        self._unsent_bytes = self.unsent_bytes()
+        self._unsent_bytes = self.transport.get_write_buffer_size()
         self._stall_timer = self.loop.call_later(self._bounds.stall_s, self._look_for_stall)
         for unread in self._unsent.pause(self):
             unread.give_way()
@@ -248,8 +248,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def unsent_bytes(self) -> int:
-        """What waits to be sent on it."""
-        return self.transport.get_write_buffer_size()
+        """What waits to be sent on it, here and in the system: an answer is held here whole until the system has all of it."""
+        return self.transport.get_write_buffer_size() + unconfirmed_bytes(self.transport)
 
     # From the parser.
 
@@ -374,7 +374,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _look_for_stall(self) -> None:
-        unsent = self.unsent_bytes()
+        unsent = self.transport.get_write_buffer_size()
         if unsent > self._unsent_bytes - STALL_BYTES:
             self.transport.abort()
             return

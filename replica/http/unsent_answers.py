@@ -1,8 +1,12 @@
 """What waits to be sent to callers who do not read it, over all connections, and who is cut off when it is too much.
 
-Owns the sum and the order: the connection that has taken nothing for longest goes first. Must not know sockets.
+Owns the sum and the order: the connection that has taken nothing for longest goes first.
 """
 
+import asyncio
+import fcntl
+import struct
+import termios
 from typing import Final, Generic, Protocol, TypeVar
 
 STALL_BYTES: Final = 65_536
@@ -14,6 +18,16 @@ class Unread(Protocol):
 
     def unsent_bytes(self) -> int:
         """What waits to be sent on it."""
+
+
+def unconfirmed_bytes(transport: asyncio.BaseTransport) -> int:
+    """What the system holds for the other end; 0 where it does not say."""
+    room = bytearray(struct.calcsize("i"))
+    try:
+        fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, room)
+    except (OSError, ValueError):  # It is closed.
+        return 0
+    return int(struct.unpack("i", room)[0])
 
 
 _Connection = TypeVar("_Connection", bound=Unread)
