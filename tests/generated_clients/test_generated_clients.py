@@ -141,5 +141,5 @@ def test_generated_clients_learn_whether_a_failed_operation_may_have_had_an_effe
 
 
 def test_vendored_api_pages_are_those_of_the_pinned_package() -> None:
-    for path in (tools.ROOT / "replica" / "swagger_ui").iterdir():
+    for path in (tools.ROOT / "replica" / "openapi" / "swagger_ui").iterdir():
         assert path.read_bytes() == (tools.NODE_MODULES / "swagger-ui-dist" / path.name).read_bytes()
