@@ -16,7 +16,7 @@ from starlette.responses import Response
 from ...adts.log import Value
 from ...adts.types.catalogue import NAME_PATTERN, object_name
 from ...api_specs.limits import LISTINGS_MAX, Limits
-from ...api_specs.values import BadValue, to_value
+from ...api_specs.values import BadValue, json_to_value
 from ...client_sdk.protocol.core.counters import Counts
 from ...client_sdk.protocol.core.values import (
     Acquire,
@@ -151,7 +151,7 @@ class Operations:
 
     def value(self, data: Any) -> Value:
         """`data` as canonical text; raises BadValue."""
-        return to_value(data, self.limits)
+        return json_to_value(data, self.limits)
 
     def values(self, items: list[Any]) -> tuple[Value, ...]:
         """Each of the items as canonical text; raises BadValue, which names the item among several."""

@@ -335,8 +335,6 @@ def _handle_errors(app: FastAPI) -> None:
 def _wrong(error: Mapping[str, Any]) -> str:
     """One thing that is wrong with a request: where, and what."""
     kind, *place = error["loc"]
-    if error["type"] == "json_invalid":
-        return f"the body is not JSON: {error['ctx']['error']} at character {place[0]}"
     where = ".".join(str(each) for each in place if each not in (models.ONE, models.SEVERAL))
     return f"{where or kind}: {error['msg']}"
 

@@ -1,5 +1,6 @@
 """Values: what is a value, its one text form, and the sentence for what is none."""
 
+import gc
 import json
 import math
 import tracemalloc
@@ -12,7 +13,16 @@ from hypothesis import strategies as st
 
 from quorate.adts.log import Value
 from quorate.api_specs.limits import DEFAULTS, Limits
-from quorate.api_specs.values import BadValue, check_value, comparable, from_value, is_equal, to_value
+from quorate.api_specs.values import (
+    BadValue,
+    check_value,
+    comparable,
+    from_value,
+    is_equal,
+    json_to_value,
+    parsed,
+    to_value,
+)
 
 SCALARS = (
     st.none()
@@ -81,6 +91,43 @@ def test_subclasses_of_scalars_are_taken_for_what_they_are() -> None:
 def test_what_is_no_value_is_named_with_its_place(bad: Any, sentence: str) -> None:
     with pytest.raises(BadValue, match=sentence):
         to_value(bad, Limits(value_bytes_max=100))
+
+
+@pytest.mark.parametrize(
+    ("bad", "sentence"),
+    [
+        ([1, [1 << 64]], r"the value at \[1\]\[0\] is an integer beyond 64 bits"),
+        ({"a": -(1 << 63) - 1}, r"the value at \.a is an integer beyond 64 bits"),
+        ([[[[1]]]], "nested deeper than 3"),
+        ("x" * 100, "102 bytes of JSON: at most 100"),
+        ([1] * 60, "121 bytes of JSON: at most 100"),
+    ],
+)
+def test_what_a_parser_made_is_refused_as_anything_else_is(bad: Any, sentence: str) -> None:
+    limits = Limits(value_bytes_max=100, value_depth_max=3)
+    with pytest.raises(BadValue, match=sentence):
+        json_to_value(bad, limits)
+    assert check_value(json.dumps(bad), limits) is not None
+
+
+@given(VALUES)
+def test_what_a_parser_made_has_the_same_text_as_anything_else(value: Any) -> None:
+    found = json.loads(json.dumps(value))
+    assert json_to_value(found) == to_value(found)
+
+
+def test_no_garbage_is_looked_for_while_many_arrays_are_read() -> None:
+    """With it, 8 MB of empty arrays would hold up the replica for a second."""
+    begun: list[str] = []
+    text = f"[{','.join(['[]'] * 100_000)}]"
+    gc.callbacks.append(lambda phase, _: begun.append(phase))
+    try:
+        found = parsed(text)
+        assert begun.count("start") <= 1  # What was put off until after it.
+    finally:
+        del gc.callbacks[-1]
+    assert len(found) == 100_000
+    assert gc.isenabled()
 
 
 def test_nesting_ends_at_the_limit() -> None:
