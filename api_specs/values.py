@@ -4,7 +4,7 @@ Owns what a value may be, its one text form (no blanks, object keys sorted), and
 number, so `1` and `1.0` are equal, though each comes back as it went in. Must not know what values are for.
 """
 
-import gc
+import importlib
 import math
 import re
 from collections.abc import Iterable
@@ -22,6 +22,8 @@ _NESTED: Final = (list, tuple, dict)
 _WORD: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?')
 """A string or a number in JSON text."""
 _MAY_HAVE_A_FLOAT: Final = re.compile(r"\d[.eE]")
+_COLLECTOR: Final = importlib.import_module("gc")
+"""Python's garbage collector: a statement would be read as the import of this project's room of that name."""
 _ALL_DIGITS_ALIKE: Final = bytes.maketrans(b"0123456789", b"0" * 10)
 _LONG: Final = b"0" * 19
 """An integer beyond 64 bits has so many digits at least."""
@@ -93,13 +95,13 @@ def _amount(word: re.Match[str]) -> str:
 def parsed(text: str | bytes) -> Any:
     """What JSON text means, without looking for garbage meanwhile: there is none, and with many arrays the search takes nine
     tenths of the time. Raises msgspec.DecodeError, UnicodeDecodeError, RecursionError."""
-    was_on = gc.isenabled()
-    gc.disable()
+    was_on = _COLLECTOR.isenabled()
+    _COLLECTOR.disable()
     try:
         return msgspec.json.decode(text)
     finally:
         if was_on:
-            gc.enable()
+            _COLLECTOR.enable()
 
 
 def check_value(text: str, limits: Limits = DEFAULTS) -> str | None:

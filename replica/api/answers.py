@@ -4,13 +4,28 @@ from collections.abc import Iterable
 
 from starlette.responses import Response
 
-from ...adts.log import Value
+from ...adts.log import Dead, Leased, Value
+from ...client_sdk.protocol.core.values import LeaseBook
 from ..http.problems import Refusal
 
 
 def json_response(text: str) -> Response:
     """JSON that was put together."""
     return Response(text, media_type="application/json")
+
+
+def length_of(result: object) -> int:
+    """How long the answer that tells a result of an operation will be, by the values in it."""
+    match result:
+        case str():
+            return len(result)
+        case tuple():
+            return sum(map(length_of, result))
+        case Leased() | Dead():
+            return length_of(result.entry.value)
+        case LeaseBook():
+            return length_of(result.leases) + length_of(result.dead)
+    return 0
 
 
 def enqueued(count: int) -> Response:

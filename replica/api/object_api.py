@@ -35,9 +35,10 @@ from ...client_sdk.protocol.core.values import (
     Write,
 )
 from ..http.cancellation import ends_before_caller_goes, has_gone
+from ..http.fair_queue import FairQueue
 from ..http.problems import Refusal, refusal_of
 from . import object_models as models
-from .answers import enqueued, held, held_at, json_response, listed, nothing
+from .answers import enqueued, held, held_at, json_response, length_of, listed, nothing
 from .listings import Listing
 
 DEADLINE_S: Final = 5.0
@@ -97,6 +98,8 @@ class Operations:
         self.limits: Final = limits
         self._lost: Final = lost
         self.front_end: FrontEnd | None = None
+        self._long_answers: Final = FairQueue()
+        """What many callers have read in one round is not sent to all of them at once."""
 
     def counts(self) -> Counts | None:
         """What the front end has counted, once there is one."""
@@ -111,6 +114,7 @@ class Operations:
         deadline_s = self.deadline(deadline_s, wait_s)
         outcome = await self.front_end.run(operation, deadline_s)
         if isinstance(outcome, Done):
+            await self._long_answers.wait(None, length_of(outcome.result))
             return outcome.result
         raise refusal_of(outcome)
 

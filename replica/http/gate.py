@@ -16,6 +16,7 @@ from ..access.authorization import OPEN_PREFIX, is_public, scope_needed
 from ..access.credentials import Credential
 from ..access.refused_callers import RefusedCallers
 from ..access.token_list import Access
+from .fair_queue import FairQueue
 from .host_header import Hosts
 from .problems import PROBLEM, Refusal, problem_of, problem_response
 from .traffic import Traffic
@@ -57,6 +58,7 @@ class Gate:
         self._now_s: Final = now_s
         self._body_bytes_max: Final = limits.body_bytes_max
         self.refused_callers: Final = refused_callers or RefusedCallers()
+        self.long_bodies: Final = FairQueue()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; lifespan events pass through."""
@@ -116,6 +118,7 @@ class Gate:
                 whole = await self._read(body, most)
         except TimeoutError:
             raise Refusal("timeout", f"the body took longer than {BODY_S_MAX:g} s") from None
+        await self.long_bodies.wait(caller, len(whole))
         await self._app(scope, Replay(whole, body.receive), send)
 
     def admit(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> Credential | None:

@@ -18,7 +18,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from ...api_specs.checking import Checked
 from ...api_specs.messages import BatchReply
-from ...api_specs.problems import MEDIA_TYPE, Problem
+from ...api_specs.problems import MEDIA_TYPE
+from ..access.credentials import Credential
 from ..api.protocol_api import PATH, Batches
 from ..http.connection_shares import Crowd
 from ..http.connections import BoundedProtocol, Bounds
@@ -62,54 +63,83 @@ class Direct:
         it is no longer wanted is not done."""
         self._traffic.under_way += 1
         self._traffic.requests += 1
-        has_passed = False
+        headers = dict(sent)
         try:
             self._gate.hold(len(body))
-            headers = dict(sent)
             check_once(sent, headers)
             caller = self._gate.admit("POST", PATH, headers)
             assert caller is not None, "batches are for those who may send them"
             self._gate.check_size(len(body))
-            has_passed = True
-            found, media_type = self._batches.read(headers, body, caller)
-            done = partial(self._done, len(body), found, media_type, send)
-            self._batches.member.post(found.sound.requests, done, is_wanted)
         except Exception as error:  # noqa: BLE001 - the outer border, as in the gate
-            document = problem_of(error)
-            self._gate.refused_callers.meet(document.name, dict(sent), address_of(client))
-            self._end(len(body), self._refused(document, error, closes=not has_passed), send)
+            self._end(len(body), self._refused(error, headers, client, closes=True), send)
+            return
+        call = _Call(headers, body, caller, client, send, is_wanted)
+        self._gate.long_bodies.put(caller, len(body), partial(self._begin, call))
+
+    def _begin(self, call: "_Call") -> None:
+        try:
+            if not call.is_wanted():
+                raise Unwanted("the caller has gone")
+            found, media_type = self._batches.read(call.headers, call.body, call.caller)
+            done = partial(self._done, call, found, media_type)
+            self._batches.member.post(found.sound.requests, done, call.is_wanted)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._fail(call, error)
 
     def _done(
         self,
-        size: int,
+        call: "_Call",
         found: Checked,
         media_type: str,
-        send: Callable[[Answer], None],
         reply: BatchReply | None,
         error: Exception | None,
     ) -> None:
-        if isinstance(error, Unwanted):
-            self._traffic.under_way -= 1
-            self._traffic.body_bytes -= size
-            return
         try:
             if error is not None:
                 raise error
             assert reply is not None, "work ends with a reply or an error"
             answer = Answer(200, media_type, self._batches.written(found, reply, media_type))
         except Exception as failure:  # noqa: BLE001 - as above
-            answer = self._refused(problem_of(failure), failure)
-        self._end(size, answer, send)
+            self._fail(call, failure)
+        else:
+            self._end(len(call.body), answer, call.send)
+
+    def _fail(self, call: "_Call", error: Exception) -> None:
+        if isinstance(error, Unwanted):
+            self._traffic.under_way -= 1
+            self._traffic.body_bytes -= len(call.body)
+        else:
+            self._end(len(call.body), self._refused(error, call.headers, call.client), call.send)
 
     def _end(self, size: int, answer: Answer, send: Callable[[Answer], None]) -> None:
         self._traffic.under_way -= 1
         self._traffic.body_bytes -= size
         send(answer)
 
-    def _refused(self, document: Problem, error: Exception, *, closes: bool = False) -> Answer:
+    def _refused(
+        self,
+        error: Exception,
+        sent: Mapping[bytes, bytes],
+        client: tuple[str, int] | None,
+        *,
+        closes: bool = False,
+    ) -> Answer:
+        document = problem_of(error)
+        self._gate.refused_callers.meet(document.name, sent, address_of(client))
         self._traffic.refuse(document.name)
         headers = headers_of(document, error.headers if isinstance(error, Refusal) else None)
         return Answer(document.status, MEDIA_TYPE, msgspec.json.encode(document), headers, closes)
+
+
+class _Call(NamedTuple):
+    """A batch that may be read, and whom to answer."""
+
+    headers: Mapping[bytes, bytes]
+    body: bytes
+    caller: Credential
+    client: tuple[str, int] | None
+    send: Callable[[Answer], None]
+    is_wanted: Callable[[], bool]
 
 
 class _NoEvent:

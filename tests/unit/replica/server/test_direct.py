@@ -2,21 +2,24 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import pytest
 import uvicorn
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from quorate.adts.log import Entry, Value
+from quorate.api_specs.checking import Checked
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append, Appended, Batch, BatchReply, Collect, Request
 from quorate.api_specs.tokens import digest_of
+from quorate.replica.access.credentials import Credential
 from quorate.replica.access.token_list import from_text
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.http.connections import Bounds
@@ -321,3 +324,117 @@ async def test_what_is_under_way_is_answered_before_a_server_ends(tmp_path: Path
         assert await reader.read() == b""
         writer.close()
         await ending
+
+
+class _Ticks:
+    """Counts turns of the event loop, and in which of them each batch is read."""
+
+    def __init__(self, app: ReplicaApp, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert app.direct is not None
+        self._now = 0
+        self._loop = asyncio.get_running_loop()
+        self.reads: list[int] = []
+        batches = app.direct._batches
+        read = batches.read
+
+        def noting(headers: Mapping[bytes, bytes], body: bytes, caller: Credential) -> tuple[Checked, str]:
+            self.reads.append(self._now)
+            return read(headers, body, caller)
+
+        monkeypatch.setattr(batches, "read", noting)
+        self._tick()
+
+    def _tick(self) -> None:
+        self._now += 1
+        self._handle = self._loop.call_soon(self._tick)
+
+    def stop(self) -> None:
+        self._handle.cancel()
+
+
+LONG_BATCHES = 5
+
+
+def long_batch(here: Served) -> bytes:
+    return batch(here, *(Collect(f"register/{number}") for number in range(300)))
+
+
+@pytest.mark.parametrize("is_direct", [True, False])
+async def test_no_two_long_batches_are_read_in_one_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_direct: bool
+) -> None:
+    """Two hundred that came at once, of a thousand reads each, held the event loop for ten seconds."""
+    async with served(tmp_path, is_direct=True) as here:
+        ticks, body = _Ticks(here.app, monkeypatch), long_batch(here)
+        headers = [tuple(each.lower().split(b": ")) for each in (*HEADERS, b"Host: localhost")]
+        answers, tasks = list[int](), list[asyncio.Task[None]]()
+        assert here.app.direct is not None
+        for _ in range(LONG_BATCHES):
+            if is_direct:
+                here.app.direct.answer(
+                    [(name, value) for name, value in headers],
+                    body,
+                    None,
+                    lambda answer: answers.append(answer.status),
+                    lambda: True,
+                )
+            else:
+                tasks.append(asyncio.create_task(by_asgi(here, headers, body, answers)))
+        await until(lambda: len(answers) == LONG_BATCHES)
+        ticks.stop()
+    assert answers == [200] * LONG_BATCHES
+    assert len(set(ticks.reads)) == LONG_BATCHES
+
+
+async def by_asgi(here: Served, headers: list[tuple[bytes, ...]], body: bytes, answers: list[int]) -> None:
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        if messages:
+            return messages.pop()
+        await asyncio.sleep(WAIT_S)
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            answers.append(message["status"])
+
+    scope = {"type": "http", "method": "POST", "path": PATH.decode(), "headers": headers, "client": None}
+    await here.by_asgi(scope, receive, send)
+
+
+async def test_a_long_batch_whose_caller_has_gone_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with served(tmp_path, is_direct=True) as here:
+        ticks, body = _Ticks(here.app, monkeypatch), long_batch(here)
+        direct, headers = (
+            here.app.direct,
+            [(b"host", b"localhost"), (b"content-type", b"application/msgpack")],
+        )
+        assert direct is not None
+        answers = list[int]()
+        for is_wanted in (False, False, True):
+            direct.answer(
+                headers, body, None, lambda answer: answers.append(answer.status), partial(bool, is_wanted)
+            )
+        await until(lambda: bool(answers))
+        ticks.stop()
+        assert (here.app.traffic.under_way, here.app.traffic.body_bytes) == (0, 0)
+    assert answers == [200]
+    assert len(ticks.reads) == 1
+
+
+async def test_a_short_batch_does_not_wait_for_long_ones(tmp_path: Path) -> None:
+    async with served(tmp_path, is_direct=True) as here:
+        direct, headers = (
+            here.app.direct,
+            [(b"host", b"localhost"), (b"content-type", b"application/msgpack")],
+        )
+        assert direct is not None
+        answers = list[str]()
+        long, short = long_batch(here), batch(here, Collect("register/a"))
+        direct.answer(headers, long, None, lambda _: answers.append("long"), lambda: True)
+        direct.answer(headers, short, None, lambda _: answers.append("short"), lambda: True)
+        await until(lambda: len(answers) == 2)
+    assert answers == ["short", "long"]

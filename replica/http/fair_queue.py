@@ -1,0 +1,53 @@
+"""Long requests and long answers go on one after another: one in each turn of the event loop, and callers take turns.
+
+What one of them costs is bounded, and small. Two hundred that came at once would hold the loop for seconds, and with it health
+checks and all other callers: now each of these waits for one of them.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Final
+
+LONG_BYTES: Final = 4096
+"""What is longer is long. Sixty requests of a batch fit into it, which are read in less than a millisecond."""
+
+
+class FairQueue:
+    """Those that wait, by caller. How many there may be is bounded by the requests that may be under way."""
+
+    def __init__(self) -> None:
+        self._waiting: Final[dict[Hashable, deque[Callable[[], None]]]] = {}
+
+    def put(self, caller: Hashable, size: int, work: Callable[[], None]) -> None:
+        """Do the work on `size` bytes: now where they are few, else when its turn has come."""
+        if size <= LONG_BYTES:
+            work()
+            return
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._next)
+        self._waiting.setdefault(caller, deque()).append(work)
+
+    async def wait(self, caller: Hashable, size: int) -> None:
+        """Return at once where `size` bytes are few, else when their turn has come."""
+        if size > LONG_BYTES:
+            come = asyncio.get_running_loop().create_future()
+            self.put(caller, size, partial(_come, come))
+            await come
+
+    def _next(self) -> None:
+        """One of the caller whose last one is longest ago."""
+        caller = next(iter(self._waiting))
+        works = self._waiting.pop(caller)
+        work = works.popleft()
+        if works:
+            self._waiting[caller] = works
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._next)
+        work()
+
+
+def _come(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

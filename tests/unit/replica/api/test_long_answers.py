@@ -1,0 +1,72 @@
+"""Long answers leave one in each turn of the loop: a thousand callers may have read the same megabyte in one round."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from quorate.adts.log import Dead, Entry, Leased, Value
+from quorate.adts.specification import EventClass
+from quorate.api_specs.limits import Limits
+from quorate.client_sdk.protocol.core.counters import Counts
+from quorate.client_sdk.protocol.core.values import Done, LeaseBook, Operation, Outcome, Read
+from quorate.replica.api.answers import length_of
+from quorate.replica.api.object_api import Operations
+from quorate.timestamps.timestamp import make
+
+T = make(1, 0, "f")
+ENTRY = Entry(T, T, Value('"four"'))
+
+
+@pytest.mark.parametrize(
+    ("result", "length"),
+    [
+        (None, 0),
+        (True, 0),
+        (Value("[1]"), 3),
+        ((Value("[1]"), Value("22")), 5),
+        ((Leased(ENTRY, 1), Leased(ENTRY, 2)), 12),
+        (LeaseBook((Leased(ENTRY, 1),), (Dead(ENTRY, "rejected"),)), 12),
+    ],
+)
+def test_an_answer_is_as_long_as_the_values_in_it(result: object, length: int) -> None:
+    assert length_of(result) == length
+
+
+class _Reads:
+    """A front end that has what it is asked for."""
+
+    counts = Counts()
+
+    def __init__(self, value: str) -> None:
+        self._value = Value(value)
+
+    async def run(self, operation: Operation, deadline_s: float) -> Outcome:
+        del operation, deadline_s
+        return Done(self._value, EventClass("Read/Ok"), frozenset())
+
+    def hurry(self) -> None:
+        """Nothing waits."""
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize(("characters", "together"), [(1_000_000, 1), (100, 20)])
+async def test_of_many_who_read_a_long_value_one_hears_of_it_in_each_turn(
+    characters: int, together: int
+) -> None:
+    operations = Operations(Limits(), lambda: None)
+    operations.front_end = _Reads("x" * characters)
+    heard: list[Any] = []
+
+    async def read() -> None:
+        heard.append(await operations.run(Read("register/r"), None))
+
+    callers = asyncio.gather(*(read() for _ in range(20)))
+    before, most = 0, 0
+    while not callers.done():
+        await asyncio.sleep(0)
+        before, most = len(heard), max(most, len(heard) - before)
+    await callers
+    assert most == together
