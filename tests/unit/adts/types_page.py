@@ -1,4 +1,4 @@
-"""docs/types.md, made from the catalogue and the search: `python -m tests.unit.adts.types_page > docs/types.md`."""
+"""docs/reference/types.md, made from the catalogue and the search: `python -m tests.unit.adts.types_page > docs/reference/types.md`."""
 
 from collections.abc import Iterator, Mapping
 
@@ -64,7 +64,7 @@ Types marked *offered* are what the service keeps; the others are for planning. 
 follow such a table make every answer right, and that other relations may do so too; `tests/unit/adts/test_dependency.py`
 checks on all short histories that these do, and that no pair can be left out.
 
-A queue's [leases](leases.md) are not in its table. An acquire takes from the front as a Deq does, so it depends on what Deq
+A queue's [leases](../how-to/leases.md) are not in its table. An acquire takes from the front as a Deq does, so it depends on what Deq
 depends on; it, and whatever ends a lease, also depends on all of their kind before. So they run as Deq does, with its initial
 and final quorums, which meet their like. What one item may go through under leases is specified in
 `tests/sim/checkers/lease_checkers.py` (`Item`), which the simulation holds histories against.

@@ -1,4 +1,4 @@
-"""docs/report.md, whose tables are made from the code: `python -m tests.unit.spark_reports.report_page > docs/report.md`."""
+"""docs/how-to/report.md, whose tables are made from the code: `python -m tests.unit.spark_reports.report_page > docs/how-to/report.md`."""
 
 from itertools import groupby
 
