@@ -120,7 +120,7 @@ def prometheus_of(cluster: LocalCluster, folder: Path) -> Iterator[Prometheus]:
     """Prometheus, configured as the page says; it has scraped each replica when this begins."""
     places = {f"10.0.0.{n}:8001": host(cluster, f"r{n}") for n in (1, 2, 3)}
     places["/etc/prometheus/quorate-token"] = str(folder / "prometheus")
-    page = replaced(block_of("docs/how-to/operating.md"), places)
+    page = replaced(block_of("docs/how-to/monitoring.md"), places)
     (folder / "prometheus.yml").write_text(f"global: {{scrape_interval: {SCRAPE_S}s}}\n{page}")
     done(["promtool", "check", "config", "prometheus.yml"], folder)
     held = HeldPort.chosen()
@@ -156,7 +156,7 @@ def is_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> bool:
 def watched() -> list[str]:
     """The expressions that the page tells operators to look at: the code in its table's first column."""
     table = (
-        (ROOT / "docs/how-to/operating.md").read_text().partition("What to look at first:")[2].partition("\n## ")[0]
+        (ROOT / "docs/how-to/monitoring.md").read_text().partition("What to look at first:")[2].partition("\n## ")[0]
     )
     rows = [re.split(r"(?<!\\)\|", line)[1] for line in table.splitlines() if line.startswith("| ")]
     spans = [span.replace("\\|", "|") for row in rows for span in re.findall(r"`([^`]*)`", row)]

@@ -14,7 +14,7 @@ connection of their own, at most once in five seconds, beside the writer.
 No label holds a name that callers choose: figures of objects are totals and maxima. `quorate trace` and the live page
 show single objects. Counters begin at 0 when a replica starts.
 
-[operating.md](../how-to/operating.md#metrics) says how to have Prometheus ask, and which of these to be woken for.
+[monitoring](../how-to/monitoring.md) says how to have Prometheus scrape them, and which to alert on.
 
 <!-- run: background -->
 ```sh
