@@ -6,7 +6,9 @@ from pathlib import Path
 from quorate.replica.server.print_openapi import openapi_text
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "security.md").read_text() + (DOCS / "how-to" / "tokens-and-tls.md").read_text()
+PAGE = (DOCS / "explanation" / "security.md").read_text() + (
+    DOCS / "how-to" / "tokens-and-tls.md"
+).read_text()
 
 
 def test_paths_and_variables_of_the_page_exist() -> None:

@@ -156,7 +156,10 @@ def is_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> bool:
 def watched() -> list[str]:
     """The expressions that the page tells operators to look at: the code in its table's first column."""
     table = (
-        (ROOT / "docs/how-to/monitoring.md").read_text().partition("What to look at first:")[2].partition("\n## ")[0]
+        (ROOT / "docs/how-to/monitoring.md")
+        .read_text()
+        .partition("What to look at first:")[2]
+        .partition("\n## ")[0]
     )
     rows = [re.split(r"(?<!\\)\|", line)[1] for line in table.splitlines() if line.startswith("| ")]
     spans = [span.replace("\\|", "|") for row in rows for span in re.findall(r"`([^`]*)`", row)]
