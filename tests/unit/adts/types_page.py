@@ -73,7 +73,7 @@ and final quorums, which meet their like. What one item may go through under lea
 
 END = """## A type of your own
 
-Write its serial specification into a file, and name it as `FILE.py:NAME` where a command wants a type:
+Write its serial specification into a file, and name it as `FILE.py:NAME` where a command takes a type:
 
 <!-- run: file seats.py -->
 ```python
