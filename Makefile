@@ -19,15 +19,15 @@ UV := $(shell command -v uv 2>/dev/null)
 .PHONY: help demo test test-quick check soak lock clients openapi clean
 
 help:
-	@echo "make demo   start three replicas, kill two in turn under load, check that nothing is lost"
-	@echo "make test   the whole test suite (Spark tests need Java 17 or later)"
-	@echo "make test-quick  the pure rooms, schedules played by hand and 500 seeds: for while you work"
-	@echo "make check  formatting, lint, types and the rules who may import whom"
-	@echo "make soak   seeded simulations on all cores for $(MINUTES) minutes (MINUTES=..., FIRST=... the first seed)"
-	@echo "make lock   write the lock files after a change of dependencies (needs uv; UPGRADE=--upgrade)"
-	@echo "make clients  what generates and runs API clients, for the tests, into $(CLIENTS) (make test does it too)"
-	@echo "make openapi  write api_specs/openapi.json after a change of the API or the messages"
-	@echo "make clean  remove .venv, caches and build output"
+	@echo "make demo        three replicas under load, two killed in turn: nothing is lost"
+	@echo "make test        the whole suite (Spark tests need Java 17 or later)"
+	@echo "make test-quick  pure rooms, schedules by hand and 500 seeds: while you work"
+	@echo "make check       formatting, lint, types and import contracts"
+	@echo "make soak        simulate on all cores (MINUTES=$(MINUTES), FIRST=$(FIRST), the first seed)"
+	@echo "make lock        write the lock files (needs uv; UPGRADE=--upgrade)"
+	@echo "make clients     install what generates API clients into $(CLIENTS), for tests"
+	@echo "make openapi     write api_specs/openapi.json after a change of the API"
+	@echo "make clean       remove .venv, caches and build output"
 
 demo: $(STAMP)
 	@$(RUN) -m quorate.cli.main demo

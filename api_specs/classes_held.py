@@ -54,7 +54,7 @@ def _lack(quorum: Quorum, voting: Collection[str]) -> tuple[int, str]:
 def needed_by(choice: QuorumChoice, event_class: EventClass) -> Sequence[Quorum]:
     """The quorums that the service asks for an event of this class, which may be more than the class's own.
 
-    All decisions of a type share their quorums, and so do its blind operations' final ones (`docs/quorums.md`).
+    All decisions of a type share their quorums, and so do its blind operations' final ones (`docs/how-to/quorum-rules.md`).
     """
     operation = operation_of(event_class)
     kind = choice.specification.kinds[operation]

@@ -1,4 +1,4 @@
-"""Every bound of the service, in one place, with the relations between them. Documented in docs/limits.md.
+"""Every bound of the service, in one place, with the relations between them. Documented in docs/reference/limits.md.
 
 Values that an operator may change live in the cluster document's `[limits]` and default to these.
 """

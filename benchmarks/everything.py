@@ -1,4 +1,4 @@
-"""All figures of docs/performance.md with one command, on a machine that does nothing else: about three quarters of an hour.
+"""All figures of docs/explanation/performance.md with one command, on a machine that does nothing else: about three quarters of an hour.
 
     python benchmarks/everything.py --out FOLDER [--runs 5] [--only works,sweep,...] [--peers FOLDER] [--peers-python PYTHON]
     python benchmarks/everything.py --out FOLDER --trial      whether it all works here, in a minute or two

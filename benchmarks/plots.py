@@ -1,6 +1,6 @@
 """Draws what `sweep.py` found: throughput over operations in flight, and percentiles of latency, ours and the peers'.
 
-    python benchmarks/plots.py SWEEP.jsonl --out docs [--note "a busy machine"]
+    python benchmarks/plots.py SWEEP.jsonl --out docs/explanation [--note "a busy machine"]
 
 Writes `throughput.svg` and `latency.svg`. Systems differ in colour (told apart by the colour-blind, too), in mark and in
 dashes; the words beside the drawing say what it shows to those who cannot see it.
@@ -202,7 +202,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("sweep", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("docs"))
+    parser.add_argument("--out", type=Path, default=Path("docs/explanation"))
     parser.add_argument("--note", help="what else must be known of the figures")
     options = parser.parse_args()
     lines = [json.loads(line) for line in options.sweep.read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""A storage for huey: tasks, schedule, results and counters on the replicas. docs/huey.md shows how it is used.
+"""A storage for huey: tasks, schedule, results and counters on the replicas. docs/how-to/huey.md shows how it is used.
 
 Owns the step from huey's `BaseStorage` to the SDK. For the huey named N these objects are used: `queue/huey.N.tasks`, and the
 dictionaries `huey.N.schedule`, `huey.N.results` and `huey.N.counters`. huey's data is bytes; it is kept as base64 text.

@@ -1,4 +1,4 @@
-"""A transport for Kombu, and so for Celery: queues on the replicas, messages under leases. docs/celery.md shows how it is used.
+"""A transport for Kombu, and so for Celery: queues on the replicas, messages under leases. docs/how-to/celery.md shows how it is used.
 
 Owns the step from Kombu's virtual transport to the SDK. Importing it makes the broker URLs `quorate+http://…`,
 `quorate+https://…` and `quorate://PATH` known to Kombu. The queue that Kombu calls `shop` is the object `queue/shop`

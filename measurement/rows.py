@@ -1,4 +1,4 @@
-"""The rows of a measured run, as docs/measurements.md describes them. Pure."""
+"""The rows of a measured run, as docs/reference/measurements.md describes them. Pure."""
 
 from collections.abc import Mapping
 from typing import Final, Literal

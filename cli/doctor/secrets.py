@@ -42,7 +42,9 @@ def token() -> Check:
     try:
         read_token()
     except Usage as error:
-        return Check("token", False, str(error), "`quorate token new` makes one; see docs/security.md")
+        return Check(
+            "token", False, str(error), "`quorate token new` makes one; see docs/how-to/tokens-and-tls.md"
+        )
     return Check("token", True, "it has the form of one")
 
 

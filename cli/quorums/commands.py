@@ -84,7 +84,7 @@ def _searched(type_name: str, bound: Bound) -> tuple[Specification, Relation]:
 def relation_as_json(
     specification: Specification, relation: Relation, declared: bool | None
 ) -> Mapping[str, Any]:
-    """A relation for programs; docs/types.md says what the keys mean."""
+    """A relation for programs; docs/reference/types.md says what the keys mean."""
     return {
         "type": specification.name,
         "kinds": {operation: kind.value for operation, kind in specification.kinds.items()},

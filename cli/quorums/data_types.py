@@ -52,7 +52,7 @@ def _own(file: Path, name: str) -> SerialSpecification:
     if missing:
         raise Usage(
             f"{file}:{name} lacks {', '.join(missing)}: a data type has {', '.join(_MEMBERS)}, "
-            "as docs/types.md shows"
+            "as docs/reference/types.md shows"
         )
     return serial  # type: ignore[no-any-return] # a file of the user's own; only its members are known
 

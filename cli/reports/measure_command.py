@@ -57,7 +57,7 @@ def measure_command(
 
     Ctrl-C ends a run early; what was measured until then is kept. `quorate report --input DIR` reads it.
 
-    docs/measuring.md explains plans, docs/measurements.md the files of a run.
+    docs/reference/measurement-plans.md explains plans, docs/reference/measurements.md the files of a run.
     """
     story = Console(stderr=True, highlight=False) if as_json else console()
     text = _text(plan_path)

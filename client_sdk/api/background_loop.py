@@ -1,7 +1,7 @@
 """The event loop of a blocking client's thread: uvloop's where that is installed, else asyncio's own.
 
 Owns the choice, and how its thread begins. With uvloop a blocking call costs a fifth less of the caller's processor time
-(`docs/performance.md`). An asyncio client runs on the loop that its application has chosen.
+(`docs/internals/performance.md`). An asyncio client runs on the loop that its application has chosen.
 """
 
 import asyncio

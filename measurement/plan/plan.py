@@ -2,7 +2,7 @@
 
 Owns the keys of a plan and their defaults; `plan_check` owns what must fit together. Durations that the plan's clock runs
 through (of failures, repairs, planned outages) are in plan time; what machines do (rates, deadlines, the prober's step) is
-in real time. docs/measuring.md is the reference for people.
+in real time. docs/reference/measurement-plans.md is the reference for people.
 """
 
 import tomllib

@@ -1,5 +1,5 @@
 """The small files of a measured run: `run.json` and the true times (`replicas.csv`, `links.csv`, `replica-links.csv`), as
-docs/measurements.md describes them.
+docs/reference/measurements.md describes them.
 
 Owns their text and how they are replaced: whole, so that a reader never meets half of one.
 """

@@ -1,7 +1,7 @@
 """What a caller's scopes allow: which scope a request needs, and what of the replica protocol it opens. Pure.
 
 Owns both tables. A write token may do all that a front end does: such callers are trusted to keep to the protocol, and
-`docs/security.md` says what one that does not can do. What is checked here is what honest front ends never do.
+`docs/explanation/security.md` says what one that does not can do. What is checked here is what honest front ends never do.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Catching up: what another replica holds and this one missed, it gets (design.md, "Catch-up"). Pure.
+"""Catching up: what another replica holds and this one missed, it gets (docs/explanation/shared-objects.md, "Catch-up"). Pure.
 
 Owns how far this replica has looked at each other one, what it still lacks, and what it may install:
 

@@ -2,7 +2,7 @@
 
 Owns the connection: no other module knows pragmas or the errors of a driver. SQLAlchemy opens it, and its Core has made the
 statements (`quorate.replica.store.statements`); the driver runs them, for here the way through Core would cost several times what
-SQLite does (`docs/performance.md`). Must not know what a row means.
+SQLite does (`docs/internals/performance.md`). Must not know what a row means.
 """
 
 import os

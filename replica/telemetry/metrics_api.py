@@ -26,5 +26,5 @@ def add_metrics_endpoint(router: APIRouter, metrics: Metrics) -> None:
         tags=["service"],
     )
     async def get_metrics() -> Response:
-        """What the replica has counted and measured, in the text format of Prometheus (docs/metrics.md)."""
+        """What the replica has counted and measured, in the text format of Prometheus (docs/reference/metrics.md)."""
         return Response(await metrics.text(), media_type=CONTENT_TYPE, headers={"Cache-Control": "no-store"})

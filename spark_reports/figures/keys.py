@@ -1,4 +1,4 @@
-"""What every key of `figures.json` means; `docs/report.md` and the columns of the Parquet tables are made from it."""
+"""What every key of `figures.json` means; `docs/reference/figures.md` and the columns of the Parquet tables are made from it."""
 
 from collections.abc import Mapping
 from typing import Final

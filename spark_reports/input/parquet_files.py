@@ -69,7 +69,7 @@ def check(
         if missing:
             raise ReportError(
                 f"{path} has no column {', '.join(missing)}; write it with all of {', '.join(columns)} "
-                "(docs/measurements.md), and null where there is no value"
+                "(docs/reference/measurements.md), and null where there is no value"
             )
         for name, form in {**columns, **(optional or {})}.items():
             if name not in schema.names:

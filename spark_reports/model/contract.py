@@ -1,6 +1,6 @@
 """The names that a measured run is written in, and the reasons for which a row is kept aside.
 
-`docs/measurements.md` is the contract; this module owns its words, so that the Spark jobs and the plain-Python reference
+`docs/reference/measurements.md` is the contract; this module owns its words, so that the Spark jobs and the plain-Python reference
 cannot drift apart. `run_document` reads `run.json`, `sources` finds the files.
 """
 

@@ -83,7 +83,7 @@ def read_run(path: Path) -> Run:
     except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ReportError(f"{path} cannot be read as JSON ({error}); write it anew") from error
     if not isinstance(document, dict):
-        raise ReportError(f"{path} must be an object, as docs/measurements.md shows")
+        raise ReportError(f"{path} must be an object, as docs/reference/measurements.md shows")
     return _Reader(path, document).run()
 
 

@@ -110,7 +110,7 @@ def run_of_probes(run: Run, names: tuple[str, ...], votes: Mapping[str, int]) ->
     """
     if not names:
         raise ReportError(
-            "there is no probe that names a replica; each is to have replica, time_s and up (docs/measurements.md)"
+            "there is no probe that names a replica; each is to have replica, time_s and up (docs/reference/measurements.md)"
         )
     _, chosen = foreign.select(Foreign(names, [], {}), votes)
     return replace(run, votes=chosen)

@@ -11,7 +11,7 @@ LEFT_OUT: Final = "replica protocol"
 INTRODUCTION: Final = """# The HTTP API
 
 Made from `api_specs/openapi.json` by `tests/docs/http_page.py`; a test holds the two together. Each replica serves the whole
-document at `/v1/openapi.json`, with every schema and example, and pages to try it at `/docs`; [clients](../clients.md) makes a
+document at `/v1/openapi.json`, with every schema and example, and pages to try it at `/docs`; [clients](../how-to/clients.md) makes a
 typed client of it. The replica protocol, which front ends and replicas speak, is left out here.
 
 Where a token is asked for, send `Authorization: Bearer TOKEN`; `scope` says which. Errors are problem documents (RFC 9457) with

@@ -15,7 +15,9 @@ ONE_ROOM = {"PYTEST_ADDOPTS": "-p no:cacheprovider tests/unit/timestamps", "WORK
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/celery.md", "docs/huey.md", "docs/tutorial.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/how-to/celery.md", "docs/how-to/huey.md", "docs/tutorial/first-queue.md"]
+)
 def test_newcomer_can_follow(page: str, tmp_path: Path) -> None:
     check_out(tmp_path / "here")
     pins = constraints(ROOT / "requirements.lock", tmp_path)

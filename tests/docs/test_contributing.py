@@ -1,9 +1,12 @@
 """CONTRIBUTING.md names only commands and paths that exist."""
 
 import re
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+
+import yaml
 
 from tests.docs.pages import ROOT, blocks_of, prose
 
@@ -45,3 +48,19 @@ def test_every_path_exists() -> None:
     named = {name for name in PATH.findall(code_of_the_page()) if not name.startswith(MADE_BY_COMMANDS)}
     assert named >= {"tests/unit/quorums", "pyproject.toml", ".ci/run", "cli/objects/commands.py"}
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_what_runs_before_a_commit_is_what_make_checks_and_is_not_downloaded() -> None:
+    repositories = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert [each["repo"] for each in repositories] == ["local"]
+    assert [hook["entry"] for hook in repositories[0]["hooks"]] == ["make check"]
+
+
+def test_the_help_of_make_fits_a_screen() -> None:
+    printed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    lines = printed.splitlines()
+    targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert targets is not None
+    assert [line.split()[1] for line in lines] == targets[1].split()[1:]
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80

@@ -10,15 +10,18 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
-    "docs/verification.md",
-    "docs/limits.md",
-    "docs/security.md",
-    "docs/types.md",
-    "docs/quorums.md",
-    "docs/celery.md",
-    "docs/huey.md",
-    "docs/clients.md",
-    "docs/live-page.md",
+    "docs/explanation/verification.md",
+    "docs/internals/performance.md",
+    "docs/internals/planted-mistakes.md",
+    "docs/internals/verification.md",
+    "docs/reference/limits.md",
+    "docs/explanation/security.md",
+    "docs/reference/types.md",
+    "docs/how-to/quorums.md",
+    "docs/explanation/celery.md",
+    "docs/how-to/huey.md",
+    "docs/how-to/clients.md",
+    "docs/how-to/live-page.md",
 ]
 DECISIONS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs/decisions").glob("0*.md"))
 ROOMS = "adts|api_specs|cli|client_sdk|gc|integrations|measurement|quorums|replica|spark_reports|timestamps"

@@ -1,4 +1,4 @@
-"""docs/explanation.md names what there is: each of its names of the code can be imported."""
+"""docs/explanation/from-the-paper.md names what there is: each of its names of the code can be imported."""
 
 import re
 from importlib import import_module
@@ -10,7 +10,7 @@ import pytest
 
 from tests.docs.pages import ROOT, prose
 
-PAGE = "docs/explanation.md"
+PAGE = "docs/explanation/from-the-paper.md"
 ROOMS = "adts|api_specs|cli|client_sdk|gc|integrations|measurement|quorums|replica|spark_reports|timestamps"
 NAME = re.compile(rf"`((?:{ROOMS})(?:\.\w+)+)`")
 

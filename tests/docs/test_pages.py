@@ -14,11 +14,11 @@ from tests.docs.reader import Reader, is_known
 
 ELSEWHERE = {
     "README.md": "tests/docs/test_checkouts.py",
-    "docs/celery.md": "tests/docs/test_checkouts.py",
-    "docs/clients.md": "tests/generated_clients/test_clients_page.py",
-    "docs/huey.md": "tests/docs/test_checkouts.py",
-    "docs/report-on-a-cluster.md": "tests/unit/spark_reports/test_cluster.py",
-    "docs/tutorial.md": "tests/docs/test_checkouts.py",
+    "docs/how-to/celery.md": "tests/docs/test_checkouts.py",
+    "docs/how-to/clients.md": "tests/generated_clients/test_clients_page.py",
+    "docs/how-to/huey.md": "tests/docs/test_checkouts.py",
+    "docs/how-to/report-on-a-cluster.md": "tests/unit/spark_reports/test_cluster.py",
+    "docs/tutorial/first-queue.md": "tests/docs/test_checkouts.py",
 }
 """Pages that need more than what is installed with the package, and where they are run."""
 

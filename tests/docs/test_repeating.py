@@ -1,4 +1,4 @@
-"""The program of docs/clients.md that repeats, with answers that a live cluster gives only now and then."""
+"""The program of docs/how-to/clients.md that repeats, with answers that a live cluster gives only now and then."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ import pytest
 
 from tests.docs.pages import ROOT, blocks_of
 
-NAME = "docs/clients.md"
+NAME = "docs/how-to/clients.md"
 
 
 class Enqueued:

@@ -1,11 +1,14 @@
-"""docs/security.md names what there is; its commands are run by tests/docs."""
+"""The pages about security name what there is; their commands are run by tests/docs."""
 
 import re
 from pathlib import Path
 
 from quorate.replica.server.print_openapi import openapi_text
 
-PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "explanation" / "security.md").read_text() + (
+    DOCS / "how-to" / "tokens-and-tls.md"
+).read_text()
 
 
 def test_paths_and_variables_of_the_page_exist() -> None:

@@ -1,4 +1,4 @@
-"""`docs/clients.md` does what it says: its blocks are run in order, by somebody who has the tools and a live cluster."""
+"""`docs/how-to/clients.md` does what it says: its blocks are run in order, by somebody who has the tools and a live cluster."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.docs.pages import blocks_of
 from tests.docs.reader import Reader
 from tests.generated_clients import tools
 
-NAME: Final = "docs/clients.md"
+NAME: Final = "docs/how-to/clients.md"
 PAGE: Final = (tools.ROOT / NAME).read_text()
 BLOCKS: Final = blocks_of(NAME, PAGE)
 OBJECTS: Final = {"queues", "registers", "dictionaries"}

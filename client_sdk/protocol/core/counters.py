@@ -100,7 +100,7 @@ class FrontEndCounts(Struct, frozen=True):
     """What a front end has counted since it was connected. Durations are in seconds.
 
     `operations` as their callers saw them; `rounds` by the kind of request (Append, Collect, Accept, Commit, Scan): how long
-    each took until its quorum had answered; `events` are named in docs/metrics.md.
+    each took until its quorum had answered; `events` are named in docs/reference/metrics.md.
     """
 
     operations: Mapping[OperationKind, Distribution]

@@ -1,6 +1,6 @@
 """Looks at a whole queue: how many items wait, which are first, what is handed out. Pure.
 
-A size is what two looks agree on (docs/verification.md, "Size looks twice"). A consumer that never rests decides between any two,
+A size is what two looks agree on (docs/internals/verification.md, "Size looks twice"). A consumer that never rests decides between any two,
 so after some in vain decisions are held off for a moment: only for speed, what counts as agreed stays the same.
 """
 
@@ -35,7 +35,7 @@ def queue_size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSte
 
     What the first look shows, over a summary that was decided before it began and still stands in the second, is the
     size at some moment of the first: enqueues only add while no dequeue is decided. It counts items, and promises
-    nothing about the order of enqueues that run at the same time (docs/verification.md). The first items are listed on
+    nothing about the order of enqueues that run at the same time (docs/internals/verification.md). The first items are listed on
     the same terms.
     """
     mirror = machine.mirror_of(operation.object)

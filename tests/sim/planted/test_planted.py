@@ -71,7 +71,7 @@ def test_what_was_patched_is_as_before_even_after_a_failure() -> None:
 
 
 def test_table_in_the_documentation_is_current() -> None:
-    text = (ROOT / "docs" / "verification.md").read_text()
+    text = (ROOT / "docs" / "internals" / "planted-mistakes.md").read_text()
     assert table(PLANTS) in text, "put in what `python -m tests.sim.planted` prints"
 
 

@@ -63,7 +63,7 @@ SOMETIMES: Final[Mapping[str, str]] = {
     "PutIfAbsent/Ok": "",
     "PutIfAbsent/Present": "",
     "Items/Ok": "",
-    "asks not admitted": "docs/design.md 2, Handing over: served once at most",
+    "asks not admitted": "docs/explanation/shared-objects.md, Forwarding: served once at most",
 }
 """Counters by name, and where the design speaks of what they count."""
 

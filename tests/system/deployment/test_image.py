@@ -1,4 +1,4 @@
-"""The image, by the blocks of docs/operating.md: a replica of its own, and the three of compose.yaml.
+"""The image, by the blocks of docs/how-to/deploy.md: a replica of its own, and the three of compose.yaml.
 
 Podman and podman-compose stand in for Docker, under its name, and a root with this machine's /usr for the image that ours is
 made from. All of it lives in namespaces of its own, without a network but the engine's, and ends with them.

@@ -120,7 +120,7 @@ def prometheus_of(cluster: LocalCluster, folder: Path) -> Iterator[Prometheus]:
     """Prometheus, configured as the page says; it has scraped each replica when this begins."""
     places = {f"10.0.0.{n}:8001": host(cluster, f"r{n}") for n in (1, 2, 3)}
     places["/etc/prometheus/quorate-token"] = str(folder / "prometheus")
-    page = replaced(block_of("docs/operating.md"), places)
+    page = replaced(block_of("docs/how-to/monitoring.md"), places)
     (folder / "prometheus.yml").write_text(f"global: {{scrape_interval: {SCRAPE_S}s}}\n{page}")
     done(["promtool", "check", "config", "prometheus.yml"], folder)
     held = HeldPort.chosen()
@@ -156,7 +156,10 @@ def is_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> bool:
 def watched() -> list[str]:
     """The expressions that the page tells operators to look at: the code in its table's first column."""
     table = (
-        (ROOT / "docs/operating.md").read_text().partition("What to look at first:")[2].partition("\n## ")[0]
+        (ROOT / "docs/how-to/monitoring.md")
+        .read_text()
+        .partition("What to look at first:")[2]
+        .partition("\n## ")[0]
     )
     rows = [re.split(r"(?<!\\)\|", line)[1] for line in table.splitlines() if line.startswith("| ")]
     spans = [span.replace("\\|", "|") for row in rows for span in re.findall(r"`([^`]*)`", row)]
@@ -237,8 +240,8 @@ def reported(prometheus: Prometheus, folder: Path, start_s: float) -> dict[str, 
         "2026-11-08T00:00:00Z": f"{end:%Y-%m-%dT%H:%M:%SZ}",
         "step=60": f"step={STEP_S}",
     }
-    done(["sh", "-c", replaced(block_of("docs/report.md"), places)], folder)
-    page = blocks_of("docs/report.md", (ROOT / "docs/report.md").read_text())
+    done(["sh", "-c", replaced(block_of("docs/how-to/report.md"), places)], folder)
+    page = blocks_of("docs/how-to/report.md", (ROOT / "docs/how-to/report.md").read_text())
     (report,) = (block.text for block in page if "--input up.json" in block.text)
     done(["sh", "-c", report], folder)
     figures = json.loads((folder / "out/report/figures.json").read_text())

@@ -1,4 +1,4 @@
-"""The block of docs/operating.md that sets up the unit, under a real systemd, and what the page says of the unit.
+"""The block of docs/how-to/deploy.md that sets up the unit, under a real systemd, and what the page says of the unit.
 
 The systemd is the first process of a container with a root of its own: empty, but for this machine's /usr, which is mounted
 there read-only, and a network of its own. Nothing of it is left on the machine.

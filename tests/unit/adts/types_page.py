@@ -1,4 +1,4 @@
-"""docs/types.md, made from the catalogue and the search: `python -m tests.unit.adts.types_page > docs/types.md`."""
+"""docs/reference/types.md, made from the catalogue and the search: `python -m tests.unit.adts.types_page > docs/reference/types.md`."""
 
 from collections.abc import Iterator, Mapping
 
@@ -39,8 +39,8 @@ with them. `quorate quorums types` and `quorate quorums depends TYPE` show the s
 
 ## How to read it
 
-An *event class* is an operation and how it ended, as `Deq/Empty`. Class P **depends on** class Q when somebody who has
-not seen an event q of Q may give an answer p of P that is wrong: there are histories h1 and h2 such that h1·h2·p and
+An *event class* is an operation and how it ended, as `Deq/Empty`. Class P **depends on** class Q when a front end that
+has not seen an event q of Q may give an answer p of P that is wrong: there are histories h1 and h2 such that h1·h2·p and
 h1·q·h2 are legal, and h1·q·h2·p is not (Herlihy 1986). A *witness* shows such histories on one line, `+` before q and
 `!` before p:
 
@@ -49,9 +49,9 @@ h1·q·h2 are legal, and h1·q·h2·p is not (Herlihy 1986). A *witness* shows s
 [Enq(a); Ok()] +[Deq(); Ok(a)] ![Deq(); Ok(a)]
 ```
 
-Who has not seen that a was taken would take it again. So Deq/Ok depends on Deq/Ok, and every initial quorum of Deq must
+A front end that has not seen that a was taken would take it again. So Deq/Ok depends on Deq/Ok, and every initial quorum of Deq must
 meet every final quorum of Deq/Ok. What depends on nothing needs no initial quorum. All outcomes of an operation share
-the initial quorum, because nobody knows the outcome before reading: it must meet what *any* of them depends on.
+the initial quorum, because the outcome is not known before reading: it must meet what *any* of them depends on.
 
 *If* says what holds in every instance that was found; names with a prime belong to the event depended on. `key = key'`:
 only events of the same key matter. Where this is so for everything that an operation depends on and changes, each key
@@ -64,7 +64,7 @@ Types marked *offered* are what the service keeps; the others are for planning. 
 follow such a table make every answer right, and that other relations may do so too; `tests/unit/adts/test_dependency.py`
 checks on all short histories that these do, and that no pair can be left out.
 
-A queue's [leases](leases.md) are not in its table. An acquire takes from the front as a Deq does, so it depends on what Deq
+A queue's [leases](../how-to/leases.md) are not in its table. An acquire takes from the front as a Deq does, so it depends on what Deq
 depends on; it, and whatever ends a lease, also depends on all of their kind before. So they run as Deq does, with its initial
 and final quorums, which meet their like. What one item may go through under leases is specified in
 `tests/sim/checkers/lease_checkers.py` (`Item`), which the simulation holds histories against.
@@ -73,7 +73,7 @@ and final quorums, which meet their like. What one item may go through under lea
 
 END = """## A type of your own
 
-Write its serial specification into a file, and name it as `FILE.py:NAME` where a command wants a type:
+Write its serial specification into a file, and name it as `FILE.py:NAME` where a command takes a type:
 
 <!-- run: file seats.py -->
 ```python

@@ -1,4 +1,4 @@
-"""docs/limits.md, made from `quorate.api_specs.limits`: `python -m tests.unit.api_specs.limits_page > docs/limits.md`."""
+"""docs/reference/limits.md, made from `quorate.api_specs.limits`: `python -m tests.unit.api_specs.limits_page > docs/reference/limits.md`."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""Limits: their relations hold or are named; docs/limits.md says what the module says."""
+"""Limits: their relations hold or are named; docs/reference/limits.md says what the module says."""
 
 import math
 from pathlib import Path
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from quorate.api_specs.limits import DEFAULTS, KEYED_ENTRIES_MAX, Limits
 from tests.unit.api_specs.limits_page import rendered
 
-PAGE = Path(__file__).parents[3] / "docs" / "limits.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "limits.md"
 
 
 @pytest.mark.parametrize("name", Limits.__struct_fields__)
@@ -39,5 +39,5 @@ def test_a_relation_holds_up_to_its_edge(good: dict[str, float], bad: dict[str, 
 
 def test_the_page_says_what_the_module_says() -> None:
     assert PAGE.read_text() == rendered(), (
-        "write it with: python -m tests.unit.api_specs.limits_page > docs/limits.md"
+        "write it with: python -m tests.unit.api_specs.limits_page > docs/reference/limits.md"
     )

@@ -1,5 +1,5 @@
 """The report on a standalone cluster: with `--master`, and under `spark-submit` with a zip of the package; by the commands that
-docs/report-on-a-cluster.md states.
+docs/how-to/report-on-a-cluster.md states.
 
 The executors' Python is `/bin/false`, so that whatever needed Python, or this package, on an executor would fail.
 """
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 RUN_S = 900
 QUICKLY = "-XX:TieredStopAtLevel=1"
 """As `quorate report` has it for so small an input."""
-PAGE = "docs/report-on-a-cluster.md"
+PAGE = "docs/how-to/report-on-a-cluster.md"
 
 
 @pytest.fixture(scope="module")

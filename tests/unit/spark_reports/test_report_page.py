@@ -1,18 +1,18 @@
-"""The page about reports says what the code does."""
+"""The pages about reports say what the code does."""
 
 from pathlib import Path
 
 from quorate.spark_reports.report import PYTHON_BYTES_MAX
-from tests.unit.spark_reports.report_page import INTRODUCTION, rendered
+from tests.unit.spark_reports.report_page import rendered
 
-PAGE = Path(__file__).parents[3] / "docs" / "report.md"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
-def test_the_page_is_current() -> None:
-    assert PAGE.read_text(encoding="utf-8") == rendered(), (
-        "write it with: python -m tests.unit.spark_reports.report_page > docs/report.md"
+def test_the_reference_is_current() -> None:
+    assert (DOCS / "reference" / "figures.md").read_text(encoding="utf-8") == rendered(), (
+        "write it with: python -m tests.unit.spark_reports.report_page > docs/reference/figures.md"
     )
 
 
 def test_the_bound_of_plain_python_is_the_one_named() -> None:
-    assert f"({PYTHON_BYTES_MAX >> 20} MiB)" in INTRODUCTION
+    assert f"({PYTHON_BYTES_MAX >> 20} MiB)" in (DOCS / "how-to" / "report.md").read_text(encoding="utf-8")

@@ -139,7 +139,7 @@ def test_a_killed_run_can_be_read_up_to_there(tmp_path: Path) -> None:
     assert run.told["notes"] == [UNENDED]
     assert run.start_s < min(row["start_s"] for row in run.operations)
     assert len(run.of("r1")) == 1
-    # Replicas end with their parent; the one that stood still cannot, and is ended here, as docs/measuring.md says.
+    # Replicas end with their parent; the one that stood still cannot, and is ended here, as docs/how-to/measuring.md says.
     for pid in children_of(tmp_path):
         os.kill(pid, signal.SIGCONT)
     until = time.monotonic() + TIMEOUT_S

@@ -1,4 +1,4 @@
-"""docs/metrics.md, made from `quorate.replica.telemetry.metric_table`: `python -m tests.unit.replica.telemetry.metrics_page > docs/metrics.md`."""
+"""docs/reference/metrics.md, made from `quorate.replica.telemetry.metric_table`: `python -m tests.unit.replica.telemetry.metrics_page > docs/reference/metrics.md`."""
 
 from typing import Final
 
@@ -6,15 +6,14 @@ from quorate.replica.telemetry.metric_table import EVENTS, METRICS, PROCESS
 
 INTRODUCTION: Final = """# Metrics
 
-Each replica tells Prometheus at `/metrics` what it has counted and measured, in the text format 0.0.4. Where tokens are asked
-for, that takes one of scope `read`. Counting goes on all the time and costs the work nothing that could be measured
-([performance.md](performance.md)); an answer costs some milliseconds, and the figures of logs and queues are read by a
-connection of their own, at most once in five seconds, beside the writer.
+Each replica exposes metrics for Prometheus at `/metrics`, in the text format 0.0.4. Where tokens are required, a scrape needs one of
+scope `read`. Counting is always on, and [costs little](../explanation/performance.md#how-cost-grows). A scrape takes some
+milliseconds. The figures of logs and queues are read by a connection of their own, at most once in five seconds, beside the writer.
 
 No label holds a name that callers choose: figures of objects are totals and maxima. `quorate trace` and the live page
 show single objects. Counters begin at 0 when a replica starts.
 
-[operating.md](operating.md#metrics) says how to have Prometheus ask, and which of these to be woken for.
+[Monitor a cluster](../how-to/monitoring.md) says how to have Prometheus scrape them, and which to alert on.
 
 <!-- run: background -->
 ```sh

@@ -86,8 +86,8 @@ def work(cluster: InProcessCluster) -> None:
 
 
 def test_page_is_made_from_the_table() -> None:
-    assert (ROOT / "docs" / "metrics.md").read_text() == page(), (
-        "write it with: python -m tests.unit.replica.telemetry.metrics_page > docs/metrics.md"
+    assert (ROOT / "docs" / "reference" / "metrics.md").read_text() == page(), (
+        "write it with: python -m tests.unit.replica.telemetry.metrics_page > docs/reference/metrics.md"
     )
 
 
