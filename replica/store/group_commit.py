@@ -24,6 +24,8 @@ GROUP_WEIGHT_MAX: Final = 2000
 """Protocol requests in one transaction, unless a single job has more: what comes later waits no longer than that."""
 GROUP_S_MAX: Final = 0.25
 """Seconds of work in one transaction, unless a single job takes more; the rest of its group goes into the next one."""
+TELL_WEIGHT_MAX: Final = 100
+"""Protocol requests answered in one turn of an event loop, unless a single job has more."""
 STOP_TIMEOUT_S: Final = 10.0
 SIZES: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 """Upper bounds of the classes into which transactions are counted."""
@@ -328,7 +330,13 @@ def _release(group: list[_Job]) -> None:
 
 
 def _tell_all(jobs: list[_Job]) -> None:
-    for job in jobs:
+    """Tell the first jobs, up to a weight; the others in later turns of the event loop, for an answer is put into bytes here."""
+    weight = 0
+    for place, job in enumerate(jobs):
+        weight += job.weight
+        if place and weight > TELL_WEIGHT_MAX:
+            job.loop.call_soon(_tell_all, jobs[place:])
+            return
         # What failed to be made durable has a result, too, and nobody may take it for an answer.
         job.done(job.result if job.error is None else None, job.error)
 

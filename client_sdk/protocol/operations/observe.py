@@ -260,6 +260,7 @@ def _scan(
     """The newest version and whether it is settled, of every object under the prefix, as an initial quorum shows them."""
     needed = choice.initial_of("Items")
     pages: dict[str, list[tuple[str, Collected]]] = {replica: [] for replica in choice.votes}
+    shown_bytes = dict.fromkeys(choice.votes, 0)
 
     def request(replica: str) -> Scan:
         done = pages[replica]
@@ -273,7 +274,8 @@ def _scan(
             reply = round_.replies[replica]
             assert isinstance(reply, Scanned)
             pages[replica].extend(reply.objects)
-            _check_size(prefix, pages[replica], machine)
+            shown_bytes[replica] += sum(weight(collected) for _, collected in reply.objects)
+            _check_size(prefix, shown_bytes[replica], machine)
             if reply.more:
                 round_.again(replica)
             else:
@@ -289,10 +291,9 @@ def _scan(
     return {name: _settled_cell(mirror, choice) for name, mirror in mirrors.items()}, frozenset(whole)
 
 
-def _check_size(prefix: str, page: list[tuple[str, Collected]], machine: Machine) -> None:
+def _check_size(prefix: str, shown_bytes: int, machine: Machine) -> None:
     """Raises Expired when a replica has shown more of a dictionary than one listing may hold: that is kept in memory, of each
     replica."""
-    shown_bytes = sum(weight(collected) for _, collected in page)
     most = machine.limits.listing_bytes_max
     if shown_bytes > most:
         what = f"{prefix[:-1]}, with what was overwritten or deleted lately,"

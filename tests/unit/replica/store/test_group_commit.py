@@ -250,3 +250,28 @@ async def test_error_in_undoing_leaves_the_replica_alive_and_not_ready(
     assert committer._thread.is_alive()
     with pytest.raises(StorageFailed):
         await committer.submit(lambda log: write(log, 1))
+
+
+async def test_much_of_one_transaction_is_answered_in_several_turns(opened: tuple[Store, Committer]) -> None:
+    """Each answer is put into bytes as it is told, and the event loop has others to serve."""
+    _, committer = opened
+    blocker, turn, told = Blocker(), 0, list[int]()
+    loop = asyncio.get_running_loop()
+
+    def tick() -> None:
+        nonlocal turn
+        turn += 1
+        if len(told) < 6:
+            loop.call_soon(tick)
+
+    first = asyncio.ensure_future(committer.submit(blocker))
+    await asyncio.to_thread(blocker.entered.wait, 30)
+    for weight in (1, 1, committing.TELL_WEIGHT_MAX, committing.TELL_WEIGHT_MAX, 1, 1):
+        committer.post(lambda _: None, lambda _, __: told.append(turn), weight)
+    tick()
+    blocker.leave.set()
+    await first
+    async with asyncio.timeout(30):
+        while len(told) < 6:
+            await asyncio.sleep(0)
+    assert [told.count(each) for each in sorted(set(told))] == [2, 1, 1, 2]
