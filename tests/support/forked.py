@@ -5,6 +5,7 @@ their own. That the command starts without this, tests of the command line see. 
 """
 
 import array
+import atexit
 import ctypes
 import json
 import os
@@ -22,6 +23,7 @@ COMMAND: Final = [sys.executable, "-m", "quorate.cli.main"]
 IS_POSSIBLE: Final = sys.platform == "linux" and "COVERAGE_PROCESS_CONFIG" not in os.environ
 _SET_CHILD_SUBREAPER: Final = 36
 _ORDER_BYTES_MAX: Final = 200_000
+_END_S: Final = 60.0
 
 
 class _Template:
@@ -36,6 +38,7 @@ class _Template:
             words = [sys.executable, "-m", "tests.support.forking", str(theirs.fileno())]
             self._process = subprocess.Popen(words, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
         self._lock = threading.Lock()
+        atexit.register(self._end)
 
     def fork(self, words: list[str], streams: list[int], environment: dict[str, str], cwd: str) -> int:
         """The pid of a new process."""
@@ -45,6 +48,10 @@ class _Template:
         with self._lock:
             self._channel.sendmsg([order], [rights])
             return int(self._channel.recv(20))
+
+    def _end(self) -> None:
+        self._channel.close()
+        self._process.wait(_END_S)
 
 
 _templates: Final[list[_Template]] = []
@@ -70,7 +77,12 @@ class ForkedPopen(subprocess.Popen[Any]):
 
 def started(words: Sequence[str], **options: Any) -> "subprocess.Popen[Any]":
     """A process of `quorate` with these words; options are those of `Popen`."""
-    return (ForkedPopen if IS_POSSIBLE else subprocess.Popen)([*COMMAND, *words], **options)
+    return ForkedPopen([*COMMAND, *words], **options) if IS_POSSIBLE else started_anew(words, **options)
+
+
+def started_anew(words: Sequence[str], **options: Any) -> "subprocess.Popen[Any]":
+    """The same by a Python of its own, as users start it."""
+    return subprocess.Popen([*COMMAND, *words], **options)
 
 
 def fork_replicas() -> None:
