@@ -21,6 +21,9 @@ _NOT_OF_THE_REPOSITORY: Final = (
     "out",
 )
 
+AS_THEY_ARE: Final = {"PIP_COMPILE": "0"}
+"""Has pip compile nothing: of all that a page installs, its commands import a small part, which Python compiles then."""
+
 
 def check_out(folder: Path) -> None:
     """Make the folder: a clone, with what has changed here since. Where git has no history of this folder it is a copy."""

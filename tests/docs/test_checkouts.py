@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.checkout import check_out, constraints, has_commit
+from tests.docs.checkout import AS_THEY_ARE, check_out, constraints, has_commit
 from tests.docs.pages import ROOT, blocks_of, blocks_run_by
 from tests.docs.reader import Reader, Wrong
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 def test_newcomer_can_follow(page: str, tmp_path: Path) -> None:
     check_out(tmp_path / "here")
     pins = constraints(ROOT / "requirements.lock", tmp_path)
-    with Reader(tmp_path, has_command=False, variables=pins | ONE_ROOM) as newcomer:
+    with Reader(tmp_path, has_command=False, variables=pins | AS_THEY_ARE | ONE_ROOM) as newcomer:
         newcomer.follow(blocks_of(page, (ROOT / page).read_text()))
 
 
@@ -32,7 +32,7 @@ def test_mended_mistake_shows_at_the_commit_before(tmp_path: Path) -> None:
         pytest.skip(f"the history of this checkout does not reach back to {before}")
     check_out(tmp_path / "here")
     with (
-        Reader(tmp_path, has_command=False) as reader,
+        Reader(tmp_path, has_command=False, variables=AS_THEY_ARE) as reader,
         pytest.raises(Wrong, match="it ended with 1") as shown,
     ):
         reader.do(block._replace(mark="run: sh"))

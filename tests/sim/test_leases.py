@@ -15,7 +15,7 @@ from tests.sim.schedules.hand import STEPS_MAX, Hand
 from tests.sim.world.leased import QUEUE
 from tests.sim.world.sometimes import SOMETIMES_LEASED
 
-SEEDS: Final = 600
+SEEDS: Final = 300
 CHUNK: Final = 300
 """Each chunk must meet everything in `SOMETIMES_LEASED`."""
 

@@ -13,7 +13,7 @@ from tests.sim.run import run_seed, run_shown
 from tests.sim.world.scenario import scenario
 from tests.sim.world.sometimes import FAULTS, SOMETIMES
 
-SEEDS: Final = 2_000
+SEEDS: Final = 1_000
 CHUNK: Final = 500
 """Each chunk must meet everything in `SOMETIMES`."""
 FIRST_SEED: Final = 1

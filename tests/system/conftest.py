@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from quorate.cli.cluster.local_cluster import LocalCluster
-from tests.support import browser
+from tests.support import browser, forked
 from tests.support.browser import Tab
 from tests.system.harness import Clusters
+
+forked.fork_replicas()
 
 _HAS_FAILED = pytest.StashKey[bool]()
 

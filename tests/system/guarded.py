@@ -6,7 +6,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from quorate.cli.cluster.data_folder import format_data_folder
 from quorate.cli.cluster.document import new_document, read_document, write_new
 from quorate.client_sdk.transport.tls import ClientTls
 from quorate.measurement.faults.held_ports import HeldPort
+from tests.support import forked
 from tests.support.certificates import Authority
 from tests.unit.cli.conftest import quorate
 
@@ -37,7 +37,8 @@ def new_token(tokens: Path, *scopes: str, name: str = "") -> str:
 
 
 class GuardedCluster:
-    """Replicas in `root`. `tls` names an authority that signed certificate and key `server` in `root`."""
+    """Replicas in `root`. `tls` names an authority that signed certificate and key `server` in `root`. Those that are not forked
+    have a command line of their own."""
 
     def __init__(
         self,
@@ -46,12 +47,14 @@ class GuardedCluster:
         replicas: int = 1,
         authority: Authority | None = None,
         mutual: Authority | None = None,
+        is_forked: bool = True,
     ) -> None:
         self.root: Final = root
         self.tokens: Final = root / "tokens"
         self.replica_token: Final = new_token(self.tokens, "replica", name="replicas")
         self.authority: Final = authority
         self._mutual: Final = mutual
+        self._started: Final = forked.started if is_forked else forked.started_anew
         self.serve_options: Final[list[str]] = []
         """Further words for `quorate serve`, from the next start on."""
         self._processes: Final[dict[str, subprocess.Popen[bytes]]] = {}
@@ -109,8 +112,8 @@ class GuardedCluster:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("QUORATE_")}
         given = self.environment(self.replica_token) | {"QUORATE_TOKENS_FILE": str(self.tokens)}
         with (self.root / f"{replica}.log").open("ab") as log:
-            self._processes[replica] = subprocess.Popen(
-                [sys.executable, "-m", "quorate.cli.main", *words],
+            self._processes[replica] = self._started(
+                words,
                 stdin=subprocess.PIPE,  # which closes when this process ends, however that happens
                 stdout=log,
                 stderr=log,

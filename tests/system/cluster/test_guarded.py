@@ -26,9 +26,10 @@ SOCKET_BYTES = 16_000_000
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedCluster]:
-    """Three replicas with TLS and tokens."""
+    """Three replicas with TLS and tokens, whose command lines show what they were started with."""
     root = tmp_path_factory.mktemp("guarded")
-    with GuardedCluster(root, replicas=3, authority=Authority(root / "ca", "authority")) as cluster:
+    authority = Authority(root / "ca", "authority")
+    with GuardedCluster(root, replicas=3, authority=authority, is_forked=False) as cluster:
         yield cluster
 
 
@@ -263,7 +264,7 @@ def test_commands_work_by_tls_and_with_tokens(guarded: GuardedCluster, writer: s
     assert traced.returncode == 0, traced.stderr
     assert "Enq" in traced.stdout
     environment.pop("QUORATE_TLS_CA")
-    refused = command(environment, "queue", "c", "dequeue")
+    refused = command(environment, "queue", "c", "dequeue", "--deadline", "2")
     assert refused.returncode == 1
     assert "certificate" in refused.stderr
 

@@ -15,7 +15,7 @@ from tests.system.objects.test_tombstones import waiting
 
 RATE = 150
 """Deletions a second."""
-SECONDS = 40
+SECONDS = 24
 
 
 async def delete_steadily(cluster: LocalCluster) -> list[int]:

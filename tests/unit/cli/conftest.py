@@ -12,6 +12,9 @@ import pytest
 
 from quorate.cli import main
 from quorate.cli.cluster.local_cluster import LocalCluster
+from tests.support import forked
+
+forked.fork_replicas()
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 TIMEOUT_S = 120
@@ -30,17 +33,16 @@ def quorate(
     *words: str, stdin: str = "", cwd: Path | None = None, timeout_s: float = TIMEOUT_S, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, 120 columns wide."""
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("QUORATE_")}
-    return subprocess.run(
-        [sys.executable, "-m", "quorate.cli.main", *words],
-        input=stdin,
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-        env=kept | {"COLUMNS": "120"} | environment,
-    )
+    environment = kept | {"COLUMNS": "120"} | environment
+    with forked.started(words, **streams, cwd=cwd, text=True, env=environment) as process:
+        try:
+            out, err = process.communicate(stdin, timeout_s)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(words, process.returncode, out, err)
 
 
 def quorate_here(*words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:

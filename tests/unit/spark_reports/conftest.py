@@ -4,22 +4,37 @@
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from quorate.spark_reports.model.errors import JavaMissing
-from quorate.spark_reports.spark.session import local_session
+from quorate.spark_reports.spark import session as sessions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+CODE_CACHE: Final = "-XX:ReservedCodeCacheSize=240m"
+"""The quick compiler's own 48 MB are full after a few reports, and from then on all is interpreted."""
+PLAIN: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+}
+"""Each plan is for a handful of rows, and run once: to compile it takes longer. Sessions as they are shipped are those of
+`test_cluster`, and of the commands' tests."""
 
 
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """Give the session that all Spark tests share: starting one takes five seconds."""
+    small = {name: f"{value} {CODE_CACHE}" for name, value in sessions.SMALL_SETTINGS.items()}
     try:
-        with local_session("local[2]") as session:
-            yield session
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sessions, "SMALL_SETTINGS", small)
+            with sessions.local_session("local[2]") as session:
+                for name, value in PLAIN.items():
+                    session.conf.set(name, value)
+                yield session
     except JavaMissing as missing:
         pytest.skip(str(missing))

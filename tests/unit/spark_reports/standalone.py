@@ -12,6 +12,8 @@ from pathlib import Path
 from quorate.spark_reports.spark.session import java_home
 
 DEADLINE_S = 120.0
+QUICKLY = "-XX:TieredStopAtLevel=1"
+"""As `quorate report` has it for so small an input."""
 LOG4J = """\
 rootLogger.level = info
 rootLogger.appenderRef.stderr.ref = console
@@ -31,12 +33,11 @@ def spark_program(name: str) -> str:
 
 
 @contextmanager
-def cluster(folder: Path, *, worker_memory: str = "1g", python: str = "/bin/false") -> Iterator[str]:
-    """Run a master and a worker with two cores; give the master's address.
+def cluster(folder: Path, *, python: str = "/bin/false") -> Iterator[str]:
+    """Run a master and a worker with two cores and 1 GiB to give; give the master's address.
 
     Args:
         folder: for logs, and for the worker's files.
-        worker_memory: what the worker has to give.
         python: what executors would run, did a job need Python there.
     """
     folder.mkdir()
@@ -51,6 +52,7 @@ def cluster(folder: Path, *, worker_memory: str = "1g", python: str = "/bin/fals
         "SPARK_CONF_DIR": str(folder),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": python,
+        "SPARK_DAEMON_JAVA_OPTS": QUICKLY,
     }
     master = [
         "org.apache.spark.deploy.master.Master",
@@ -70,7 +72,7 @@ def cluster(folder: Path, *, worker_memory: str = "1g", python: str = "/bin/fals
         "--webui-port",
         "0",
     ]
-    worker += ["--memory", worker_memory, "--work-dir", str(folder / "work")]
+    worker += ["--memory", "1g", "--work-dir", str(folder / "work")]
     with _running(master, environment, folder / "master.log") as first:
         address = _said(
             first, folder / "master.log", r"Starting Spark master at (spark://127\.0\.0\.1:[1-9]\d*)"

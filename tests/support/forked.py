@@ -1,0 +1,93 @@
+"""Processes of `quorate`, forked from one that has imported what a replica needs: a start without Python's own, and without imports.
+
+They are children of the test's process as any other: with a pid, an exit code, standard streams, variables and signals of
+their own. That the command starts without this, tests of the command line see. Linux only; elsewhere all start as usual.
+"""
+
+import array
+import atexit
+import ctypes
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, Final
+
+from quorate.cli.cluster import local_cluster
+
+COMMAND: Final = [sys.executable, "-m", "quorate.cli.main"]
+IS_POSSIBLE: Final = sys.platform == "linux" and "COVERAGE_PROCESS_CONFIG" not in os.environ
+_SET_CHILD_SUBREAPER: Final = 36
+_ORDER_BYTES_MAX: Final = 200_000
+_END_S: Final = 60.0
+
+
+class _Template:
+    """The process to fork from, started with the first order."""
+
+    def __init__(self) -> None:
+        # Whoever has no parent any more is this process's child.
+        if ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+            raise OSError(ctypes.get_errno(), "prctl")
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            words = [sys.executable, "-m", "tests.support.forking", str(theirs.fileno())]
+            self._process = subprocess.Popen(words, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        self._lock = threading.Lock()
+        atexit.register(self._end)
+
+    def fork(self, words: list[str], streams: list[int], environment: dict[str, str], cwd: str) -> int:
+        """The pid of a new process."""
+        order = json.dumps({"words": words, "environment": environment, "cwd": cwd}).encode()
+        assert len(order) < _ORDER_BYTES_MAX
+        rights = socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", streams)
+        with self._lock:
+            self._channel.sendmsg([order], [rights])
+            return int(self._channel.recv(20))
+
+    def _end(self) -> None:
+        self._channel.close()
+        self._process.wait(_END_S)
+
+
+_templates: Final[list[_Template]] = []
+
+
+class ForkedPopen(subprocess.Popen[Any]):
+    """`subprocess.Popen` of the `quorate` command. It makes a session of its own, as is asked for of replicas."""
+
+    def _execute_child(self, args: list[str], *rest: Any) -> None:
+        if args[: len(COMMAND)] != COMMAND:
+            raise ValueError(f"only quorate can be forked, not {args}")
+        cwd, environment, pipes = rest[4], rest[5], rest[9:15]
+        standard = pipes[0], pipes[3], pipes[5]
+        streams = [own if given == -1 else given for own, given in enumerate(standard)]
+        if not _templates:
+            _templates.append(_Template())
+        self.pid = _templates[0].fork(
+            args[len(COMMAND) :], streams, dict(environment or os.environ), str(cwd or os.getcwd())
+        )
+        self._child_created = True
+        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+
+
+def started(words: Sequence[str], **options: Any) -> "subprocess.Popen[Any]":
+    """A process of `quorate` with these words; options are those of `Popen`."""
+    return ForkedPopen([*COMMAND, *words], **options) if IS_POSSIBLE else started_anew(words, **options)
+
+
+def started_anew(words: Sequence[str], **options: Any) -> "subprocess.Popen[Any]":
+    """The same by a Python of its own, as users start it."""
+    return subprocess.Popen([*COMMAND, *words], **options)
+
+
+def fork_replicas() -> None:
+    """From now on a `LocalCluster` of this process forks its replicas."""
+    if IS_POSSIBLE:
+        local_cluster.subprocess = SimpleNamespace(  # type: ignore[attr-defined, assignment]
+            **{name: getattr(subprocess, name) for name in ("PIPE", "TimeoutExpired")}, Popen=ForkedPopen
+        )
