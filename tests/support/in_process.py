@@ -19,7 +19,7 @@ import uvicorn
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import DEFAULTS, IDLE_S_MAX, Limits
 from quorate.client_sdk.api.client import AsyncClient
-from quorate.client_sdk.protocol.core.values import Now, Operation, Outcome
+from quorate.client_sdk.protocol.core.values import Operation, Outcome
 from quorate.client_sdk.transport.driver import Driver, new_site
 from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.measurement.faults.held_ports import HeldPort
@@ -32,6 +32,7 @@ from quorate.replica.service.member import Member
 from quorate.replica.service.tracing import RequestTraces
 from quorate.replica.store.store import Store
 from quorate.replica.upkeep.pruning import Pruning
+from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO
 
 DEADLINE_S: Final = 20.0
