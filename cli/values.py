@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TextIO
 
+from ..api_specs.json_members import NotOneMeaning, members
 from .failure import Usage
 
 _UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -16,10 +17,12 @@ the text that follows."""
 
 def parse_value(word: str, place: str = "") -> Any:
     """The JSON value of one word; `place` names where it stood, as in "line 3"."""
+    where = f" ({place})" if place else ""
     try:
-        return _checked(json.loads(word, parse_constant=_refuse_constant))
+        return _checked(json.loads(word, parse_constant=_refuse_constant, object_pairs_hook=members))
+    except NotOneMeaning as error:
+        raise Usage(f"The value {_shown(word)!r}{where} has no single meaning: {error}.") from None
     except (ValueError, RecursionError) as error:
-        where = f" ({place})" if place else ""
         raise Usage(_not_json(word, where, error)) from None
 
 
@@ -61,8 +64,12 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
 
 
+def _shown(word: str) -> str:
+    return word if len(word) <= 60 else word[:60] + "…"
+
+
 def _not_json(word: str, where: str, error: Exception) -> str:
-    shown = word if len(word) <= 60 else word[:60] + "…"
+    shown = _shown(word)
     if not word.strip():
         return f"The value{where} is empty: give JSON; the empty text is '\"\"'."
     plain = not any(mark in word for mark in '[]{}"\\')

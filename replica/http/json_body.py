@@ -10,31 +10,9 @@ from typing import Any, Final
 from fastapi import HTTPException, Request, Response
 from fastapi.routing import APIRoute
 
-_NAME_SHOWN: Final = 64
+from ...api_specs.json_members import NotOneMeaning, members
 
-
-class NotOneMeaning(ValueError):
-    """The body is refused for what the sentence says."""
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise NotOneMeaning(f"the member {_given_twice(pairs)[:_NAME_SHOWN]!r} is given more than once")
-    return found
-
-
-def _given_twice(pairs: list[tuple[str, Any]]) -> str:
-    """The first name that was met before. A body may have a million members: each is looked at once."""
-    met: set[str] = set()
-    for name, _ in pairs:
-        if name in met:
-            return name
-        met.add(name)
-    raise AssertionError("one is there twice")
-
-
-_decode: Final = json.JSONDecoder(object_pairs_hook=_members).decode
+_decode: Final = json.JSONDecoder(object_pairs_hook=members).decode
 
 
 def decoded(body: bytes) -> Any:

@@ -1,8 +1,8 @@
-"""What it takes to refuse a JSON body that gives a member twice."""
+"""What it takes to refuse JSON that gives a member twice."""
 
 import pytest
 
-from quorate.replica.http.json_body import NotOneMeaning, _members
+from quorate.api_specs.json_members import NotOneMeaning, members
 
 MEMBERS = 2000
 
@@ -26,5 +26,5 @@ def test_a_member_that_is_given_twice_is_found_in_one_pass(twice: str) -> None:
     names = ["first", *(f"name-{number}" for number in range(MEMBERS)), "last", twice]
     Name.compared = 0
     with pytest.raises(NotOneMeaning, match=f"the member '{twice}' is given more than once"):
-        _members([(Name(name), 0) for name in names])
+        members([(Name(name), 0) for name in names])
     assert Name.compared < MEMBERS
