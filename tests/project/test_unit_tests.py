@@ -50,7 +50,6 @@ WITHOUT = frozenset(
         "client_sdk/protocol/operations/runs.py",
         "client_sdk/protocol/operations/shared_round.py",
         "client_sdk/protocol/operations/untouched.py",
-        "gc/pruning.py",
         "quorums/choices/assignment.py",
         "quorums/choices/minimal.py",
         "quorums/planning/cost.py",
