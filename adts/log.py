@@ -131,10 +131,6 @@ class Summary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
         """The entries that are kept here for leases and dead letters."""
         return tuple(record.entry for record in self.leases) + tuple(dead.entry for dead in self.dead)
 
-    def is_ambiguous(self, entry_id: str) -> bool:
-        """Whether the entry was taken while it was not known to be complete."""
-        return any(known == entry_id for known, _ in self.ambiguous)
-
     def decision(self, decision_id: str) -> Decision | None:
         """The decision of that id, if it is among the recent ones."""
         return next((decision for decision in self.recent if decision.id == decision_id), None)

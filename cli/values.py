@@ -1,12 +1,12 @@
 """Values on the command line and on standard input: JSON, and a sentence that says how to quote when it is not."""
 
 import json
-import math
 import re
 import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TextIO
 
+from ..api_specs.json_text import BadJson, GivenTwice, read_json
 from .failure import Usage
 
 _UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -16,10 +16,12 @@ the text that follows."""
 
 def parse_value(word: str, place: str = "") -> Any:
     """The JSON value of one word; `place` names where it stood, as in "line 3"."""
+    where = f" ({place})" if place else ""
     try:
-        return _checked(json.loads(word, parse_constant=_refuse_constant))
-    except (ValueError, RecursionError) as error:
-        where = f" ({place})" if place else ""
+        return read_json(word.encode(errors="surrogateescape"))
+    except GivenTwice as error:
+        raise Usage(f"The value {_shown(word)!r}{where} {error}.") from None
+    except BadJson as error:
         raise Usage(_not_json(word, where, error)) from None
 
 
@@ -51,22 +53,16 @@ def compact_lines(values: Iterable[Any]) -> str:
     return "\n".join(compact(value) for value in values)
 
 
-def _checked(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("the number is too large")
-    return value
+def _shown(word: str) -> str:
+    return word if len(word) <= 60 else word[:60] + "…"
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _not_json(word: str, where: str, error: Exception) -> str:
-    shown = word if len(word) <= 60 else word[:60] + "…"
+def _not_json(word: str, where: str, error: BadJson) -> str:
+    shown = _shown(word)
     if not word.strip():
         return f"The value{where} is empty: give JSON; the empty text is '\"\"'."
     plain = not any(mark in word for mark in '[]{}"\\')
     if plain:
         quoted = shlex.quote(compact(shown))
         return f"The value {shown!r}{where} is not JSON: write {quoted} for that text (the shell takes the outer quotes)."
-    return f"The value {shown!r}{where} is not JSON ({error}): put single quotes around it, as '{{\"a\": [1, 2]}}'."
+    return f"The value {shown!r}{where} {error}: put single quotes around it, as '{{\"a\": [1, 2]}}'."

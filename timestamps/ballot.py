@@ -41,10 +41,5 @@ def step_of(ballot: Ballot) -> int:
     return int(ballot[-8:], 16)
 
 
-def next_step(ballot: Ballot) -> Ballot:
-    """The ballot of the same turn's next accept."""
-    return make_ballot(turn_of(ballot), step_of(ballot) + 1)
-
-
 NO_BALLOT: Final = make_ballot(ZERO, 0)
 """Below every ballot: what an object nobody decided on has promised and accepted."""

@@ -6,10 +6,19 @@ above all it gave and all it witnessed, and at or above the physical time it is 
 
 from typing import Final
 
+from msgspec import Struct
+
 from .timestamp import COUNTER_MAX, Timestamp, counter, make, wall_us
 
 AHEAD_MAX: Final = 10_000
 """Microseconds ahead of a clock in which it remembers to have given timestamps."""
+
+
+class Now(Struct, frozen=True):
+    """One reading of both clocks: `mono_s` never steps and times waits; `wall_us` feeds timestamps."""
+
+    mono_s: float
+    wall_us: int
 
 
 class HybridClock:

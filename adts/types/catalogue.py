@@ -89,8 +89,3 @@ def is_object_name(text: str) -> bool:
 def adt_of(object_name: str) -> str:
     """The data type of an object, from its name."""
     return object_name.partition("/")[0]
-
-
-def specification_of(object_name: str) -> Specification:
-    """The serial specification of an object, from its name."""
-    return SPECIFICATIONS[adt_of(object_name)]

@@ -52,7 +52,7 @@ class Tombstones(Struct, frozen=True):
 
 class CatchUp(Struct, frozen=True):
     """How far a replica is behind another one: `lag` changes of its logs that it has not looked at yet, or may not install yet
-    (None: not known), and the seconds since it had looked at all (None: it never had)."""
+    (None: not known), and the seconds since nothing was missing (None: that never was)."""
 
     lag: int | None
     age_s: float | None
@@ -92,6 +92,11 @@ class Found(Struct, frozen=True):
     """What it says itself that quorums lack; empty where nothing."""
     trouble: str = ""
     fix: str = ""
+
+    @property
+    def full(self) -> list[str]:
+        """The bounds of which it has used all, by their options: nothing new is installed meanwhile."""
+        return [bound for bound, share in (self.capacity_used or {}).items() if share >= 1]
 
 
 @reported
@@ -248,11 +253,18 @@ def own_views(found: list[Found]) -> list[str]:
 def behind(found: list[Found]) -> list[str]:
     """A line for each replica that has long not been level with another one."""
     return [
-        f"{each.id} catches up with {other}: {catch_up.lag} changes to look at"
+        _behind(each, other, catch_up.lag)
         for each in found
         for other, catch_up in each.catch_up.items()
         if catch_up.is_behind
     ]
+
+
+def _behind(found: Found, other: str, lag: int | None) -> str:
+    if full := found.full:
+        bounds = " and ".join(f"--{bound}" for bound in full)
+        return f"{found.id} is behind {other}: {lag} changes that it cannot install, for it has used all of {bounds}"
+    return f"{found.id} catches up with {other}: {lag} changes to look at"
 
 
 def nearly_full(found: list[Found]) -> list[str]:

@@ -226,6 +226,10 @@ def catch_up_checks(answers: list[Found]) -> Iterator[Check]:
     if any(found.catch_up for found in answers):
         lines = behind(answers)
         fix = "wait: it gets what it missed in the background; the metric quorate_catch_up_lag says how far it is"
+        if any(found.full for found in answers):
+            fix = (
+                "make room at the replicas that are full (see capacity): until then they install nothing new"
+            )
         yield Check("catch-up", not lines, "; ".join(lines) or "all are level", fix, needed=False)
 
 

@@ -14,6 +14,7 @@ from ...api_specs.limits import Limits
 from ...api_specs.messages import BatchReply, Commit, Reply, Request, Served
 from ...api_specs.wishes import WishOver
 from ...quorums.choices.choice import QuorumChoice
+from ...timestamps.clock import Now
 from ...timestamps.timestamp import Timestamp
 from .completion_notices import Marks
 from .core.counters import Counts
@@ -23,8 +24,8 @@ from .core.pacing import Pacing
 from .core.payload_source import PayloadSource
 from .core.rng import Draws
 from .core.rounds import Answered, Event, Requests, Resolved, Task
-from .core.timekeeping import TimeNow
-from .core.values import Answer, Effects, Failed, Finish, Now, Operation, Outcome, Send, Unanswered
+from .core.time_now import TimeNow
+from .core.values import Answer, Effects, Failed, Finish, Operation, Outcome, Send, Unanswered
 from .decisions.pending import Asked, Verdict
 from .decisions.proposer import Decider
 from .decisions.transitions import Wish

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import Served
 from ...api_specs.tokens import tag_of
+from ...timestamps.clock import Now
 from ..errors import Closed
 from ..protocol.core.counters import Counts
 from ..protocol.core.pacing import Pacing
@@ -26,7 +27,6 @@ from ..protocol.core.values import (
     Effects,
     Enqueue,
     Failed,
-    Now,
     Operation,
     Outcome,
     Read,

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import Batch, BatchReply, Reply, Request
+from ...timestamps.clock import Now
 from ...timestamps.timestamp import ZERO
-from ..protocol.core.values import Answer, Now, Send, Unanswered
+from ..protocol.core.values import Answer, Send, Unanswered
 from .ports import Clock, Transport
 
 IN_FLIGHT_MAX: Final = 2

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ...api_specs.messages import Ask, Batch, BatchReply, Served
-from ..protocol.core.values import Answer, Now, Operation, Outcome, Send, SendAsk, Unanswered
+from ...timestamps.clock import Now
+from ..protocol.core.values import Answer, Operation, Outcome, Send, SendAsk, Unanswered
 
 
 class Transport(Protocol):

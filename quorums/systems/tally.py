@@ -1,12 +1,7 @@
-"""Counting replicas towards a quorum. Pure.
-
-A `Quorum` says which sets of replicas are enough. A tally is three-valued: while replies are missing, "not reached" may
-still mean "reached soon" or "never".
-"""
+"""Counting replicas towards a quorum: which sets of replicas are enough. Pure."""
 
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
-from enum import Enum
 from typing import Final, Protocol
 
 
@@ -44,36 +39,3 @@ class Meeting:
     def is_met_by(self, replicas: Collection[str]) -> bool:
         """See Quorum."""
         return not self._others.is_met_by(self._everyone - frozenset(replicas))
-
-
-class Verdict(Enum):
-    """Whether the replicas that agree so far make a quorum."""
-
-    PENDING = "pending"
-    REACHED = "reached"
-    IMPOSSIBLE = "impossible"
-
-
-class Tally:
-    """Who of `replicas` is for and who against; a replica's later word replaces its earlier one."""
-
-    def __init__(self, replicas: Collection[str], quorum: Quorum) -> None:
-        self._replicas: Final = frozenset(replicas)
-        self._quorum: Final = quorum
-        self.yes: set[str] = set()
-        self.no: set[str] = set()
-
-    def say(self, replica: str, agrees: bool) -> None:
-        """Record a replica's word."""
-        to, off = (self.yes, self.no) if agrees else (self.no, self.yes)
-        to.add(replica)
-        off.discard(replica)
-
-    @property
-    def verdict(self) -> Verdict:
-        """REACHED with a quorum for; IMPOSSIBLE when all still silent would not complete one."""
-        if self._quorum.is_met_by(self.yes):
-            return Verdict.REACHED
-        if not self._quorum.is_met_by(self._replicas - self.no):
-            return Verdict.IMPOSSIBLE
-        return Verdict.PENDING

@@ -15,9 +15,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...adts.types.catalogue import NAME_PATTERN, object_name
+from ...api_specs.json_text import BadJson
 from ...client_sdk.protocol.core.values import Dequeue, Enqueue, Operation, Read, Write
 from ..http.gate import Replay
-from ..http.json_body import BadBody, decoded
+from ..http.json_body import decoded
 from . import answers
 from .object_api import Operations
 
@@ -76,7 +77,7 @@ def _members(body: bytes) -> dict[str, Any] | None:
     """The members of a JSON object, read as the framework reads it."""
     try:
         found = decoded(body)
-    except BadBody:
+    except BadJson:
         return None
     return found if isinstance(found, dict) else None
 

@@ -94,6 +94,11 @@ class Progress:
         """How many changes of the other one were not looked at; each is an entry or a decision."""
         return self.latest - self.since + len(self._waiting)
 
+    @property
+    def is_level(self) -> bool:
+        """Whether nothing of what was looked at is missing here still."""
+        return not self._waiting
+
     def begin(self) -> None:
         """Begin a pass, up to what was the latest change when the pass before ended."""
         self._upto, self._place, self._below = self.latest, 0, 0

@@ -42,8 +42,6 @@ class Reservation(Struct, frozen=True, omit_defaults=True):
     entries: tuple[Entry, ...] = ()
 
 
-ANY_ARRIVAL: Final = (1 << 63) - 1
-"""No row arrived under a higher number."""
 NOT_RESERVED: Final = Reservation()
 
 

@@ -10,11 +10,12 @@ from typing import Final
 
 from ...api_specs.checking import BadBatch, check_batch
 from ...api_specs.messages import Batch, BatchReply
-from ...client_sdk.protocol.core.values import Now, Unanswered
+from ...client_sdk.protocol.core.values import Unanswered
 from ...client_sdk.transport.driver import Driver, new_site
 from ...client_sdk.transport.http_transport import HttpTransport
 from ...client_sdk.transport.ports import Transport
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
+from ...timestamps.clock import Now
 from ..store.group_commit import Overloaded
 from ..store.store import StorageFailed
 from .member import Member, Starting, StoreLost

@@ -107,7 +107,8 @@ class CatchingUp:
             self._tell_lag(other)
             if not told.more:
                 await self._member.run(lambda store: self._keep(store, other))
-                self._member.lags[other].level_s = time.monotonic()
+                if self._progress[other][1].is_level:
+                    self._member.lags[other].level_s = time.monotonic()
                 return
             is_busy = self._busyness() > before
             await asyncio.sleep(

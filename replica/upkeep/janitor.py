@@ -12,12 +12,12 @@ from functools import partial
 from typing import Final, Protocol
 
 from ...client_sdk.protocol.core.values import Bury, Failed, Outcome
+from ...gc.pruning import Pruning
 from ..logs.throttle import Troubles
 from ..protocol.capacity import alarm, shares
 from ..service.member import Member, StoreLost
 from ..store.group_commit import Overloaded
 from ..store.store import StorageFailed, Store
-from .pruning import Pruning
 
 ROUND_S: Final = 1.0
 BURYING_S: Final = 1.0
@@ -43,7 +43,9 @@ class Janitor:
     def __init__(self, member: Member, front_end: FrontEnd) -> None:
         self._member: Final = member
         self._front_end: Final = front_end
-        self._pruning: Final = Pruning(member.document, member.tombstones)
+        self._pruning: Final = Pruning(
+            member.tombstones, lag_s=member.document.limits.consumed_lag_s, window_s=member.document.memory_s
+        )
         self._troubles: Final = Troubles(_log, logging.WARNING)
         self._room: Final = Troubles(_log, logging.WARNING)
         self._task: asyncio.Task[None] | None = None

@@ -15,9 +15,9 @@ from quorate.api_specs.messages import (
     Request,
     Window,
 )
+from quorate.gc.pruning import ANY_ARRIVAL
 from quorate.replica.protocol.acceptor import handle
 from quorate.replica.protocol.log import (
-    ANY_ARRIVAL,
     Forget,
     MarkComplete,
     ObjectState,

@@ -19,9 +19,10 @@ import uvicorn
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import DEFAULTS, IDLE_S_MAX, Limits
 from quorate.client_sdk.api.client import AsyncClient
-from quorate.client_sdk.protocol.core.values import Now, Operation, Outcome
+from quorate.client_sdk.protocol.core.values import Operation, Outcome
 from quorate.client_sdk.transport.driver import Driver, new_site
 from quorate.client_sdk.transport.http_transport import HttpTransport
+from quorate.gc.pruning import Pruning
 from quorate.measurement.faults.held_ports import HeldPort
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.http.connections import Bounds
@@ -31,7 +32,7 @@ from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
 from quorate.replica.service.tracing import RequestTraces
 from quorate.replica.store.store import Store
-from quorate.replica.upkeep.pruning import Pruning
+from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO
 
 DEADLINE_S: Final = 20.0
@@ -87,7 +88,9 @@ class _Served:
     def __init__(self, member: Member, server: uvicorn.Server) -> None:
         self.member: Final = member
         self.server: Final = server
-        self.pruning: Final = Pruning(member.document, member.tombstones)
+        self.pruning: Final = Pruning(
+            member.tombstones, lag_s=member.document.limits.consumed_lag_s, window_s=member.document.memory_s
+        )
 
 
 class InProcessCluster:

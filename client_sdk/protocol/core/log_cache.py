@@ -272,8 +272,3 @@ def _latest_shown(reply: Reply) -> Timestamp:
             adopted = (entry.t for entry in summary.adopted)
             return max(latest, reply.latest, summary.horizon, *rows, *adopted)
     return latest
-
-
-def with_payload(entry: Entry) -> bool:
-    """Whether the entry's value is at hand."""
-    return entry.value is not UNSET

@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from ....api_specs.messages import Append, Appended, Refused, Reply, Request, Served
 from ....api_specs.problems import Limit, as_limit
-from .values import Failed, Now, Unanswered
+from ....timestamps.clock import Now
+from .values import Failed, Unanswered
 
 RESEND_S_FIRST: Final = 0.2
 """A request without an answer is sent again after this time, then after twice the time …"""

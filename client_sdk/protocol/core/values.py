@@ -13,13 +13,6 @@ from ....api_specs.wishes import WishOver
 from ....timestamps.timestamp import Timestamp
 
 
-class Now(Struct, frozen=True):
-    """One reading of both clocks: `mono_s` never steps and times waits; `wall_us` feeds timestamps."""
-
-    mono_s: float
-    wall_us: int
-
-
 class Spans(Struct, frozen=True):
     """After how many seconds an item is due, and expires; 0 stands for at once, and for never."""
 

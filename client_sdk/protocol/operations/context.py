@@ -7,8 +7,8 @@ from ....api_specs.limits import Limits
 from ....api_specs.messages import Collect
 from ....quorums.choices.choice import QuorumChoice
 from ....quorums.systems.tally import Quorum, VoteCount
+from ....timestamps.clock_bound import SETTLE_S
 from ....timestamps.timestamp import Timestamp
-from ..core.clock_bound import SETTLE_S
 from ..core.log_cache import Mirror
 from ..core.pacing import Pacing
 from ..core.rounds import Event, Expired, Gathering, Resolved, Task

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from quorate.client_sdk.protocol.core import timekeeping
-from quorate.client_sdk.protocol.core.timekeeping import Timekeeping
-from quorate.client_sdk.protocol.core.values import Now
-from quorate.timestamps.clock import HybridClock
+from quorate.client_sdk.protocol.core.time_now import TimeNow
+from quorate.timestamps import timekeeping
+from quorate.timestamps.clock import HybridClock, Now
+from quorate.timestamps.timekeeping import Timekeeping
 from quorate.timestamps.timestamp import ZERO, Timestamp, wall_us
 from tests.sim.planted.plant import Planting, patched
 from tests.sim.world.nodes import FrontNode
@@ -75,7 +75,7 @@ def stamp_below_what_is_seen() -> Planting:
 
 def never_look_for_what_is_ahead() -> Planting:
     """A blind operation that goes by the clock does not look first where timestamps are stored that are far ahead of it."""
-    return patched(timekeeping.TimeNow, is_any_ahead=lambda self: False)
+    return patched(TimeNow, is_any_ahead=lambda self: False)
 
 
 def wait_for_what_is_ahead() -> Planting:

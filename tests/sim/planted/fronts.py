@@ -12,9 +12,9 @@ from quorate.adts.specification import Kind
 from quorate.adts.types import queue
 from quorate.api_specs.messages import Collect, Reply
 from quorate.client_sdk.protocol import front_end as machine
-from quorate.client_sdk.protocol.core import timekeeping
 from quorate.client_sdk.protocol.core.log_cache import Mirror
 from quorate.client_sdk.protocol.core.rounds import Event, Task
+from quorate.client_sdk.protocol.core.time_now import TimeNow
 from quorate.client_sdk.protocol.core.values import Done, Items, Peek, Read
 from quorate.client_sdk.protocol.operations import blind, observe, runs
 from quorate.client_sdk.protocol.operations.cell_parts import ReadPart, WritePart
@@ -272,9 +272,7 @@ def bury_where_it_was_not_confirmed() -> Planting:
 
 def bury_at_once() -> Planting:
     """A deletion is forgotten before its retry window has passed."""
-    return patched(
-        timekeeping.TimeNow, oldest_remembered=lambda self: make(self._now.wall_us + 1_000_000, 0, "0")
-    )
+    return patched(TimeNow, oldest_remembered=lambda self: make(self._now.wall_us + 1_000_000, 0, "0"))
 
 
 def retry_under_a_new_key() -> Planting:

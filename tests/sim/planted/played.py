@@ -10,11 +10,12 @@ from typing import Final
 from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.messages import Batch, Changed, Collected, Reply, Request
-from quorate.client_sdk.protocol.core.values import Dequeue, Done, Now, Operation, Outcome
+from quorate.client_sdk.protocol.core.values import Dequeue, Done, Operation, Outcome
 from quorate.quorums.choices.choice import Ordering
 from quorate.replica.data_folder.replacement import union
 from quorate.replica.protocol import catch_up
 from quorate.replica.protocol.log import Effect
+from quorate.timestamps.clock import Now
 from tests.sim.checkers.checkers import Violation, check_drained, check_object
 from tests.sim.schedules.hand import EXACT, Hand, Packet
 from tests.sim.world.history import Call, History

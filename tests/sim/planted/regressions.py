@@ -6,7 +6,6 @@ Each is told first and then played, as in `tests.sim.planted.schedules`.
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.messages import Accept, Append, Collect
-from quorate.client_sdk.protocol.core.clock_bound import DRIFT
 from quorate.client_sdk.protocol.core.values import (
     Bury,
     CompareAndSet,
@@ -17,6 +16,7 @@ from quorate.client_sdk.protocol.core.values import (
     Read,
     Write,
 )
+from quorate.timestamps.clock_bound import DRIFT
 from tests.sim.planted.played import QUEUE, Played
 
 REGISTER, DICTIONARY, KEY = "register/r", "dictionary/d", "dictionary/d/k"

@@ -11,9 +11,10 @@ from quorate.api_specs.checking import check_batch
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Batch
-from quorate.client_sdk.protocol.core.values import Done, Effects, Now, Operation, Outcome, Send, Unanswered
+from quorate.client_sdk.protocol.core.values import Done, Effects, Operation, Outcome, Send, Unanswered
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.quorums.choices.choice import Ordering
+from quorate.timestamps.clock import Now
 from tests.sim.world.clocks import WALL_US_START
 from tests.sim.world.in_memory import InMemoryReplica
 

@@ -11,7 +11,7 @@ from quorate.client_sdk.protocol.core.values import (
     Write,
 )
 from quorate.client_sdk.protocol.decisions.transitions import Fate, Recover, plan_queue
-from quorate.replica.protocol.log import ANY_ARRIVAL
+from quorate.gc.pruning import ANY_ARRIVAL
 from quorate.timestamps.timestamp import INFINITY, ZERO
 from tests.sim.schedules.hand import Hand
 from tests.unit.client_sdk.protocol.test_repeats_in_one_batch import CONTEXT, STAMPS

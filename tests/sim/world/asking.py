@@ -11,8 +11,9 @@ from msgspec import msgpack
 
 from quorate.api_specs.checking import check_ask
 from quorate.api_specs.messages import Ask, Denied, Granted, Served
-from quorate.client_sdk.protocol.core.values import Now, Outcome, SendAsk, Serve, Unanswered
+from quorate.client_sdk.protocol.core.values import Outcome, SendAsk, Serve, Unanswered
 from quorate.replica.protocol.at_most_once import result_of
+from quorate.timestamps.clock import Now
 
 if TYPE_CHECKING:
     from tests.sim.world.nodes import FrontNode, ReplicaNode

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from quorate.api_specs.messages import Batch, BatchReply, Refused
-from quorate.client_sdk.protocol.core.values import Now, Operation, Outcome, Send
+from quorate.client_sdk.protocol.core.values import Operation, Outcome, Send
+from quorate.timestamps.clock import Now
 
 if TYPE_CHECKING:
     from tests.sim.world.nodes import FrontNode

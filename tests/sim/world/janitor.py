@@ -1,14 +1,14 @@
 """The janitor of a replica in a world.
 
-Owns when it deletes and buries, as the server's does. It must not know what may go (`quorate.replica.upkeep.pruning` does).
+Owns when it deletes and buries, as the server's does. It must not know what may go (`quorate.gc.pruning` does).
 """
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from quorate.client_sdk.protocol.core.values import Bury, Done, Outcome
+from quorate.gc.pruning import Pruning
 from quorate.gc.tombstones import Tombstones
-from quorate.replica.upkeep.pruning import Pruning
 
 if TYPE_CHECKING:
     from tests.sim.world.nodes import ReplicaNode
@@ -23,7 +23,11 @@ class Janitor:
 
     def __init__(self, node: "ReplicaNode") -> None:
         self._node = node
-        self._pruning = Pruning(node.world.document, Tombstones())
+        self._pruning = Pruning(
+            Tombstones(),
+            lag_s=node.world.document.limits.consumed_lag_s,
+            window_s=node.world.document.memory_s,
+        )
 
     def round(self) -> None:
         """Delete what is due; the embedded front end, where there is one, buries old deletions."""

@@ -12,7 +12,6 @@ from quorate.api_specs.checking import check_batch
 from quorate.api_specs.messages import Batch, BatchReply
 from quorate.client_sdk.protocol.core.values import (
     Effects,
-    Now,
     Operation,
     Outcome,
     Read,
@@ -22,6 +21,7 @@ from quorate.client_sdk.protocol.core.values import (
 )
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.replica.protocol.at_most_once import Asks
+from quorate.timestamps.clock import Now
 from tests.sim.world.asking import send_ask
 from tests.sim.world.catching import CatchingUp
 from tests.sim.world.clocks import WALL_US_START, SteadyClock, WallClock

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import Limits
-from quorate.client_sdk.protocol.core.clock_bound import DRIFT
+from quorate.timestamps.clock_bound import DRIFT
 from tests.sim.world.faults import NO_FAULTS, Faults
 from tests.sim.world.scenario import BLIND, Scenario, keeps_order, rule, scenario
 

@@ -25,8 +25,8 @@ import pytest
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, OutcomeUnknown, connect, connect_async
 from quorate.client_sdk.api.history import History
-from quorate.client_sdk.protocol.core.values import Now
 from quorate.client_sdk.transport.driver import Driver, new_site
+from quorate.timestamps.clock import Now
 from tests.system.harness import WAIT_S, Clusters, http
 from tests.system.histories import Told
 from tests.system.load import DEADLINE_S, MAJORITIES, Load, goes_on, last_look

@@ -32,6 +32,12 @@ def test_what_json_does_not_have_is_refused(word: str) -> None:
         parse_value(word)
 
 
+@pytest.mark.parametrize("word", ['{"a": 1, "a": 2}', '[{"b": {"a": 1, "\\u0061": 1}}]'])
+def test_a_member_that_is_given_twice_is_refused_as_by_the_api(word: str) -> None:
+    with pytest.raises(Usage, match="gives a member of an object more than once"):
+        parse_value(word)
+
+
 def test_long_word_is_shown_in_part() -> None:
     with pytest.raises(Usage) as caught:
         parse_value("x" * 10_000)

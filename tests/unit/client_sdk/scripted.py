@@ -25,13 +25,13 @@ from quorate.client_sdk.protocol.core.values import (
     Done,
     Effects,
     Finish,
-    Now,
     Operation,
     Read,
     Send,
     SendAsk,
     Unanswered,
 )
+from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO
 
 

@@ -8,7 +8,6 @@ from quorate.timestamps.ballot import (
     NO_BALLOT,
     STEP_MAX,
     make_ballot,
-    next_step,
     parse_ballot,
     step_of,
     turn_of,
@@ -40,18 +39,9 @@ def test_a_site_that_is_a_prefix_of_another_does_not_overtake_it_by_its_steps() 
     assert make_ballot(make(1, 0, "a"), STEP_MAX) < make_ballot(make(1, 0, "a0"), 0)
 
 
-@given(PARTS, st.integers(0, STEP_MAX - 1))
-def test_next_step_is_the_least_higher_ballot_of_the_turn(turn: tuple[int, int, str], step: int) -> None:
-    ballot = make_ballot(make(*turn), step)
-    following = next_step(ballot)
-    assert following > ballot
-    assert turn_of(following) == turn_of(ballot)
-    assert step_of(following) == step + 1
-
-
 def test_a_turn_ends_at_its_last_step() -> None:
     with pytest.raises(ValueError, match="take a new turn"):
-        next_step(make_ballot(ZERO, STEP_MAX))
+        make_ballot(ZERO, STEP_MAX + 1)
 
 
 def test_nothing_is_below_no_ballot() -> None:

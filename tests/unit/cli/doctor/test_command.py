@@ -99,6 +99,17 @@ def test_replicas_that_stay_behind_others_are_found() -> None:
     assert "quorate_catch_up_lag" in check.fix
 
 
+def test_a_full_replica_is_told_to_be_behind_and_to_install_nothing() -> None:
+    late = {"r2": CatchUp(9, BEHIND_S + 1)}
+    full = Found("r1", "", catch_up=late, capacity_used={"objects-max": 1.0, "disk-bytes-max": 0.2})
+    (check,) = catch_up_checks([full])
+    assert not check.ok
+    assert check.found == (
+        "r1 is behind r2: 9 changes that it cannot install, for it has used all of --objects-max"
+    )
+    assert "make room" in check.fix
+
+
 def test_timestamps_that_are_stored_ahead_are_found() -> None:
     found = [Found("r1", "", stored_ahead_s=STORED_AHEAD_MAX_S), Found("r2", "", stored_ahead_s=60.0)]
     (check,) = stored_checks(found)

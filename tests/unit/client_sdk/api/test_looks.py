@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from quorate.client_sdk.protocol.core.rounds import Expired
-from quorate.client_sdk.protocol.core.values import Now
 from quorate.client_sdk.protocol.operations.observe import Looks
+from quorate.timestamps.clock import Now
 
 
 def expired(times_s: list[float], end_s: float, *, is_refused: bool = False) -> Expired:

@@ -5,9 +5,10 @@ from itertools import count
 from quorate.api_specs.messages import BatchReply, Collected, Served, Status
 from quorate.api_specs.wishes import Take
 from quorate.client_sdk.protocol.core.rounds import Answered, Task
-from quorate.client_sdk.protocol.core.values import Now, Read, Unanswered
+from quorate.client_sdk.protocol.core.values import Read, Unanswered
 from quorate.client_sdk.protocol.forwarded_requests import HostAsks
 from quorate.client_sdk.protocol.front_end import FrontEnd
+from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO, make
 from tests.unit.client_sdk.scripted import document_of
 

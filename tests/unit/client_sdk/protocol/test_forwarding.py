@@ -8,7 +8,7 @@ from quorate.adts.log import Entry, Leased, Value
 from quorate.api_specs.messages import Denied, Granted, Served
 from quorate.api_specs.wishes import Front, Lend, Swap, Take, Tend, Tended, WishOver
 from quorate.client_sdk.protocol.core.rounds import Answered, Task
-from quorate.client_sdk.protocol.core.values import Failed, Now, Unanswered
+from quorate.client_sdk.protocol.core.values import Failed, Unanswered
 from quorate.client_sdk.protocol.decisions.forwarding import (
     ALONE_S,
     LOOK_S,
@@ -19,6 +19,7 @@ from quorate.client_sdk.protocol.decisions.forwarding import (
 )
 from quorate.client_sdk.protocol.decisions.pending import Asked, Verdict
 from quorate.client_sdk.protocol.decisions.transitions import Settle, Wish
+from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import make
 
 AT = make(1, 0, "c")

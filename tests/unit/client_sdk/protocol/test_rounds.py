@@ -15,7 +15,8 @@ from quorate.client_sdk.protocol.core.rounds import (
     Requests,
     Task,
 )
-from quorate.client_sdk.protocol.core.values import Now, Unanswered
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.timestamps.clock import Now
 
 REPLICAS = ("r1", "r2", "r3")
 OK = Collected(Status())

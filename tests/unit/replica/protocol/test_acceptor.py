@@ -22,8 +22,8 @@ from quorate.api_specs.messages import (
     Status,
     Window,
 )
+from quorate.gc.pruning import ANY_ARRIVAL
 from quorate.replica.protocol.acceptor import handle
-from quorate.replica.protocol.log import ANY_ARRIVAL
 from quorate.replica.protocol.refusals import Bounds
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
 from quorate.timestamps.timestamp import INFINITY, Timestamp, make

@@ -7,9 +7,10 @@ import pytest
 from quorate.adts.log import NOTHING, Entry, Value
 from quorate.api_specs.limits import Capacity
 from quorate.api_specs.messages import Accept, Append, Collect, Commit, Request, Reserve
+from quorate.gc.pruning import ANY_ARRIVAL
 from quorate.replica.data_folder.identity import DATABASE_FILE, open_folder
 from quorate.replica.protocol.capacity import Use, alarm, refused, shares
-from quorate.replica.protocol.log import ANY_ARRIVAL, Forget, ObjectState, PutRow, PutState
+from quorate.replica.protocol.log import Forget, ObjectState, PutRow, PutState
 from quorate.replica.store import usage as use_module
 from quorate.replica.store.database import Database
 from quorate.replica.store.store import Store

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorate.adts.log import Entry, Summary, Value
+from quorate.gc.pruning import ANY_ARRIVAL
 from quorate.replica.data_folder.identity import DATABASE_FILE, open_folder
 from quorate.replica.protocol.log import (
-    ANY_ARRIVAL,
     Effect,
     Forget,
     MarkComplete,

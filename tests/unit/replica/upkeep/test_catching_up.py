@@ -12,6 +12,7 @@ import pytest
 
 from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.limits import Capacity
 from quorate.api_specs.messages import (
     Append,
     Appended,
@@ -258,6 +259,26 @@ async def test_it_fetches_a_few_objects_at_a_time_and_rests_twice_as_long_as_it_
     await following._pass("r2")
     assert max(len(some) for some in to.collects()) == catching_up.FETCHED_MAX
     assert rests[0] == catching_up.REST_BEHIND * 3.0, "a look and two fetches took three seconds"
+
+
+async def test_a_full_replica_is_not_level_while_it_can_install_nothing(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass that looked at all, and was refused, is none after which nothing is missing."""
+    here, there = members
+    following = CatchingUp(here, To(there))
+    monkeypatch.setattr(here, "capacity", Capacity(disk_bytes_max=1))
+    await following._pass("r2")  # It hears what there is to look at.
+    lag = here.lags["r2"]
+    level_s = lag.level_s
+    for _ in range(3):
+        await following._pass("r2")
+    assert (lag.changes, lag.level_s, lag.entries) == (1, level_s, 0)
+    monkeypatch.setattr(here, "capacity", Capacity())
+    await following._pass("r2")
+    await following._pass("r2")
+    assert (lag.changes, lag.entries) == (0, 1)
+    assert lag.level_s != level_s
 
 
 def looked(progress: Progress, told: Changed, log: Log) -> list[Lack]:

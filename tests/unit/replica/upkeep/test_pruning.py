@@ -7,11 +7,11 @@ import pytest
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import Limits
+from quorate.gc import pruning as pruning_module
+from quorate.gc.pruning import Pruning
 from quorate.gc.tombstones import Tombstones, Waiting
 from quorate.replica.protocol.log import Forget, ObjectState, PutReservation, PutRow, PutState, Reservation
 from quorate.replica.store.store import Store
-from quorate.replica.upkeep import pruning as pruning_module
-from quorate.replica.upkeep.pruning import Pruning
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 
 # Rows are remembered for 30 s: the window, and twice what an accepted clock may be off.
@@ -23,6 +23,10 @@ DOCUMENT = ClusterDocument(
 )
 ONE = Value("1")
 START_US = 1_000_000_000
+
+
+def pruning_of(tombstones: Tombstones) -> Pruning:
+    return Pruning(tombstones, lag_s=DOCUMENT.limits.consumed_lag_s, window_s=DOCUMENT.memory_s)
 
 
 def at(second: float) -> Timestamp:
@@ -55,7 +59,7 @@ def times(store: Store, name: str = "queue/q") -> list[Timestamp]:
 def test_rows_stay_for_the_lag_and_for_the_retry_window(
     store: Store, run: Callable[[Pruning, float], bool]
 ) -> None:
-    pruning = Pruning(DOCUMENT, Tombstones())
+    pruning = pruning_of(Tombstones())
     run(pruning, 0)
     put(store, 0)
     run(pruning, 5)
@@ -77,7 +81,7 @@ def test_a_row_is_kept_for_the_retry_window_since_it_arrived_whatever_its_stamp(
     store: Store, run: Callable[[Pruning, float], bool]
 ) -> None:
     """Clocks stepped ahead since it was stamped, or were behind: a repeat of its append must still find it."""
-    pruning = Pruning(DOCUMENT, Tombstones())
+    pruning = pruning_of(Tombstones())
     run(pruning, 0)
     put(store, -90)
     collect(store, -90)
@@ -94,7 +98,7 @@ def test_history_of_an_earlier_run_is_found_again(
     put(store, 0)
     collect(store, 0)
     store.collected = {}  # As after a restart.
-    pruning = Pruning(DOCUMENT, Tombstones())
+    pruning = pruning_of(Tombstones())
     run(pruning, 100)
     run(pruning, 111)
     assert times(store) == [at(0)], "when it arrived is not known any more"
@@ -106,7 +110,7 @@ def test_round_is_bounded_and_says_that_more_is_due(
     store: Store, run: Callable[[Pruning, float], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pruning_module, "ROWS_MAX", 10)
-    pruning = Pruning(DOCUMENT, Tombstones())
+    pruning = pruning_of(Tombstones())
     run(pruning, 0)
     for number in range(25):
         put(store, number / 100)
@@ -125,7 +129,7 @@ def test_round_without_history_asks_the_database_nothing(
     for number in range(50):
         put(store, number)
     store.commit()
-    pruning = Pruning(DOCUMENT, Tombstones())
+    pruning = pruning_of(Tombstones())
     run(pruning, 0)
 
     def asked(*_: object) -> None:
@@ -146,7 +150,7 @@ def test_a_walk_that_has_no_room_does_not_hold_up_the_burials_that_make_some(
         put(store, number / 100, f"dictionary/d/k{number:02}", None)
     store.commit()
     store.deleted = {}  # As after a restart.
-    pruning = Pruning(DOCUMENT, Tombstones())
+    pruning = pruning_of(Tombstones())
     for second in (0, 100):
         rounds = 0
         while run(pruning, second):
@@ -160,7 +164,7 @@ def test_deletions_that_fill_their_list_do_not_hold_up_the_history(
 ) -> None:
     """A dead replica holds up more deletions than the list has room for; queues go on."""
     monkeypatch.setattr(pruning_module, "WAITING_MAX", 20)
-    pruning = Pruning(DOCUMENT, Tombstones())
+    pruning = pruning_of(Tombstones())
     run(pruning, 0)
     for number in range(30):
         put(store, 0, f"dictionary/d/k{number:02}", None)
@@ -186,7 +190,7 @@ def test_deletions_that_fill_their_list_do_not_hold_up_the_history(
 def test_list_that_overflows_is_filled_again_by_walking(
     store: Store, run: Callable[[Pruning, float], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pruning = Pruning(DOCUMENT, Tombstones())
+    pruning = pruning_of(Tombstones())
     run(pruning, 0)
     monkeypatch.setattr(pruning_module, "WAITING_MAX", 4)
     for number in range(10):
@@ -200,7 +204,7 @@ def test_list_that_overflows_is_filled_again_by_walking(
 def test_deletions_are_given_out_after_the_retry_window_unless_overwritten(
     store: Store, run: Callable[[Pruning, float], bool]
 ) -> None:
-    pruning = Pruning(DOCUMENT, Tombstones())
+    pruning = pruning_of(Tombstones())
     run(pruning, 0)
     put(store, 0, "dictionary/d/gone", None)
     put(store, 0, "dictionary/d/back", None)
@@ -218,7 +222,7 @@ def test_tombstones_count_from_the_end_of_the_retry_window_until_they_are_gone(
     store: Store, run: Callable[[Pruning, float], bool]
 ) -> None:
     tombstones = Tombstones()
-    pruning = Pruning(DOCUMENT, tombstones)
+    pruning = pruning_of(tombstones)
     run(pruning, 0)
     for second, key in enumerate(("forgotten", "revived", "kept")):
         put(store, second, f"dictionary/d/{key}", None)
@@ -247,7 +251,7 @@ def test_tombstones_of_an_earlier_run_count_too(store: Store, run: Callable[[Pru
     store.commit()
     store.deleted = {}  # As after a restart.
     tombstones = Tombstones()
-    pruning = Pruning(DOCUMENT, tombstones)
+    pruning = pruning_of(tombstones)
     run(pruning, 100)
     run(pruning, 131)
     assert tombstones.waiting() == Waiting(1, at(0), ())
@@ -259,7 +263,7 @@ def test_round_looks_at_a_bounded_number_of_tombstones(
     monkeypatch.setattr(pruning_module, "OBJECTS_MAX", 10)
     monkeypatch.setattr(pruning_module, "LOOKS_MAX", 4)
     tombstones = Tombstones()
-    pruning = Pruning(DOCUMENT, tombstones)
+    pruning = pruning_of(tombstones)
     while run(pruning, 0):
         pass
     for number in range(25):
@@ -282,7 +286,7 @@ def test_what_a_lost_transaction_deleted_is_deleted_again(
     store: Store, run: Callable[[Pruning, float], bool]
 ) -> None:
     """As when the disk is full, or other work of the same transaction fails: the writer undoes it."""
-    pruning = Pruning(DOCUMENT, Tombstones())
+    pruning = pruning_of(Tombstones())
     run(pruning, 0)
     put(store, 0)
     collect(store, 0)
@@ -307,7 +311,7 @@ def reserve(store: Store, second: float, key: str) -> None:
 
 
 def test_keys_are_forgotten_by_elapsed_time(store: Store) -> None:
-    pruning = Pruning(DOCUMENT, Tombstones())
+    pruning = pruning_of(Tombstones())
 
     def held_after(mono_s: float) -> int:
         pruning.round(store, mono_s)
@@ -329,7 +333,7 @@ def test_keys_are_forgotten_by_elapsed_time(store: Store) -> None:
 
 def test_a_restart_begins_the_time_of_keys_anew(store: Store) -> None:
     reserve(store, 0, "a")
-    pruning = Pruning(DOCUMENT, Tombstones())
+    pruning = pruning_of(Tombstones())
     for mono_s, left in ((1000, 1), (1029, 1), (1031, 0)):
         pruning.round(store, mono_s)
         assert store.reservations() == left
@@ -339,7 +343,7 @@ def test_keys_are_forgotten_in_bounded_rounds(store: Store, monkeypatch: pytest.
     monkeypatch.setattr(pruning_module, "ROWS_MAX", 10)
     for number in range(25):
         reserve(store, 0, f"k{number}")
-    pruning = Pruning(DOCUMENT, Tombstones())
+    pruning = pruning_of(Tombstones())
     pruning.round(store, 0)
     assert [pruning.round(store, 31) for _ in range(4)] == [True, True, False, False]
     assert store.reservations() == 0

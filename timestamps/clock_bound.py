@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import ceil, floor
 from typing import Final, NamedTuple
 
-from .values import Now
+from .clock import Now
 
 DRIFT: Final = 200e-6
 """How far true time may run ahead of our clock, or behind it, as a share of what our clock has counted since."""

@@ -1,4 +1,4 @@
-"""What a JSON body means, and what is refused: a member that is given twice is found wherever it stands."""
+"""What JSON text means, and what is refused: a member that is given twice is found wherever it stands."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.replica.http.json_body import BadBody, decoded
+from quorate.api_specs.json_text import BadJson, read_json
 
 WORDS = st.text(alphabet='a:"\\{},é\n', max_size=4)
 VALUES = st.recursive(
@@ -19,7 +19,7 @@ VALUES = st.recursive(
 
 @given(VALUES, st.sampled_from([None, 1]), st.booleans())
 def test_what_gives_each_member_once_is_read_as_it_is(value: Any, indent: int | None, is_ascii: bool) -> None:
-    assert decoded(json.dumps(value, indent=indent, ensure_ascii=is_ascii).encode()) == value
+    assert read_json(json.dumps(value, indent=indent, ensure_ascii=is_ascii).encode()) == value
 
 
 @given(st.dictionaries(WORDS, VALUES, min_size=1, max_size=3), st.lists(VALUES, max_size=2), st.data())
@@ -28,8 +28,8 @@ def test_a_member_that_is_given_twice_is_refused(outer: dict[str, Any], beside: 
     name = data.draw(st.sampled_from(sorted(outer)))
     doubled = json.dumps(outer)[:-1] + f", {json.dumps(name)}: 0}}"
     body = f"[{', '.join([*map(json.dumps, beside), doubled])}]"
-    with pytest.raises(BadBody, match="a member of an object is given more than once"):
-        decoded(body.encode())
+    with pytest.raises(BadJson, match="gives a member of an object more than once"):
+        read_json(body.encode())
 
 
 @pytest.mark.parametrize(
@@ -47,5 +47,5 @@ def test_a_member_that_is_given_twice_is_refused(outer: dict[str, Any], beside: 
     ],
 )
 def test_what_is_no_json_is_refused_in_words(body: bytes, words: str) -> None:
-    with pytest.raises(BadBody, match=words):
-        decoded(body)
+    with pytest.raises(BadJson, match=words):
+        read_json(body)

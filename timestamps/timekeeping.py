@@ -6,29 +6,33 @@ give. Owns what one wrong clock may do to both: nothing, while most of the repli
 
 from typing import Final
 
-from ....api_specs.cluster import ClusterDocument
-from ....api_specs.tokens import TAG_CHARS
-from ....timestamps.clock import HybridClock
-from ....timestamps.timestamp import ZERO, Timestamp, make, wall_us
+from .clock import HybridClock, Now
 from .clock_bound import ClockBound
-from .values import Now
+from .timestamp import ZERO, Timestamp, make, wall_us
 
 
 class Timekeeping:
     """The time of one front end, whose incarnation `site` names."""
 
-    def __init__(self, document: ClusterDocument, site: str) -> None:
-        clock = document.clock
+    def __init__(
+        self,
+        site: str,
+        *,
+        replicas: int,
+        offset_max_s: float,
+        replica_error_s: float,
+        front_end_error_s: float | None,
+    ) -> None:
         self._clock: Final = HybridClock(site)
         self._bound: Final = ClockBound(
-            replica_error_s=clock.replica_error_s,
-            front_end_error_s=clock.front_end_error_s,
-            replicas=len(document.votes),
+            replica_error_s=replica_error_s,
+            front_end_error_s=front_end_error_s,
+            replicas=replicas,
         )
         self._highest: Timestamp = ZERO
         """The highest timestamp that any replica has told that its store holds."""
-        self._near_us: Final = clock.offset_max_s * 1e6 / 2
-        self._stored_ahead_us: Final = (clock.offset_max_s + 2 * clock.replica_error_s) * 1e6
+        self._near_us: Final = offset_max_s * 1e6 / 2
+        self._stored_ahead_us: Final = (offset_max_s + 2 * replica_error_s) * 1e6
         """How far ahead of true time a stamp may be that a replica has stored whose clock is right, and always was."""
 
     def measure(self, replica: str, theirs_us: int, sent: Now, received: Now) -> None:
@@ -85,47 +89,3 @@ class Timekeeping:
     def latest_us(self, now: Now) -> int:
         """True time is not after this, as far as anything is known of it."""
         return self._bound.upper_us(now) if self._bound.is_known else now.wall_us
-
-
-class TimeNow:
-    """A front end's time at the present moment, which its driver tells it."""
-
-    def __init__(self, document: ClusterDocument, site: str) -> None:
-        self.document: Final = document
-        self._time: Final = Timekeeping(document, site)
-        self._now = Now(0.0, 0)
-        self.holder: Final = site[:TAG_CHARS]
-        """Whose it is: the tag of its token; where it has none, nobody else's."""
-
-    def stamp(self) -> Timestamp:
-        """A new timestamp, at or above the upper bound of the present true time."""
-        return self._time.stamp(self._now)
-
-    def is_any_ahead(self) -> bool:
-        """Whether some replica's store holds timestamps so far ahead of time that clocks must have been wrong."""
-        return self._time.is_any_ahead(self._now)
-
-    def earliest_us(self) -> int:
-        """True time is not before this, in microseconds since 1970."""
-        return self._time.earliest_us(self._now)
-
-    def latest_us(self) -> int:
-        """True time is not after this."""
-        return self._time.latest_us(self._now)
-
-    def is_time_known(self) -> bool:
-        """Whether this front end's clock has a bound that one wrong replica cannot have made."""
-        return self._time.is_settled(self._now)
-
-    def passed_s(self, stamp: Timestamp) -> float:
-        """The monotonic time from which true time is certainly after the stamp (commit wait)."""
-        return self._time.passed_s(stamp, self._now)
-
-    def oldest_remembered(self) -> Timestamp:
-        """What has a lower timestamp is beyond all retries, and may be forgotten."""
-        return self._time.before(self.document.memory_s, self._now)
-
-    def oldest_turn(self) -> Timestamp:
-        """A turn with a lower timestamp is ended. Long before summaries forget it: its owner must be able to tell from a
-        later one what became of its last accept."""
-        return self._time.before(self.document.memory_s / 2, self._now)

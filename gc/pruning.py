@@ -1,4 +1,4 @@
-"""Which rows and deletions the janitor deals with, and when. No I/O of its own, no clock: both come in.
+"""Which rows and deletions are due to be forgotten, when, and in which order. Pure: the store and the time come in.
 
 Owns the waiting lists: history is deleted once it was collected for the lag *and* arrived so long ago as must be remembered, by elapsed time, and
 deletions are buried once they are older than the retry window. Nothing here looks at live rows. The lists are in memory;
@@ -7,14 +7,13 @@ at the start, and when they overflowed, a walk over the objects (not their rows)
 
 import heapq
 from collections import deque
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
-from ...adts.types.catalogue import adt_of
-from ...api_specs.cluster import ClusterDocument
-from ...gc.tombstones import Tombstones
-from ...timestamps.timestamp import INFINITY, ZERO, Timestamp
-from ..protocol.log import ANY_ARRIVAL
-from ..store.store import Store
+from ..adts.log import Entry, Summary
+from ..adts.types.catalogue import adt_of
+from ..timestamps.timestamp import INFINITY, ZERO, Timestamp
+from .tombstones import Tombstones
 
 ROWS_MAX: Final = 2000
 """Rows deleted in one transaction; other work waits that long."""
@@ -28,12 +27,75 @@ LOOKS_MAX: Final = 100
 """Tombstones at a time that are looked at again, whether they still are some."""
 
 
+ANY_ARRIVAL: Final = (1 << 63) - 1
+"""No row arrived under a higher number."""
+
+
+class State(Protocol):
+    """What is asked of an object's state."""
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+
+    @property
+    def summary(self) -> Summary:
+        """The summary that was accepted last."""
+
+    @property
+    def collected(self) -> Timestamp:
+        """Rows at or below this are history."""
+
+
+class Row(Protocol):
+    """What is asked of a row."""
+
+    @property
+    def entry(self) -> Entry:
+        """Its entry."""
+
+
+class Store(Protocol):
+    """What is asked of a store. It works in the transaction of its caller."""
+
+    collected: dict[str, Timestamp]
+    """By object: up to where rows have become history since the latest round."""
+    deleted: dict[str, None]
+    """Cells that were deleted since the latest round."""
+    rollbacks: int
+    """How many transactions were undone."""
+
+    def state(self, name: str) -> State | None:
+        """The object's state, or None when the store does not know it."""
+
+    def states(self, after: int, limit: int) -> Sequence[tuple[int, State]]:
+        """Objects numbered above `after`, in that order."""
+
+    def below(self, name: str, timestamp: Timestamp) -> Timestamp | None:
+        """The greatest timestamp of a row below `timestamp`."""
+
+    def wanted(self, name: str, timestamps: Sequence[Timestamp]) -> Sequence[Row]:
+        """The rows with these timestamps."""
+
+    def arrival(self) -> int:
+        """The number of what arrived last."""
+
+    def delete_upto(self, name: str, upto: Timestamp, limit: int, by: int) -> tuple[int, bool]:
+        """Delete the oldest rows up to `upto` that arrived by number `by`, at most `limit`: how many; if any stay."""
+
+    def reservations(self) -> int:
+        """How many keys the store holds something under."""
+
+    def forget_reservations(self, upto: int, limit: int) -> int:
+        """Forget keys last heard of by that number, at most `limit`: how many."""
+
+
 class Pruning:
     """The waiting lists of one store, which tell `tombstones`. Used in the writer thread only."""
 
-    def __init__(self, document: ClusterDocument, tombstones: Tombstones) -> None:
-        self._lag_s: Final = document.limits.consumed_lag_s
-        self._window_s: Final = document.memory_s
+    def __init__(self, tombstones: Tombstones, *, lag_s: float, window_s: float) -> None:
+        self._lag_s: Final = lag_s
+        self._window_s: Final = window_s
         self._tombstones: Final = tombstones
         self._history: list[tuple[float, str, Timestamp, float]] = []
         """Collected rows: when they are due, of which object, up to where, and from when on all of them are old."""

@@ -1,0 +1,62 @@
+"""A front end's time at the present moment, by the limits of its cluster document. Pure.
+
+Owns which moments of the past an operation goes by. What is known of true time is `timestamps.timekeeping`'s business.
+"""
+
+from typing import Final
+
+from ....api_specs.cluster import ClusterDocument
+from ....api_specs.tokens import TAG_CHARS
+from ....timestamps.clock import Now
+from ....timestamps.timekeeping import Timekeeping
+from ....timestamps.timestamp import Timestamp
+
+
+class TimeNow:
+    """A front end's time at the present moment, which its driver tells it."""
+
+    def __init__(self, document: ClusterDocument, site: str) -> None:
+        self.document: Final = document
+        self._time: Final = Timekeeping(
+            site,
+            replicas=len(document.votes),
+            offset_max_s=document.clock.offset_max_s,
+            replica_error_s=document.clock.replica_error_s,
+            front_end_error_s=document.clock.front_end_error_s,
+        )
+        self._now = Now(0.0, 0)
+        self.holder: Final = site[:TAG_CHARS]
+        """Whose it is: the tag of its token; where it has none, nobody else's."""
+
+    def stamp(self) -> Timestamp:
+        """A new timestamp, at or above the upper bound of the present true time."""
+        return self._time.stamp(self._now)
+
+    def is_any_ahead(self) -> bool:
+        """Whether some replica's store holds timestamps so far ahead of time that clocks must have been wrong."""
+        return self._time.is_any_ahead(self._now)
+
+    def earliest_us(self) -> int:
+        """True time is not before this, in microseconds since 1970."""
+        return self._time.earliest_us(self._now)
+
+    def latest_us(self) -> int:
+        """True time is not after this."""
+        return self._time.latest_us(self._now)
+
+    def is_time_known(self) -> bool:
+        """Whether this front end's clock has a bound that one wrong replica cannot have made."""
+        return self._time.is_settled(self._now)
+
+    def passed_s(self, stamp: Timestamp) -> float:
+        """The monotonic time from which true time is certainly after the stamp (commit wait)."""
+        return self._time.passed_s(stamp, self._now)
+
+    def oldest_remembered(self) -> Timestamp:
+        """What has a lower timestamp is beyond all retries, and may be forgotten."""
+        return self._time.before(self.document.memory_s, self._now)
+
+    def oldest_turn(self) -> Timestamp:
+        """A turn with a lower timestamp is ended. Long before summaries forget it: its owner must be able to tell from a
+        later one what became of its last accept."""
+        return self._time.before(self.document.memory_s / 2, self._now)

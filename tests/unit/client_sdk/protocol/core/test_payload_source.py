@@ -1,0 +1,25 @@
+"""Which replica is asked for payloads."""
+
+from quorate.client_sdk.protocol.core.payload_source import PayloadSource
+
+REPLICAS = ("r1", "r2", "r3")
+
+
+def test_the_own_replica_is_asked_while_it_is_well_and_again_when_it_is() -> None:
+    source = PayloadSource("r2", REPLICAS)
+    source.note("r1", is_well=True)
+    assert source.current == "r2"
+    source.note("r2", is_well=False)
+    source.note("r3", is_well=True)
+    assert source.current == "r3"
+    source.note("r2", is_well=True)
+    assert source.current == "r2"
+
+
+def test_without_an_own_replica_the_one_that_answers_is_kept() -> None:
+    source = PayloadSource(None, REPLICAS)
+    source.note("r1", is_well=False)
+    assert source.current == "r1", "nobody better is known"
+    source.note("r3", is_well=True)
+    source.note("r1", is_well=True)
+    assert source.current == "r3"

@@ -1,0 +1,98 @@
+"""A front end's stamps and commit waits, by what the replicas' clocks have shown."""
+
+import pytest
+
+from quorate.timestamps.clock import Now
+from quorate.timestamps.clock_bound import DRIFT
+from quorate.timestamps.timekeeping import Timekeeping
+from quorate.timestamps.timestamp import ZERO, Timestamp, make, wall_us
+
+WALL_US = 1_700_000_000_000_000
+HERE = Now(10.0, WALL_US)
+OFFSET_S, ERROR_S = 2.0, 0.1
+
+
+def declared(error_s: float = 0.0) -> Timekeeping:
+    return Timekeeping(
+        "a", replicas=1, offset_max_s=OFFSET_S, replica_error_s=ERROR_S, front_end_error_s=error_s
+    )
+
+
+def measuring() -> Timekeeping:
+    return Timekeeping(
+        "a", replicas=3, offset_max_s=OFFSET_S, replica_error_s=ERROR_S, front_end_error_s=None
+    )
+
+
+def ahead(seconds: float) -> Timestamp:
+    return make(WALL_US + int(seconds * 1e6), 0, "b")
+
+
+def test_a_stamp_is_at_the_latest_that_true_time_may_be_and_none_comes_twice() -> None:
+    time = declared(0.5)
+    stamps = [time.stamp(HERE) for _ in range(3)]
+    assert wall_us(stamps[0]) == WALL_US + 500_000
+    assert sorted(set(stamps)) == stamps
+
+
+def test_what_a_replica_stores_moves_stamps_within_the_clocks_error_and_not_beyond() -> None:
+    near, far = declared(0.5), declared(0.5)
+    near.witness(ahead(1.5), HERE)
+    assert near.stamp(HERE) > ahead(1.5)
+    far.witness(ahead(1.6), HERE)
+    assert far.stamp(HERE) < ahead(1.6)
+
+
+def test_nothing_is_witnessed_before_the_clock_has_a_bound() -> None:
+    time = measuring()
+    time.witness(ahead(0.001), HERE)
+    assert time.stamp(HERE) < ahead(0.001)
+
+
+def test_an_object_is_stamped_above_what_it_shows_however_far_ahead_and_no_other_moves() -> None:
+    time = declared()
+    assert time.stamp(HERE, ahead(3600)) > ahead(3600)
+    assert wall_us(time.stamp(HERE)) < wall_us(ahead(1))
+
+
+@pytest.mark.parametrize(("seconds", "is_ahead"), [(2.2, False), (2.3, True)])
+def test_ahead_is_what_no_right_clock_would_have_stored(seconds: float, is_ahead: bool) -> None:
+    time = declared()
+    assert time.is_ahead(ahead(seconds), HERE) is is_ahead
+    assert not time.is_any_ahead(HERE)
+    time.witness(ahead(seconds), HERE)
+    assert time.is_any_ahead(HERE) is is_ahead
+
+
+def test_commit_wait_ends_a_microsecond_after_the_stamp_and_counts_the_drift() -> None:
+    time = declared()
+    assert time.passed_s(make(WALL_US - 1, 0, "a"), HERE) == HERE.mono_s
+    waited_s = time.passed_s(ahead(1), HERE) - HERE.mono_s
+    assert waited_s == pytest.approx(1.000001 / (1 - DRIFT), abs=1e-7)
+
+
+def test_nobody_waits_for_what_is_far_ahead() -> None:
+    assert declared().passed_s(ahead(3600), HERE) == HERE.mono_s
+
+
+def test_the_past_is_counted_from_the_earliest_that_true_time_may_be() -> None:
+    time = declared(0.5)
+    assert wall_us(time.before(30, HERE)) == WALL_US - 30_500_000
+    assert time.before(1e12, HERE) == make(0, 0, "0"), "never below zero"
+    assert time.before(1e12, HERE) <= ZERO
+
+
+def test_measured_time_is_gone_by_and_not_the_wall_clock() -> None:
+    time = measuring()
+    wrong = Now(10.0, WALL_US + 3_600_000_000)
+    assert time.latest_us(wrong) == wrong.wall_us, "nothing else is known yet"
+    for replica in ("r1", "r2"):
+        time.measure(replica, WALL_US, wrong, wrong)
+    assert time.is_settled(wrong)
+    assert time.earliest_us(wrong) == WALL_US - 100_000
+    assert time.latest_us(wrong) == WALL_US + 100_000
+
+
+@pytest.mark.parametrize(("off_s", "is_near"), [(0.9, True), (1.1, False), (-1.1, False)])
+def test_a_replica_is_near_within_half_of_the_offset_that_is_accepted(off_s: float, is_near: bool) -> None:
+    assert declared().is_near(wall_us(ahead(off_s)), HERE) is is_near
