@@ -126,6 +126,9 @@ async def test_a_message_in_json_gives_each_member_once(
     assert cluster in right
     twice = right.replace(cluster, cluster + b"," + cluster)
     problem = problem_in(await client.post(BATCH, content=twice, headers=JSON))
-    assert (problem.name, problem.detail) == ("malformed", "the body gives a member of an object more than once")
+    assert (problem.name, problem.detail) == (
+        "malformed",
+        "the body gives a member of an object more than once",
+    )
     for body in (b"\xef\xbb\xbf" + right, right.decode().encode("utf-16")):
         assert problem_in(await client.post(BATCH, content=body, headers=JSON)).name == "malformed"
