@@ -40,12 +40,12 @@ class Decision(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
 
 
 class Leased(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """An item of a queue that an acquire has met: handed out (`is_held`), or waiting to be handed out, for the first time or
+    """An item of a queue that an acquire has met: delivered (`is_held`), or waiting to be delivered, for the first time or
     again. The horizon has passed its entry, which is kept here with its payload.
 
-    `until_us` (microseconds since 1970) is the deadline of one that is held, from which it may be handed out again; of one
-    that waits, when it is due. `deliveries` says how often it was handed out; with the entry's id it names one lease. After
-    `expires_us` it is not handed out any more (0: never). `excused` are deliveries that do not count towards a maximum:
+    `until_us` (microseconds since 1970) is the deadline of one that is held, from which it may be delivered again; of one
+    that waits, when it is due. `deliveries` says how often it was delivered; with the entry's id it names one lease. After
+    `expires_us` it is not delivered any more (0: never). `excused` are deliveries that do not count towards a maximum:
     those before it was taken back from the dead letters. `holder` names the caller that it was handed to last.
     """
 
@@ -67,7 +67,7 @@ DeadReason = Literal["rejected", "deliveries", "expired"]
 
 
 class Dead(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A dead letter: an item that is not handed out any more, because it was rejected, was handed out too often or expired."""
+    """A dead letter: an item that is not delivered any more, because it was rejected, was delivered too often or expired."""
 
     entry: Entry
     reason: DeadReason
@@ -75,7 +75,7 @@ class Dead(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
 
 
 class LeaseCounts(Struct, frozen=True):
-    """Of the items that an acquire has met: how many are handed out, wait to be (again), and are dead letters."""
+    """Of the items that an acquire has met: how many are delivered, wait to be (again), and are dead letters."""
 
     held: int = 0
     waiting: int = 0
@@ -86,7 +86,7 @@ NO_LEASES: Final = LeaseCounts()
 
 
 def count_leases(leases: tuple[Leased, ...], dead: tuple[Dead, ...]) -> LeaseCounts:
-    """How many are handed out, wait and are dead."""
+    """How many are delivered, wait and are dead."""
     held = sum(record.is_held for record in leases)
     return LeaseCounts(held, len(leases) - held, len(dead))
 
@@ -102,7 +102,13 @@ class Settled(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     tokens: tuple[str, ...]
 
 
-class Summary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Summary(
+    Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    rename={"terms": "turns", "terms_floor": "turns_floor"},  # As they are called on disk.
+):
     """The decided state of one object, which subsumes every entry at or below its horizon.
 
     * `horizon`: a queue is consumed up to here; a cell (register, dictionary entry) got its `value` here.
@@ -110,9 +116,9 @@ class Summary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     * `ambiguous`: ids of entries taken while it was not known whether they are complete, each with the ballot of the decision
       that took it, oldest first; their front end, when it recovers them, learns from here that they took effect.
     * `recent`: the latest decisions that were asked for under a key, oldest first, so that a repeat gets its answer.
-    * `turns`: of the latest turns that changed the state, the last ballot of each, oldest first; an owner that lost its
-      turn tells from them whether its last accept is part of this summary. `turns_floor` is the newest one dropped.
-    * `leases`: items of a queue that are handed out under a lease, or wait to be, by no order; `dead`: dead letters, oldest
+    * `terms`: of the latest terms that changed the state, the last ballot of each, oldest first; an owner that lost its
+      term tells from them whether its last accept is part of this summary. `terms_floor` is the newest one dropped.
+    * `leases`: items of a queue that are delivered under a lease, or wait to be, by no order; `dead`: dead letters, oldest
       first; `settled`: how leases ended lately, oldest first.
     """
 
@@ -121,8 +127,8 @@ class Summary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     adopted: tuple[Entry, ...] = ()
     ambiguous: tuple[tuple[str, Ballot], ...] = ()
     recent: tuple[Decision, ...] = ()
-    turns: tuple[Ballot, ...] = ()
-    turns_floor: Ballot = NO_BALLOT
+    terms: tuple[Ballot, ...] = ()
+    terms_floor: Ballot = NO_BALLOT
     leases: tuple[Leased, ...] = ()
     dead: tuple[Dead, ...] = ()
     settled: tuple[Settled, ...] = ()

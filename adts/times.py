@@ -1,4 +1,4 @@
-"""When an item of a queue may be handed out under a lease: not before it is due, not after it has expired. Pure.
+"""When an item of a queue may be delivered under a lease: not before it is due, not after it has expired. Pure.
 
 The times are part of the entry's id, `STAMP/DIGEST/DUE-EXPIRES` (microseconds since 1970, 0 for none): so they go wherever
 the entry goes, named without its payload or reserved under an idempotency key, and an item without times costs nothing.

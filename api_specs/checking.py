@@ -15,18 +15,19 @@ from ..adts.log import Dead, Entry, Leased, Summary
 from ..adts.types.catalogue import adt_of, is_object_name
 from ..timestamps.ballot import NO_BALLOT, Ballot, parse_ballot
 from ..timestamps.timestamp import INFINITY, WALL_US_MAX, ZERO, Timestamp, parse
+from .commands import AcquireCommand, CompareAndSetCommand, DequeueCommand, ForwardableCommand, SettleCommand
 from .limits import (
     ADOPTED_MAX,
-    ASK_S_MAX,
-    ASK_WISHES_MAX,
     DEAD_MAX,
     DELAY_S_MAX,
     DELIVERIES_MAX,
+    FORWARD_S_MAX,
+    FORWARDED_COMMANDS_MAX,
     LEASE_S_MAX,
     LEASES_MAX,
     NAME_CHARS_MAX,
+    SETTLE_TOKENS_MAX,
     SETTLED_MAX,
-    TEND_TOKENS_MAX,
     Limits,
 )
 from .messages import (
@@ -34,12 +35,12 @@ from .messages import (
     Accept,
     Announcement,
     Append,
-    Ask,
     Batch,
     BatchReply,
     Changes,
     Collect,
     Commit,
+    ForwardedRequest,
     Refused,
     Reply,
     Request,
@@ -48,13 +49,12 @@ from .messages import (
     Window,
 )
 from .values import check_value
-from .wishes import Lend, Swap, Take, Tend, WishOver
 
 ID_CHARS_MAX: Final = 500
 """An entry's or a decision's id: a timestamp, or made of an object's name and an idempotency key. A lease's token, too."""
 AMBIGUOUS_MAX: Final = 100_000
 """Entries that a summary names as taken while they may not have been complete: about what a request body holds."""
-TURNS_MAX: Final = 100
+TERMS_MAX: Final = 100
 """Turns that a summary names; a front end keeps 64 of them."""
 DIGEST_CHARS_MAX: Final = 64
 COUNT_MAX: Final = (1 << 62) - 1
@@ -136,51 +136,54 @@ def check_announcement(announcement: Announcement, senders: Collection[str]) -> 
         raise BadBatch(f"announcement: {error}") from None
 
 
-def check_ask(ask: Ask, limits: Limits) -> None:
-    """Raises BadBatch unless `ask` is in form and in bounds: wishes that fit the object's type, none under a key, and a
+def check_forwarded(ask: ForwardedRequest, limits: Limits) -> None:
+    """Raises BadBatch unless `ask` is in form and in bounds: commands that fit the object's type, none under a key, and a
     deadline; or nothing but the question which incarnation answers."""
     try:
         _check_timestamps((ask.id,))
         _check_object(ask.object)
-        _check_listed(ask.wishes, "wishes", ASK_WISHES_MAX)
+        _check_listed(ask.commands, "commands", FORWARDED_COMMANDS_MAX)
         if not _is_place(ask.trace):
             raise ValueError(_NO_PLACE)
-        if not ask.wishes:
+        if not ask.commands:
             return
         _check_id(ask.incarnation)
-        if not 0 < ask.deadline_s <= ASK_S_MAX:
-            raise ValueError(f"deadline_s: must be above 0, and at most {ASK_S_MAX} seconds")
-        for wish in ask.wishes:
-            _check_wish(wish, is_queue=adt_of(ask.object) == "queue", limits=limits)
+        if not 0 < ask.deadline_s <= FORWARD_S_MAX:
+            raise ValueError(f"deadline_s: must be above 0, and at most {FORWARD_S_MAX} seconds")
+        for command in ask.commands:
+            _check_command(command, is_queue=adt_of(ask.object) == "queue", limits=limits)
     except ValueError as error:
         raise BadBatch(f"ask: {error}") from None
 
 
-def _check_wish(wish: WishOver, *, is_queue: bool, limits: Limits) -> None:
-    if isinstance(wish, Swap) == is_queue:
-        raise ValueError("wishes: swap is for registers and dictionaries' keys, all others for queues")
-    if isinstance(wish, Take | Swap) and wish.key:
-        raise ValueError("wishes: one with a key is not handed over: decide it where it was called")
-    if isinstance(wish, Lend) and not 0 < wish.lease_us <= LEASE_S_MAX * 1e6:
+def _check_command(command: ForwardableCommand, *, is_queue: bool, limits: Limits) -> None:
+    if isinstance(command, CompareAndSetCommand) == is_queue:
+        raise ValueError("commands: swap is for registers and dictionaries' keys, all others for queues")
+    if isinstance(command, DequeueCommand | CompareAndSetCommand) and command.key:
+        raise ValueError("commands: one with a key is not forwarded: decide it where it was called")
+    if isinstance(command, AcquireCommand) and not 0 < command.lease_us <= LEASE_S_MAX * 1e6:
         raise ValueError(f"lease_us: must be above 0, and at most {LEASE_S_MAX:.0f} seconds")
-    if isinstance(wish, Lend):
-        _check_count(wish.deliveries_max, "deliveries_max", DELIVERIES_MAX)
-        _check_digest(wish.holder)
-    if isinstance(wish, Tend):
-        _check_tend(wish)
-    if isinstance(wish, Take | Lend) and not 1 <= wish.items_max <= limits.batch_items_max:
+    if isinstance(command, AcquireCommand):
+        _check_count(command.deliveries_max, "deliveries_max", DELIVERIES_MAX)
+        _check_digest(command.holder)
+    if isinstance(command, SettleCommand):
+        _check_settle(command)
+    if (
+        isinstance(command, DequeueCommand | AcquireCommand)
+        and not 1 <= command.items_max <= limits.batch_items_max
+    ):
         raise ValueError(f"items_max: must be 1 to {limits.batch_items_max} (batch_items_max)")
-    if isinstance(wish, Swap):
-        for value in (wish.old, wish.new):
+    if isinstance(command, CompareAndSetCommand):
+        for value in (command.old, command.new):
             if value is not None:
                 _check_text(value, limits)
 
 
-def _check_tend(wish: Tend) -> None:
-    _check_listed(wish.tokens, "tokens", TEND_TOKENS_MAX)
-    for token in wish.tokens:
+def _check_settle(command: SettleCommand) -> None:
+    _check_listed(command.tokens, "tokens", SETTLE_TOKENS_MAX)
+    for token in command.tokens:
         _check_id(token)
-    if not 0 <= wish.span_us <= max(DELAY_S_MAX, LEASE_S_MAX) * 1e6:
+    if not 0 <= command.span_us <= max(DELAY_S_MAX, LEASE_S_MAX) * 1e6:
         raise ValueError(f"span_us: must be 0, or at most {DELAY_S_MAX:.0f} seconds")
 
 
@@ -277,7 +280,7 @@ def listed_max(limits: Limits) -> dict[str, int]:
         "adopted": ADOPTED_MAX,
         "ambiguous": AMBIGUOUS_MAX,
         "recent": limits.recent_decisions_max,
-        "turns": TURNS_MAX,
+        "terms": TERMS_MAX,
         "leases": LEASES_MAX,
         "dead": DEAD_MAX,
         "settled": SETTLED_MAX,
@@ -289,7 +292,7 @@ def check_summary(summary: Summary, limits: Limits) -> None:
     for what, most in listed_max(limits).items():
         _check_listed(getattr(summary, what), what, most)
     _check_timestamps([summary.horizon])
-    for ballot in (*summary.turns, summary.turns_floor):
+    for ballot in (*summary.terms, summary.terms_floor):
         _check_ballot(ballot)
     if summary.value is not None:
         _check_text(summary.value, limits)
@@ -322,7 +325,7 @@ def _check_leases(summary: Summary, limits: Limits) -> None:
         _check_time(record.expires_us, "leases")
     for settled in summary.settled:
         _check_ballot(settled.ballot)
-        _check_listed(settled.tokens, "settled", TEND_TOKENS_MAX)
+        _check_listed(settled.tokens, "settled", SETTLE_TOKENS_MAX)
         for token in settled.tokens:
             _check_digest(token)
 
@@ -351,7 +354,7 @@ def _check_timestamps(timestamps: Iterable[Timestamp]) -> None:
 
 def _check_ballot(ballot: Ballot) -> None:
     if parse_ballot(ballot).startswith(INFINITY):
-        raise ValueError("the end of all timestamps cannot be a turn")
+        raise ValueError("the end of all timestamps cannot be a term")
 
 
 def _check_id(text: str) -> None:

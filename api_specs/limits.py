@@ -20,21 +20,21 @@ KEYED_ENTRIES_MAX: Final = 2000
 RESERVATIONS_MAX: Final = 1_000_000
 """Idempotency keys of enqueues that a replica remembers, of all objects: three minutes of 5,000 a second."""
 LEASES_MAX: Final = 1024
-"""Items of a queue that are handed out under leases, or wait to be after they were met once: every accept carries them."""
+"""Items of a queue that are delivered under leases, or wait to be after they were met once: every accept carries them."""
 DEAD_MAX: Final = 256
 """Dead letters of a queue; every accept carries them, too."""
 SETTLED_MAX: Final = 1024
 """Leases that ended lately, of which a summary knows how."""
-TEND_TOKENS_MAX: Final = LEASES_MAX
+SETTLE_TOKENS_MAX: Final = LEASES_MAX
 DELIVERIES_MAX: Final = 1_000_000_000
-"""So often is an item handed out at most, and so high a maximum may an acquire name."""
+"""So often is an item delivered at most, and so high a maximum may an acquire name."""
 LEASE_S_MAX: Final = 7 * 86400.0
 """The longest lease, from when it is given or renewed."""
 DELAY_S_MAX: Final = 366 * 86400.0
 """How far ahead an item may be due, or expire."""
 SYSTEM_CHARS_MAX: Final = TEXT_CHARS_MAX
-ASK_WISHES_MAX: Final = 16
-ASK_S_MAX: Final = 1.0
+FORWARDED_COMMANDS_MAX: Final = 16
+FORWARD_S_MAX: Final = 1.0
 REPLY_BODIES_MAX: Final = 8
 ENTRY_BYTES: Final = 100
 """What an entry weighs in a message besides its payload, when its id is its timestamp: small items weigh little else."""
@@ -119,10 +119,10 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """How long payloads of taken entries stay, so that a repeated dequeue gets the first answer."""
 
     @property
-    def ask_wishes_max(self) -> int:
-        """Wishes that go in one ask, so that all that they are granted fits in one reply."""
+    def forwarded_commands_max(self) -> int:
+        """Commands that go in one forwarded request, so that all that they are granted fits in one reply."""
         granted_bytes = self.page_bytes_max + self.value_bytes_max + self.batch_items_max * ENTRY_BYTES
-        return max(1, min(ASK_WISHES_MAX, REPLY_BODIES_MAX * self.body_bytes_max // granted_bytes))
+        return max(1, min(FORWARDED_COMMANDS_MAX, REPLY_BODIES_MAX * self.body_bytes_max // granted_bytes))
 
     @property
     def leases_bytes_max(self) -> int:

@@ -26,7 +26,7 @@ def mended(summary: Summary, limits: Limits) -> tuple[Summary, tuple[str, ...]]:
             else:
                 told.append(f"taken out of {what}: {msgspec.json.encode(part).decode()}")
         summary = replace(summary, **{what: tuple(sound)})
-    for what in ("turns_floor", "value"):
+    for what in ("terms_floor", "value"):
         if not _passes(replace(NOTHING, **{what: getattr(summary, what)}), limits):
             told.append(f"{what} was {getattr(summary, what)}")
             summary = replace(summary, **{what: getattr(NOTHING, what)})

@@ -12,7 +12,7 @@ from msgspec import Struct
 from ..adts.log import NO_LEASES, NOTHING, Entry, LeaseCounts, Leased, Summary
 from ..timestamps.ballot import NO_BALLOT, Ballot
 from ..timestamps.timestamp import INFINITY, ZERO, Timestamp
-from .wishes import Tended, WishOver
+from .commands import ForwardableCommand, SettleResult
 
 PROTOCOL_VERSION: Final = 1
 
@@ -161,7 +161,7 @@ class Status(Struct, frozen=True, omit_defaults=True):
     horizon: Timestamp = ZERO
     """Of the committed summary."""
     floor: Timestamp = ZERO
-    """What is at or below this belongs to an earlier life of the object, which ended when its deletion was buried."""
+    """What is at or below this belongs to an earlier life of the object, which ended when its deletion was collected."""
 
 
 class Appended(Struct, frozen=True, tag="appended", omit_defaults=True):
@@ -307,14 +307,14 @@ class BatchReply(Struct, frozen=True):
     began: Timestamp = ZERO
 
 
-class Ask(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A front end hands wishes to the one embedded in a replica, which decides them with those of all others (DESIGN section
+class ForwardedRequest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A front end hands commands to the one embedded in a replica, which decides them with those of all others (DESIGN section
     2, "Steady owner"). Not idempotent, unlike all else in the protocol: it is sent once, and served once at most.
 
     `cluster` is the hash of the sender's cluster document, `incarnation` the only one of the replica that may serve it, and
-    `id` a new timestamp of the sender. No wish carries a key: what was answered under a key by the sender itself ("Empty"
-    is remembered nowhere) must not be undone by an ask that arrives later. `deadline_s` counts from its arrival.
-    Without wishes, and with no incarnation, it asks only which incarnation answers. `trace` is its place in a trace, as in a
+    `id` a new timestamp of the sender. No command carries a key: what was answered under a key by the sender itself ("Empty"
+    is remembered nowhere) must not be undone by a forwarded request that arrives later. `deadline_s` counts from its arrival.
+    Without commands, and with no incarnation, it asks only which incarnation answers. `trace` is its place in a trace, as in a
     batch.
     """
 
@@ -322,34 +322,34 @@ class Ask(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     id: Timestamp
     object: str
     incarnation: str = ""
-    wishes: tuple[WishOver, ...] = ()
+    commands: tuple[ForwardableCommand, ...] = ()
     deadline_s: float = 0.0
     trace: str = ""
 
 
 class Granted(Struct, frozen=True, tag="granted", omit_defaults=True):
-    """A wish was decided, with this result: the entries of a Take or a Front, the leases of a Lend, what a Tend did, or whether
-    a Swap was made.
+    """A command was decided, with this result: the entries of a dequeue or a peek, the leases of an acquire, what a settling did, or whether
+    a compare-and-set took place.
 
     `answered` are the replicas that it rests on.
     """
 
     entries: tuple[Entry, ...] = ()
     leases: tuple[Leased, ...] = ()
-    tended: Tended = Tended()
+    settled: SettleResult = SettleResult()
     swapped: bool = False
     answered: tuple[str, ...] = ()
 
 
 class Denied(Struct, frozen=True, tag="denied", omit_defaults=True):
-    """A wish was not decided. `definite`: it certainly was not and will not be, so that the sender may decide it."""
+    """A command was not decided. `definite`: it certainly was not and will not be, so that the sender may decide it."""
 
     detail: str
     definite: bool = False
 
 
-class Served(Struct, frozen=True, omit_defaults=True):
-    """The answer to an Ask: one result per wish, in order.
+class ForwardedReply(Struct, frozen=True, omit_defaults=True):
+    """The answer to a ForwardedRequest: one result per command, in order.
 
     `is_shared`: another front end asked about the same object just now.
     """

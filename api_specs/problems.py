@@ -112,7 +112,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "too-many-leases": Kind(
         429,
-        "The queue has as many items handed out as it may",
+        "The queue has as many items delivered as it may",
         "Settle some, or try again when some are due.",
         True,
     ),

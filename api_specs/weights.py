@@ -36,6 +36,6 @@ def _summary_bytes(summary: Summary) -> int:
     entries = [*summary.adopted, *summary.kept()]
     for decision in summary.recent:
         entries += decision.taken
-    others = len(summary.ambiguous) + len(summary.recent) + len(summary.turns) + len(summary.settled)
+    others = len(summary.ambiguous) + len(summary.recent) + len(summary.terms) + len(summary.settled)
     value = 0 if summary.value is None else text_bytes(summary.value)
     return value + payload_bytes(entries) + (len(entries) + others) * ENTRY_BYTES

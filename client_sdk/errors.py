@@ -60,7 +60,7 @@ class LeaseLost(QuorateError):
     def __init__(self, lost: tuple[str, ...]) -> None:
         super().__init__(
             f"{'1 lease is' if len(lost) == 1 else f'{len(lost)} leases are'} not held any more "
-            f"({', '.join(lost[:3])}{' …' if len(lost) > 3 else ''}): handed out to others meanwhile, or settled before",
+            f"({', '.join(lost[:3])}{' …' if len(lost) > 3 else ''}): delivered to others meanwhile, or settled before",
             definite=True,
         )
         self.lost = lost

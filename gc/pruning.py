@@ -1,7 +1,7 @@
 """Which rows and deletions are due to be forgotten, when, and in which order. Pure: the store and the time come in.
 
 Owns the waiting lists: history is deleted once it was collected for the lag *and* arrived so long ago as must be remembered, by elapsed time, and
-deletions are buried once they are older than the retry window. Nothing here looks at live rows. The lists are in memory;
+deletions are collected once they are older than the retry window. Nothing here looks at live rows. The lists are in memory;
 at the start, and when they overflowed, a walk over the objects (not their rows) fills them again.
 """
 
@@ -102,7 +102,7 @@ class Pruning:
         self._young: list[tuple[float, str]] = []
         """Deletions that must still be remembered."""
         self._deleted: list[tuple[float, str]] = []
-        """Deletions to bury, each with the time of the next try."""
+        """Deletions to collect, each with the time of the next try."""
         self._walked: int | None = 0
         self._has_left_out = False
         """Whether deletions were met that there was no room for."""
@@ -175,7 +175,7 @@ class Pruning:
     def deleted(self, store: Store, mono_s: float, limit: int) -> list[str]:
         """At most `limit` objects that hold a deletion since a retry window ago; each is given out once."""
         for name in self._tombstones.longest_unseen(LOOKS_MAX):
-            self._look(store, name)  # Another replica may have buried it.
+            self._look(store, name)  # Another replica may have collected it.
         due: list[str] = []
         while self._deleted and self._deleted[0][0] <= mono_s and len(due) < limit:
             _, name = heapq.heappop(self._deleted)

@@ -1,7 +1,7 @@
 """Deleted dictionary keys that only wait for other replicas: how many, since when, and who holds them up.
 
 Owns these figures. A tombstone goes once *every* replica has confirmed the deletion (DESIGN, "Forgetting"), so that a
-dead replica makes them pile up; the operator must be able to see that. Must not know the store, nor how keys are buried.
+dead replica makes them pile up; the operator must be able to see that. Must not know the store, nor how keys are collected.
 """
 
 from collections.abc import Collection

@@ -253,7 +253,7 @@ class QuorateStorage(BaseStorage):  # type: ignore[misc]  # huey ships no types
                     endpoints=self._endpoints,
                     token=self._token,
                     deadline_s=self._deadline_s,
-                    hand_over=False,
+                    forward=False,
                 )
             return self._client
 

@@ -216,7 +216,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
             self.qos.leases.end(held.tag, Ending.ACCEPT)
         elif held.lease.redelivered and held.lease.deliveries == self.connection.address.max_deliveries:
             _logger.warning(
-                "queue %s: %s is handed out for the last time (max_deliveries is %d): if it is not acknowledged it becomes a "
+                "queue %s: %s is delivered for the last time (max_deliveries is %d): if it is not acknowledged it becomes a "
                 "dead letter, and its caller is not told",
                 held.queue,
                 name_of(raw),

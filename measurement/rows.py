@@ -9,11 +9,10 @@ from ..adts.specification import operation_of
 from ..adts.types.catalogue import adt_of
 from ..client_sdk.protocol.core.values import (
     Acquire,
-    Bury,
-    ClearDead,
+    ClearDeadLetters,
+    CollectTombstone,
     CompareAndSet,
     Dequeue,
-    Dispose,
     Done,
     Enqueue,
     Failed,
@@ -26,6 +25,7 @@ from ..client_sdk.protocol.core.values import (
     Read,
     ReadLeases,
     Repair,
+    Settle,
     Write,
 )
 
@@ -35,14 +35,14 @@ _OPERATIONS: Final[Mapping[type[Operation], str]] = {
     Enqueue: "Enq",
     Dequeue: "Deq",
     Acquire: "Acquire",
-    ClearDead: "ClearDead",
+    ClearDeadLetters: "ClearDead",
     ReadLeases: "Leases",
     Peek: "Peek",
     QueueSize: "Size",
     CompareAndSet: "Cas",
     PutIfAbsent: "PutIfAbsent",
     Items: "Items",
-    Bury: "Delete",
+    CollectTombstone: "Delete",
     Repair: "Repair",
 }
 
@@ -110,6 +110,6 @@ def operation_name(operation: Operation) -> str:
             return "Get" if is_cell_of_dictionary else "Read"
         case Write(value=value):
             return "Write" if not is_cell_of_dictionary else "Delete" if value is None else "Put"
-        case Dispose(how=how):
+        case Settle(how=how):
             return how.capitalize()
     return _OPERATIONS[type(operation)]

@@ -1,8 +1,8 @@
 """Ballots: the total order of decisions on one object. Pure.
 
 A ballot is a timestamp and a step, as text `TIMESTAMP/STEP` (8 hexadecimal digits), which sorts the same. The timestamp
-names the owner and its turn (a *promise* is made to it); the step counts the accepts of that turn, so that two accepts
-of one turn which the network reorders cannot replace the newer summary by the older.
+names the owner and its turn (a *promise* is made to it); the step counts the accepts of that term, so that two accepts
+of one term which the network reorders cannot replace the newer summary by the older.
 """
 
 import re
@@ -17,11 +17,11 @@ BALLOT_PATTERN: Final = rf"{TIMESTAMP_PATTERN}/[0-9a-f]{{8}}"
 _BALLOT = re.compile(BALLOT_PATTERN)
 
 
-def make_ballot(turn: Timestamp, step: int) -> Ballot:
-    """The ballot of accept number `step` (0 for the promise itself) in the owner's `turn`."""
+def make_ballot(term: Timestamp, step: int) -> Ballot:
+    """The ballot of accept number `step` (0 for the promise itself) in the owner's `term`."""
     if not 0 <= step <= STEP_MAX:
-        raise ValueError(f"step {step} is outside 0..{STEP_MAX}: take a new turn")
-    return Ballot(f"{turn}/{step:08x}")
+        raise ValueError(f"step {step} is outside 0..{STEP_MAX}: take a new term")
+    return Ballot(f"{term}/{step:08x}")
 
 
 def parse_ballot(text: str) -> Ballot:
@@ -31,13 +31,13 @@ def parse_ballot(text: str) -> Ballot:
     return Ballot(text)
 
 
-def turn_of(ballot: Ballot) -> Timestamp:
-    """The timestamp that names the owner's turn."""
+def term_of(ballot: Ballot) -> Timestamp:
+    """The timestamp that names the owner's term."""
     return Timestamp(ballot[:-9])
 
 
 def step_of(ballot: Ballot) -> int:
-    """The number of the accept within the turn."""
+    """The number of the accept within the term."""
     return int(ballot[-8:], 16)
 
 

@@ -22,7 +22,7 @@ from ..credentials import read_token
 from ..failure import EXIT_FAILED, Failure, Usage
 from ..output import AsJson, answer, reported, say
 from .data_folder import (
-    Served,
+    ForwardedReply,
     audit_line,
     check_member,
     format_data_folder,
@@ -220,7 +220,7 @@ def serve(
     if stop_with_parent:
         threading.Thread(target=_stop_at_end_of_input, name="parent-watch", daemon=True).start()
     document = read_document(cluster)
-    served = Served(
+    served = ForwardedReply(
         host,
         port,
         (tls_cert, tls_key, tls_client_ca),

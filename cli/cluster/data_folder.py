@@ -79,7 +79,7 @@ def with_new_store(document: ClusterDocument, replica_id: str) -> ClusterDocumen
     return with_store(document, replica_id, secrets.token_hex(8))
 
 
-class Served(Struct, frozen=True):
+class ForwardedReply(Struct, frozen=True):
     """How a replica is served, as the command line says it; see `quorate.replica.server.server.Door`. `tls_files` are its
     certificate, its key, and the authority of its callers; empty where not given."""
 
@@ -96,7 +96,7 @@ class Served(Struct, frozen=True):
     capacity: Capacity = Capacity()
 
 
-def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served: Served) -> None:
+def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served: ForwardedReply) -> None:
     """Serve until a signal, with the tokens of the environment; Failure when the folder or the address cannot be used."""
     from ...replica.data_folder.identity import FolderRefused  # noqa: PLC0415
     from ...replica.http.server_tls import ServerTls  # noqa: PLC0415

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 
 class QueueRun(Struct):
-    """What clients saw of a queue. `delivered` counts how often each item was handed out, the final drain included.
+    """What clients saw of a queue. `delivered` counts how often each item was delivered, the final drain included.
 
     `maybe_taken` is how many items dequeues with unknown outcome may have taken.
     """

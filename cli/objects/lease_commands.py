@@ -54,15 +54,13 @@ def acquire(
     ] = 0.0,
     max_deliveries: Annotated[
         int | None,
-        typer.Option(
-            "--max-deliveries", min=1, help="What was handed out so often is a dead letter instead."
-        ),
+        typer.Option("--max-deliveries", min=1, help="What was delivered so often is a dead letter instead."),
     ] = None,
     cluster: ClusterOption = DEFAULT_NAME,
     deadline_s: DeadlineOption = DEADLINE_S,
     as_json: AsJson = False,
 ) -> None:
-    """Be handed out values under leases: a token, how often it was handed out, and the value, one a line."""
+    """Be delivered values under leases: a token, how often it was delivered, and the value, one a line."""
     with connected(cluster, deadline_s) as client:
         leases = client.queue(context.obj).acquire(items_max, lease_s, wait_s, max_deliveries=max_deliveries)
     lines = "\n".join(f"{lease.token}\t{lease.deliveries}\t{compact(lease.value)}" for lease in leases)
@@ -92,7 +90,7 @@ def release(
     deadline_s: DeadlineOption = DEADLINE_S,
     as_json: AsJson = False,
 ) -> None:
-    """Give values back, to be handed out again. Exit code 1 if a lease was lost."""
+    """Give values back, to be delivered again. Exit code 1 if a lease was lost."""
     _settle(context, cluster, deadline_s, as_json, lambda queue: queue.release(*tokens, delay_s=delay_s))
 
 
@@ -105,7 +103,7 @@ def reject(
     deadline_s: DeadlineOption = DEADLINE_S,
     as_json: AsJson = False,
 ) -> None:
-    """Have values handed out to nobody any more. Exit code 1 if a lease was lost."""
+    """Have values delivered to nobody any more. Exit code 1 if a lease was lost."""
     _settle(
         context, cluster, deadline_s, as_json, lambda queue: queue.reject(*tokens, dead_letter=not is_dropped)
     )
@@ -131,7 +129,7 @@ def leases(
     deadline_s: DeadlineOption = DEADLINE_S,
     as_json: AsJson = False,
 ) -> None:
-    """Count what is handed out, what waits to be (again), and dead letters."""
+    """Count what is delivered, what waits to be (again), and dead letters."""
     with connected(cluster, deadline_s) as client:
         counts = client.queue(context.obj).leases()
     answer(as_json, to_builtins(counts), f"held {counts.held}  waiting {counts.waiting}  dead {counts.dead}")
@@ -144,7 +142,7 @@ def dead_letters(
     deadline_s: DeadlineOption = DEADLINE_S,
     as_json: AsJson = False,
 ) -> None:
-    """List what is handed out to nobody any more: id, reason, how often it was handed out, and the value."""
+    """List what is delivered to nobody any more: id, reason, how often it was delivered, and the value."""
     with connected(cluster, deadline_s) as client:
         letters = client.queue(context.obj).dead_letters()
     lines = (f"{each.id}\t{each.reason}\t{each.deliveries}\t{compact(each.value)}" for each in letters)
@@ -159,7 +157,7 @@ def requeue(
     deadline_s: DeadlineOption = DEADLINE_S,
     as_json: AsJson = False,
 ) -> None:
-    """Have dead letters handed out again by acquire."""
+    """Have dead letters delivered again by acquire."""
     with connected(cluster, deadline_s) as client:
         number = client.queue(context.obj).requeue_dead_letters(ids or None)
     answer(as_json, {"requeued": number}, str(number))

@@ -33,7 +33,7 @@ def trace(
 ) -> None:
     """The logs of all replicas side by side: one row per timestamp, one column per replica.
 
-    Items that are handed out under a lease, delayed or dead letters are shown as such. Below them each replica's horizon (consumed or decided up to there) and fence (nothing new up to there). Entries that
+    Items that are delivered under a lease, delayed or dead letters are shown as such. Below them each replica's horizon (consumed or decided up to there) and fence (nothing new up to there). Entries that
     the replicas have collected are gone; an object with `collect = false` keeps everything, decided events too.
     """
     wanted = checked_object(object_name)

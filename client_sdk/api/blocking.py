@@ -202,7 +202,7 @@ class Queue:
     ) -> None:
         """Add a value (anything JSON) at the end. A repeat with the same key adds it once.
 
-        `acquire` (and it alone) hands it out after `delay_s` seconds at the earliest, and not after `expires_s`.
+        `acquire` (and it alone) delivers it after `delay_s` seconds at the earliest, and not after `expires_s`.
         """
         spans = calls.spans(delay_s, expires_s)
         call = calls.enqueue(self.name, [value], idempotency_key, self._limits, spans)
@@ -263,9 +263,9 @@ class Queue:
         max_deliveries: int | None = None,
         deadline_s: float | None = None,
     ) -> list[Lease]:
-        """Be handed out up to `max_items` items, each under a lease of `lease_s` seconds; waits up to `wait_s` for a first one.
+        """Be delivered up to `max_items` items, each under a lease of `lease_s` seconds; waits up to `wait_s` for a first one.
 
-        Items whose lease is over, and those given back, come before those at the front. What was handed out
+        Items whose lease is over, and those given back, come before those at the front. What was delivered
         `max_deliveries` times becomes a dead letter. Where the outcome is unknown, what was taken comes back by itself.
         """
         call = lease_calls.acquire(self.name, max_items, lease_s, wait_s, max_deliveries, self._limits)
@@ -276,11 +276,11 @@ class Queue:
         self._client.perform(lease_calls.dispose(self.name, "accept", leases), deadline_s)
 
     def release(self, *leases: Lease | str, delay_s: float = 0, deadline_s: float | None = None) -> None:
-        """Give the items back: they are handed out again, after `delay_s` seconds."""
+        """Give the items back: they are delivered again, after `delay_s` seconds."""
         self._client.perform(lease_calls.release(self.name, leases, delay_s), deadline_s)
 
     def reject(self, *leases: Lease | str, dead_letter: bool = True, deadline_s: float | None = None) -> None:
-        """The items are not to be handed out again: they become dead letters, or (`dead_letter` False) are dropped."""
+        """The items are not to be delivered again: they become dead letters, or (`dead_letter` False) are dropped."""
         how: Literal["reject", "drop"] = "reject" if dead_letter else "drop"
         self._client.perform(lease_calls.dispose(self.name, how, leases), deadline_s)
 
@@ -291,7 +291,7 @@ class Queue:
         return self._client.perform(lease_calls.renew(self.name, leases, lease_s), deadline_s)
 
     def leases(self, *, deadline_s: float | None = None) -> LeaseCounts:
-        """How many items are handed out, wait to be handed out again or for the first time, and are dead letters."""
+        """How many items are delivered, wait to be delivered again or for the first time, and are dead letters."""
         return self._client.perform(lease_calls.lease_counts(self.name), deadline_s)
 
     def dead_letters(self, *, deadline_s: float | None = None) -> list[DeadLetter]:
@@ -301,7 +301,7 @@ class Queue:
     def requeue_dead_letters(
         self, letters: Sequence[DeadLetter | str] | None = None, *, deadline_s: float | None = None
     ) -> int:
-        """Have dead letters (or their ids; left out: all) handed out again, without an expiry and with a fresh count towards
+        """Have dead letters (or their ids; left out: all) delivered again, without an expiry and with a fresh count towards
         a maximum; how many that were."""
         return self._client.perform(lease_calls.clear_dead(self.name, letters, is_requeued=True), deadline_s)
 

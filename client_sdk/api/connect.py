@@ -48,7 +48,7 @@ class Recipe(Struct, frozen=True):
     token: str | None
     deadline_s: float
     tls: ClientTls = SYSTEM_TRUST
-    hand_over: bool = True
+    forward: bool = True
     tracer_provider: "TracerProvider | None" = None
     traces: str = ""
     """The URL of a collector, where no provider is given."""
@@ -67,7 +67,7 @@ class Recipe(Struct, frozen=True):
         driver = Driver(
             document,
             transport=transport,
-            asker=transport if self.hand_over else None,
+            asker=transport if self.forward else None,
             site=new_site(self.token),
             seed=secrets.randbits(64),
         )
@@ -133,7 +133,7 @@ def connect(
     tls: ClientTls | None = None,
     history: str | os.PathLike[str] | History | None = None,
     deadline_s: float = DEADLINE_S,
-    hand_over: bool = True,
+    forward: bool = True,
     tracer_provider: "TracerProvider | None" = None,
 ) -> Client:
     """A blocking client, for any number of threads.
@@ -141,14 +141,14 @@ def connect(
     `endpoints` maps replica ids to URLs that override the document's (proxies, tunnels); `token` is the bearer token of
     replicas that want one; `tls` says whom to trust at https:// URLs, and which certificate to show (left out: what the
     system trusts, and none); `history` is a file to which every operation is recorded; `deadline_s` is what an operation
-    gets, in seconds, unless a call says otherwise. With `hand_over` False this client decides all its operations itself:
+    gets, in seconds, unless a call says otherwise. With `forward` False this client decides all its operations itself:
     slower where many processes take from one queue, but no dequeue's outcome hangs on one replica's life.
     `tracer_provider` (of OpenTelemetry, extra `otel`) has every operation traced across the replicas; left out, the URL of a
     collector in QUORATE_TRACES has, else nothing is.
     Raises BadInput for arguments, BadCluster for a document that cannot be used; for a URL also Unavailable and
     RefusedByReplicas.
     """
-    recipe = _recipe(cluster, endpoints, token, deadline_s, tls, hand_over)
+    recipe = _recipe(cluster, endpoints, token, deadline_s, tls, forward)
     return Client(replace(recipe, tracer_provider=tracer_provider).client, _history(history))
 
 
@@ -160,11 +160,11 @@ def connect_async(
     tls: ClientTls | None = None,
     history: str | os.PathLike[str] | History | None = None,
     deadline_s: float = DEADLINE_S,
-    hand_over: bool = True,
+    forward: bool = True,
     tracer_provider: "TracerProvider | None" = None,
 ) -> Connecting:
     """An asyncio client, for any number of tasks: `async with connect_async(…) as client`. Arguments as `connect`."""
-    recipe = _recipe(cluster, endpoints, token, deadline_s, tls, hand_over)
+    recipe = _recipe(cluster, endpoints, token, deadline_s, tls, forward)
     return Connecting(replace(recipe, tracer_provider=tracer_provider), _history(history))
 
 
@@ -180,7 +180,7 @@ def _recipe(
     token: str | None,
     deadline_s: float,
     tls: ClientTls | None,
-    hand_over: bool,
+    forward: bool,
 ) -> Recipe:
     if token is not None and (wrong := token_problem(token)) is not None:
         raise BadInput(f"the token cannot be sent: {wrong}; use printable ASCII without blanks")
@@ -193,7 +193,7 @@ def _recipe(
         token,
         deadline_s,
         tls or SYSTEM_TRUST,
-        hand_over,
+        forward,
         traces=os.environ.get(TRACES, ""),
     )
 

@@ -8,11 +8,11 @@ from typing import Any, Final, Literal
 
 from ...adts.log import Value, count_leases
 from ...api_specs.checking import ID_CHARS_MAX
-from ...api_specs.limits import DELIVERIES_MAX, LEASE_S_MAX, TEND_TOKENS_MAX, Limits
+from ...api_specs.commands import SettleResult
+from ...api_specs.limits import DELIVERIES_MAX, LEASE_S_MAX, SETTLE_TOKENS_MAX, Limits
 from ...api_specs.values import to_value
-from ...api_specs.wishes import Tended
 from ..errors import BadInput, LeaseLost
-from ..protocol.core.values import Acquire, ClearDead, Dispose, LeaseBook, ReadLeases
+from ..protocol.core.values import Acquire, ClearDeadLetters, LeaseBook, ReadLeases, Settle
 from .calls import NULL, UNBOUNDED, Call, Told, full_name, spans
 from .leases import DeadLetter, Lease, LeaseCounts, dead_letter_of, lease_of
 
@@ -25,7 +25,7 @@ How = Literal["accept", "release", "reject", "drop", "renew"]
 def acquire(
     name: str, items_max: int, lease_s: float, wait_s: float, max_deliveries: int | None, limits: Limits
 ) -> Call[list[Lease]]:
-    """Have items handed out. A history shows each as a list of its value, its token and how often it was handed out."""
+    """Have items delivered. A history shows each as a list of its value, its token and how often it was delivered."""
     if not 1 <= items_max <= limits.batch_items_max:
         raise BadInput(f"max_items is {items_max}: use 1 to {limits.batch_items_max} (batch_items_max)")
     if not 0 <= wait_s <= limits.wait_s_max:
@@ -56,7 +56,9 @@ def dispose(name: str, how: How, leases: Sequence[Lease | str], span_s: float = 
 
 def renew(name: str, leases: Sequence[Lease | str], lease_s: float) -> Call[float]:
     """Renew leases: their new deadline."""
-    return _disposing(name, "renew", leases, _span("lease_s", lease_s), lambda tended: tended.until_us / 1e6)
+    return _disposing(
+        name, "renew", leases, _span("lease_s", lease_s), lambda settled: settled.until_us / 1e6
+    )
 
 
 def release(name: str, leases: Sequence[Lease | str], delay_s: float) -> Call[None]:
@@ -65,11 +67,11 @@ def release(name: str, leases: Sequence[Lease | str], delay_s: float) -> Call[No
 
 
 def _disposing(
-    name: str, how: How, leases: Sequence[Lease | str], span_s: float, result: Callable[[Tended], Any]
+    name: str, how: How, leases: Sequence[Lease | str], span_s: float, result: Callable[[SettleResult], Any]
 ) -> Call[Any]:
     tokens = tuple(lease.token if isinstance(lease, Lease) else lease for lease in leases)
-    if not 1 <= len(tokens) <= TEND_TOKENS_MAX:
-        raise BadInput(f"{len(tokens)} leases: use 1 to {TEND_TOKENS_MAX} at once")
+    if not 1 <= len(tokens) <= SETTLE_TOKENS_MAX:
+        raise BadInput(f"{len(tokens)} leases: use 1 to {SETTLE_TOKENS_MAX} at once")
     for token in tokens:
         if not isinstance(token, str):
             kind = type(token).__name__
@@ -79,16 +81,16 @@ def _disposing(
         if not (1 <= len(token) <= ID_CHARS_MAX and token.isascii() and token.isprintable()):
             raise BadInput(f"{token!r} is no lease: pass what acquire gave, or its token")
 
-    def checked(tended: Tended) -> Any:
-        if tended.lost:
-            raise LeaseLost(tended.lost)
-        return result(tended)
+    def checked(settled: SettleResult) -> Any:
+        if settled.lost:
+            raise LeaseLost(settled.lost)
+        return result(settled)
 
-    def told(tended: Tended) -> Sequence[Value]:
-        return [Value("false" if token in tended.lost else "true") for token in tokens]
+    def told(settled: SettleResult) -> Sequence[Value]:
+        return [Value("false" if token in settled.lost else "true") for token in tokens]
 
     full = full_name("queue", name)
-    operation = Dispose(full, how, tokens, span_s)
+    operation = Settle(full, how, tokens, span_s)
     return Call(
         operation,
         tuple(Told(how, full, value=to_value(token, UNBOUNDED)) for token in tokens),
@@ -109,7 +111,7 @@ def dead_letters(name: str) -> Call[list[DeadLetter]]:
 
 
 def lease_counts(name: str) -> Call[LeaseCounts]:
-    """Count what is handed out, what waits to be, and dead letters."""
+    """Count what is delivered, what waits to be, and dead letters."""
 
     def counts(book: LeaseBook) -> LeaseCounts:
         return count_leases(book.leases, book.dead)
@@ -129,7 +131,7 @@ def clear_dead(name: str, ids: Sequence[DeadLetter | str] | None, *, is_requeued
         raise BadInput("no dead letter is named: pass some, or leave them out for all")
     full = full_name("queue", name)
     told = (Told("requeue_dead" if is_requeued else "discard_dead", full),)
-    return Call(ClearDead(full, named, is_requeued), told, int, lambda number: [Value(str(number))])
+    return Call(ClearDeadLetters(full, named, is_requeued), told, int, lambda number: [Value(str(number))])
 
 
 def _span(what: str, seconds: float) -> float:

@@ -9,9 +9,9 @@ from ...api_specs.values import from_value
 
 
 class Lease(Struct, frozen=True):
-    """An item that is handed out: nobody else is given it before `deadline` (seconds since 1970) has certainly passed.
+    """An item that is delivered: nobody else is given it before `deadline` (seconds since 1970) has certainly passed.
 
-    `id` names the item, however often it is handed out; `token` this handing out, and no other. `deliveries` counts them,
+    `id` names the item, however often it is delivered; `token` this delivery, and no other. `deliveries` counts them,
     this one included; `redelivered`: it is not the first, so somebody may have done part of the work.
     """
 
@@ -23,12 +23,12 @@ class Lease(Struct, frozen=True):
 
     @property
     def redelivered(self) -> bool:
-        """Whether the item was handed out before."""
+        """Whether the item was delivered before."""
         return self.deliveries > 1
 
 
 class DeadLetter(Struct, frozen=True):
-    """An item that is not handed out any more: "rejected", handed out too often ("deliveries"), or "expired"."""
+    """An item that is not delivered any more: "rejected", delivered too often ("deliveries"), or "expired"."""
 
     value: Any
     id: str

@@ -1,6 +1,6 @@
-"""How the items of a queue stand with acquire: handed out, kept until they are due, or dead letters. Pure.
+"""How the items of a queue stand with acquire: delivered, kept until they are due, or dead letters. Pure.
 
-Owns the states and their words, for `quorate trace` and the live page. An acquire lets the horizon pass what it hands out, so
+Owns the states and their words, for `quorate trace` and the live page. An acquire lets the horizon pass what it delivers, so
 a log shows such an item as consumed, or not at all; what became of it stands in the summary.
 """
 
@@ -23,12 +23,12 @@ REASONS: Final[dict[DeadReason, str]] = {
 }
 
 
-class Standing(Struct, frozen=True):
+class LeaseStatus(Struct, frozen=True):
     """One item's state at a moment. Times in microseconds since 1970; 0 stands for none.
 
-    * "held": handed out until `until_us`. "over": that has passed; the next acquire hands it out again, unless its holder is
-      first. `deliveries` counts how often it was handed out, this time included.
-    * "delayed": not handed out before `until_us`. "due": it waits to be handed out. "expired": the next acquire makes it a
+    * "held": delivered until `until_us`. "over": that has passed; the next acquire delivers it again, unless its holder is
+      first. `deliveries` counts how often it was delivered, this time included.
+    * "delayed": not delivered before `until_us`. "due": it waits to be delivered. "expired": the next acquire makes it a
       dead letter.
     * "dead": a dead letter, for `reason`.
     """
@@ -41,10 +41,10 @@ class Standing(Struct, frozen=True):
 
     def words(self, now_us: int) -> str:
         """The same for people, with times in UTC: with the day where it is not that of `now_us`."""
-        until, handed_out = _time(self.until_us, now_us), _handed_out(self.deliveries)
+        until, delivered = _time(self.until_us, now_us), _delivered(self.deliveries)
         if self.reason is not None:
-            return f"dead letter: {REASONS[self.reason]}, {handed_out}"
-        before = f", {handed_out}" if self.deliveries else ""
+            return f"dead letter: {REASONS[self.reason]}, {delivered}"
+        before = f", {delivered}" if self.deliveries else ""
         told = {
             "held": f"held until {until}, delivery {self.deliveries}",
             "over": f"lease over since {until}, delivery {self.deliveries}",
@@ -57,7 +57,7 @@ class Standing(Struct, frozen=True):
         return told + (f", expires {_time(self.expires_us, now_us)}" if self.expires_us else "")
 
 
-def standings_of(summary: Summary, rows: tuple[Row, ...], now_us: int) -> dict[Timestamp, Standing]:
+def standings_of(summary: Summary, rows: tuple[Row, ...], now_us: int) -> dict[Timestamp, LeaseStatus]:
     """How items stand at `now_us` as one replica knows it: those that its summary keeps, and the entries of its log that wait
     and have times of their own. An entry without an answer here simply waits, or was consumed."""
     found = {
@@ -66,11 +66,11 @@ def standings_of(summary: Summary, rows: tuple[Row, ...], now_us: int) -> dict[T
         if row.entry.t > summary.horizon and (times := Times.of(row.entry.id)) != NO_TIMES
     }
     found |= {record.entry.t: _standing(record, now_us) for record in summary.leases}
-    found |= {dead.entry.t: Standing("dead", 0, dead.deliveries, 0, dead.reason) for dead in summary.dead}
+    found |= {dead.entry.t: LeaseStatus("dead", 0, dead.deliveries, 0, dead.reason) for dead in summary.dead}
     return found
 
 
-def _standing(record: Leased, now_us: int) -> Standing:
+def _standing(record: Leased, now_us: int) -> LeaseStatus:
     state: State
     if record.is_held:
         state = "held" if record.until_us > now_us else "over"
@@ -78,12 +78,12 @@ def _standing(record: Leased, now_us: int) -> Standing:
         state = "expired"
     else:
         state = "delayed" if record.until_us > now_us else "due"
-    return Standing(state, record.until_us, record.deliveries, record.expires_us)
+    return LeaseStatus(state, record.until_us, record.deliveries, record.expires_us)
 
 
-def _handed_out(number: int) -> str:
-    few = ("never handed out", "handed out once", "handed out twice")
-    return few[number] if number < len(few) else f"handed out {number} times"
+def _delivered(number: int) -> str:
+    few = ("never delivered", "delivered once", "delivered twice")
+    return few[number] if number < len(few) else f"delivered {number} times"
 
 
 def _time(time_us: int, now_us: int) -> str:

@@ -1,6 +1,6 @@
 """The logs of all replicas side by side, as lectures draw them. Pure: what replicas answered in, a table out.
 
-One row per timestamp, one column per replica; an entry that a replica does not hold leaves its cell blank. What is handed out
+One row per timestamp, one column per replica; an entry that a replica does not hold leaves its cell blank. What is delivered
 under a lease, or is a dead letter, left the log and is kept in the summary; it has its row all the same. Below, what each
 replica has promised and knows to be decided.
 """
@@ -16,7 +16,7 @@ from ...adts.types.catalogue import adt_of
 from ...api_specs.limits import DEFAULTS
 from ...api_specs.messages import Collected
 from ...timestamps.timestamp import INFINITY, ZERO, Timestamp, wall_us
-from .lease_status import Standing, standings_of
+from .lease_status import LeaseStatus, standings_of
 
 _BLIND: Final = {"queue": "Enq", "register": "Write", "dictionary": "Put"}
 
@@ -24,13 +24,13 @@ _BLIND: Final = {"queue": "Enq", "register": "Write", "dictionary": "Put"}
 class Column(Struct, frozen=True):
     """One replica's log of an object: events by timestamp, its promises, and what its summary decides.
 
-    `kept` are the entries that its summary keeps, by timestamp: handed out, waiting to be, or dead; `standings` says how these
+    `kept` are the entries that its summary keeps, by timestamp: delivered, waiting to be, or dead; `lease_statuses` says how these
     stand, and those in the log that are delayed or expire. `trouble` says why there is nothing to show; `cut` that there are older entries than the page that the replica gave.
     """
 
     events: dict[Timestamp, str] = {}
     kept: dict[Timestamp, str] = {}
-    standings: dict[Timestamp, Standing] = {}
+    lease_statuses: dict[Timestamp, LeaseStatus] = {}
     leases: LeaseCounts = NO_LEASES
     horizon: Timestamp = ZERO
     fence: Timestamp = ZERO
@@ -68,7 +68,7 @@ class Trace(Struct, frozen=True):
     def cell(self, id: str, t: Timestamp) -> tuple[str, str]:
         """The event that a replica holds at a timestamp, and how it stands with acquire, in words; empty where there is none."""
         column = self.columns[id]
-        standing = column.standings.get(t)
+        standing = column.lease_statuses.get(t)
         event = column.kept.get(t) or column.events.get(t, "")
         return event, standing.words(self.now_us) if standing else ""
 
@@ -111,9 +111,9 @@ class Trace(Struct, frozen=True):
                 "events": {id: column.events[t] for id, column in self.columns.items() if t in column.events},
                 "kept": {id: column.kept[t] for id, column in self.columns.items() if t in column.kept},
                 "standings": {
-                    id: to_builtins(column.standings[t])
+                    id: to_builtins(column.lease_statuses[t])
                     for id, column in self.columns.items()
-                    if t in column.standings
+                    if t in column.lease_statuses
                 },
             }
             for t in self.rows
@@ -144,7 +144,7 @@ def column_of(object_name: str, answer: Collected, page_max: int, now_us: int) -
     return Column(
         events=events,
         kept={entry.t: event_text(object_name, entry) for entry in summary.kept()},
-        standings=standings_of(summary, answer.rows, now_us),
+        lease_statuses=standings_of(summary, answer.rows, now_us),
         leases=count_leases(summary.leases, summary.dead),
         horizon=answer.status.horizon,
         fence=answer.status.fence,
@@ -156,7 +156,7 @@ def column_of(object_name: str, answer: Collected, page_max: int, now_us: int) -
 
 
 def counted(leases: LeaseCounts) -> str:
-    """How many items of a queue are handed out, wait to be, and are dead letters, in words; empty where none are."""
+    """How many items of a queue are delivered, wait to be, and are dead letters, in words; empty where none are."""
     parts = ((leases.held, "held"), (leases.waiting, "waiting"), (leases.dead, "dead"))
     return ", ".join(f"{number} {word}" for number, word in parts if number)
 

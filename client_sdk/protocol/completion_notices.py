@@ -25,7 +25,7 @@ MARK_BYTES: Final = 700
 """What one of a cell weighs at most: the longest name, and a timestamp."""
 
 
-class Marks:
+class CompletionNotices:
     """What one front end has to say to all its replicas."""
 
     def __init__(self, replicas: Iterable[str], limits: Limits) -> None:

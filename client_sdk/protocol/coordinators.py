@@ -15,12 +15,12 @@ from ...api_specs.cluster import ClusterDocument
 PAUSE_S: Final = 2.0
 """A replica that gave no answer is not asked again for so long; the next one of the hash is."""
 KNOWN_S: Final = 2.0
-"""So long an incarnation that was heard of counts as the present one. A restart takes about as long; an ask that names an
-incarnation that is over has an unknown outcome, so after a silence a question without wishes goes first."""
+"""So long an incarnation that was heard of counts as the present one. A restart takes about as long; a forwarded request that names an
+incarnation that is over has an unknown outcome, so after a silence a question without commands goes first."""
 OBJECTS_MAX: Final = 10_000
 
 
-class Hosts:
+class Coordinators:
     """The replicas of a cluster as one front end sees them; `own` is the one that it is embedded in, if any."""
 
     def __init__(self, document: ClusterDocument, own: str | None) -> None:
@@ -31,7 +31,7 @@ class Hosts:
         self._paused_until_s: Final[dict[str, float]] = {}
         self._greeted_s: Final[dict[str, float]] = {}
         self._wrong: Final[set[str]] = set()
-        """Those whose clock is far from ours: an ask that we stamp would be denied there."""
+        """Those whose clock is far from ours: a forwarded request that we stamp would be denied there."""
         self._ranked = lru_cache(maxsize=OBJECTS_MAX)(self._rank)
 
     def heard(self, replica: str, incarnation: str, now_s: float) -> None:
@@ -47,14 +47,14 @@ class Hosts:
         self._heard.pop(replica, None)
         self._paused_until_s[replica] = now_s + PAUSE_S
 
-    def host_of(self, name: str, now_s: float) -> str | None:
+    def coordinator_of(self, name: str, now_s: float) -> str | None:
         """The replica to ask about the object; None when it is the own one, or none is known to be live."""
-        hosts = (each for each in self._live(name, now_s) if self._is_known(each, now_s))
-        host = next(hosts, None)
-        return None if host == self._own else host
+        coordinators = (each for each in self._live(name, now_s) if self._is_known(each, now_s))
+        coordinator = next(coordinators, None)
+        return None if coordinator == self._own else coordinator
 
     def to_greet(self, name: str, now_s: float) -> Sequence[str]:
-        """Those that would be asked rather than `host_of`, were they known to be live; each is named once in PAUSE_S.
+        """Those that would be asked rather than `coordinator_of`, were they known to be live; each is named once in PAUSE_S.
 
         The work does not wait for their answers, since one that is stopped never gives any.
         """

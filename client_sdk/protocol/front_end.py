@@ -10,26 +10,26 @@ from heapq import heappop, heappush
 from typing import Final
 
 from ...api_specs.cluster import ClusterDocument
+from ...api_specs.commands import ForwardableCommand
 from ...api_specs.limits import Limits
-from ...api_specs.messages import BatchReply, Commit, Reply, Request, Served
-from ...api_specs.wishes import WishOver
+from ...api_specs.messages import BatchReply, Commit, ForwardedReply, Reply, Request
 from ...quorums.choices.choice import QuorumChoice
 from ...timestamps.clock import Now
 from ...timestamps.timestamp import Timestamp
-from .completion_notices import Marks
+from .completion_notices import CompletionNotices
 from .core.counters import Counts
-from .core.log_cache import Mirror
-from .core.log_caches import OBJECTS_MAX, Mirrors
+from .core.log_cache import LogCache
+from .core.log_caches import OBJECTS_MAX, LogCaches
 from .core.pacing import Pacing
 from .core.payload_source import PayloadSource
-from .core.rng import Draws
+from .core.rng import Rng
 from .core.rounds import Answered, Event, Requests, Resolved, Task
 from .core.time_now import TimeNow
 from .core.values import Answer, Effects, Failed, Finish, Operation, Outcome, Send, Unanswered
-from .decisions.pending import Asked, Verdict
-from .decisions.proposer import Decider
-from .decisions.transitions import Wish
-from .forwarded_requests import HostAsks
+from .decisions.pending import CommandResult, PendingCommand
+from .decisions.proposer import Proposer
+from .decisions.transitions import Command
+from .forwarded_requests import ForwardedRequests
 from .operations import runs
 from .operations.cell_parts import sorted_out
 from .operations.shared_round import Alone, SideBySide
@@ -38,7 +38,7 @@ from .operations.shared_round import Alone, SideBySide
 class FrontEnd(TimeNow):
     """One front end. `site` is new for each incarnation; `own` is the replica it runs in, if any.
 
-    `may_ask`: its driver carries asks, so that wishes may be handed over to other front ends.
+    `may_forward`: its driver carries forwarded requests, so that commands may be forwarded to other front ends.
     """
 
     def __init__(
@@ -48,19 +48,19 @@ class FrontEnd(TimeNow):
         site: str,
         seed: int,
         own: str | None = None,
-        may_ask: bool = False,
+        may_forward: bool = False,
         counts: Counts | None = None,
     ) -> None:
         super().__init__(document, site)
         self.counts: Final = counts or Counts()
         self._choice_of = lru_cache(maxsize=OBJECTS_MAX)(document.choice_of)
-        self._draws: Final = Draws(seed)
+        self._rng: Final = Rng(seed)
         self._source: Final = PayloadSource(own, document.votes)
-        self._asks: Final = HostAsks(
-            document, own, may_ask=may_ask, new_token=self._new_token, stamp=self.stamp
+        self._asks: Final = ForwardedRequests(
+            document, own, may_forward=may_forward, new_token=self._new_token, stamp=self.stamp
         )
-        self._mirrors: Final = Mirrors(document.votes, self._forget_decider)
-        self._deciders: dict[str, Decider] = {}
+        self._caches: Final = LogCaches(document.votes, self._forget_proposer)
+        self._deciders: dict[str, Proposer] = {}
         self._tasks: dict[int, Task] = {}
         self.pacing: Final = Pacing(self._tasks)
         self._rounds: dict[int, tuple[Task, SideBySide]] = {}
@@ -71,7 +71,7 @@ class FrontEnd(TimeNow):
         self._last_number = 0
         self._last_token = 0
         self._sends: list[Send] = []
-        self._marks: Final = Marks(document.votes, document.limits)
+        self._notices: Final = CompletionNotices(document.votes, document.limits)
         self._finished: list[Finish] = []
 
     def start(self, operation: Operation, now: Now, deadline_s: float) -> tuple[int, Effects]:
@@ -105,11 +105,11 @@ class FrontEnd(TimeNow):
         if isinstance(answer, BatchReply):
             self._time.measure(replica, answer.now_us, sent, now)
             self._time.witness(answer.clock, now)
-            self._asks.hosts.heard(replica, answer.incarnation, now.mono_s)
-            self._asks.hosts.note_clock(replica, is_near=self._time.is_near(answer.now_us, now))
+            self._asks.coordinators.heard(replica, answer.incarnation, now.mono_s)
+            self._asks.coordinators.note_clock(replica, is_near=self._time.is_near(answer.now_us, now))
             self._source.note(replica, is_well=True)
         else:
-            self._asks.hosts.failed(replica, now.mono_s)
+            self._asks.coordinators.failed(replica, now.mono_s)
             self._source.note(replica, is_well=False)
         for place, token in enumerate(tokens):
             # A token stands for each request of its send: the first finds all.
@@ -129,8 +129,8 @@ class FrontEnd(TimeNow):
             self._post(task, Answered(replica, token, replies))
         return self._effects()
 
-    def take_served(self, token: int, answer: Served | Unanswered, now: Now) -> Effects:
-        """Take in what came of one ask."""
+    def take_forwarded_reply(self, token: int, answer: ForwardedReply | Unanswered, now: Now) -> Effects:
+        """Take in what came of one forwarded request."""
         self._now = now
         if (came := self._asks.take(token, answer, now.mono_s)) is not None:
             self._post(*came)
@@ -154,8 +154,8 @@ class FrontEnd(TimeNow):
         task = self._tasks.pop(number, None)
         if task is not None and task.steps is not None:
             task.steps.close()
-            for decider in self._deciders.values():
-                decider.asked[:] = [asked for asked in decider.asked if asked.task is not task]
+            for proposer in self._deciders.values():
+                proposer.asked[:] = [asked for asked in proposer.asked if asked.task is not task]
         return self._effects()
 
     def leave(self, number: int, now: Now) -> Effects:
@@ -168,7 +168,7 @@ class FrontEnd(TimeNow):
 
     def last_sends(self) -> tuple[Send, ...]:
         """What should still be said when the front end ends."""
-        return tuple(self._marks.take(float("inf")))
+        return tuple(self._notices.take(float("inf")))
 
     def served_by(self, token: int) -> list[int]:
         """The numbers of the operations for which the request or ask under `token` was sent."""
@@ -177,15 +177,15 @@ class FrontEnd(TimeNow):
 
     def start_over(self) -> None:
         """After a call that raised: forget all operations and all that was learnt, as a crash would; timestamps and numbers go on.
-        What is half changed is not trusted, and no decider that was stopped uses its turn again (two accepts of one ballot)."""
-        learnt = (self._deciders, self._mirrors, self._marks)
+        What is half changed is not trusted, and no proposer that was stopped uses its turn again (two accepts of one ballot)."""
+        learnt = (self._deciders, self._caches, self._notices)
         for forgotten in (self._tasks, self._rounds, self._tokens, *learnt):
             forgotten.clear()
         for dropped in (self._ready, self._wakes, self._sends, self._finished):
             dropped.clear()
         self._asks.forget()
 
-    # What operations and deciders ask for (their Machine protocols).
+    # What operations and proposers ask for (their Machine protocols).
 
     def send_for(self, task: Task, replica: str, requests: Requests) -> int:
         """Send, and deliver the answer to the task under the returned token."""
@@ -200,7 +200,7 @@ class FrontEnd(TimeNow):
 
     def say_complete(self, name: str, timestamps: tuple[Timestamp, ...]) -> None:
         """Tell all replicas, with the next messages or later, that a final quorum stores these entries."""
-        self._marks.add(name, timestamps, self._now.mono_s)
+        self._notices.add(name, timestamps, self._now.mono_s)
 
     def finish(self, number: int, outcome: Outcome) -> None:
         """An operation that ran beside others has ended."""
@@ -215,64 +215,64 @@ class FrontEnd(TimeNow):
         task.steps = runs.ended(operation, alone.steps(task))
         self._ready.append(task)
 
-    def host_of(self, name: str) -> str | None:
+    def coordinator_of(self, name: str) -> str | None:
         """The replica whose front end should decide on the object, where several want to; None: this one."""
         return self._asks.choose(name, self._now.mono_s)
 
-    def pause_host(self, host: str) -> None:
+    def pause_coordinator(self, coordinator: str) -> None:
         """Do not ask this one for a while."""
-        self._asks.hosts.failed(host, self._now.mono_s)
+        self._asks.coordinators.failed(coordinator, self._now.mono_s)
 
-    def send_ask(
+    def send_forwarded(
         self,
         task: Task,
-        host: str,
+        coordinator: str,
         name: str,
-        wishes: tuple[WishOver, ...],
+        commands: tuple[ForwardableCommand, ...],
         deadline_s: float,
         timeout_s: float,
     ) -> int:
         """Ask the host; its answer comes to the task as an Answered with the returned token."""
-        return self._asks.ask(task, host, name, wishes, deadline_s, timeout_s)
+        return self._asks.ask(task, coordinator, name, commands, deadline_s, timeout_s)
 
-    def mirror_of(self, name: str) -> Mirror:
+    def cache_of(self, name: str) -> LogCache:
         """What is known of the object."""
-        return self._mirrors.of(name)
+        return self._caches.of(name)
 
-    def stamp_for(self, mirror: Mirror) -> Timestamp:
+    def stamp_for(self, cache: LogCache) -> Timestamp:
         """A new timestamp for the object, above all that is known of it."""
-        mirror.latest = self._time.stamp(self._now, mirror.latest)
-        return mirror.latest
+        cache.latest = self._time.stamp(self._now, cache.latest)
+        return cache.latest
 
     def choice_of(self, name: str) -> QuorumChoice:
         """The object's quorum choice."""
         return self._choice_of(name)
 
-    def ask(self, name: str, wish: Wish, task: Task, *, is_here: bool = False) -> Asked:
-        """Ask the object's decider; the verdict comes to the task as a Resolved. `is_here`: it must not hand it over."""
-        decider = self._deciders.get(name)
-        if decider is None:
-            decider = self._deciders[name] = Decider(self.mirror_of(name), self.choice_of(name), self)
-        asked = Asked(wish, task, is_here=is_here)
-        decider.asked.append(asked)
-        if not decider.is_running:
-            decider.is_running = True
+    def ask(self, name: str, command: Command, task: Task, *, is_here: bool = False) -> PendingCommand:
+        """Ask the object's proposer; the verdict comes to the task as a Resolved. `is_here`: it must not hand it over."""
+        proposer = self._deciders.get(name)
+        if proposer is None:
+            proposer = self._deciders[name] = Proposer(self.cache_of(name), self.choice_of(name), self)
+        asked = PendingCommand(command, task, is_here=is_here)
+        proposer.asked.append(asked)
+        if not proposer.is_running:
+            proposer.is_running = True
             runner = self._spawn(task.deadline_s)
-            runner.steps = decider.run(runner)
-            runner.on_end = partial(setattr, decider, "is_running", False)
-            runner.served = decider.batches.numbers
+            runner.steps = proposer.run(runner)
+            runner.on_end = partial(setattr, proposer, "is_running", False)
+            runner.served = proposer.batches.numbers
             self._ready.append(runner)
         return asked
 
-    def give_up(self, name: str, asked: Asked) -> str:
-        """Withdraw the wish; how far the decider has come, in words."""
-        decider = self._deciders[name]
-        if asked in decider.asked:
-            decider.asked.remove(asked)
-        return decider.explain()
+    def give_up(self, name: str, asked: PendingCommand) -> str:
+        """Withdraw the command; how far the proposer has come, in words."""
+        proposer = self._deciders[name]
+        if asked in proposer.asked:
+            proposer.asked.remove(asked)
+        return proposer.explain()
 
-    def resolve(self, asked: Asked, verdict: Verdict) -> None:
-        """Tell a task what its decider says."""
+    def resolve(self, asked: PendingCommand, verdict: CommandResult) -> None:
+        """Tell a task what its proposer says."""
         self._post(asked.task, Resolved(verdict))
 
     @property
@@ -286,7 +286,7 @@ class FrontEnd(TimeNow):
 
     def random(self) -> float:
         """A number in [0, 1) from the seed."""
-        return self._draws.next()
+        return self._rng.next()
 
     def count(self, what: str) -> None:
         """Add one to a counter."""
@@ -316,12 +316,12 @@ class FrontEnd(TimeNow):
             self._ready.append(task)
 
     def _effects(self) -> Effects:
-        """Run all that can go on, and hand out what came of it."""
+        """Run all that can go on, and deliver what came of it."""
         while self._ready:
             task = self._ready.pop(0)
             if task.number in self._tasks:
                 self._resume(task)
-        self._sends.extend(self._marks.take(self._now.mono_s))
+        self._sends.extend(self._notices.take(self._now.mono_s))
         effects = Effects(
             tuple(self._sends), tuple(self._finished), self._next_wake(), tuple(self._asks.sends)
         )
@@ -366,9 +366,9 @@ class FrontEnd(TimeNow):
             wake_s, number = self._wakes[0]
             task = self._tasks.get(number)
             if task is not None and task.wake_s == wake_s:
-                return min(wake_s, self._marks.due_s)
+                return min(wake_s, self._notices.due_s)
             heappop(self._wakes)
-        due_s = self._marks.due_s
+        due_s = self._notices.due_s
         return due_s if due_s < float("inf") else None
 
     # What replies teach.
@@ -377,14 +377,14 @@ class FrontEnd(TimeNow):
         status = getattr(reply, "status", None)
         if status is None:
             return
-        mirror = self._mirrors.held(getattr(request, "object", ""))
-        if mirror is not None:
-            mirror.absorb(replica, incarnation, request, reply)
+        cache = self._caches.held(getattr(request, "object", ""))
+        if cache is not None:
+            cache.absorb(replica, incarnation, request, reply)
 
-    def _forget_decider(self, name: str) -> bool:
-        """The object is idle longest: whether its decider, if there is one, is idle too, and is forgotten."""
-        decider = self._deciders.get(name)
-        if decider is not None and decider.is_running:
+    def _forget_proposer(self, name: str) -> bool:
+        """The object is idle longest: whether its proposer, if there is one, is idle too, and is forgotten."""
+        proposer = self._deciders.get(name)
+        if proposer is not None and proposer.is_running:
             return False
         self._deciders.pop(name, None)
         return True

@@ -23,9 +23,9 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from ...api_specs.messages import BatchReply, Refused, Reply, Served
+from ...api_specs.messages import BatchReply, ForwardedReply, Refused, Reply
 from ..protocol.core.counters import operation_name
-from ..protocol.core.values import Answer, Done, Operation, Outcome, Send, SendAsk, Unanswered
+from ..protocol.core.values import Answer, Done, Operation, Outcome, Send, SendForwarded, Unanswered
 
 TRACER: Final = "quorate"
 _CLOSED: Final = Unanswered("the client was closed")
@@ -88,16 +88,18 @@ class Tracing:
         kind = type(send.request).__name__.lower()
         return self._ask(send.token, kind, send.replica, numbers, {"quorate.request": kind})
 
-    def asked(self, send: SendAsk, numbers: Sequence[int]) -> str:
+    def asked(self, send: SendForwarded, numbers: Sequence[int]) -> str:
         """See Traces."""
-        return self._ask(send.token, "ask", send.replica, numbers, {"quorate.wishes": len(send.ask.wishes)})
+        return self._ask(
+            send.token, "ask", send.replica, numbers, {"quorate.commands": len(send.ask.commands)}
+        )
 
     def answered(self, tokens: Sequence[int], answer: Answer) -> None:
         """See Traces."""
         for place, token in enumerate(tokens):
             self._answer(token, answer.replies[place] if isinstance(answer, BatchReply) else answer)
 
-    def served(self, token: int, answer: Served | Unanswered) -> None:
+    def served(self, token: int, answer: ForwardedReply | Unanswered) -> None:
         """See Traces."""
         self._answer(token, answer)
 
@@ -123,7 +125,7 @@ class Tracing:
         )
         return place_of(span)
 
-    def _answer(self, token: int, answer: Reply | Served | Unanswered) -> None:
+    def _answer(self, token: int, answer: Reply | ForwardedReply | Unanswered) -> None:
         if (span := self._requests.pop(token, None)) is None:
             return
         if isinstance(answer, Unanswered | Refused):

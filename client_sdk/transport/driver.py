@@ -1,4 +1,4 @@
-"""Drives one front-end machine on an event loop: sends what it wants sent, wakes it when it asks, hands out outcomes.
+"""Drives one front-end machine on an event loop: sends what it wants sent, wakes it when it asks, delivers outcomes.
 
 Owns the tasks and timers of a front end. Must not know the protocol (the machine's) nor HTTP (the transport's). A driver
 belongs to one event loop and one process; any number of tasks may run operations on it at once.
@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from msgspec.structs import replace
 
 from ...api_specs.cluster import ClusterDocument
-from ...api_specs.messages import Served
+from ...api_specs.messages import ForwardedReply
 from ...api_specs.tokens import tag_of
 from ...timestamps.clock import Now
 from ..errors import Closed
@@ -31,7 +31,7 @@ from ..protocol.core.values import (
     Outcome,
     Read,
     Send,
-    SendAsk,
+    SendForwarded,
     Unanswered,
     Write,
 )
@@ -44,7 +44,7 @@ from .starts import Start, Starts
 CLOSE_TIMEOUT_S: Final = 0.5
 """What `aclose` gives lazy messages to leave: each of them may be lost."""
 
-ASKS_MAX: Final = 64
+FORWARDED_MAX: Final = 64
 """Asks under way; there is one for an object at most. What is not asked is decided here."""
 
 SITE_CHARS: Final = 13
@@ -70,8 +70,8 @@ class Machine(Protocol):
     def deliver(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> Effects:
         """Take the answer to one batch (the tokens of its requests in order, 0 for lazy ones)."""
 
-    def take_served(self, token: int, answer: Served | Unanswered, now: Now) -> Effects:
-        """Take what came of one ask."""
+    def take_forwarded_reply(self, token: int, answer: ForwardedReply | Unanswered, now: Now) -> Effects:
+        """Take what came of one forwarded request."""
 
     def tick(self, now: Now) -> Effects:
         """Look at the time."""
@@ -104,7 +104,7 @@ def new_site(token: str | None = None) -> str:
 class Driver:
     """One front end. `own` is the id of the replica that it is embedded in, if any; `site` comes from `new_site`.
 
-    With an `asker`, wishes on objects that other front ends decide on, too, are handed over to one of them.
+    With an `asker`, commands on objects that other front ends decide on, too, are forwarded to one of them.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Driver:
         self._clock: Final = clock or SystemClock()
         self.counts: Final = Counts()
         self._machine: Final = machine or FrontEnd(
-            document, site=site, seed=seed, own=own, may_ask=asker is not None, counts=self.counts
+            document, site=site, seed=seed, own=own, may_forward=asker is not None, counts=self.counts
         )
         self._transport: Final = transport
         self._asker: Final = asker
@@ -245,9 +245,11 @@ class Driver:
         if not self._is_closed:
             self._step(lambda: self._machine.deliver(replica, tokens, answer, sent, now))
 
-    async def _ask(self, send: SendAsk, *, has_room: bool) -> None:
-        """Carry one ask, and its answer back."""
-        answer: Served | Unanswered = Unanswered("too many asks are under way", definite=True)
+    async def _ask(self, send: SendForwarded, *, has_room: bool) -> None:
+        """Carry one forwarded request, and its answer back."""
+        answer: ForwardedReply | Unanswered = Unanswered(
+            "too many forwarded requests are under way", definite=True
+        )
         if has_room and self._asker is not None:
             answer = Unanswered("the transport failed")
             try:
@@ -256,11 +258,11 @@ class Driver:
             except TimeoutError:
                 answer = Unanswered(f"{send.replica}: no answer within {send.timeout_s:.1f} s")
             except Exception:  # noqa: BLE001 - a mistake of the asker's: whoever waits for the answer must hear of it
-                _log.exception("an ask could not be carried")
+                _log.exception("a forwarded request could not be carried")
         if self._traces is not None:
             self._traces.served(send.token, answer)
         if not self._is_closed:
-            self._step(lambda: self._machine.take_served(send.token, answer, self._clock.now()))
+            self._step(lambda: self._machine.take_forwarded_reply(send.token, answer, self._clock.now()))
 
     def _tick(self) -> None:
         self._timer = None
@@ -299,7 +301,7 @@ class Driver:
         for send in effects.sends:
             self._links[send.replica].put(send)
         for ask in effects.asks:
-            has_room = len(self._asking) < ASKS_MAX
+            has_room = len(self._asking) < FORWARDED_MAX
             asking = asyncio.get_running_loop().create_task(self._ask(ask, has_room=has_room))
             self._asking.add(asking)
             asking.add_done_callback(self._asking.discard)
@@ -347,9 +349,9 @@ def _traced(effects: Effects, traces: Traces, machine: Machine) -> Effects:
     return replace(effects, sends=sends, asks=asks)
 
 
-def _traced_ask(send: SendAsk, traces: Traces, machine: Machine) -> SendAsk:
+def _traced_ask(send: SendForwarded, traces: Traces, machine: Machine) -> SendForwarded:
     """The same; a greeting, which nobody waits for, has no place."""
-    if not send.ask.wishes:
+    if not send.ask.commands:
         return send
     trace = traces.asked(send, machine.served_by(send.token))
     return replace(send, ask=replace(send.ask, trace=trace))

@@ -13,7 +13,15 @@ from msgspec import Struct
 from ...api_specs.cluster import BadCluster as BadDocument
 from ...api_specs.cluster import ClusterDocument, from_json
 from ...api_specs.limits import REPLY_BODIES_MAX
-from ...api_specs.messages import NOT_DECODED, Announcement, Ask, Batch, BatchReply, Served, Testimony
+from ...api_specs.messages import (
+    NOT_DECODED,
+    Announcement,
+    Batch,
+    BatchReply,
+    ForwardedReply,
+    ForwardedRequest,
+    Testimony,
+)
 from ..errors import BadCluster, RefusedByReplicas, Unavailable
 from ..protocol.core.values import Unanswered
 from .http1 import QuickClient
@@ -21,7 +29,7 @@ from .http_answer import JSON, MSGPACK, HttpAnswer, HttpClient, batch_reply, mes
 from .tls import SYSTEM_TRUST, ClientTls
 
 BATCH_PATH: Final = "/replica/v1/batch"
-ASK_PATH: Final = "/replica/v1/ask"
+FORWARD_PATH: Final = "/replica/v1/forward"
 ANNOUNCEMENT_PATH: Final = "/replica/v1/announcement"
 CLUSTER_PATH: Final = "/v1/cluster"
 
@@ -84,11 +92,11 @@ class HttpTransport:
         )
         return batch_reply(replica, answer) if isinstance(answer, HttpAnswer) else answer
 
-    async def ask(self, replica: str, ask: Ask, timeout_s: float) -> Served | Unanswered:
-        """See Asker. Only what any copy of the ask would meet with is definite: a refusal of what it says, or no way."""
+    async def ask(self, replica: str, ask: ForwardedRequest, timeout_s: float) -> ForwardedReply | Unanswered:
+        """See Asker. Only what any copy of the forwarded request would meet with is definite: a refusal of what it says, or no way."""
         answer = await self._client.request(
             replica,
-            self._base_urls[replica] + ASK_PATH,
+            self._base_urls[replica] + FORWARD_PATH,
             timeout_s=timeout_s,
             bytes_max=self._reply_bytes_max,
             body=msgspec.msgpack.encode(ask),
@@ -96,7 +104,7 @@ class HttpTransport:
         )
         if not isinstance(answer, HttpAnswer):
             return answer
-        served = message(replica, answer, Served, is_json=False)
+        served = message(replica, answer, ForwardedReply, is_json=False)
         if isinstance(served, Unanswered):
             return Unanswered(served.detail, refused=served.refused, definite=served.refused)
         return served

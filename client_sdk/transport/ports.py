@@ -7,9 +7,9 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ...api_specs.messages import Ask, Batch, BatchReply, Served
+from ...api_specs.messages import Batch, BatchReply, ForwardedReply, ForwardedRequest
 from ...timestamps.clock import Now
-from ..protocol.core.values import Answer, Operation, Outcome, Send, SendAsk, Unanswered
+from ..protocol.core.values import Answer, Operation, Outcome, Send, SendForwarded, Unanswered
 
 
 class Transport(Protocol):
@@ -25,7 +25,7 @@ class Transport(Protocol):
 class Asker(Protocol):
     """Carries asks to the front ends embedded in replicas. Never raises for what a network or a replica does."""
 
-    async def ask(self, replica: str, ask: Ask, timeout_s: float) -> Served | Unanswered:
+    async def ask(self, replica: str, ask: ForwardedRequest, timeout_s: float) -> ForwardedReply | Unanswered:
         """The answer to `ask`, which is sent once, or why there is none, within `timeout_s`. May be cancelled."""
 
 
@@ -47,14 +47,14 @@ class Traces(Protocol):
     def sent(self, send: Send, numbers: Sequence[int]) -> str:
         """A request is sent for the operations under these numbers; the place of its span, empty for none."""
 
-    def asked(self, send: SendAsk, numbers: Sequence[int]) -> str:
-        """As `sent`, for an ask."""
+    def asked(self, send: SendForwarded, numbers: Sequence[int]) -> str:
+        """As `sent`, for a forwarded request."""
 
     def answered(self, tokens: Sequence[int], answer: Answer) -> None:
         """What came of one batch; `tokens` are those of its requests in order (0 for lazy ones)."""
 
-    def served(self, token: int, answer: Served | Unanswered) -> None:
-        """What came of one ask."""
+    def served(self, token: int, answer: ForwardedReply | Unanswered) -> None:
+        """What came of one forwarded request."""
 
     def close(self) -> None:
         """End what is under way, and send what was not sent yet. Blocks for a moment."""

@@ -18,7 +18,7 @@ from typing import Final, Self
 
 LOCAL: Final = "127.0.0.1"
 _RANGE: Final = range(20_000, 32_000)
-"""Below the ports that systems hand out to outgoing connections, for a cluster is started again on those that it had."""
+"""Below the ports that systems deliver to outgoing connections, for a cluster is started again on those that it had."""
 _TRIES: Final = 100
 
 

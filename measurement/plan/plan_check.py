@@ -57,7 +57,7 @@ def warnings(plan: Plan) -> list[str]:
     if plan.cluster.document and any(kind == "cut" for _, kind in _kinds(plan)):
         found.append(
             'kind = "cut": the replicas of a running cluster still reach each other, so that an operation that a front end '
-            "hands over to one of them may succeed. A cluster that the plan starts itself is cut off wholly."
+            "forwards to one of them may succeed. A cluster that the plan starts itself is cut off wholly."
         )
     for number, workload in enumerate(plan.workloads, 1):
         if "Deq" in workload.rates and prefill_of(workload, plan.length_s) < _asked_for(

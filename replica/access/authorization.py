@@ -7,22 +7,22 @@ Owns both tables. A write token may do all that a front end does: such callers a
 import re
 from typing import Final
 
+from ...api_specs.commands import AcquireCommand
 from ...api_specs.messages import (
     Accept,
     Append,
-    Ask,
     Batch,
     Changes,
     Collect,
     Commit,
+    ForwardedRequest,
     Request,
     Reserve,
     Scan,
 )
 from ...api_specs.problems import TYPE_PREFIX
 from ...api_specs.tokens import ScopeName
-from ...api_specs.wishes import Lend
-from ...timestamps.ballot import Ballot, turn_of
+from ...timestamps.ballot import Ballot, term_of
 from ...timestamps.timestamp import ZERO, Timestamp, site
 from .credentials import Credential, TokenList
 
@@ -36,7 +36,7 @@ PUBLIC_PATHS: Final = re.compile(
 the live page asks for the one that its reader has, and who is refused for want of a token is pointed to the type of the problem."""
 _BY_PATH: Final[dict[str, ScopeName]] = {
     "/replica/v1/batch": "read",  # what in it changes something is looked at when it has been decoded
-    "/replica/v1/ask": "write",
+    "/replica/v1/forward": "write",
     "/replica/v1/announcement": "replica",
 }
 ADMIN_PREFIX: Final = "/v1/admin/"
@@ -70,15 +70,15 @@ def batch_problem(batch: Batch, caller: Credential, known: TokenList) -> str | N
                 "is for the HTTP API (GET /v1/…)"
             )
         if isinstance(request, Commit) and request.buried != ZERO and not is_replica:
-            return "scope replica is needed to bury a deleted key: replicas do it among themselves"
+            return "scope replica is needed to collect a deleted key: replicas do it among themselves"
         if any(known.is_foreign(caller, site(stamp)) for stamp in _own_stamps(request)):
             return _foreign(caller)
     return None
 
 
-def ask_problem(ask: Ask, caller: Credential, known: TokenList) -> str | None:
-    """Why `caller` must not send this ask; None when it may."""
-    holders = [wish.holder for wish in ask.wishes if isinstance(wish, Lend)]
+def forwarding_problem(ask: ForwardedRequest, caller: Credential, known: TokenList) -> str | None:
+    """Why `caller` must not send this forwarded request; None when it may."""
+    holders = [command.holder for command in ask.commands if isinstance(command, AcquireCommand)]
     if "replica" in caller.scopes:
         holders = []  # Replicas ask for whoever called them.
     is_foreign = any(known.is_foreign(caller, whose) for whose in (site(ask.id), *holders))
@@ -124,4 +124,4 @@ def _own_stamps(request: Request) -> list[Timestamp]:
 
 
 def _turn(ballot: Ballot | None) -> list[Timestamp]:
-    return [] if ballot is None else [turn_of(ballot)]
+    return [] if ballot is None else [term_of(ballot)]

@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from ...adts.log import Dead, Entry, Leased, count_leases
 from ...adts.types.catalogue import object_name
-from ...api_specs.wishes import Tended
-from ...client_sdk.protocol.core.values import Acquire, ClearDead, Dispose, LeaseBook, ReadLeases
+from ...api_specs.commands import SettleResult
+from ...client_sdk.protocol.core.values import Acquire, ClearDeadLetters, LeaseBook, ReadLeases, Settle
 from ..http.gate import CALLER
 from . import lease_models as models
 from .answers import json_response
@@ -35,7 +35,7 @@ def _add_acquire(router: APIRouter, operations: Operations) -> None:
     async def acquire(
         request: Request, name: Name, body: models.AcquireBody | None = None, deadline_s: DeadlineS = None
     ) -> Response:
-        """Be handed out items under leases: they come back unless they are accepted or rejected. None is a normal answer."""
+        """Be delivered items under leases: they come back unless they are accepted or rejected. None is a normal answer."""
         body = body or models.AcquireBody()
         full_name = object_name("queue", name)
         holder = request.scope[CALLER].tag
@@ -52,16 +52,16 @@ def _add_acquire(router: APIRouter, operations: Operations) -> None:
         tags=["queues"],
     )
     async def lease_state(name: Name, deadline_s: DeadlineS = None) -> models.LeaseState:
-        """Count what is handed out or waits to be, and dead letters."""
+        """Count what is delivered or waits to be, and dead letters."""
         book: LeaseBook = await operations.run(ReadLeases(object_name("queue", name)), deadline_s)
         counts = count_leases(book.leases, book.dead)
         return models.LeaseState(held=counts.held, waiting=counts.waiting, dead=counts.dead)
 
 
 def _add_endings(router: APIRouter, operations: Operations) -> None:
-    async def settle(operation: Dispose, deadline_s: float | None) -> models.SettledLeases:
-        tended: Tended = await operations.run(operation, deadline_s)
-        return models.SettledLeases(lost=list(tended.lost))
+    async def settle(operation: Settle, deadline_s: float | None) -> models.SettledLeases:
+        settled: SettleResult = await operations.run(operation, deadline_s)
+        return models.SettledLeases(lost=list(settled.lost))
 
     @router.post(
         "/v1/queues/{name}/accept",
@@ -73,7 +73,7 @@ def _add_endings(router: APIRouter, operations: Operations) -> None:
         name: Name, body: models.TokensBody, deadline_s: DeadlineS = None
     ) -> models.SettledLeases:
         """End leases whose items are done with. A repeat is answered as the first time."""
-        operation = Dispose(object_name("queue", name), "accept", tuple(body.tokens))
+        operation = Settle(object_name("queue", name), "accept", tuple(body.tokens))
         return await settle(operation, deadline_s)
 
     @router.post(
@@ -85,8 +85,8 @@ def _add_endings(router: APIRouter, operations: Operations) -> None:
     async def release(
         name: Name, body: models.ReleaseBody, deadline_s: DeadlineS = None
     ) -> models.SettledLeases:
-        """Give items back, to be handed out again."""
-        operation = Dispose(object_name("queue", name), "release", tuple(body.tokens), body.delay_s)
+        """Give items back, to be delivered again."""
+        operation = Settle(object_name("queue", name), "release", tuple(body.tokens), body.delay_s)
         return await settle(operation, deadline_s)
 
     @router.post(
@@ -98,9 +98,9 @@ def _add_endings(router: APIRouter, operations: Operations) -> None:
     async def reject(
         name: Name, body: models.RejectBody, deadline_s: DeadlineS = None
     ) -> models.SettledLeases:
-        """End leases whose items are not to be handed out again."""
+        """End leases whose items are not to be delivered again."""
         how: Literal["reject", "drop"] = "reject" if body.dead_letter else "drop"
-        return await settle(Dispose(object_name("queue", name), how, tuple(body.tokens)), deadline_s)
+        return await settle(Settle(object_name("queue", name), how, tuple(body.tokens)), deadline_s)
 
     @router.post(
         "/v1/queues/{name}/renew",
@@ -110,9 +110,9 @@ def _add_endings(router: APIRouter, operations: Operations) -> None:
     )
     async def renew(name: Name, body: models.RenewBody, deadline_s: DeadlineS = None) -> models.RenewedLeases:
         """Let leases last longer."""
-        operation = Dispose(object_name("queue", name), "renew", tuple(body.tokens), body.lease_s)
-        tended: Tended = await operations.run(operation, deadline_s)
-        return models.RenewedLeases(lost=list(tended.lost), deadline=tended.until_us / 1e6)
+        operation = Settle(object_name("queue", name), "renew", tuple(body.tokens), body.lease_s)
+        settled: SettleResult = await operations.run(operation, deadline_s)
+        return models.RenewedLeases(lost=list(settled.lost), deadline=settled.until_us / 1e6)
 
 
 def _add_dead_letters(router: APIRouter, operations: Operations) -> None:
@@ -122,12 +122,12 @@ def _add_dead_letters(router: APIRouter, operations: Operations) -> None:
         name: str, body: models.LettersBody | None, deadline_s: float | None, *, is_requeued: bool
     ) -> models.Cleared:
         ids = tuple((body.ids if body else None) or ())
-        operation = ClearDead(object_name("queue", name), ids, is_requeued)
+        operation = ClearDeadLetters(object_name("queue", name), ids, is_requeued)
         return models.Cleared(cleared=await operations.run(operation, deadline_s))
 
     @router.get(path, response_model=models.DeadLetterItems, operation_id="getDeadLetters", tags=["queues"])
     async def dead_letters(name: Name, deadline_s: DeadlineS = None) -> Response:
-        """List the items that are not handed out any more."""
+        """List the items that are not delivered any more."""
         book: LeaseBook = await operations.run(ReadLeases(object_name("queue", name)), deadline_s)
         return json_response('{"letters":[' + ",".join(map(_letter, book.dead)) + "]}")
 
@@ -137,7 +137,7 @@ def _add_dead_letters(router: APIRouter, operations: Operations) -> None:
     async def requeue(
         name: Name, body: models.LettersBody | None = None, deadline_s: DeadlineS = None
     ) -> models.Cleared:
-        """Have dead letters handed out again by acquire, with a fresh count towards a maximum and without an expiry."""
+        """Have dead letters delivered again by acquire, with a fresh count towards a maximum and without an expiry."""
         return await clear(name, body, deadline_s, is_requeued=True)
 
     @router.post(

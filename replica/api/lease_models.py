@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from ...adts.log import DeadReason
-from ...api_specs.limits import DEFAULTS, DELAY_S_MAX, DELIVERIES_MAX, LEASE_S_MAX, TEND_TOKENS_MAX
+from ...api_specs.limits import DEFAULTS, DELAY_S_MAX, DELIVERIES_MAX, LEASE_S_MAX, SETTLE_TOKENS_MAX
 from ...client_sdk.api.lease_calls import LEASE_S
 from .object_models import Body
 
@@ -36,7 +36,7 @@ Tokens = Annotated[
     list[Token],
     Field(
         min_length=1,
-        max_length=TEND_TOKENS_MAX,
+        max_length=SETTLE_TOKENS_MAX,
         description="Which leases: the tokens that acquire gave",
         examples=[[_TOKEN]],
     ),
@@ -44,7 +44,7 @@ Tokens = Annotated[
 
 
 class AcquireBody(Body):
-    """How many to be handed out, for how long, and how long to wait for the first."""
+    """How many to be delivered, for how long, and how long to wait for the first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"max": 10, "lease_s": 60, "wait_s": 5}]})
     max: int = Field(default=1, ge=1, description=f"At most so many (limit: {DEFAULTS.batch_items_max})")
@@ -59,7 +59,7 @@ class AcquireBody(Body):
         default=None,
         ge=1,
         le=DELIVERIES_MAX,
-        description="What was handed out so often becomes a dead letter instead; left out: no maximum",
+        description="What was delivered so often becomes a dead letter instead; left out: no maximum",
     )
 
 
@@ -71,7 +71,7 @@ class TokensBody(Body):
 
 
 class ReleaseBody(Body):
-    """Which leases to give back, and when the items are to be handed out again."""
+    """Which leases to give back, and when the items are to be delivered again."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"tokens": [_TOKEN], "delay_s": 10}]})
     tokens: Tokens
@@ -81,7 +81,7 @@ class ReleaseBody(Body):
 
 
 class RejectBody(Body):
-    """Which leases end so that the items are not handed out again."""
+    """Which leases end so that the items are not delivered again."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"tokens": [_TOKEN], "dead_letter": True}]})
     tokens: Tokens
@@ -108,18 +108,18 @@ class LettersBody(Body):
 
 
 class LeasedItem(BaseModel):
-    """An item that is handed out: nobody else is given it before the deadline has certainly passed."""
+    """An item that is delivered: nobody else is given it before the deadline has certainly passed."""
 
     item: JsonValue = Field(examples=[{"job": 1}])
-    id: str = Field(description="Names the item, however often it is handed out", examples=[_ID])
+    id: str = Field(description="Names the item, however often it is delivered", examples=[_ID])
     token: str = Field(description="Names this lease", examples=[_TOKEN])
-    deliveries: int = Field(description="How often it was handed out, this time included", examples=[1])
-    redelivered: bool = Field(description="Whether it was handed out before", examples=[False])
+    deliveries: int = Field(description="How often it was delivered, this time included", examples=[1])
+    redelivered: bool = Field(description="Whether it was delivered before", examples=[False])
     deadline: float = Field(description="Seconds since 1970", examples=[1795203030.5])
 
 
 class LeasedItems(BaseModel):
-    """What is handed out: first items that were handed out before, then from the front."""
+    """What is delivered: first items that were delivered before, then from the front."""
 
     leases: list[LeasedItem] = Field(examples=[[_LEASE]])
 
@@ -138,7 +138,7 @@ class RenewedLeases(BaseModel):
 
 
 class LeaseState(BaseModel):
-    """Of the items that an acquire has met: how many are handed out, wait to be (again), and are dead letters."""
+    """Of the items that an acquire has met: how many are delivered, wait to be (again), and are dead letters."""
 
     held: int = Field(examples=[2])
     waiting: int = Field(examples=[1])
@@ -146,12 +146,12 @@ class LeaseState(BaseModel):
 
 
 class DeadLetterItem(BaseModel):
-    """An item that is not handed out any more."""
+    """An item that is not delivered any more."""
 
     item: JsonValue = Field(examples=[{"job": 1}])
     id: str = Field(examples=[_ID])
     reason: DeadReason = Field(examples=["rejected"])
-    deliveries: int = Field(description="How often it was handed out", examples=[3])
+    deliveries: int = Field(description="How often it was delivered", examples=[3])
 
 
 class DeadLetterItems(BaseModel):

@@ -13,23 +13,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ...api_specs.checking import Checked, check_announcement, check_ask, check_batch
+from ...api_specs.checking import Checked, check_announcement, check_batch, check_forwarded
+from ...api_specs.commands import DequeueCommand
 from ...api_specs.messages import (
     NOT_DECODED,
     Announcement,
-    Ask,
     Batch,
     BatchReply,
     Collect,
+    ForwardedReply,
+    ForwardedRequest,
     Refused,
-    Served,
     Testimony,
     Window,
 )
 from ...api_specs.problems import problem
-from ...api_specs.wishes import Take
 from ...timestamps.timestamp import Timestamp
-from ..access.authorization import ask_problem, batch_problem
+from ..access.authorization import batch_problem, forwarding_problem
 from ..access.credentials import Credential
 from ..access.token_list import Access
 from ..http import json_body
@@ -40,11 +40,11 @@ from ..service.member import Member
 from .forwarded import Serving
 
 PATH: Final = "/replica/v1/batch"
-ASK_PATH: Final = "/replica/v1/ask"
+FORWARD_PATH: Final = "/replica/v1/forward"
 ANNOUNCEMENT_PATH: Final = "/replica/v1/announcement"
 JSON: Final = "application/json"
 MSGPACK: Final = "application/msgpack"
-MESSAGES: Final = (Batch, BatchReply, Ask, Served, Announcement, Testimony)
+MESSAGES: Final = (Batch, BatchReply, ForwardedRequest, ForwardedReply, Announcement, Testimony)
 """All that is sent and answered."""
 _JSON: Final = JSON.encode()
 
@@ -54,12 +54,12 @@ _DECODE: Final[Mapping[str, Callable[[bytes], Batch]]] = {
     JSON: msgspec.json.Decoder(Batch).decode,
     MSGPACK: msgspec.msgpack.Decoder(Batch).decode,
 }
-_DECODE_ASK: Final[Mapping[str, Callable[[bytes], Ask]]] = {
-    JSON: msgspec.json.Decoder(Ask).decode,
-    MSGPACK: msgspec.msgpack.Decoder(Ask).decode,
+_DECODE_FORWARDED: Final[Mapping[str, Callable[[bytes], ForwardedRequest]]] = {
+    JSON: msgspec.json.Decoder(ForwardedRequest).decode,
+    MSGPACK: msgspec.msgpack.Decoder(ForwardedRequest).decode,
 }
 _DECODE_ANNOUNCEMENT: Final = {JSON: msgspec.json.Decoder(Announcement).decode}
-_ENCODE: Final[Mapping[str, Callable[[BatchReply | Served], bytes]]] = {
+_ENCODE: Final[Mapping[str, Callable[[BatchReply | ForwardedReply], bytes]]] = {
     JSON: msgspec.json.Encoder().encode,
     MSGPACK: msgspec.msgpack.Encoder().encode,
 }
@@ -115,17 +115,17 @@ def ask_app(serving: Serving, access: Access) -> ASGIApp:
     """The ASGI application at which other front ends ask the replica's own; where it stands, see `batch_app`."""
     member = serving.member
 
-    async def answer_ask(scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer_forwarded(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
             refused = problem("method-not-allowed", f"not with {scope['method']}")
             await problem_response(refused, {"Allow": "POST"})(scope, receive, send)
             return
         headers = dict(scope["headers"])
         media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
-        ask = _decoded((await receive())["body"], media_type, _DECODE_ASK)
+        ask = _decoded((await receive())["body"], media_type, _DECODE_FORWARDED)
         _check_cluster(ask.cluster, member)
-        check_ask(ask, member.document.limits)
-        if (lacking := ask_problem(ask, scope[CALLER], access.known)) is not None:
+        check_forwarded(ask, member.document.limits)
+        if (lacking := forwarding_problem(ask, scope[CALLER], access.known)) is not None:
             raise lacks_scope(lacking)
         answer_type = _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
         body = _ENCODE[answer_type](await serving.serve(ask))
@@ -135,7 +135,7 @@ def ask_app(serving: Serving, access: Access) -> ASGIApp:
         await send({"type": "http.response.start", "status": 200, "headers": sent})
         await send({"type": "http.response.body", "body": body})
 
-    return answer_ask
+    return answer_forwarded
 
 
 def announcement_endpoint(member: Member) -> Callable[[Request], Awaitable[Response]]:
@@ -206,12 +206,14 @@ def describe(document: dict[str, Any]) -> None:
         Batch(example_hash, (Collect("queue/jobs", window=Window(limit=10)),)),
         BatchReply,
     )
-    document["paths"][ASK_PATH] = _described(
-        "askFrontEnd",
-        "For front ends that share an object: this one decides the wishes of all in one go. An ask is served once at "
+    document["paths"][FORWARD_PATH] = _described(
+        "forwardRequest",
+        "For front ends that share an object: this one decides the commands of all in one go. A forwarded request is served once at "
         "most; it is not to be repeated. A result that is denied and not definite may have taken effect.",
-        Ask(example_hash, Timestamp(example_id), "queue/jobs", "9b2e61f7c0a35d84", (Take(1),), 5.0),
-        Served,
+        ForwardedRequest(
+            example_hash, Timestamp(example_id), "queue/jobs", "9b2e61f7c0a35d84", (DequeueCommand(1),), 5.0
+        ),
+        ForwardedReply,
     )
     document["paths"][ANNOUNCEMENT_PATH] = _described(
         "announceReplica",
@@ -226,8 +228,8 @@ def describe(document: dict[str, Any]) -> None:
 def _described(
     operation_id: str,
     description: str,
-    sent: Batch | Ask | Announcement,
-    answered: type[BatchReply | Served | Testimony],
+    sent: Batch | ForwardedRequest | Announcement,
+    answered: type[BatchReply | ForwardedReply | Testimony],
     media_types: tuple[str, ...] = (JSON, MSGPACK),
 ) -> dict[str, Any]:
     body: dict[str, Any] = {each: {"schema": _reference(type(sent))} for each in media_types}

@@ -17,7 +17,7 @@ from ..access.credentials import Credential
 from ..access.refused_callers import RefusedCallers
 from ..access.token_list import Access
 from .fair_queue import FairQueue
-from .host_header import Hosts
+from .host_header import AllowedHosts
 from .problems import PROBLEM, Refusal, problem_of, problem_response
 from .traffic import Traffic
 
@@ -45,7 +45,7 @@ class Gate:
         limits: Limits,
         access: Access,
         traffic: Traffic,
-        hosts: Hosts | None = None,
+        hosts: AllowedHosts | None = None,
         is_over: Callable[[str], bool] = lambda _: False,
         refused_callers: RefusedCallers | None = None,
         now_s: Callable[[], float] = time.monotonic,

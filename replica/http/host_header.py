@@ -21,7 +21,7 @@ _OWN_SITES: Final = frozenset({b"none", b"same-origin"})
 """What a browser says where its user gave the address, and where a page of this very replica asks. Programs say nothing."""
 
 
-class Hosts:
+class AllowedHosts:
     """What is accepted. `is_loopback`: the replica listens on this machine alone, so only its names are."""
 
     def __init__(self, names: Iterable[str], *, is_loopback: bool) -> None:

@@ -1,6 +1,6 @@
 """What the live page asks its replica: the cluster at a glance, an object's trace, the quorum choices. It reads alone.
 
-Owns paths and checks of input. What the replicas answer is the lookout's business, what it means `overview`'s.
+Owns paths and checks of input. What the replicas answer is the cluster scan's business, what it means `overview`'s.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from ...api_specs.messages import Scan
 from ..http.problems import Refusal
 from ..service.member import Member
 from . import models
-from .cluster_scan import Lookout
+from .cluster_scan import ClusterScan
 from .overview import choices_of, overview_of, trace_of
 
 OBJECTS_MAX: Final = 100
@@ -43,12 +43,12 @@ Prefix = Annotated[
 ]
 
 
-def add_live_endpoints(router: APIRouter, member: Member, lookout: Callable[[], Lookout | None]) -> None:
-    """Add what the live page asks; `lookout` gives the one of the running application."""
+def add_live_endpoints(router: APIRouter, member: Member, scan: Callable[[], ClusterScan | None]) -> None:
+    """Add what the live page asks; `scan` gives the one of the running application."""
     document = member.document
 
-    def opened() -> Lookout:
-        if (found := lookout()) is None:
+    def opened() -> ClusterScan:
+        if (found := scan()) is None:
             raise Refusal("unavailable", "the replica is starting", definite=True)
         return found
 

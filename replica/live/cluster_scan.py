@@ -59,7 +59,7 @@ class _Status(Struct, frozen=True):
     catch_up: dict[str, CatchUp] = {}
 
 
-class Lookout:
+class ClusterScan:
     """Asks all replicas for one of them, from the running event loop."""
 
     def __init__(self, member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> None:

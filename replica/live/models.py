@@ -61,8 +61,8 @@ class ObjectSeen(BaseModel):
     fence: str = Field(description="The highest fence of any replica", examples=[_T1])
     entries: int = Field(description="Entries above the horizon that some replica holds")
     is_cut: bool = Field(description="Whether a replica holds more entries than were asked for")
-    held: int = Field(description="Of a queue: items that are handed out under leases")
-    waiting: int = Field(description="Of a queue: items that wait to be handed out, and left the log already")
+    held: int = Field(description="Of a queue: items that are delivered under leases")
+    waiting: int = Field(description="Of a queue: items that wait to be delivered, and left the log already")
     dead: int = Field(description="Of a queue: dead letters")
     replicas: dict[str, LogSeen] = Field(description="By replica id, of those that know the object")
 
@@ -116,18 +116,18 @@ class Overview(BaseModel):
     next: str | None = Field(description="What `after` must be for the next page; null when there is none")
 
 
-class StandingSeen(BaseModel):
+class LeaseStatusSeen(BaseModel):
     """How an item of a queue stands with acquire, as one replica knows it."""
 
     state: Literal["held", "over", "delayed", "due", "expired", "dead"] = Field(
-        description="`held` by somebody until `until_us`; `over`: that has passed, so the next acquire hands it out; `delayed` "
-        "until `until_us`; `due`: it waits to be handed out; `expired`: the next acquire makes it a dead letter; `dead`: it is one"
+        description="`held` by somebody until `until_us`; `over`: that has passed, so the next acquire delivers it; `delayed` "
+        "until `until_us`; `due`: it waits to be delivered; `expired`: the next acquire makes it a dead letter; `dead`: it is one"
     )
     words: str = Field(
         description="The same in words, times in UTC", examples=["held until 12:00:30 UTC, delivery 2"]
     )
     until_us: int | None = Field(description="Microseconds since 1970")
-    deliveries: int = Field(description="How often it was handed out")
+    deliveries: int = Field(description="How often it was delivered")
 
 
 class TraceRow(BaseModel):
@@ -139,7 +139,7 @@ class TraceRow(BaseModel):
         description="By replica id; absent where the replica does not hold it",
         examples=[{"r1": '[Enq("x"); Ok()]', "r2": '[Enq("x"); Ok()]'}],
     )
-    standings: dict[str, StandingSeen] = Field(
+    lease_statuses: dict[str, LeaseStatusSeen] = Field(
         description="By replica id, of items that an acquire has met, or that are delayed or expire; absent for all others"
     )
     unseen: list[str] = Field(
@@ -159,8 +159,8 @@ class TraceColumn(BaseModel):
     )
     adopted: list[str] = Field(description="Entries that its summary holds itself")
     value: str | None = Field(description="Decided value of a register or key, JSON text, cut when long")
-    held: int = Field(description="Items that are handed out, as its summary tells")
-    waiting: int = Field(description="Items that wait to be handed out, and left the log")
+    held: int = Field(description="Items that are delivered, as its summary tells")
+    waiting: int = Field(description="Items that wait to be delivered, and left the log")
     dead: int = Field(description="Dead letters")
 
 

@@ -12,7 +12,7 @@ from ...adts.types.catalogue import adt_of
 from ...api_specs.classes_held import rules_in_force
 from ...api_specs.cluster import ChoiceRule, ClusterDocument
 from ...api_specs.messages import Collected
-from ...client_sdk.inspection.lease_status import Standing
+from ...client_sdk.inspection.lease_status import LeaseStatus
 from ...client_sdk.inspection.log_table import Column, column_of, when
 from ...quorums.choices.choice import QuorumChoice
 from ...quorums.choices.choices import constraints_of
@@ -174,18 +174,20 @@ def _row(
     t: Timestamp, columns: Mapping[str, Column], cut_off: Collection[str], now_us: int
 ) -> models.TraceRow:
     held = {id: column.kept.get(t) or column.events.get(t) for id, column in columns.items()}
-    standings = {id: column.standings[t] for id, column in columns.items() if t in column.standings}
+    lease_statuses = {
+        id: column.lease_statuses[t] for id, column in columns.items() if t in column.lease_statuses
+    }
     return models.TraceRow(
         t=t,
         at=when(t),
         events={id: _cut(event) for id, event in held.items() if event is not None},
-        standings={id: _standing(each, now_us) for id, each in standings.items()},
+        lease_statuses={id: _standing(each, now_us) for id, each in lease_statuses.items()},
         unseen=[id for id, event in held.items() if event is None and id in cut_off],
     )
 
 
-def _standing(standing: Standing, now_us: int) -> models.StandingSeen:
-    return models.StandingSeen(
+def _standing(standing: LeaseStatus, now_us: int) -> models.LeaseStatusSeen:
+    return models.LeaseStatusSeen(
         state=standing.state,
         words=standing.words(now_us),
         until_us=standing.until_us or None,

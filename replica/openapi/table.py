@@ -46,11 +46,11 @@ _TO_QUEUE: Final = Link("getQueue", "Count the items of the same queue.")
 _TO_ACCEPT: Final = Link("acceptLeases", "End the leases of what is done.")
 _TO_RENEW: Final = Link("renewLeases", "Let the leases last longer.")
 _TO_RELEASE: Final = Link("releaseLeases", "Give items back.")
-_TO_REJECT: Final = Link("rejectLeases", "Have items handed out to nobody any more.")
-_TO_ACQUIRE: Final = Link("acquire", "Be handed out items of the same queue.")
+_TO_REJECT: Final = Link("rejectLeases", "Have items delivered to nobody any more.")
+_TO_ACQUIRE: Final = Link("acquire", "Be delivered items of the same queue.")
 _TO_LEASES: Final = Link("getLeases", "Count the leases of the same queue.")
 _TO_LETTERS: Final = Link("getDeadLetters", "List the dead letters of the same queue.")
-_TO_REQUEUE: Final = Link("requeueDeadLetters", "Have dead letters handed out again.")
+_TO_REQUEUE: Final = Link("requeueDeadLetters", "Have dead letters delivered again.")
 _TO_DISCARD: Final = Link("discardDeadLetters", "Forget dead letters.")
 _TO_READ: Final = Link("readRegister", "Read the same register.")
 _TO_SWAP: Final = Link("compareAndSetRegister", "Replace what was read, if it is still there.")
@@ -100,7 +100,7 @@ OPERATIONS: Final[Mapping[str, Told]] = {
     "getDictionary": Told("Read a whole dictionary", "All keys and values.", (*_LOOK, "listing-too-large")),
     "acquire": Told(
         "Acquire items under leases",
-        "The items handed out. None: there was none, and came none while the call waited.",
+        "The items delivered. None: there was none, and came none while the call waited.",
         (*_NEW, "too-many-leases"),
         (_TO_ACCEPT, _TO_RENEW, _TO_RELEASE, _TO_REJECT, _TO_LEASES),
     ),
@@ -116,7 +116,7 @@ OPERATIONS: Final[Mapping[str, Told]] = {
     ),
     "requeueDeadLetters": Told(
         "Requeue dead letters",
-        "How many are handed out again.",
+        "How many are delivered again.",
         (*_WRITE, "too-many-leases"),
         (_TO_ACQUIRE,),
     ),
@@ -170,9 +170,9 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         "One reply per request, in order; if all were refused, a problem instead.",
         (*_MESSAGE, "starting", *_STORE, "clock-ahead", "clock-behind", "too-old"),
     ),
-    "askFrontEnd": Told(
+    "forwardRequest": Told(
         "Ask the replica's front end to decide",
-        "One result per wish, in order.",
+        "One result per command, in order.",
         _MESSAGE,
     ),
     "announceReplica": Told(

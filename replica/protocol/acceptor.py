@@ -1,6 +1,6 @@
 """The replica: what it answers to a request, and what it must have on disk before it does. Pure.
 
-Owns the promises of one replica (DESIGN section 2): fences never fall, a promised turn refuses lower ballots, an
+Owns the promises of one replica (DESIGN section 2): fences never fall, a promised term refuses lower ballots, an
 accepted summary is replaced only by a higher ballot, rows are collected only below a *committed* horizon. It knows
 neither time (it arrives as `now_us`) nor disk (reads come through `Log`, writes leave as effects), nor other replicas.
 """
@@ -33,7 +33,7 @@ from ...api_specs.messages import (
 )
 from ...api_specs.weights import weight
 from ...gc.collection import collected_by_commit, collected_by_completion, may_forget
-from ...timestamps.ballot import turn_of
+from ...timestamps.ballot import term_of
 from ...timestamps.timestamp import INFINITY, ZERO, Timestamp
 from .key_consensus import reserve
 from .log import Claim, Effect, Forget, Log, MarkComplete, ObjectState, PutEvent, PutRow, PutState
@@ -111,7 +111,7 @@ def _append(request: Append, state: ObjectState, log: Log) -> Handled:
 
 
 def _collect(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Handled:
-    promised = state.promised if request.ballot is None else turn_of(request.ballot)
+    promised = state.promised if request.ballot is None else term_of(request.ballot)
     if promised < state.promised:
         return Collected(_status(state), refused=True, summary=None), []
     fence = max(state.fence, request.fence, _fence_of_next(request, state, log))
@@ -143,11 +143,11 @@ def _read(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Col
 
 
 def _latest_held(state: ObjectState, log: Log) -> Timestamp:
-    """The highest timestamp of an event, a promise or a turn that the replica holds of the object."""
-    turns = (state.promised, turn_of(state.accepted), turn_of(state.committed))
+    """The highest timestamp of an event, a promise or a term that the replica holds of the object."""
+    terms = (state.promised, term_of(state.accepted), term_of(state.committed))
     adopted = (entry.t for entry in state.summary.adopted)
     last = log.below(state.name, INFINITY) or ZERO
-    return max(last, state.fence, *turns, state.horizon, state.summary.horizon, *adopted)
+    return max(last, state.fence, *terms, state.horizon, state.summary.horizon, *adopted)
 
 
 def _without_payload(row: Row) -> Row:
@@ -177,15 +177,15 @@ def _read_window(
 
 
 def _accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps_events: bool) -> Handled:
-    turn = turn_of(request.ballot)
-    if turn < state.promised or ZERO < turn <= state.floor or request.ballot < state.accepted:
+    term = term_of(request.ballot)
+    if term < state.promised or ZERO < term <= state.floor or request.ballot < state.accepted:
         return Accepted(_status(state), refused=True), []
     after = state
     effects: list[Effect] = []
     if request.ballot > state.accepted:
-        after = replace(state, promised=turn, accepted=request.ballot, summary=request.summary)
+        after = replace(state, promised=term, accepted=request.ballot, summary=request.summary)
         if keeps_events and request.event:
-            effects.append(PutEvent(request.object, turn, request.event))
+            effects.append(PutEvent(request.object, term, request.event))
     then = None
     if request.then is not None:
         answer, _ = _collect(request.then, after, log, bounds)
@@ -203,7 +203,7 @@ def _commit(request: Commit, state: ObjectState, log: Log, keeps_events: bool) -
     if not keeps_events:
         after = replace(after, collected=_collected(request, after, log))
     if request.buried > ZERO and _is_buried(request.buried, after, log):
-        floor = max(after.fence, after.promised, turn_of(after.accepted), request.buried, log.floor())
+        floor = max(after.fence, after.promised, term_of(after.accepted), request.buried, log.floor())
         return Committed(_status(after)), [Forget(request.object, floor)]
     return Committed(_status(after)), effects + _changed(state, after)
 
@@ -215,7 +215,7 @@ def _is_buried(buried: Timestamp, state: ObjectState, log: Log) -> bool:
 
 def _decided(request: Commit, state: ObjectState) -> ObjectState:
     """A decided summary counts as accepted too. A mark without the summary helps only where it was accepted."""
-    if request.ballot <= state.committed or turn_of(request.ballot) <= state.floor:
+    if request.ballot <= state.committed or term_of(request.ballot) <= state.floor:
         return state
     if request.ballot > state.accepted:
         if request.summary is None:

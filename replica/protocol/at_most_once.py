@@ -1,6 +1,6 @@
-"""Which asks of other front ends a replica's own front end serves (`quorate.api_specs.messages.Ask`). Pure.
+"""Which asks of other front ends a replica's own front end serves (`quorate.api_specs.messages.ForwardedRequest`). Pure.
 
-Owns the rule "once at most". An ask names the incarnation that may serve it, and this one remembers the ids that it has
+Owns the rule "once at most". A forwarded request names the incarnation that may serve it, and this one remembers the ids that it has
 met. Those that it forgets are the lowest, and below the highest of them nothing is served any more: so a copy that
 arrives late is refused, whatever clocks do. What is refused here may be such a copy: the refusal is never definite. (By
 the clock it refuses, too, what was asked long ago, since nobody waits for it any more.)
@@ -10,22 +10,22 @@ from bisect import bisect_left, insort
 from collections import OrderedDict
 from typing import Final
 
-from ...api_specs.messages import Ask, Denied, Granted
+from ...api_specs.messages import Denied, ForwardedRequest, Granted
 from ...client_sdk.protocol.core.values import Done, Outcome
 from ...client_sdk.protocol.decisions.forwarding import SHARED_S, granted
 from ...timestamps.timestamp import ZERO, Timestamp, site, wall_us
 
 IDS_MAX: Final = 20_000
-WISHES_MAX: Final = 1000
-"""Wishes under way for other front ends; one more is left to its own."""
+COMMANDS_MAX: Final = 1000
+"""Commands under way for other front ends; one more is left to its own."""
 OBJECTS_MAX: Final = 1000
 
 Asker = tuple[str, float]
 """A front end's site, and when it asked last."""
 
 
-class Asks:
-    """The asks that one incarnation of a replica has met."""
+class AtMostOnce:
+    """The forwarded requests that one incarnation of a replica has met."""
 
     def __init__(self, incarnation: str, offset_max_s: float, ids_max: int = IDS_MAX) -> None:
         self.incarnation: Final = incarnation
@@ -37,33 +37,33 @@ class Asks:
         self._askers: Final[OrderedDict[str, tuple[Asker, Asker]]] = OrderedDict()
         """Of each object: the front end that asked last, and the one before that was another."""
 
-    def problem(self, ask: Ask, now_us: int) -> str | None:
-        """Why the ask must not be served; None for one that was not met before, and is now."""
+    def problem(self, ask: ForwardedRequest, now_us: int) -> str | None:
+        """Why the forwarded request must not be served; None for one that was not met before, and is now."""
         if ask.incarnation != self.incarnation:
             return "the replica was restarted meanwhile"
         if abs(wall_us(ask.id) - now_us) > self._offset_max_us:
-            return "the ask's id is far from the replica's clock: it comes late, or one of the two is wrong"
+            return "the forwarded request's id is far from the replica's clock: it comes late, or one of the two is wrong"
         place = bisect_left(self._ids, ask.id)
         if ask.id <= self._floor or (place < len(self._ids) and self._ids[place] == ask.id):
-            return "the ask was met before, or is too old to tell"
+            return "the forwarded request was met before, or is too old to tell"
         insort(self._ids, ask.id)
         if len(self._ids) > self._ids_max:
             self._floor = self._ids[self._ids_max // 10]
             del self._ids[: self._ids_max // 10 + 1]
         return None
 
-    def begin(self, wishes: int) -> bool:
-        """Whether there is room for so many wishes; from now on they are under way."""
-        if self._under_way + wishes > WISHES_MAX:
+    def begin(self, commands: int) -> bool:
+        """Whether there is room for so many commands; from now on they are under way."""
+        if self._under_way + commands > COMMANDS_MAX:
             return False
-        self._under_way += wishes
+        self._under_way += commands
         return True
 
-    def end(self, wishes: int) -> None:
-        """So many wishes are no longer under way."""
-        self._under_way -= wishes
+    def end(self, commands: int) -> None:
+        """So many commands are no longer under way."""
+        self._under_way -= commands
 
-    def is_shared(self, ask: Ask, now_s: float) -> bool:
+    def is_shared(self, ask: ForwardedRequest, now_s: float) -> bool:
         """Whether another front end asked about the same object just now; notes that this one did."""
         nobody = ("", float("-inf"))
         last, other = self._askers.pop(ask.object, (nobody, nobody))
@@ -76,7 +76,7 @@ class Asks:
 
 
 def result_of(outcome: Outcome) -> Granted | Denied:
-    """What goes back of the operation that served a wish."""
+    """What goes back of the operation that served a command."""
     if isinstance(outcome, Done):
         return granted(outcome.result, outcome.answered)
     return Denied(outcome.detail, outcome.definite)

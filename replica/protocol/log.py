@@ -19,7 +19,7 @@ class ObjectState(Struct, frozen=True, omit_defaults=True):
     """All that a replica has promised for one object, besides its log.
 
     Rows at or below `collected` are history: no view needs them; they stay for the retry window and are then deleted.
-    `floor` is the store's when it came to know the object: decisions of turns at or below it are of a forgotten life.
+    `floor` is the store's when it came to know the object: decisions of terms at or below it are of a forgotten life.
     """
 
     name: str

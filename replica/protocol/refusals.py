@@ -13,7 +13,7 @@ from ...adts.types.catalogue import adt_of, is_object_name
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import DELAY_S_MAX
 from ...api_specs.messages import Accept, Append, Collect, Commit, Refused, Reserve
-from ...timestamps.ballot import Ballot, turn_of
+from ...timestamps.ballot import Ballot, term_of
 from ...timestamps.timestamp import ZERO, Timestamp, wall_us
 
 
@@ -111,10 +111,10 @@ def latest_claimed(request: Append | Collect | Accept | Commit | Reserve) -> Tim
             return _latest_asked(request)
         case Accept():
             then = ZERO if request.then is None else _latest_asked(request.then)
-            return max(turn_of(request.ballot), _latest(request.summary), then)
+            return max(term_of(request.ballot), _latest(request.summary), then)
         case Commit():
             latest = ZERO if request.summary is None else _latest(request.summary)
-            return max(turn_of(request.ballot), request.horizon, request.buried, latest)
+            return max(term_of(request.ballot), request.horizon, request.buried, latest)
 
 
 def _furthest_us(request: Append | Collect | Accept | Commit | Reserve) -> int:
@@ -138,17 +138,17 @@ def _times_of(entry: Entry) -> int:
 
 
 def _latest_asked(request: Collect) -> Timestamp:
-    """The later one of the fence and the turn that a collect asks for."""
-    return request.fence if request.ballot is None else max(request.fence, turn_of(request.ballot))
+    """The later one of the fence and the term that a collect asks for."""
+    return request.fence if request.ballot is None else max(request.fence, term_of(request.ballot))
 
 
 def _latest(summary: Summary) -> Timestamp:
-    """The latest timestamp that the summary tells of: of events, of decisions that it remembers, and of turns."""
+    """The latest timestamp that the summary tells of: of events, of decisions that it remembers, and of terms."""
     entries = (entry.t for entry in summary.adopted)
-    turns = (turn_of(ballot) for ballot in (*summary.turns, summary.turns_floor, *_listed(summary)))
+    terms = (term_of(ballot) for ballot in (*summary.terms, summary.terms_floor, *_listed(summary)))
     taken = (entry.t for decision in summary.recent for entry in decision.taken)
     kept = (entry.t for entry in summary.kept())
-    return max((summary.horizon, *entries, *turns, *taken, *kept))
+    return max((summary.horizon, *entries, *terms, *taken, *kept))
 
 
 def _listed(summary: Summary) -> list[Ballot]:

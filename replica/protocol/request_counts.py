@@ -12,7 +12,7 @@ from .log import Effect, Log, PutState
 
 DONE: Final = "done"
 BALLOT_REFUSED: Final = "ballot-refused"
-"""A higher turn had been promised: two front ends met."""
+"""A higher term had been promised: two front ends met."""
 
 
 class RequestCounts:

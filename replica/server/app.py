@@ -32,13 +32,13 @@ from ..api.lease_api import add_lease_endpoints
 from ..api.object_api import FrontEnd, Operations, add_adt_endpoints
 from ..api.plain_requests import PlainRequests
 from ..http.gate import Gate
-from ..http.host_header import Hosts
+from ..http.host_header import AllowedHosts
 from ..http.json_body import JsonRoute
 from ..http.problems import Refusal, problem_of, problem_response
 from ..http.queries import known_query
 from ..http.traffic import Traffic
 from ..live.api import add_live_endpoints
-from ..live.cluster_scan import Lookout
+from ..live.cluster_scan import ClusterScan
 from ..live.page import add_live_page
 from ..openapi.builder import document_of
 from ..openapi.pages import page_routes
@@ -53,7 +53,7 @@ from ..upkeep.announcer import Watch
 from ..upkeep.catching_up import CatchingUp
 from ..upkeep.janitor import Janitor
 from .direct import Direct
-from .shutdown import Ending
+from .shutdown import Shutdown
 
 API_VERSION: Final = "1.0"
 _ERRORS_SHOWN: Final = 5
@@ -76,13 +76,13 @@ class ReplicaApp(FastAPI):
     """The shorter way of batches that come in one piece; none where requests are traced."""
     traffic: Traffic
     """What the gate counts; the server in front counts connections in it."""
-    ending: Ending
+    shutdown: Shutdown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the lifespan."""
         if scope["type"] == "http" and scope["path"] == protocol_api.PATH:
             await self.batches(scope, receive, send)
-        elif scope["type"] == "http" and scope["path"] == protocol_api.ASK_PATH:
+        elif scope["type"] == "http" and scope["path"] == protocol_api.FORWARD_PATH:
             await self.asks(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)
@@ -94,7 +94,7 @@ def create_app(
     token: str | None = None,
     *,
     access: Access | None = None,
-    hosts: Hosts | None = None,
+    hosts: AllowedHosts | None = None,
     tls: ClientTls = SYSTEM_TRUST,
     beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> ReplicaApp:
@@ -109,18 +109,18 @@ def create_app(
     serving = Serving(member, lambda: operations.front_end)
     traffic = Traffic()
     metrics = Metrics(member, traffic, operations.counts, serving.outcomes)
-    lookouts: list[Lookout] = []
+    scans: list[ClusterScan] = []
     copies = Copies(member)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        lookouts.append(lookout := Lookout(member, access.own_token, tls))
+        scans.append(scan := ClusterScan(member, access.own_token, tls))
         operations.front_end = front_end = connect(member)
         watch = Watch(member, to_others(member, access.own_token, tls))
         watch.start()
         catching_up = CatchingUp(member, to_others(member, access.own_token, tls))
         catching_up.start()
-        app.ending.janitor = janitor = Janitor(member, front_end)
+        app.shutdown.janitor = janitor = Janitor(member, front_end)
         janitor.start()
         running = None if beside is None else asyncio.create_task(beside(), name="quorate-beside")
         try:
@@ -128,10 +128,10 @@ def create_app(
         finally:
             if running is not None:
                 running.cancel()
-            app.ending.begin()
-            lookouts.clear()
+            app.shutdown.begin()
+            scans.clear()
             for end in (
-                lookout.aclose,
+                scan.aclose,
                 janitor.stop,
                 watch.stop,
                 catching_up.stop,
@@ -157,10 +157,10 @@ def create_app(
     ]
     _add_operations(app, operations)
     _add_service_endpoints(app.router, member)
-    _add_looking_endpoints(app.router, member, lambda: lookouts[0] if lookouts else None, metrics)
+    _add_looking_endpoints(app.router, member, lambda: scans[0] if scans else None, metrics)
     add_admin_endpoints(app.router, access, copies)
     _put_behind_gate(app, serving, operations, access, hosts)
-    app.ending = Ending(member, traffic, operations, copies)
+    app.shutdown = Shutdown(member, traffic, operations, copies)
     _handle_errors(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
@@ -176,7 +176,7 @@ def _add_operations(app: FastAPI, operations: Operations) -> None:
 
 
 def _put_behind_gate(
-    app: ReplicaApp, serving: Serving, operations: Operations, access: Access, hosts: Hosts | None
+    app: ReplicaApp, serving: Serving, operations: Operations, access: Access, hosts: AllowedHosts | None
 ) -> None:
     member = serving.member
     gate = partial(
@@ -186,8 +186,8 @@ def _put_behind_gate(
         traffic=app.traffic,
         hosts=hosts,
         refused_callers=RefusedCallers(),
-        # An ask is refused by who knows which asks it has met: only then is it certain that no copy was or will be served.
-        is_over=lambda path: member.is_stopping and path != protocol_api.ASK_PATH,
+        # A forwarded request is refused by who knows which asks it has met: only then is it certain that no copy was or will be served.
+        is_over=lambda path: member.is_stopping and path != protocol_api.FORWARD_PATH,
     )
     batches = protocol_api.Batches(member, access)
     app.batches = gated = gate(protocol_api.batch_app(batches))
@@ -208,9 +208,9 @@ def _add_announcement_endpoint(app: FastAPI, member: Member) -> None:
 
 
 def _add_looking_endpoints(
-    router: APIRouter, member: Member, lookout: Callable[[], Lookout | None], metrics: Metrics
+    router: APIRouter, member: Member, scan: Callable[[], ClusterScan | None], metrics: Metrics
 ) -> None:
-    add_live_endpoints(router, member, lookout)
+    add_live_endpoints(router, member, scan)
     add_live_page(router)
     add_metrics_endpoint(router, metrics)
 

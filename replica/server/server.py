@@ -28,7 +28,7 @@ from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
 from ..access.token_list import Access, nobody_asked
 from ..data_folder.identity import open_folder
 from ..http.connections import Bounds
-from ..http.host_header import Hosts, is_loopback
+from ..http.host_header import AllowedHosts, is_loopback
 from ..http.server_tls import BadTls, ServerContext, ServerTls
 from ..logs.audit import audit
 from ..service.embedded import embedded_front_end
@@ -185,7 +185,7 @@ def _application(
         member,
         lambda each: embedded_front_end(each, access.own_token, door.client_tls),
         access=access,
-        hosts=Hosts(names, is_loopback=is_local),
+        hosts=AllowedHosts(names, is_loopback=is_local),
         tls=door.client_tls,
         beside=lambda: _Renewal(access, context).run(),
     )

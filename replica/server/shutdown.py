@@ -39,7 +39,7 @@ _LOOK_S: Final = 0.02
 _log = logging.getLogger(__name__)
 
 
-class Ending:
+class Shutdown:
     """The end of one application."""
 
     def __init__(self, member: Member, traffic: Traffic, operations: Operations, copies: Copies) -> None:
@@ -75,7 +75,7 @@ class Ending:
 
 
 class _Ends(Protocol):
-    ending: Ending
+    shutdown: Shutdown
 
 
 class Server(uvicorn.Server):
@@ -83,7 +83,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, app: _Ends) -> None:
         super().__init__(config)
-        self._ending: Final = app.ending
+        self._shutdown: Final = app.shutdown
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -100,7 +100,7 @@ class Server(uvicorn.Server):
         if self.should_exit:
             os._exit(EXIT_AT_ONCE)  # As a crash: what was answered for is on disk.
         self.should_exit = True
-        self._ending.begin()
+        self._shutdown.begin()
 
     async def startup(self, sockets: "list[socket.socket] | None" = None) -> None:
         """Start as uvicorn does; then a service manager that waits for it is told."""
@@ -113,5 +113,5 @@ class Server(uvicorn.Server):
         del sockets  # It makes its own.
         for server in self.servers:
             server.close()
-        await self._ending.drain(lambda: bool(self.server_state.connections))
+        await self._shutdown.drain(lambda: bool(self.server_state.connections))
         await super().shutdown()

@@ -12,7 +12,7 @@ from ...adts.log import Entry
 from ...adts.types.catalogue import adt_of
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import Row
-from ...timestamps.ballot import NO_BALLOT, turn_of
+from ...timestamps.ballot import NO_BALLOT, term_of
 from ...timestamps.timestamp import INFINITY, ZERO, Timestamp
 from ..protocol.capacity import Use
 from ..protocol.log import (
@@ -276,10 +276,10 @@ class Store(HoldsKeys):
         summary = state.summary
         if summary.value is None and summary.horizon > ZERO and adt_of(state.name) == "dictionary":
             self._deleted[state.name] = None
-        turn = max(state.promised, turn_of(state.accepted), turn_of(state.committed))
+        term = max(state.promised, term_of(state.accepted), term_of(state.committed))
         adopted = max((entry.t for entry in summary.adopted), default=ZERO)
         self._note(state.fence)  # INFINITY while an object is being forgotten: it must not hide the rest.
-        self._note(max(turn, summary.horizon, state.horizon, adopted))
+        self._note(max(term, summary.horizon, state.horizon, adopted))
 
     def _numbered(self, name: str) -> CachedObject:
         here = self._object(name)

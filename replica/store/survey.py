@@ -38,9 +38,9 @@ class Figures(Struct):
     """Of the queue on which something waits and whose horizon is the oldest; where nothing was ever taken, its first entry
     counts."""
     held: int = 0
-    """Items of queues that are handed out under leases."""
+    """Items of queues that are delivered under leases."""
     kept_waiting: int = 0
-    """Items that an acquire has met and that wait to be handed out, for the first time or again."""
+    """Items that an acquire has met and that wait to be delivered, for the first time or again."""
     dead: int = 0
     """Dead letters."""
     dead_max: int = 0

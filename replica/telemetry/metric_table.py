@@ -35,8 +35,8 @@ METRICS: Final[Mapping[str, Metric]] = {
     "quorate_operations_total": Metric(
         "counter",
         ("type", "operation", "outcome"),
-        "Operations that the replica's own front end ended: those asked for over HTTP, wishes of other front ends "
-        "(operation Serve), and the janitor's (Bury).",
+        "Operations that the replica's own front end ended: those asked for over HTTP, commands of other front ends "
+        "(operation Serve), and the janitor's (Collect).",
     ),
     "quorate_operation_duration_seconds": Metric(
         "histogram",
@@ -51,8 +51,8 @@ METRICS: Final[Mapping[str, Metric]] = {
     "quorate_front_end_events_total": Metric(
         "counter", ("event",), "What the replica's own front end met on the way; see the table of events."
     ),
-    "quorate_wishes_total": Metric(
-        "counter", ("outcome",), "Wishes that other front ends handed over, and that were granted or denied."
+    "quorate_commands_total": Metric(
+        "counter", ("outcome",), "Commands that other front ends forwarded, and that were granted or denied."
     ),
     "quorate_replica_requests_total": Metric(
         "counter",
@@ -90,7 +90,7 @@ METRICS: Final[Mapping[str, Metric]] = {
     "quorate_queue_leases": Metric(
         "gauge",
         ("state",),
-        "Items of all queues that an acquire has met: `held` under leases, `waiting` to be handed out, and `dead` letters.",
+        "Items of all queues that an acquire has met: `held` under leases, `waiting` to be delivered, and `dead` letters.",
     ),
     "quorate_queue_dead_letters_max": Metric(
         "gauge", (), "Dead letters of the queue that has most; no more than 256 find room."
@@ -172,7 +172,7 @@ EVENTS: Final[Mapping[str, str]] = {
     "stamped anew": "All replicas fenced an entry; it was sent again with a new timestamp.",
     "keys agreed in two rounds": "Replicas held different entries under a key, or too few answered soon: another round agreed.",
     "keys contended": "Another front end had a higher ballot for the same idempotency key.",
-    "turns lost": "A duel: another front end has taken a higher turn on the same object.",
+    "terms lost": "A duel: another front end has taken a higher turn on the same object.",
     "lost accepts found decided": "What was proposed before the turn was lost had been decided all the same.",
     "decisions held off for a look": "A size met a decision at every look, took the turn, and its front end decided nothing for a moment.",
     "moving keys read between looks": "Keys that kept changing were read by themselves, between two looks at all others of a dictionary.",
@@ -181,18 +181,18 @@ EVENTS: Final[Mapping[str, str]] = {
     "entries written back": "An entry that a reader saw was first stored at a final quorum.",
     "payloads fetched": "Values were asked for that the first answers did not hold.",
     "several taken in one decision": "One decision served several dequeues, or several items.",
-    "wishes handed over": "A wish was handed over to the front end that decides on the object for all.",
-    "wishes served for others": "A wish of another front end was decided here.",
-    "wishes of refused asks decided here": "The other front end would not; the wish was decided here.",
-    "wishes of lost asks decided here": "Its answer was lost, and the wish changes nothing: it was decided here.",
-    "wishes of lost asks unknown": "Its answer was lost: the outcome is unknown.",
+    "commands forwarded": "A command was forwarded to the front end that decides on the object for all.",
+    "commands served for others": "A command of another front end was decided here.",
+    "commands of refused asks decided here": "The other front end would not; the command was decided here.",
+    "commands of lost forwarded requests decided here": "Its answer was lost, and the command changes nothing: it was decided here.",
+    "commands of lost forwarded requests unknown": "Its answer was lost: the outcome is unknown.",
     "went on alone": "A read or write that shared a round of messages with others could not end with it.",
     "outcomes unavailable": "An operation ended without a quorum.",
     "outcomes unknown": "An operation ended without anybody knowing whether it took effect.",
     "outcomes refused": "The replicas would not do an operation.",
     "outcomes key-reused": "An idempotency key came with other arguments.",
     "outcomes too-many-keys": "As many idempotency keys were remembered as may be.",
-    "outcomes too-many-leases": "A queue had as many items handed out as it may.",
+    "outcomes too-many-leases": "A queue had as many items delivered as it may.",
     "outcomes too-many-dead-letters": "A queue had as many dead letters as it may.",
     "outcomes log-full": "The log of an object had as many entries as it may.",
     "outcomes too-many-objects": "Replicas had as many objects as they may.",

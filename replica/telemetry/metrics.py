@@ -42,15 +42,19 @@ class Gathered(Struct):
 
 class Metrics:
     """The metrics of `member`'s application; `counts` gives those of its front end, once there is one,
-    `wishes` are those of other front ends by outcome."""
+    `commands` are those of other front ends by outcome."""
 
     def __init__(
-        self, member: Member, traffic: Traffic, counts: Callable[[], Counts | None], wishes: Mapping[str, int]
+        self,
+        member: Member,
+        traffic: Traffic,
+        counts: Callable[[], Counts | None],
+        commands: Mapping[str, int],
     ) -> None:
         self._member: Final = member
         self._traffic: Final = traffic
         self._counts: Final = counts
-        self._wishes: Final = wishes
+        self._commands: Final = commands
         database = member.folder.database
         self._survey: Final = None if database is None else Survey(database.path, member.wall_us)
         self._gathered = Gathered()
@@ -96,7 +100,7 @@ class Metrics:
 
     def _of_requests(self) -> Iterator[Family]:
         requests = self._member.requests
-        yield _family("quorate_wishes_total", [((each,), times) for each, times in self._wishes.items()])
+        yield _family("quorate_commands_total", [((each,), times) for each, times in self._commands.items()])
         yield _family("quorate_replica_requests_total", sorted(requests.requests.items()))
         yield _family("quorate_fences_raised_total", _alone(requests.fences_raised))
         yield _family("quorate_entries_stored_total", _alone(requests.entries_stored))

@@ -1,4 +1,4 @@
-"""The janitor: deletes history that is due, and buries old deletions of dictionary keys.
+"""The janitor: deletes history that is due, and collects old deletions of dictionary keys.
 
 Owns the rhythm, nothing else: what is due is `pruning`'s business, what may be forgotten the machine's. It must never
 hold up requests, so it works in small transactions, and it outlives every failure of the store and of other replicas.
@@ -11,7 +11,7 @@ import zlib
 from functools import partial
 from typing import Final, Protocol
 
-from ...client_sdk.protocol.core.values import Bury, Failed, Outcome
+from ...client_sdk.protocol.core.values import CollectTombstone, Failed, Outcome
 from ...gc.pruning import Pruning
 from ..logs.throttle import Troubles
 from ..protocol.capacity import alarm, shares
@@ -21,11 +21,11 @@ from ..store.store import StorageFailed, Store
 
 ROUND_S: Final = 1.0
 BURYING_S: Final = 1.0
-"""How long a round begins to bury further ones."""
+"""How long a round begins to collect further ones."""
 BATCH_FIRST: Final = 8
 BATCH_MAX: Final = 128
 """Deletions of a batch: other work of the store waits while it looks at them."""
-BURY_DEADLINE_S: Final = 2.0
+COLLECT_DEADLINE_S: Final = 2.0
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 class FrontEnd(Protocol):
     """The part of the embedded front end that the janitor uses."""
 
-    async def run(self, operation: Bury, deadline_s: float) -> Outcome:
+    async def run(self, operation: CollectTombstone, deadline_s: float) -> Outcome:
         """The outcome of `operation`."""
 
 
@@ -66,7 +66,7 @@ class Janitor:
                 await self._try_to_write()
                 await self._prune()
                 await self._look_at_room()
-                await self._bury()
+                await self._collect_tombstone()
                 self._troubles.end()
             except (Overloaded, StorageFailed) as error:
                 self._troubles.meet(f"the janitor waits: {error}")
@@ -98,8 +98,8 @@ class Janitor:
         else:
             self._room.end()
 
-    async def _bury(self) -> None:
-        """Bury what is due, for as long as a round may take, in batches that grow while all replicas answer: as many go as
+    async def _collect_tombstone(self) -> None:
+        """Collect what is due, for as long as a round may take, in batches that grow while all replicas answer: as many go as
         come, and one that is silent keeps only few waiting, and once a round."""
         until_s, size = time.monotonic() + BURYING_S, BATCH_FIRST
         silent: frozenset[str] | None = None
@@ -108,7 +108,7 @@ class Janitor:
             mine = [name for name in due if self._is_mine(name)]
             if mine:
                 silent = await self._silent_about(mine)
-            # Whether they were buried shows when they are looked at again.
+            # Whether they were collected shows when they are looked at again.
             await self._member.run(partial(self._again, due, silent if mine else None))
             if len(due) < size:
                 return
@@ -118,8 +118,10 @@ class Janitor:
         return self._pruning.deleted(store, time.monotonic(), limit)
 
     async def _silent_about(self, names: list[str]) -> frozenset[str]:
-        """The replicas that did not answer when these deletions were to be buried. Their messages go together."""
-        outcomes = await asyncio.gather(*(self._front_end.run(Bury(name), BURY_DEADLINE_S) for name in names))
+        """The replicas that did not answer when these deletions were to be collected. Their messages go together."""
+        outcomes = await asyncio.gather(
+            *(self._front_end.run(CollectTombstone(name), COLLECT_DEADLINE_S) for name in names)
+        )
         everyone = frozenset(self._member.document.votes)
         return frozenset[str]().union(
             *(everyone - each.answered for each in outcomes if isinstance(each, Failed))
@@ -132,9 +134,9 @@ class Janitor:
             self._member.tombstones.tried(silent)
 
     def _is_mine(self, name: str) -> bool:
-        """One replica buries an object, else they would all try at the same time (highest random weight). The turn
+        """One replica collects an object, else they would all try at the same time (highest random weight). The turn
         goes round, for it may fall to one that never got the deletion. It goes by the wall clock, which replicas share as far
-        as they accept each other's timestamps; where two think it theirs, both bury, which does no harm."""
+        as they accept each other's timestamps; where two think it theirs, both collect, which does no harm."""
         turn = int(self._member.wall_us() / 1e6 / self._member.document.memory_s)
         votes = self._member.document.votes
         ranked = max(votes, key=lambda replica: zlib.crc32(f"{replica} {name} {turn}".encode()))

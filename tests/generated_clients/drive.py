@@ -91,7 +91,7 @@ def queue() -> dict[str, Any]:
 
 
 def leases() -> dict[str, Any]:
-    """An item is handed out, given back, handed out again, and rejected; a lease that ended is lost."""
+    """An item is delivered, given back, delivered again, and rejected; a lease that ended is lost."""
     name = f"{NAME}-leased"
     enqueue.sync(name, client=CLIENT, body=OneItem(item={"job": 1}))
     seen: list[Any] = []

@@ -108,7 +108,7 @@ def test_python_generator_leaves_nothing_out_but_the_other_encoding(clients: Cli
     assert [line for line in told if "/replica/v1/" in line or "Un" in line] == [
         "WARNING parsing POST /replica/v1/batch within replica_protocol.",
         "Unsupported content type application/msgpack",
-        "WARNING parsing POST /replica/v1/ask within replica_protocol.",
+        "WARNING parsing POST /replica/v1/forward within replica_protocol.",
         "Unsupported content type application/msgpack",
     ]
 

@@ -24,7 +24,7 @@ from quorate.adts.types.catalogue import SPECIFICATIONS, object_name
 from quorate.api_specs.values import from_value, to_value
 from quorate.client_sdk.api.client import AsyncClient, AsyncDictionary
 from quorate.client_sdk.errors import RefusedByReplicas
-from quorate.client_sdk.protocol.core.values import Bury, Done
+from quorate.client_sdk.protocol.core.values import CollectTombstone, Done
 from tests.support.in_process import FrontEndHere, InProcessCluster, in_process
 from tests.unit.api_specs.test_values import VALUES as ANY_VALUES
 
@@ -56,7 +56,7 @@ CHOICES = st.randoms(use_true_random=False)
 
 _numbers = itertools.count()
 
-Ask = Callable[[int, Any], Any]
+ForwardedRequest = Callable[[int, Any], Any]
 """Runs one operation through the front end of that number, with these arguments."""
 
 
@@ -66,7 +66,7 @@ class Remembered(Struct):
     args: Any
     other: Any
     answer: Any
-    ask: Ask
+    ask: ForwardedRequest
     at_s: float = 0.0
 
 
@@ -100,7 +100,7 @@ class AgainstSpecification(RuleBasedStateMachine):
     def key(self, label: str | None) -> str | None:
         return None if label is None else f"{label}-{self.generation}"
 
-    def is_repeat(self, kind: str, key: str | None, args: Any, number: int, ask: Ask) -> bool:
+    def is_repeat(self, kind: str, key: str | None, args: Any, number: int, ask: ForwardedRequest) -> bool:
         """Whether the key took effect before: then this is a true repeat, or it is refused."""
         known = self.remembered.get((kind, key or ""))
         if known is None:
@@ -111,7 +111,7 @@ class AgainstSpecification(RuleBasedStateMachine):
             self.refused(ask, number, args)
         return True
 
-    def refused(self, ask: Ask, number: int, args: Any) -> None:
+    def refused(self, ask: ForwardedRequest, number: int, args: Any) -> None:
         """The key was used with other arguments: nothing happens."""
         with pytest.raises(RefusedByReplicas, match="idempotency key was used with other") as refused:
             ask(number, args)
@@ -338,17 +338,17 @@ class DictionaryMachine(AgainstSpecification):
 
     @rule(number=CLIENTS, at=KEYS, is_old=st.booleans())
     @precondition(lambda self: not self.cluster.down)
-    def bury(self, number: int, at: str, is_old: bool) -> None:
+    def collect_tombstone(self, number: int, at: str, is_old: bool) -> None:
         """What the janitor does with old deletions; nobody can tell that it did."""
         if is_old:
             self.delete(number, at)
             self.let_time_pass(100.0)
         full = object_name("dictionary", self.name, at)
-        outcome = self.cluster.outcome(self.front_ends[number], Bury(full))
+        outcome = self.cluster.outcome(self.front_ends[number], CollectTombstone(full))
         assert isinstance(outcome, Done)
         assert outcome.result or not is_old
         assert not outcome.result or at not in dict(self.state)
-        self.met["buried" if outcome.result else "not buried"] += 1
+        self.met["collected" if outcome.result else "not collected"] += 1
 
 
 def _text(value: Any) -> str | None:
@@ -359,7 +359,7 @@ MUST_MEET_ALWAYS: Final = "repeats answered, keys refused, a replica stops or st
 MUST_MEET: Final = {
     QueueMachine: "taken, found empty",
     RegisterMachine: "swapped, not swapped",
-    DictionaryMachine: "swapped, not swapped, put, was present, buried, not buried, compared and deleted, not deleted",
+    DictionaryMachine: "swapped, not swapped, put, was present, collected, not collected, compared and deleted, not deleted",
 }
 
 

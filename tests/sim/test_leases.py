@@ -20,7 +20,7 @@ CHUNK: Final = 300
 """Each chunk must meet everything in `SOMETIMES_LEASED`."""
 
 REGRESSIONS: Final = {
-    1916: "an accept was handed over and done, its answer lost; decided here in vain, it was told to have done nothing",
+    1916: "an accept was forwarded and done, its answer lost; decided here in vain, it was told to have done nothing",
     3092: "the same, and a reject",
     3140: "the same",
     5000157: "expired items filled the room for leases, dead letters their own: no requeue made room, ever",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from quorate.api_specs.cluster import parse
-from quorate.api_specs.messages import Ask, Granted, Served
+from quorate.api_specs.messages import ForwardedReply, ForwardedRequest, Granted
 from quorate.client_sdk import QuorateError
 from quorate.client_sdk.api.history import History
 from quorate.client_sdk.protocol.core.values import Unanswered
@@ -28,10 +28,12 @@ class Telling:
         self._inner: Final = inner
         self._last = ""
 
-    async def ask(self, replica: str, ask: Ask, timeout_s: float) -> Served | Unanswered:
+    async def ask(self, replica: str, ask: ForwardedRequest, timeout_s: float) -> ForwardedReply | Unanswered:
         """See Asker."""
         answer = await self._inner.ask(replica, ask, timeout_s)
-        is_granted = isinstance(answer, Served) and any(isinstance(each, Granted) for each in answer.results)
+        is_granted = isinstance(answer, ForwardedReply) and any(
+            isinstance(each, Granted) for each in answer.results
+        )
         if is_granted and self._last != replica:
             self._last = replica
             print(replica, flush=True)

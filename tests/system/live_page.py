@@ -53,7 +53,7 @@ def act(tab: Tab, button: str, value: str | None = None) -> str:
 
 
 def acquire(tab: Tab) -> str:
-    """Have the page be handed out an item of the queue; the words that tell how it went."""
+    """Have the page be delivered an item of the queue; the words that tell how it went."""
     return _told(tab, "#lease-form button")
 
 

@@ -12,11 +12,10 @@ from msgspec import Struct
 
 from .values import (
     Acquire,
-    Bury,
-    ClearDead,
+    ClearDeadLetters,
+    CollectTombstone,
     CompareAndSet,
     Dequeue,
-    Dispose,
     Done,
     Enqueue,
     Items,
@@ -29,6 +28,7 @@ from .values import (
     ReadLeases,
     Repair,
     Serve,
+    Settle,
     Write,
 )
 
@@ -39,14 +39,14 @@ _NAMES: Final[Mapping[type[Operation], str]] = {
     Enqueue: "Enq",
     Dequeue: "Deq",
     Acquire: "Acquire",
-    ClearDead: "ClearDead",
+    ClearDeadLetters: "ClearDead",
     ReadLeases: "Leases",
     Peek: "Peek",
     QueueSize: "Size",
     CompareAndSet: "Cas",
     PutIfAbsent: "PutIfAbsent",
     Items: "Items",
-    Bury: "Bury",
+    CollectTombstone: "Collect",
     Repair: "Repair",
     Serve: "Serve",
 }
@@ -154,6 +154,6 @@ def operation_name(operation: Operation) -> str:
         return "Read" if is_register else "Get"
     if isinstance(operation, Write):
         return "Write" if is_register else "Delete" if operation.value is None else "Put"
-    if isinstance(operation, Dispose):
+    if isinstance(operation, Settle):
         return operation.how.capitalize()
     return _NAMES[type(operation)]

@@ -1,7 +1,7 @@
 """What a front end knows of one object: the highest summary, and each replica's part of the log. Pure.
 
 Everything here is a fact that some reply showed, so adding more never harms; what a reply does *not* show counts only
-inside the window that the mirror knows of that replica's log. Knowledge of decided horizons only rises, and with it the
+inside the window that the log cache knows of that replica's log. Knowledge of decided horizons only rises, and with it the
 lower end of all windows.
 """
 
@@ -23,12 +23,12 @@ from ....api_specs.messages import (
     Window,
 )
 from ....quorums.systems.tally import Quorum
-from ....timestamps.ballot import NO_BALLOT, Ballot, turn_of
+from ....timestamps.ballot import NO_BALLOT, Ballot, term_of
 from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 
 class Known(Struct):
-    """How much of a replica's log is mirrored: (mirror.after, upto] as of arrival number `since`, unless cut off."""
+    """How much of a replica's log is cached: (log cache.after, upto] as of arrival number `since`, unless cut off."""
 
     since: int = 0
     upto: Timestamp = ZERO
@@ -40,7 +40,7 @@ OWN_MAX: Final = 32
 """With so many entries known, one's own new ones are left to be found."""
 
 
-class Mirror:
+class LogCache:
     """One object as one front end knows it."""
 
     def __init__(self, name: str, replicas: Iterable[str]) -> None:
@@ -63,7 +63,7 @@ class Mirror:
         self.lives = 0
         """How often something was thrown away: a look that was under way meanwhile must begin again."""
         self.latest: Timestamp = ZERO
-        """The highest timestamp that was seen of the object, or given to it: of entries, fences, turns and horizons."""
+        """The highest timestamp that was seen of the object, or given to it: of entries, fences, terms and horizons."""
         self._complete: Timestamp = ZERO
         """The newest entry that this front end itself knows to be complete: the replicas may not have heard of it yet."""
         self._floors: dict[str, Timestamp] = {}
@@ -92,7 +92,7 @@ class Mirror:
         )
 
     def known_upto(self, replica: str) -> Timestamp:
-        """Up to where this replica's log is mirrored without a gap."""
+        """Up to where this replica's log is cached without a gap."""
         known = self.known.get(replica)
         return ZERO if known is None or known.is_cut_off else known.upto
 
@@ -198,8 +198,8 @@ class Mirror:
         if floor <= self._floors.get(replica, ZERO):
             return
         self._floors[replica] = floor
-        turn = turn_of(max(self.ballot, self.decided))
-        if ZERO < turn <= floor or any(timestamp <= floor for timestamp in self.seen):
+        term = term_of(max(self.ballot, self.decided))
+        if ZERO < term <= floor or any(timestamp <= floor for timestamp in self.seen):
             self.summary, self.ballot, self.decided, self.after = NOTHING, NO_BALLOT, NO_BALLOT, ZERO
             self.seen, self.accepted_by, self.known = {}, {}, {}
             self.lives += 1
@@ -226,7 +226,7 @@ class Mirror:
         known = self.known.get(replica, NOTHING_KNOWN)
         held = max(known.upto, self.after)
         if window.since > known.since:
-            return  # The delta starts beyond what is known: an answer to an earlier life of this mirror.
+            return  # The delta starts beyond what is known: an answer to an earlier life of this log cache.
         upto = reply.upto if max(window.upto, window.after) <= held else held
         if reply.since >= known.since and (upto >= held or known.is_cut_off):
             self.known[replica] = Known(reply.since, upto, reply.more)
@@ -262,7 +262,7 @@ def _latest_shown(reply: Reply) -> Timestamp:
     status: Status | None = getattr(reply, "status", None)
     if status is None:
         return ZERO
-    latest = max(status.fence, status.promised, turn_of(status.committed), status.horizon)
+    latest = max(status.fence, status.promised, term_of(status.committed), status.horizon)
     match reply:
         case Accepted() if reply.then is not None:
             return max(latest, _latest_shown(reply.then))

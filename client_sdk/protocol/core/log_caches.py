@@ -1,4 +1,4 @@
-"""The mirrors of one front end: which objects it remembers. Pure.
+"""The log caches of one front end: which objects it remembers. Pure.
 
 Owns what is forgotten: the objects idle longest, which costs only speed. What somebody holds stays one and the same.
 """
@@ -8,37 +8,37 @@ from collections.abc import Callable, Iterable
 from typing import Final
 from weakref import WeakValueDictionary
 
-from .log_cache import Mirror
+from .log_cache import LogCache
 
 OBJECTS_MAX: Final = 10_000
 """Objects that a front end remembers; the one idle longest is forgotten first, which costs only speed."""
 
 
-class Mirrors:
+class LogCaches:
     """By object. `forget` is told of each object that is forgotten, and may refuse with False."""
 
     def __init__(self, replicas: Iterable[str], forget: Callable[[str], bool]) -> None:
         self._replicas: Final = tuple(replicas)
         self._forget: Final = forget
-        self._recent: Final[OrderedDict[str, Mirror]] = OrderedDict()
-        self._held: Final[WeakValueDictionary[str, Mirror]] = WeakValueDictionary()
-        """All mirrors that somebody holds: an operation under way needs its own, idle or not, and what it learns."""
+        self._recent: Final[OrderedDict[str, LogCache]] = OrderedDict()
+        self._held: Final[WeakValueDictionary[str, LogCache]] = WeakValueDictionary()
+        """All log caches that somebody holds: an operation under way needs its own, idle or not, and what it learns."""
 
-    def of(self, name: str) -> Mirror:
+    def of(self, name: str) -> LogCache:
         """What is known of the object."""
-        mirror = self._recent.get(name)
-        if mirror is not None:
+        cache = self._recent.get(name)
+        if cache is not None:
             self._recent.move_to_end(name)
-            return mirror
-        mirror = self._held.get(name)
-        if mirror is None:
-            mirror = self._held[name] = Mirror(name, self._replicas)
-        self._recent[name] = mirror
+            return cache
+        cache = self._held.get(name)
+        if cache is None:
+            cache = self._held[name] = LogCache(name, self._replicas)
+        self._recent[name] = cache
         if len(self._recent) > OBJECTS_MAX:
             self._forget_idle()
-        return mirror
+        return cache
 
-    def held(self, name: str) -> Mirror | None:
+    def held(self, name: str) -> LogCache | None:
         """The same, if anything is known."""
         return self._recent.get(name) or self._held.get(name)
 

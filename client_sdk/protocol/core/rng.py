@@ -5,7 +5,7 @@ from typing import Final
 _MASK: Final = (1 << 64) - 1
 
 
-class Draws:
+class Rng:
     """SplitMix64 (Steele et al. 2014)."""
 
     def __init__(self, seed: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
-from ....api_specs.messages import Append, Appended, Refused, Reply, Request, Served
+from ....api_specs.messages import Append, Appended, ForwardedReply, Refused, Reply, Request
 from ....api_specs.problems import Limit, as_limit
 from ....timestamps.clock import Now
 from .values import Failed, Unanswered
@@ -22,12 +22,12 @@ RESEND_S_MAX: Final = 1.0
 
 
 class Answered(Struct, frozen=True):
-    """A replica's answer to the request, or its front end's to the ask, that was sent under `token`; to several requests a
+    """A replica's answer to the request, or its front end's to the forwarded request, that was sent under `token`; to several requests a
     tuple."""
 
     replica: str
     token: int
-    answer: Reply | tuple[Reply, ...] | Served | Unanswered
+    answer: Reply | tuple[Reply, ...] | ForwardedReply | Unanswered
 
 
 class Resolved(Struct, frozen=True):
@@ -206,7 +206,7 @@ class Gathering:
             self._full.add(event.replica)
         if isinstance(event.answer, Refused | Unanswered):
             self.troubles[event.replica] = event.answer.detail
-        elif not isinstance(event.answer, Served):  # Tokens of asks are of no round.
+        elif not isinstance(event.answer, ForwardedReply):  # Tokens of forwarded requests are of no round.
             self.replies[event.replica] = event.answer
         return True
 

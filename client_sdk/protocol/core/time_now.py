@@ -56,7 +56,7 @@ class TimeNow:
         """What has a lower timestamp is beyond all retries, and may be forgotten."""
         return self._time.before(self.document.memory_s, self._now)
 
-    def oldest_turn(self) -> Timestamp:
-        """A turn with a lower timestamp is ended. Long before summaries forget it: its owner must be able to tell from a
+    def oldest_term(self) -> Timestamp:
+        """A term with a lower timestamp is ended. Long before summaries forget it: its owner must be able to tell from a
         later one what became of its last accept."""
         return self._time.before(self.document.memory_s / 2, self._now)

@@ -7,9 +7,9 @@ from msgspec import Struct
 from ....adts.log import Dead, Leased, Value
 from ....adts.specification import EventClass
 from ....adts.times import Times
-from ....api_specs.messages import Ask, BatchReply, Request
+from ....api_specs.commands import ForwardableCommand
+from ....api_specs.messages import BatchReply, ForwardedRequest, Request
 from ....api_specs.problems import Limit
-from ....api_specs.wishes import WishOver
 from ....timestamps.timestamp import Timestamp
 
 
@@ -53,9 +53,9 @@ class Dequeue(Struct, frozen=True):
 
 
 class Acquire(Struct, frozen=True):
-    """Have up to `items_max` items of a queue handed out under leases of `lease_s`; when there are none, wait up to `wait_s`.
+    """Have up to `items_max` items of a queue delivered under leases of `lease_s`; when there are none, wait up to `wait_s`.
 
-    Result: a tuple of `Leased`. What was handed out `deliveries_max` times (0: no maximum) becomes a dead letter. `holder`
+    Result: a tuple of `Leased`. What was delivered `deliveries_max` times (0: no maximum) becomes a dead letter. `holder`
     names the caller, where that is not who owns this front end.
     """
 
@@ -67,8 +67,8 @@ class Acquire(Struct, frozen=True):
     holder: str = ""
 
 
-class Dispose(Struct, frozen=True):
-    """End leases, or renew them (`Tend` says how); what was meant for later comes after `span_s`. Result: a Tended.
+class Settle(Struct, frozen=True):
+    """End leases, or renew them (`SettleCommand` says how); what was meant for later comes after `span_s`. Result: a SettleResult.
 
     A repeat changes nothing, and has the same result.
     """
@@ -79,8 +79,8 @@ class Dispose(Struct, frozen=True):
     span_s: float = 0.0
 
 
-class ClearDead(Struct, frozen=True):
-    """Clear dead letters of a queue away (none named: all), for good or to be handed out again. Result: how many."""
+class ClearDeadLetters(Struct, frozen=True):
+    """Clear dead letters of a queue away (none named: all), for good or to be delivered again. Result: how many."""
 
     object: str
     ids: tuple[str, ...]
@@ -88,7 +88,7 @@ class ClearDead(Struct, frozen=True):
 
 
 class LeaseBook(Struct, frozen=True):
-    """Result of ReadLeases: what is handed out, or waits to be after an acquire has met it; and dead letters, oldest first."""
+    """Result of ReadLeases: what is delivered, or waits to be after an acquire has met it; and dead letters, oldest first."""
 
     leases: tuple[Leased, ...]
     dead: tuple[Dead, ...]
@@ -157,7 +157,7 @@ class Items(Struct, frozen=True):
     object: str
 
 
-class Bury(Struct, frozen=True):
+class CollectTombstone(Struct, frozen=True):
     """Forget a deleted key at every replica, if all of them answer and it is still deleted. Result: whether it was."""
 
     object: str
@@ -170,18 +170,18 @@ class Repair(Struct, frozen=True):
 
 
 class Serve(Struct, frozen=True):
-    """Decide a wish that another front end handed over. Result: that of the wish."""
+    """Decide a command that another front end forwarded. Result: that of the command."""
 
     object: str
-    wish: WishOver
+    command: ForwardableCommand
 
 
 Operation = (
     Enqueue
     | Dequeue
     | Acquire
-    | Dispose
-    | ClearDead
+    | Settle
+    | ClearDeadLetters
     | ReadLeases
     | Peek
     | QueueSize
@@ -190,7 +190,7 @@ Operation = (
     | CompareAndSet
     | PutIfAbsent
     | Items
-    | Bury
+    | CollectTombstone
     | Repair
     | Serve
 )
@@ -259,11 +259,11 @@ class Send(Struct, frozen=True):
         return self.requests[0]
 
 
-class SendAsk(Struct, frozen=True):
-    """Send `ask` to `replica`, once; `FrontEnd.take_served` wants what comes of it, under `token`, within `timeout_s`."""
+class SendForwarded(Struct, frozen=True):
+    """Send `ask` to `replica`, once; `FrontEnd.take_forwarded_reply` wants what comes of it, under `token`, within `timeout_s`."""
 
     replica: str
-    ask: Ask
+    ask: ForwardedRequest
     token: int
     timeout_s: float
 
@@ -281,4 +281,4 @@ class Effects(Struct, frozen=True):
     sends: tuple[Send, ...]
     finished: tuple[Finish, ...]
     wake_at_s: float | None
-    asks: tuple[SendAsk, ...] = ()
+    asks: tuple[SendForwarded, ...] = ()

@@ -1,8 +1,8 @@
-"""Leases of a queue while a decision changes them: what is handed out, settled, or becomes a dead letter. Pure.
+"""Leases of a queue while a decision changes them: what is delivered, settled, or becomes a dead letter. Pure.
 
 Owns every change of `Summary.leases`, `dead` and `settled`, and their bounds. Must not know how entries come to the front:
 the caller passes the waiting ones, and lets the horizon pass those that were taken in here. Times decide only *when* an item
-is handed out again; who may settle it is told by its token alone, so that no clock can have it accepted twice.
+is delivered again; who may settle it is told by its token alone, so that no clock can have it accepted twice.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -13,16 +13,16 @@ from msgspec.structs import replace
 
 from ....adts.log import Dead, DeadReason, Ending, Entry, Leased, Seen, Settled, Summary
 from ....adts.times import Times
+from ....api_specs.commands import AcquireCommand, SettleCommand, SettleResult
 from ....api_specs.limits import DEAD_MAX, DELIVERIES_MAX, LEASE_S_MAX, LEASES_MAX, SETTLED_MAX
 from ....api_specs.values import payload_bytes
-from ....api_specs.wishes import Lend, Tend, Tended
 from ....timestamps.ballot import Ballot
 from ..core.values import Failed
 from .idempotency import digest
 
 TOO_MANY_LEASES: Final = Failed(
     "too-many-leases",
-    f"the queue has as many items handed out, or waiting to be, as it may ({LEASES_MAX}, and a bound on their payloads), or "
+    f"the queue has as many items delivered, or waiting to be, as it may ({LEASES_MAX}, and a bound on their payloads), or "
     "this caller holds as many as are left for others: settle some, try again when some are due, or discard dead letters, "
     "among which expired ones then find room",
     definite=True,
@@ -35,8 +35,8 @@ TOO_MANY_DEAD: Final = Failed(
 )
 
 
-class Clear(Struct, frozen=True):
-    """Clear these dead letters away, all if none is named: for good, or (`is_requeued`) to be handed out again.
+class ClearCommand(Struct, frozen=True):
+    """Clear these dead letters away, all if none is named: for good, or (`is_requeued`) to be delivered again.
 
     Result: how many."""
 
@@ -77,7 +77,7 @@ class Ledger:
         self._room, self._dead_room = _rooms(summary, context.leases_bytes_max)
         self._holder: str | None = None
         self._share = _Room(0, LEASES_MAX, 0, context.leases_bytes_max)
-        """What of the room `_holder` has, the caller to whom items are being handed out."""
+        """What of the room `_holder` has, the caller to whom items are being delivered."""
 
     @property
     def leases(self) -> tuple[Leased, ...]:
@@ -102,43 +102,43 @@ class Ledger:
         return tuple(reversed(kept))
 
     def lend(
-        self, wish: Lend, waiting: list[Seen], take: Callable[[Seen], None]
+        self, command: AcquireCommand, waiting: list[Seen], take: Callable[[Seen], None]
     ) -> tuple[Leased, ...] | Failed | None:
-        """Hand out what the wish asks for; None when there is nothing now. `take` is called for each head of `waiting` that
+        """Deliver what the command asks for; None when there is nothing now. `take` is called for each head of `waiting` that
         is kept here from now on. What comes before its time is kept until then, what comes too late is a dead letter."""
-        self._look_at(wish.holder)
-        given, is_withheld = self._lend_again(wish)
-        while waiting and len(given) < wish.items_max:
-            met = self._meet(waiting[0].entry, wish)
+        self._look_at(command.holder)
+        given, is_withheld = self._acquire_again(command)
+        while waiting and len(given) < command.items_max:
+            met = self._meet(waiting[0].entry, command)
             if met is None:
                 return tuple(given) or TOO_MANY_LEASES
             take(waiting.pop(0))
             given += [met] if met.is_held else []
         return tuple(given) or (TOO_MANY_LEASES if is_withheld else None)
 
-    def _lend_again(self, wish: Lend) -> tuple[list[Leased], bool]:
-        """Hand out items that were met before, in the order in which they were enqueued; bury those that are past it. And
+    def _acquire_again(self, command: AcquireCommand) -> tuple[list[Leased], bool]:
+        """Deliver items that were met before, in the order in which they were enqueued; collect those that are past it. And
         whether there are some for which the caller has no share left."""
         given: list[Leased] = []
         is_withheld = False
         for record in sorted(self._records.values(), key=lambda record: record.entry.t):
-            if len(given) == wish.items_max:
+            if len(given) == command.items_max:
                 break
             if self._is_running(record):
                 continue
             is_due = record.is_held or record.until_us < self._context.earliest_us
             if self._is_expired(record):
-                self._bury(record, "expired")
-            elif is_due and self._is_spent(record, wish):
-                self._bury(record, "deliveries")
+                self._collect_tombstone(record, "expired")
+            elif is_due and self._is_spent(record, command):
+                self._collect_tombstone(record, "deliveries")
             elif is_due and self._may_hold(record):
-                given.append(self._hand_out(record, wish))
+                given.append(self._deliver(record, command))
             else:
                 is_withheld = is_withheld or is_due
         return given, is_withheld
 
     def _look_at(self, holder: str) -> None:
-        """Items are about to be handed out to this caller."""
+        """Items are about to be delivered to this caller."""
         held = [record.entry for record in self._records.values() if record.holder == holder]
         self._holder, self._share = holder, _Room(0, LEASES_MAX, 0, self._context.leases_bytes_max).kept(held)
 
@@ -152,60 +152,60 @@ class Ledger:
         fits = share.number - 1 <= room.number_max - room.number and share.size <= room.bytes_max - room.size
         return share.number <= 1 or fits
 
-    def _is_spent(self, record: Leased, wish: Lend) -> bool:
-        """Whether it was handed out as often as it may. The count itself has an end, for its messages have bounds."""
+    def _is_spent(self, record: Leased, command: AcquireCommand) -> bool:
+        """Whether it was delivered as often as it may. The count itself has an end, for its messages have bounds."""
         counted = record.deliveries - record.excused
-        return record.deliveries >= DELIVERIES_MAX or 0 < wish.deliveries_max <= counted
+        return record.deliveries >= DELIVERIES_MAX or 0 < command.deliveries_max <= counted
 
-    def _meet(self, entry: Entry, wish: Lend) -> Leased | None:
-        """Take in the entry at the front, if there is room: handed out, or until it is due. None where there is none."""
+    def _meet(self, entry: Entry, command: AcquireCommand) -> Leased | None:
+        """Take in the entry at the front, if there is room: delivered, or until it is due. None where there is none."""
         times = Times.of(entry.id)
         record = Leased(entry, times.due_us, expires_us=times.expires_us)
         if self._is_past(times.expires_us) and self._dead_room.kept((entry,)).is_enough:
-            self._bury(record, "expired")
+            self._collect_tombstone(record, "expired")
             return record
         if not self._room.kept((entry,)).is_enough:
             return None
         if self._is_past(times.expires_us) or times.due_us >= self._context.earliest_us:
             self._put(record)
             return record
-        return self._hand_out(record, wish) if self._may_hold(record) else None
+        return self._deliver(record, command) if self._may_hold(record) else None
 
-    def _hand_out(self, record: Leased, wish: Lend) -> Leased:
-        until_us = self._context.latest_us + wish.lease_us
+    def _deliver(self, record: Leased, command: AcquireCommand) -> Leased:
+        until_us = self._context.latest_us + command.lease_us
         deliveries = record.deliveries + 1
-        held = replace(record, until_us=until_us, deliveries=deliveries, is_held=True, holder=wish.holder)
+        held = replace(record, until_us=until_us, deliveries=deliveries, is_held=True, holder=command.holder)
         self._put(held)
         return held
 
-    def tend(self, wish: Tend) -> Tended | Failed:
+    def tend(self, command: SettleCommand) -> SettleResult | Failed:
         """End or renew the leases that these tokens name, as far as they are still held."""
         held = {record.token: record for record in self._records.values() if record.is_held}
-        tokens = dict.fromkeys(wish.tokens)
-        if wish.how == "reject":
+        tokens = dict.fromkeys(command.tokens)
+        if command.how == "reject":
             rejected = [held[token].entry for token in tokens if token in held]
             if rejected and not self._dead_room.kept(rejected).is_enough:
                 return TOO_MANY_DEAD
-        until_us = self._context.latest_us + wish.span_us
+        until_us = self._context.latest_us + command.span_us
         lost: list[str] = []
         ended: list[str] = []
         for token in tokens:
             if token not in held:
-                lost += [token] if self._ending_of(token) != wish.how else []
-            elif wish.how == "renew":
+                lost += [token] if self._ending_of(token) != command.how else []
+            elif command.how == "renew":
                 self._put(replace(held[token], until_us=until_us))
             else:
-                self._end(held[token], wish, until_us)
+                self._end(held[token], command, until_us)
                 ended.append(digest(token))
-        if ended and wish.how != "renew":
-            self._settled.append(Settled(self._context.ballot, wish.how, tuple(ended)))
-        return Tended(tuple(lost), until_us)
+        if ended and command.how != "renew":
+            self._settled.append(Settled(self._context.ballot, command.how, tuple(ended)))
+        return SettleResult(tuple(lost), until_us)
 
-    def _end(self, record: Leased, wish: Tend, until_us: int) -> None:
-        if wish.how == "release":
-            self._put(replace(record, until_us=until_us if wish.span_us else 0, is_held=False))
-        elif wish.how == "reject":
-            self._bury(record, "rejected")
+    def _end(self, record: Leased, command: SettleCommand, until_us: int) -> None:
+        if command.how == "release":
+            self._put(replace(record, until_us=until_us if command.span_us else 0, is_held=False))
+        elif command.how == "reject":
+            self._collect_tombstone(record, "rejected")
         else:
             self._drop(record)
 
@@ -214,19 +214,19 @@ class Ledger:
         sought = digest(token)
         return next((each.how for each in self._settled if sought in each.tokens), None)
 
-    def clear(self, wish: Clear) -> int | Failed:
+    def clear(self, command: ClearCommand) -> int | Failed:
         """Clear dead letters away; one that is requeued starts afresh, and expires no more."""
-        cleared = [dead for dead in self._dead if not wish.ids or dead.entry.id in wish.ids]
+        cleared = [dead for dead in self._dead if not command.ids or dead.entry.id in command.ids]
         for number, dead in enumerate(cleared):
-            expired = self._in_exchange_for(dead.entry) if wish.is_requeued else []
+            expired = self._in_exchange_for(dead.entry) if command.is_requeued else []
             if expired is None:
                 return number or TOO_MANY_LEASES
             self._dead.remove(dead)
             self._dead_room = self._dead_room.left((dead.entry,))
             self.is_changed = True
             for record in expired:
-                self._bury(record, "expired")
-            if wish.is_requeued:
+                self._collect_tombstone(record, "expired")
+            if command.is_requeued:
                 self._put(Leased(dead.entry, deliveries=dead.deliveries, excused=dead.deliveries))
         return len(cleared)
 
@@ -274,8 +274,8 @@ class Ledger:
                 self._share = self._share.left((known.entry,))
         self.is_changed = True
 
-    def _bury(self, record: Leased, reason: DeadReason) -> None:
-        """Make it a dead letter; while there is no room for one, it stays what it is, and is handed out to nobody."""
+    def _collect_tombstone(self, record: Leased, reason: DeadReason) -> None:
+        """Make it a dead letter; while there is no room for one, it stays what it is, and is delivered to nobody."""
         room = self._dead_room.kept((record.entry,))
         if room.is_enough:
             self._drop(record)

@@ -11,7 +11,7 @@ from ....adts.log import Entry, Leased, Summary, Value
 from ....api_specs.limits import Limits
 from ....api_specs.messages import Collect, Collected
 from ....timestamps.timestamp import Timestamp
-from ..core.log_cache import Mirror
+from ..core.log_cache import LogCache
 from ..core.rounds import Event, Expired, Gathering, Task
 from .transitions import Plan
 
@@ -20,7 +20,7 @@ PATIENCE_S: Final = 0.3
 
 
 class Withheld(Exception):
-    """Only silent replicas ever showed some of the entries; the mirror has dropped what they alone had shown."""
+    """Only silent replicas ever showed some of the entries; the log cache has dropped what they alone had shown."""
 
 
 class TooHeavy(Exception):
@@ -36,26 +36,26 @@ class Gone(Exception):
         self._timestamps: Final = timestamps
 
     def lacks(self, result: Any) -> bool:
-        """Whether a plan's result hands out one of these entries."""
+        """Whether a plan's result delivers one of these entries."""
         parts = result if isinstance(result, tuple) else ()
         handed = (part for part in parts if isinstance(part, Entry | Leased))
         return any(entry_of(part).t in self._timestamps for part in handed)
 
 
 def fetch_payloads(
-    task: Task, mirror: Mirror, missing: set[Timestamp], limits: Limits
+    task: Task, cache: LogCache, missing: set[Timestamp], limits: Limits
 ) -> Generator[float, Event, dict[Timestamp, Value]]:
     """The values of these entries, from whichever replicas hold them; Gone when none of them all does.
-    Withheld when the mirror dropped some: an entry that no initial quorum shows need not be waited for.
+    Withheld when the log cache dropped some: an entry that no initial quorum shows need not be waited for.
 
     A page of them is asked for at once, and a reply may hold fewer, so it may take several rounds.
     """
     found: dict[Timestamp, Value] = {}
     while missing - found.keys():
         wanted = tuple(sorted(missing - found.keys())[: limits.page_entries_max])
-        request = Collect(mirror.name, wanted=wanted, known=mirror.ballot)
+        request = Collect(cache.name, wanted=wanted, known=cache.ballot)
         try:
-            yield from _one_round(task, mirror, request, found)
+            yield from _one_round(task, cache, request, found)
         except Expired as expired:
             if expired.is_refused:
                 raise Gone(set(wanted), expired) from None
@@ -64,10 +64,10 @@ def fetch_payloads(
 
 
 def _one_round(
-    task: Task, mirror: Mirror, request: Collect, found: dict[Timestamp, Value]
+    task: Task, cache: LogCache, request: Collect, found: dict[Timestamp, Value]
 ) -> Generator[float, Event, None]:
     before = len(found)
-    round_ = Gathering(task, lambda _: request, mirror.replicas)
+    round_ = Gathering(task, lambda _: request, cache.replicas)
 
     def has_more() -> bool:
         for reply in round_.replies.values():
@@ -78,31 +78,31 @@ def _one_round(
 
     if (yield from round_.wait(has_more, task.now.mono_s + PATIENCE_S)):
         return
-    if round_.replies and mirror.drop_shown_by(
-        frozenset(mirror.replicas) - round_.replies.keys(), request.wanted
+    if round_.replies and cache.drop_shown_by(
+        frozenset(cache.replicas) - round_.replies.keys(), request.wanted
     ):
         raise Withheld
     yield from round_.wait(has_more)
 
 
 Handed = Mapping[int, tuple[Entry | Leased, ...]]
-"""What a plan hands out, by the wish's place."""
+"""What a plan delivers, by the command's place."""
 
 
 def missing_in(summary: Summary, handed: Handed) -> set[Timestamp]:
-    """The entries whose payloads are needed: of what is handed out, and of what the summary adopts or keeps."""
+    """The entries whose payloads are needed: of what is delivered, and of what the summary adopts or keeps."""
     results = (entry_of(each) for some in handed.values() for each in some)
     entries = chain(results, summary.adopted, summary.kept())
     return {entry.t for entry in entries if entry.value is UNSET}
 
 
 def entry_of(part: Entry | Leased) -> Entry:
-    """The entry that is handed out."""
+    """The entry that is delivered."""
     return part.entry if isinstance(part, Leased) else part
 
 
 def filled(plan: Plan, handed: Handed, payloads: Mapping[Timestamp, Value], *, is_unchanged: bool) -> Plan:
-    """The plan with these payloads in the entries that it hands out (`handed`), adopts, keeps or tells of.
+    """The plan with these payloads in the entries that it delivers (`handed`), adopts, keeps or tells of.
 
     `is_unchanged`: its summary is the one at hand, which must stay what it is.
     """

@@ -1,4 +1,4 @@
-"""What passes between a decider, its callers and the front end around them. Pure values and a protocol."""
+"""What passes between a proposer, its callers and the front end around them. Pure values and a protocol."""
 
 from collections.abc import Generator
 from typing import Any, Final, Protocol
@@ -7,19 +7,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ....api_specs.cluster import ClusterDocument
+from ....api_specs.commands import SettleResult
 from ....api_specs.limits import Limits
 from ....api_specs.messages import Commit
-from ....api_specs.wishes import Tended
 from ....timestamps.timestamp import Timestamp
-from ..core.log_cache import Mirror
+from ..core.log_cache import LogCache
 from ..core.rounds import SOON_S, Event, Task
 from ..core.values import Failed
-from .transitions import Settle, Wish
+from .transitions import Command, ConfirmCommand
 
 HELD_S_MAX: Final = 0.1
 """So long, after a decision, a look may keep this front end from the next."""
 HELD_S_STEP: Final = 0.001
-WISHES_MAX: Final = 256
+COMMANDS_MAX: Final = 256
 """Decided in one batch."""
 
 
@@ -28,32 +28,32 @@ _MAY_BE_ENDED: Final = (
 )
 
 
-class Verdict(Struct, frozen=True):
+class CommandResult(Struct, frozen=True):
     """What a decision tells its caller: a result and the replicas it rests on, or a failure."""
 
     result: Any = None
     answered: frozenset[str] = frozenset()
     failed: Failed | None = None
 
-    def doubted(self) -> "Verdict":
-        """The same for a wish that another front end may have done, or may yet do: a failure says nothing of that. Nor does a
+    def doubted(self) -> "CommandResult":
+        """The same for a command that another front end may have done, or may yet do: a failure says nothing of that. Nor does a
         lost lease: so many others may have ended since that nobody remembers how this one did."""
         if self.failed is not None:
             return replace(self, failed=replace(self.failed, reason="unknown", definite=False))
-        if isinstance(self.result, Tended) and self.result.lost:
-            return Verdict(failed=Failed("unknown", _MAY_BE_ENDED, definite=False))
+        if isinstance(self.result, SettleResult) and self.result.lost:
+            return CommandResult(failed=Failed("unknown", _MAY_BE_ENDED, definite=False))
         return self
 
 
-class Asked(Struct, eq=False):
-    """A wish, whom to tell the result, and until when it is wanted."""
+class PendingCommand(Struct, eq=False):
+    """A command, whom to tell the result, and until when it is wanted."""
 
-    wish: Wish
+    command: Command
     task: Task
     is_proposed: bool = False
     """Whether something that may grant it was sent: from then on its outcome may be unknown."""
     is_here: bool = False
-    """Whether it must be decided by this front end: another one handed it over, or would not take it."""
+    """Whether it must be decided by this front end: another one forwarded it, or would not take it."""
     may_be_done: bool = False
     """Whether another front end, which was asked and not heard of, may do it as well: it may always have taken effect."""
 
@@ -64,33 +64,33 @@ class Asked(Struct, eq=False):
 
 
 class Batches:
-    """Takes from the wishes that wait for a decision, the oldest first."""
+    """Takes from the commands that wait for a decision, the oldest first."""
 
-    def __init__(self, waiting: list[Asked], mirror: Mirror) -> None:
+    def __init__(self, waiting: list[PendingCommand], cache: LogCache) -> None:
         self._waiting: Final = waiting
-        self._mirror: Final = mirror
-        self.latest: list[Asked] = []
+        self._cache: Final = cache
+        self.latest: list[PendingCommand] = []
         """The batch that was taken last."""
 
-    def next(self, task: Task) -> Generator[float, Event, list[Asked]]:
+    def next(self, task: Task) -> Generator[float, Event, list[PendingCommand]]:
         """The next batch; empty when nobody asks any more.
 
         The callers of a batch of several were just told, and most of them ask again. They may do so first: else two halves
-        of all callers would take turns, and each decision serve one of them.
+        of all callers would take terms, and each decision serve one of them.
         """
         if len(self.latest) > 1:
             until_s = task.now.mono_s + SOON_S
             while task.now.mono_s < until_s:
                 yield until_s
-        while self._waiting and task.now.mono_s < self._mirror.held_until_s:
-            yield min(self._mirror.held_until_s, task.now.mono_s + HELD_S_STEP)
-        self.latest = self._waiting[:WISHES_MAX]
+        while self._waiting and task.now.mono_s < self._cache.held_until_s:
+            yield min(self._cache.held_until_s, task.now.mono_s + HELD_S_STEP)
+        self.latest = self._waiting[:COMMANDS_MAX]
         return self.latest
 
-    def hold_for(self, granted: list[tuple[Asked, Any]], now_s: float) -> None:
+    def hold_for(self, granted: list[tuple[PendingCommand, Any]], now_s: float) -> None:
         """Where a caller is about to look whether a decision is made, the next batch is left for a moment."""
-        if any(isinstance(asked.wish, Settle) and asked.wish.holds for asked, _ in granted):
-            self._mirror.held_until_s = now_s + HELD_S_MAX
+        if any(isinstance(asked.command, ConfirmCommand) and asked.command.holds for asked, _ in granted):
+            self._cache.held_until_s = now_s + HELD_S_MAX
 
     def numbers(self) -> list[int]:
         """Of the operations that asked for the latest."""
@@ -98,7 +98,7 @@ class Batches:
 
 
 class Machine(Protocol):
-    """What a decider needs of the front end around it."""
+    """What a proposer needs of the front end around it."""
 
     @property
     def document(self) -> ClusterDocument:
@@ -108,7 +108,7 @@ class Machine(Protocol):
     def limits(self) -> Limits:
         """The cluster document's limits."""
 
-    def stamp_for(self, mirror: Mirror) -> Timestamp:
+    def stamp_for(self, cache: LogCache) -> Timestamp:
         """A new timestamp for the object, above all that is known of it."""
 
     def random(self) -> float:
@@ -117,8 +117,8 @@ class Machine(Protocol):
     def oldest_remembered(self) -> Timestamp:
         """What has a lower timestamp is beyond all retries, and may be forgotten."""
 
-    def oldest_turn(self) -> Timestamp:
-        """A turn with a lower timestamp is ended, lest summaries forget it."""
+    def oldest_term(self) -> Timestamp:
+        """A term with a lower timestamp is ended, lest summaries forget it."""
 
     def earliest_us(self) -> int:
         """True time is not before this, in microseconds since 1970."""
@@ -129,7 +129,7 @@ class Machine(Protocol):
     def payload_source(self) -> str:
         """The replica to ask for payloads; the others send ids and timestamps."""
 
-    def resolve(self, asked: Asked, verdict: Verdict) -> None:
+    def resolve(self, asked: PendingCommand, verdict: CommandResult) -> None:
         """Tell the caller."""
 
     def send_lazily(self, replica: str, request: Commit) -> None:

@@ -1,6 +1,6 @@
 """Decisions on one object: ballots, fences, the accept, and the steady owner (DESIGN section 2, "Decide"). Pure.
 
-One decider per object and front end takes the wishes of all its callers in batches. Its turn stands until a replica
+One proposer per object and front end takes the commands of all its callers in batches. Its term stands until a replica
 refuses it: while it does, entries at or below the bounds that a quorum froze may be taken with a single accept, on
 which the next collect rides.
 """
@@ -12,24 +12,24 @@ from ....adts.log import Entry
 from ....adts.specification import Kind
 from ....adts.types.catalogue import adt_of
 from ....adts.types.queue import view
+from ....api_specs.commands import AcquireCommand, DequeueCommand, PeekCommand
 from ....api_specs.messages import Accept, Accepted, Collect, Collected, Commit
-from ....api_specs.wishes import Front, Lend, Take
 from ....quorums.choices.choice import QuorumChoice
 from ....timestamps.ballot import NO_BALLOT, Ballot
 from ....timestamps.timestamp import ZERO, Timestamp
-from ..core.log_cache import Mirror
+from ..core.log_cache import LogCache
 from ..core.rounds import Event, Expired, Gathering, Steps, Task
 from ..core.values import Failed
-from .forwarding import Handing
-from .forwarding import Machine as HandingMachine
+from .forwarding import ForwardingPolicy
+from .forwarding import Machine as ForwardingMachine
 from .lease_table import is_too_heavy
 from .payloads import Gone, TooHeavy, Withheld, fetch_payloads, filled, missing_in
-from .pending import WISHES_MAX, Asked, Batches, Verdict
+from .pending import COMMANDS_MAX, Batches, CommandResult, PendingCommand
 from .pending import Machine as DecidingMachine
-from .read_window import Windows
+from .read_window import ReadWindows
 from .summary_builder import Context, is_included
-from .term import Turn, TurnLost
-from .transitions import Plan, Wish, is_short, plan_cell, plan_queue
+from .term import Term, TermLost
+from .transitions import Command, Plan, is_short, plan_cell, plan_queue
 
 BACKOFF_S_FIRST: Final = 0.002
 BACKOFF_S_MAX: Final = 1.0
@@ -39,31 +39,31 @@ LOSSES_MAX: Final = 6
 DecideSteps = Generator[float, Event, None]
 
 
-class Machine(DecidingMachine, HandingMachine, Protocol):
-    """What a decider and its handing over need of the front end around them."""
+class Machine(DecidingMachine, ForwardingMachine, Protocol):
+    """What a proposer and its forwarding need of the front end around them."""
 
 
-class Decider:
+class Proposer:
     """The decisions of one front end on one object."""
 
-    def __init__(self, mirror: Mirror, choice: QuorumChoice, machine: Machine) -> None:
-        self.asked: Final[list[Asked]] = []
-        self.batches: Final = Batches(self.asked, mirror)
+    def __init__(self, cache: LogCache, choice: QuorumChoice, machine: Machine) -> None:
+        self.asked: Final[list[PendingCommand]] = []
+        self.batches: Final = Batches(self.asked, cache)
         self.is_running = False
-        self._mirror = mirror
+        self._cache = cache
         self._choice = choice
         self._machine = machine
-        self._is_queue = adt_of(mirror.name) == "queue"
+        self._is_queue = adt_of(cache.name) == "queue"
         self._initial: Final = choice.initial_of_kind(Kind.DECIDE)
         self._final: Final = choice.final_of_kind(Kind.DECIDE)
         self._blind_final: Final = choice.final_of_kind(Kind.BLIND)
-        self._keeps_events: Final = not machine.document.rule_of(mirror.name).collect
-        self._windows: Final = Windows(mirror, is_queue=self._is_queue)
-        self._handing: Final = Handing(mirror.name, machine, machine.limits.ask_wishes_max)
-        self._turn: Turn | None = None
+        self._keeps_events: Final = not machine.document.rule_of(cache.name).collect
+        self._windows: Final = ReadWindows(cache, is_queue=self._is_queue)
+        self._forwarding: Final = ForwardingPolicy(cache.name, machine, machine.limits.forwarded_commands_max)
+        self._term: Term | None = None
         self._stamp = ZERO
         """Of a cell: the fence of the latest collect, and the timestamp of the value that a plan on it sets."""
-        self._proposed: tuple[Ballot, list[tuple[Asked, Any]]] | None = None
+        self._proposed: tuple[Ballot, list[tuple[PendingCommand, Any]]] | None = None
         """An accept whose fate is not known yet, and what it grants."""
         self._losses = 0
         self._round_s = 0.0
@@ -75,38 +75,38 @@ class Decider:
         return "nothing was asked yet" if self._round is None else self._round.explain()
 
     def run(self, task: Task) -> Steps:
-        """Decide, or hand over to the object's host, until nobody asks any more."""
+        """Decide, or forward to the object's host, until nobody asks any more."""
         while batch := (yield from self.batches.next(task)):
-            if (chosen := self._handing.choose(batch, task.now.mono_s)) is not None:
-                yield from self._handing.hand_over(task, *chosen, self._finish)
+            if (chosen := self._forwarding.choose(batch, task.now.mono_s)) is not None:
+                yield from self._forwarding.forward(task, *chosen, self._finish)
                 continue
             task.deadline_s = max(asked.task.deadline_s for asked in batch)
-            if self._turn is not None and self._turn.stamp < self._machine.oldest_turn():
-                self._turn = None
+            if self._term is not None and self._term.stamp < self._machine.oldest_term():
+                self._term = None
             try:
                 yield from self._decide(task, batch)
                 self._losses = 0
-            except TurnLost:
-                self._turn = None
-                self._machine.count("turns lost")
-                self._handing.meet(task.now.mono_s)
+            except TermLost:
+                self._term = None
+                self._machine.count("terms lost")
+                self._forwarding.meet(task.now.mono_s)
                 yield from self._back_off(task)
             except Expired as expired:
-                self._turn = None
+                self._term = None
                 for asked in batch:
-                    self._finish(asked, Verdict(failed=expired.outcome(is_unknown=asked.is_in_doubt)))
+                    self._finish(asked, CommandResult(failed=expired.outcome(is_unknown=asked.is_in_doubt)))
 
-    def _finish(self, asked: Asked, verdict: Verdict) -> None:
+    def _finish(self, asked: PendingCommand, verdict: CommandResult) -> None:
         """Tell the caller, unless it has given up."""
         if asked in self.asked:
             self.asked.remove(asked)
             self._machine.resolve(asked, verdict.doubted() if asked.may_be_done else verdict)
 
-    def _decide(self, task: Task, batch: list[Asked]) -> DecideSteps:
+    def _decide(self, task: Task, batch: list[PendingCommand]) -> DecideSteps:
         """One decision, for as many of the batch as the view can answer."""
         plan = yield from self._find_plan(task, batch)
         if plan is None and self._proposed is not None:
-            if not self._mirror.is_decided:
+            if not self._cache.is_decided:
                 yield from self._write_back(task)
             self._finish_proposed(task.now.mono_s)
             return
@@ -121,105 +121,107 @@ class Decider:
         if plan is None or not self._are_asked(batch):
             return
         granted = [(batch[place], result) for place, result in plan.results.items()]
-        if plan.summary != self._mirror.summary:
+        if plan.summary != self._cache.summary:
             yield from self._propose(task, plan, granted)
-        elif not self._mirror.is_decided:
+        elif not self._cache.is_decided:
             yield from self._write_back(task)
         self._tell(granted, task.now.mono_s)
 
-    def _tell(self, granted: list[tuple[Asked, Any]], now_s: float) -> None:
+    def _tell(self, granted: list[tuple[PendingCommand, Any]], now_s: float) -> None:
         """Tell callers what is decided."""
         self.batches.hold_for(granted, now_s)
         answered = self._held.granted_by
         for asked, result in granted:
             failed = result if isinstance(result, Failed) else None
-            self._finish(asked, Verdict(result, answered, failed))
+            self._finish(asked, CommandResult(result, answered, failed))
 
-    def _are_asked(self, batch: list[Asked]) -> bool:
+    def _are_asked(self, batch: list[PendingCommand]) -> bool:
         """Whether all callers still wait: nothing may be done for one that was told an outcome already."""
         waiting = set(map(id, self.asked))
         return all(id(asked) in waiting for asked in batch)
 
-    def _find_plan(self, task: Task, batch: list[Asked]) -> Generator[float, Event, Plan | None]:
-        """Collect until the view grants at least one wish; None when an earlier accept turns out to be in force, or
+    def _find_plan(self, task: Task, batch: list[PendingCommand]) -> Generator[float, Event, Plan | None]:
+        """Collect until the view grants at least one command; None when an earlier accept turns out to be in force, or
         when a caller waits no longer.
 
         "Empty" needs care: logs read before a summary was decided may lack what came in meanwhile, so it is said only
         when the summary was known to be decided before the collect began (DESIGN, Decide 6).
         """
-        wishes = [asked.wish for asked in batch]
+        commands = [asked.command for asked in batch]
         is_fresh, looks, decided_before = False, 0, NO_BALLOT
         while True:
-            if self._turn is None:
-                self._turn = Turn(self._machine.stamp_for(self._mirror), self._mirror, self._initial)
+            if self._term is None:
+                self._term = Term(self._machine.stamp_for(self._cache), self._cache, self._initial)
                 is_fresh = False
             elif is_fresh or (self._is_queue and self._proposed is None):
                 if is_fresh and self._is_proposed_in_doubt:
                     yield from self._write_back(task)
                 if (is_fresh and self._check_proposed()) or not self._are_asked(batch):
                     return None
-                plan = self._plan(wishes, is_fresh, decided_before)
-                if plan and not (looks == 1 and self._windows.is_cut_off(plan, wishes, self._held.bound)):
+                plan = self._plan(commands, is_fresh, decided_before)
+                if plan and not (looks == 1 and self._windows.is_cut_off(plan, commands, self._held.bound)):
                     return plan
-                if plan is None and is_fresh and not self._mirror.is_decided:
+                if plan is None and is_fresh and not self._cache.is_decided:
                     yield from self._write_back(task)
             if is_fresh:
                 self._machine.count("collected again")
-            decided_before = self._mirror.decided
-            yield from self._collect(task, wishes)
+            decided_before = self._cache.decided
+            yield from self._collect(task, commands)
             is_fresh, looks = True, looks + 1
 
-    def _plan(self, wishes: list[Wish], is_fresh: bool, decided_before: Ballot) -> Plan | None:
+    def _plan(self, commands: list[Command], is_fresh: bool, decided_before: Ballot) -> Plan | None:
         """The plan, if the view is good enough for at least one result; None asks for another collect."""
         if not self._held.has_promises:
             return None
-        mirror, bound = self._mirror, self._held.bound
+        cache, bound = self._cache, self._held.bound
         if not self._is_queue:
-            is_covered = bound >= self._stamp > mirror.summary.horizon
-            if not is_covered or any(timestamp >= self._stamp for timestamp in mirror.seen):
+            is_covered = bound >= self._stamp > cache.summary.horizon
+            if not is_covered or any(timestamp >= self._stamp for timestamp in cache.seen):
                 return None
-            return plan_cell(mirror.summary, mirror.by_id(), self._stamp, wishes, self._context())
-        plan = plan_queue(mirror.summary, mirror.by_id(), bound, wishes, self._context())
-        is_changed = plan.summary != mirror.summary
-        if (is_fresh and plan.results) or (is_changed and (is_fresh or not is_short(plan, wishes))):
-            return plan  # An older view will do where the accept proves that the turn still stands.
-        is_empty = self._held.is_whole and not view(mirror.summary, mirror.by_id())
-        if not (is_fresh and mirror.ballot == decided_before and is_empty):
+            return plan_cell(cache.summary, cache.by_id(), self._stamp, commands, self._context())
+        plan = plan_queue(cache.summary, cache.by_id(), bound, commands, self._context())
+        is_changed = plan.summary != cache.summary
+        if (is_fresh and plan.results) or (is_changed and (is_fresh or not is_short(plan, commands))):
+            return plan  # An older view will do where the accept proves that the term still stands.
+        is_empty = self._held.is_whole and not view(cache.summary, cache.by_id())
+        if not (is_fresh and cache.ballot == decided_before and is_empty):
             return None
         plan.results = {
-            place: () for place, wish in enumerate(wishes) if isinstance(wish, Take | Front | Lend)
+            place: ()
+            for place, command in enumerate(commands)
+            if isinstance(command, DequeueCommand | PeekCommand | AcquireCommand)
         }
         return plan
 
     @property
-    def _held(self) -> Turn:
-        assert self._turn is not None, "a turn is taken before anything is asked under it"
-        return self._turn
+    def _held(self) -> Term:
+        assert self._term is not None, "a term is taken before anything is asked under it"
+        return self._term
 
     def _context(self) -> Context:
         return Context(
             ballot=self._held.ballot(self._held.step + 1),
-            is_complete=lambda found: self._mirror.is_complete(found, self._blind_final),
+            is_complete=lambda found: self._cache.is_complete(found, self._blind_final),
             take_bytes_max=self._machine.limits.page_bytes_max,
             recent_max=self._machine.limits.recent_decisions_max,
-            aged=tuple(self._mirror.aged.values()),
+            aged=tuple(self._cache.aged.values()),
             turns_before=self._machine.oldest_remembered(),
             earliest_us=self._machine.earliest_us(),
             latest_us=self._machine.latest_us(),
             leases_bytes_max=self._machine.limits.leases_bytes_max,
         )
 
-    def _collect(self, task: Task, wishes: list[Wish]) -> DecideSteps:
+    def _collect(self, task: Task, commands: list[Command]) -> DecideSteps:
         """Promises, fences and logs of an initial quorum, read after this call began."""
-        wanted = self._windows.wanted(wishes)
+        wanted = self._windows.wanted(commands)
         self._windows.trim(wanted)
         fence = self._stamp = self._fence_wanted(wanted)
 
         def request(replica: str) -> Collect:
-            source, horizon = self._machine.payload_source(), self._mirror.summary.horizon
+            source, horizon = self._machine.payload_source(), self._cache.summary.horizon
             window = self._windows.at(replica, wanted, horizon, source)
             ballot, fence_next = self._held.ballot(0), wanted if self._is_queue else 0
-            return Collect(self._mirror.name, ballot, fence, fence_next, window, self._mirror.ballot)
+            return Collect(self._cache.name, ballot, fence, fence_next, window, self._cache.ballot)
 
         round_ = self._round = Gathering(task, request, self._choice.votes)
         fresh: set[str] = set()
@@ -236,11 +238,11 @@ class Decider:
                     fresh.add(replica)
             return self._initial.is_met_by(fresh)
 
-        lives = self._mirror.lives
+        lives = self._cache.lives
         yield from self._timed(task, round_, has_quorum)
-        if self._mirror.lives > lives:
-            yield from self._collect(task, wishes)
-        self._mirror.check_decided(self._final)
+        if self._cache.lives > lives:
+            yield from self._collect(task, commands)
+        self._cache.check_decided(self._final)
 
     def _timed(self, task: Task, round_: Gathering, is_enough: Callable[[], bool]) -> DecideSteps:
         begun_s = task.now.mono_s
@@ -252,10 +254,10 @@ class Decider:
     def _fence_wanted(self, wanted: int) -> Timestamp:
         """The fence to ask for by name: a cell's new stamp; of a queue the last entry that we know we mean to take."""
         if not self._is_queue:
-            return self._machine.stamp_for(self._mirror)
-        return self._windows.last_of(self._mirror.summary, wanted)
+            return self._machine.stamp_for(self._cache)
+        return self._windows.last_of(self._cache.summary, wanted)
 
-    def _propose(self, task: Task, plan: Plan, granted: list[tuple[Asked, Any]]) -> DecideSteps:
+    def _propose(self, task: Task, plan: Plan, granted: list[tuple[PendingCommand, Any]]) -> DecideSteps:
         """Get the plan's summary accepted by a final quorum."""
         for asked, _ in granted:
             asked.is_proposed = True
@@ -264,7 +266,7 @@ class Decider:
         self._proposed = (self._held.ballot(self._held.step + 1), granted)
         # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
         self._windows.note_aside(is_all=not granted)
-        next_wanted = self._windows.wanted([asked.wish for asked in self.asked[:WISHES_MAX]])
+        next_wanted = self._windows.wanted([asked.command for asked in self.asked[:COMMANDS_MAX]])
         self._windows.trim(next_wanted)
         yield from self._accept(task, plan, next_wanted)
         self._proposed = None
@@ -272,12 +274,12 @@ class Decider:
     def _write_back(self, task: Task) -> DecideSteps:
         """Finish the decision at hand: the same summary under our ballot."""
         self._machine.count("summaries written back")
-        yield from self._accept(task, Plan(self._mirror.summary, {}, []), 0)
+        yield from self._accept(task, Plan(self._cache.summary, {}, []), 0)
 
     def _accept(self, task: Task, plan: Plan, wanted: int) -> DecideSteps:
-        """Have a final quorum accept the plan's summary under the turn's next step; tell all that it is decided."""
+        """Have a final quorum accept the plan's summary under the term's next step; tell all that it is decided."""
         self._held.step += 1
-        ballot, name = self._held.ballot(), self._mirror.name
+        ballot, name = self._held.ballot(), self._cache.name
         # Only for logs that keep it: it holds all values taken, and those of many callers may be more than one message.
         event = "; ".join(map(_told, plan.events)) if self._keeps_events else ""
 
@@ -294,14 +296,14 @@ class Decider:
                 reply = round_.replies[replica]
                 assert isinstance(reply, Accepted)
                 if reply.refused:
-                    raise TurnLost
+                    raise TermLost
                 accepted.add(replica)
                 if reply.then is not None and not reply.then.more:
                     self._held.grant(replica, reply.then)
             return self._final.is_met_by(accepted)
 
         yield from self._timed(task, round_, is_decided)
-        self._mirror.learn_decided(ballot)
+        self._cache.learn_decided(ballot)
         for replica in self._choice.votes:
             summary = None if replica in accepted else plan.summary
             self._machine.send_lazily(replica, Commit(name, ballot, plan.summary.horizon, summary))
@@ -312,11 +314,11 @@ class Decider:
             return None
         fence = self._windows.last_of(plan.summary, wanted)
         window = self._windows.at(replica, wanted, plan.summary.horizon, self._machine.payload_source())
-        return Collect(self._mirror.name, fence=fence, window=window, known=ballot)
+        return Collect(self._cache.name, fence=fence, window=window, known=ballot)
 
     @property
     def _is_proposed_in_doubt(self) -> bool:
-        """Whether the accept of a lost turn is not in the summary at hand, but may yet come to be in force.
+        """Whether the accept of a lost term is not in the summary at hand, but may yet come to be in force.
 
         Some replica may have accepted it; who sees that one but not the summary at hand goes on from it. Only when a
         summary without it is decided under a higher ballot is it out for good.
@@ -324,15 +326,15 @@ class Decider:
         if self._proposed is None:
             return False
         ballot, _ = self._proposed
-        is_settled = self._mirror.is_decided and self._mirror.ballot > ballot
-        return is_included(self._mirror.summary, ballot) is False and not is_settled
+        is_settled = self._cache.is_decided and self._cache.ballot > ballot
+        return is_included(self._cache.summary, ballot) is False and not is_settled
 
     def _check_proposed(self) -> bool:
-        """Whether the accept of a lost turn is part of what is decided; when that cannot be told, its callers fail."""
+        """Whether the accept of a lost term is part of what is decided; when that cannot be told, its callers fail."""
         if self._proposed is None:
             return False
         ballot, granted = self._proposed
-        included = is_included(self._mirror.summary, ballot)
+        included = is_included(self._cache.summary, ballot)
         if included:
             return True
         self._proposed = None
@@ -342,7 +344,7 @@ class Decider:
                 detail = (
                     "it was proposed, and too many decisions were made since to tell whether it took effect"
                 )
-                self._finish(asked, Verdict(failed=Failed("unknown", detail, definite=False)))
+                self._finish(asked, CommandResult(failed=Failed("unknown", detail, definite=False)))
         return False
 
     def _finish_proposed(self, now_s: float) -> None:
@@ -352,32 +354,37 @@ class Decider:
         self._machine.count("lost accepts found decided")
         self._tell(granted, now_s)
 
-    def _with_payloads(self, task: Task, batch: list[Asked], plan: Plan) -> Generator[float, Event, Plan]:
-        """The plan, with the payloads of all entries that it hands out, adopts or keeps."""
+    def _with_payloads(
+        self, task: Task, batch: list[PendingCommand], plan: Plan
+    ) -> Generator[float, Event, Plan]:
+        """The plan, with the payloads of all entries that it delivers, adopts or keeps."""
         handed = {
             place: some
             for place, some in plan.results.items()
-            if isinstance(batch[place].wish, Take | Front | Lend) and isinstance(some, tuple)
+            if isinstance(batch[place].command, DequeueCommand | PeekCommand | AcquireCommand)
+            and isinstance(some, tuple)
         }
         if not (missing := missing_in(plan.summary, handed)):
             return plan
         for place in handed:
             # A repeat of a decision whose payload is gone must not be told that nothing happened.
-            batch[place].is_proposed = batch[place].is_proposed or bool(getattr(batch[place].wish, "key", ""))
+            batch[place].is_proposed = batch[place].is_proposed or bool(
+                getattr(batch[place].command, "key", "")
+            )
         self._machine.count("payloads fetched")
-        payloads = yield from fetch_payloads(task, self._mirror, missing, self._machine.limits)
-        full = filled(plan, handed, payloads, is_unchanged=plan.summary == self._mirror.summary)
+        payloads = yield from fetch_payloads(task, self._cache, missing, self._machine.limits)
+        full = filled(plan, handed, payloads, is_unchanged=plan.summary == self._cache.summary)
         if is_too_heavy(full.summary, self._machine.limits.leases_bytes_max):
             raise TooHeavy
         return full
 
-    def _fail_for_lack(self, batch: list[Asked], plan: Plan, gone: Gone) -> None:
+    def _fail_for_lack(self, batch: list[PendingCommand], plan: Plan, gone: Gone) -> None:
         """Whoever was to get what nobody holds any more (a repeat that comes late) fails; the others go on without it."""
         lacking = [batch[place] for place, result in plan.results.items() if gone.lacks(result)]
         if not lacking:
             raise gone.expired
         for asked in lacking:
-            self._finish(asked, Verdict(failed=gone.expired.outcome(is_unknown=asked.is_in_doubt)))
+            self._finish(asked, CommandResult(failed=gone.expired.outcome(is_unknown=asked.is_in_doubt)))
 
     def _back_off(self, task: Task) -> DecideSteps:
         """Leave the new owner time to finish, then wait a random, growing time, lest two owners depose each other.

@@ -1,4 +1,4 @@
-"""How far a decider looks into an object's logs: what it asks of each replica, and how much of it is kept in mind. Pure.
+"""How far a proposer looks into an object's logs: what it asks of each replica, and how much of it is kept in mind. Pure.
 
 Owns sizes of windows. Must not know ballots, nor what is decided: a window too small costs another look, nothing else.
 """
@@ -10,8 +10,8 @@ from ....adts.log import Summary
 from ....adts.types.queue import view
 from ....api_specs.messages import Window
 from ....timestamps.timestamp import ZERO, Timestamp
-from ..core.log_cache import Mirror
-from .transitions import Plan, Wish, entries_wanted, is_short
+from ..core.log_cache import LogCache
+from .transitions import Command, Plan, entries_wanted, is_short
 
 WINDOW_MIN: Final = 32
 """Entries asked for ahead of those that are taken now."""
@@ -23,11 +23,11 @@ CELL_ROWS: Final = 1000
 """Entries of a cell asked for at once; older than the current value, they go as soon as it is complete."""
 
 
-class Windows:
+class ReadWindows:
     """The windows on one object."""
 
-    def __init__(self, mirror: Mirror, *, is_queue: bool) -> None:
-        self._mirror: Final = mirror
+    def __init__(self, cache: LogCache, *, is_queue: bool) -> None:
+        self._cache: Final = cache
         self._is_queue: Final = is_queue
         self._aside = 0
 
@@ -36,25 +36,25 @@ class Windows:
         delayed items at the front would cost a thousand decisions."""
         self._aside = min(max(2 * self._aside, WINDOW_MIN // 2), ASIDE_MAX) if is_all else 0
 
-    def wanted(self, wishes: Sequence[Wish]) -> int:
-        """How many entries to look at for these wishes."""
-        return max(entries_wanted(wishes), self._aside)
+    def wanted(self, commands: Sequence[Command]) -> int:
+        """How many entries to look at for these commands."""
+        return max(entries_wanted(commands), self._aside)
 
     def trim(self, wanted: int) -> None:
         """Keep no more of a long queue in mind than the next few batches: a decision must not cost its length."""
         if self._is_queue:
-            self._mirror.trim(max(2 * wanted, MIRRORED_MAX))
+            self._cache.trim(max(2 * wanted, MIRRORED_MAX))
 
     def last_of(self, summary: Summary, wanted: int) -> Timestamp:
         """The last of the first `wanted` entries that wait over `summary`, as far as is known: where to fence a queue."""
-        heads = view(summary, self._mirror.by_id())[:wanted]
+        heads = view(summary, self._cache.by_id())[:wanted]
         return heads[-1].entry.t if heads else ZERO
 
-    def is_cut_off(self, plan: Plan, wishes: list[Wish], bound: Timestamp) -> bool:
+    def is_cut_off(self, plan: Plan, commands: list[Command], bound: Timestamp) -> bool:
         """Whether somebody would get fewer items than asked for while further ones wait above `bound`, up to which logs are
         frozen: as where a replica that missed them froze its log at its own last entry. Another look freezes all logs there.
         """
-        left = view(plan.summary, self._mirror.by_id()) if is_short(plan, wishes) else []
+        left = view(plan.summary, self._cache.by_id()) if is_short(plan, commands) else []
         return bool(left) and left[0].entry.t > bound
 
     def at(self, replica: str, wanted: int, horizon: Timestamp, source: str) -> Window:
@@ -63,8 +63,8 @@ class Windows:
         Payloads of a queue come from replica `source` only; a cell's entries are few anyway.
         """
         if not self._is_queue:
-            return self._mirror.window(replica, CELL_ROWS, payload=True)
-        upto = self._mirror.known_upto(replica)
-        ahead = sum(horizon < timestamp <= upto for timestamp in self._mirror.seen)
+            return self._cache.window(replica, CELL_ROWS, payload=True)
+        upto = self._cache.known_upto(replica)
+        ahead = sum(horizon < timestamp <= upto for timestamp in self._cache.seen)
         limit = max(2 * wanted, WINDOW_MIN) if ahead < wanted + WINDOW_MIN // 2 else 0
-        return self._mirror.window(replica, limit, payload=replica == source)
+        return self._cache.window(replica, limit, payload=replica == source)

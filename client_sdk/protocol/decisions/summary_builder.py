@@ -1,6 +1,6 @@
 """A summary while a decision changes it: what it must remember, for how long, and what there is room for. Pure.
 
-Owns the rules by which a summary stays bounded. Must not know what wishes want (`quorate.client_sdk.protocol.decisions.transitions`).
+Owns the rules by which a summary stays bounded. Must not know what commands want (`quorate.client_sdk.protocol.decisions.transitions`).
 """
 
 from collections.abc import Callable, Sequence
@@ -12,15 +12,15 @@ from ....adts.log import Decision, Entry, Seen, Summary
 from ....api_specs.limits import ADOPTED_MAX, KEYED_ENTRIES_MAX
 from ....api_specs.messages import Aged
 from ....api_specs.values import payload_bytes
-from ....timestamps.ballot import Ballot, step_of, turn_of
+from ....timestamps.ballot import Ballot, step_of, term_of
 from ....timestamps.timestamp import Timestamp
 from .lease_table import Context as LeasingContext
 from .lease_table import Ledger, aged_parts
 
-TURNS_MAX: Final = 64
+TERMS_MAX: Final = 64
 """Turns that a summary remembers: an owner that lost its turn looks again after as many others at most."""
-TURNS_KEPT: Final = 8
-"""Of these, so many however old: a steady owner's turn may have begun long before the accept it asks for."""
+TERMS_KEPT: Final = 8
+"""Of these, so many however old: a steady owner's term may have begun long before the accept it asks for."""
 
 
 class Context(LeasingContext, frozen=True):
@@ -37,7 +37,7 @@ class Context(LeasingContext, frozen=True):
     """Turns older than this need not be remembered."""
 
 
-class Draft:
+class SummaryBuilder:
     """A summary being changed."""
 
     def __init__(self, summary: Summary, context: Context) -> None:
@@ -47,7 +47,7 @@ class Draft:
         self.ambiguous = dict(summary.ambiguous)
         old = [each.recent for each in context.aged]
         self.recent = list(summary.recent[aged_parts([known.ballot for known in summary.recent], old) :])
-        self._turns = list(summary.turns)
+        self._terms = list(summary.terms)
         self.before = summary
         self.context = context
         self.ledger = Ledger(summary, context)
@@ -92,8 +92,8 @@ class Draft:
         """This ballot changes the state; with a key, a repeat will find its answer here."""
         if key:
             self.recent.append(Decision(key, self.context.ballot, taken, digest))
-        turn = turn_of(self.context.ballot)
-        self._turns = [*(known for known in self._turns if turn_of(known) != turn), self.context.ballot]
+        term = term_of(self.context.ballot)
+        self._terms = [*(known for known in self._terms if term_of(known) != term), self.context.ballot]
 
     def finish(self, keep: set[str]) -> Summary:
         """The summary: the old one itself unless something changed, else without what nobody asks for any more.
@@ -106,7 +106,7 @@ class Draft:
             value=self.value,
             adopted=tuple(sorted(self.adopted.values(), key=lambda entry: entry.t)),
             ambiguous=tuple(self.ambiguous.items()),
-            turns=tuple(self._turns),
+            terms=tuple(self._terms),
             leases=self.ledger.leases,
             dead=self.ledger.dead,
         )
@@ -114,15 +114,15 @@ class Draft:
         if after == self.before and not is_noted:
             return self.before
         old = self.context.turns_before
-        latest = enumerate(self._turns[-TURNS_MAX:], TURNS_KEPT - min(len(self._turns), TURNS_MAX))
-        turns = tuple(known for place, known in latest if place >= 0 or known >= old)
-        dropped = self._turns[: len(self._turns) - len(turns)]
+        latest = enumerate(self._terms[-TERMS_MAX:], TERMS_KEPT - min(len(self._terms), TERMS_MAX))
+        terms = tuple(known for place, known in latest if place >= 0 or known >= old)
+        dropped = self._terms[: len(self._terms) - len(terms)]
         return replace(
             after,
             ambiguous=self._unforgotten(after.ambiguous, keep),
             recent=tuple(self.recent),
-            turns=turns,
-            turns_floor=dropped[-1] if dropped else self.before.turns_floor,
+            terms=terms,
+            terms_floor=dropped[-1] if dropped else self.before.terms_floor,
             settled=self.ledger.settled_since([each.settled for each in self.context.aged]),
         )
 
@@ -138,7 +138,7 @@ def is_included(summary: Summary, ballot: Ballot) -> bool | None:
 
     None when the summary no longer remembers that far back.
     """
-    turn, step = turn_of(ballot), step_of(ballot)
-    if any(turn_of(known) == turn and step_of(known) >= step for known in summary.turns):
+    term, step = term_of(ballot), step_of(ballot)
+    if any(term_of(known) == term and step_of(known) >= step for known in summary.terms):
         return True
-    return None if summary.turns_floor >= ballot else False
+    return None if summary.terms_floor >= ballot else False

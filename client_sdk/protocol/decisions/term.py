@@ -1,7 +1,7 @@
-"""One turn of an owner: its ballots, and how far the replicas that promised it have frozen their logs. Pure.
+"""One term of an owner: its ballots, and how far the replicas that promised it have frozen their logs. Pure.
 
-A turn stands until a replica refuses it. What a quorum froze in it can grow no more, so the owner may take from it
-without looking again; that the turn still stands is proved by the accept.
+A term stands until a replica refuses it. What a quorum froze in it can grow no more, so the owner may take from it
+without looking again; that the term still stands is proved by the accept.
 """
 
 from typing import Final
@@ -10,21 +10,21 @@ from ....api_specs.messages import Collected
 from ....quorums.systems.tally import Quorum
 from ....timestamps.ballot import Ballot, make_ballot
 from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
-from ..core.log_cache import Mirror
+from ..core.log_cache import LogCache
 
 
-class TurnLost(Exception):
-    """A replica has promised a higher turn."""
+class TermLost(Exception):
+    """A replica has promised a higher term."""
 
 
-class Turn:
-    """A turn named by `stamp`. `initial` is the quorum whose promises it needs."""
+class Term:
+    """A term named by `stamp`. `initial` is the quorum whose promises it needs."""
 
-    def __init__(self, stamp: Timestamp, mirror: Mirror, initial: Quorum) -> None:
+    def __init__(self, stamp: Timestamp, cache: LogCache, initial: Quorum) -> None:
         self.stamp: Final = stamp
         self.step = 0
         """Of the latest accept; 0 is the promise itself."""
-        self._mirror: Final = mirror
+        self._cache: Final = cache
         self._initial: Final = initial
         self._frozen: dict[str, Timestamp] = {}
         self._whole: set[str] = set()
@@ -35,12 +35,12 @@ class Turn:
 
     @property
     def granted_by(self) -> frozenset[str]:
-        """The replicas that promised this turn."""
+        """The replicas that promised this term."""
         return frozenset(self._frozen)
 
     @property
     def has_promises(self) -> bool:
-        """Whether an initial quorum promised this turn."""
+        """Whether an initial quorum promised this term."""
         return self._initial.is_met_by(self.granted_by)
 
     def begin_look(self) -> None:
@@ -48,9 +48,9 @@ class Turn:
         self._whole.clear()
 
     def grant(self, replica: str, reply: Collected) -> None:
-        """Take in a whole answer to a collect of this turn: fence and log were read together."""
+        """Take in a whole answer to a collect of this term: fence and log were read together."""
         if reply.refused:
-            raise TurnLost
+            raise TermLost
         bound = min(reply.status.fence, reply.upto)
         self._frozen[replica] = max(self._frozen.get(replica, ZERO), bound)
         if reply.upto == INFINITY:
@@ -61,7 +61,7 @@ class Turn:
         """Up to here, the logs of an initial quorum can grow no more and are mirrored whole."""
         reached: set[str] = set()
         reach = [
-            (min(bound, self._mirror.known_upto(replica)), replica) for replica, bound in self._frozen.items()
+            (min(bound, self._cache.known_upto(replica)), replica) for replica, bound in self._frozen.items()
         ]
         for bound, replica in sorted(reach, reverse=True):
             reached.add(replica)
@@ -71,6 +71,6 @@ class Turn:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the latest collect showed a quorum's logs to their ends, and the mirror still has them."""
-        whole = {replica for replica in self._whole if self._mirror.known_upto(replica) == INFINITY}
+        """Whether the latest collect showed a quorum's logs to their ends, and the log cache still has them."""
+        whole = {replica for replica in self._whole if self._cache.known_upto(replica) == INFINITY}
         return self._initial.is_met_by(whole)

@@ -19,7 +19,7 @@ from ....timestamps.timestamp import Timestamp
 from ..core.rounds import Event, Expired, Gathering, Task
 from ..core.values import AT_ONCE, Done, Failed, Spans, Write
 from ..decisions.idempotency import KEY_REUSED, decision_id, digest
-from ..decisions.transitions import Fate, Recover
+from ..decisions.transitions import Fate, RecoverCommand
 from .context import Machine, OperationFailed, OutcomeSteps, decide, pause, read_clocks, tell_complete
 from .reservation import agree
 
@@ -69,7 +69,7 @@ class Blind:
         self._name = name
         self._task = task
         self._machine = machine
-        self._mirror: Final = machine.mirror_of(name)
+        self._cache: Final = machine.cache_of(name)
         """Held: what replies show of the object must not be forgotten between two stamps."""
         self._key = decision_id("Enq", key)
         self._spans: Final = spans
@@ -120,7 +120,7 @@ class Blind:
     def _begin(self, values: Iterable[Value | None]) -> Generator[float, Event, list[_Attempt]]:
         yield from self._learn_order()
         times = self._spans.times(self._machine.latest_us())
-        entries = [self._entry(self._machine.stamp_for(self._mirror), value, times) for value in values]
+        entries = [self._entry(self._machine.stamp_for(self._cache), value, times) for value in values]
         reserved = yield from self._reserve(entries)
         attempts = [_Attempt(entry, is_recovered=bool(self._key)) for entry in reserved]
         yield from self._store(attempts, "again" if self._key else "first")
@@ -190,7 +190,7 @@ class Blind:
         is_met = cache(self._final.is_met_by)
         stored = [each.entry for each in attempts if is_met(self._stored.get(each.entry.t, NOBODY))]
         if adt_of(self._name) == "queue":
-            self._mirror.learn_own((entry, self._stored[entry.t]) for entry in stored)
+            self._cache.learn_own((entry, self._stored[entry.t]) for entry in stored)
         tell_complete(self._name, tuple(entry.t for entry in stored), self._machine)
 
     def _free(self, attempts: list[_Attempt]) -> Generator[float, Event, None]:
@@ -259,14 +259,14 @@ class Blind:
     def _stamp_anew(self, attempt: _Attempt) -> None:
         """Every replica refused it and no recovery was ever sent: nobody holds it, so it may have a new timestamp."""
         self._machine.count("stamped anew")
-        attempt.entry = Entry(attempt.entry.id, self._machine.stamp_for(self._mirror), attempt.entry.value)
+        attempt.entry = Entry(attempt.entry.id, self._machine.stamp_for(self._cache), attempt.entry.value)
 
     def _recover(self, attempt: _Attempt) -> Generator[float, Event, None]:
         """Have a decision settle the fate of an entry that some replicas may hold and others refuse."""
         self._machine.count("recoveries")
         attempt.is_recovered = True
-        wish = Recover(attempt.entry, self._may_be_complete(attempt))
-        verdict = yield from decide(self._name, wish, self._task, self._machine)
+        command = RecoverCommand(attempt.entry, self._may_be_complete(attempt))
+        verdict = yield from decide(self._name, command, self._task, self._machine)
         fate: Fate = verdict.result
         if fate is Fate.IN_FORCE:
             self._machine.count("recovered entries in force")
@@ -293,7 +293,7 @@ class Blind:
         Under a key it is agreed on as well: others who run the operation find the same entry void, sooner or later.
         """
         if not self._key:
-            return self._machine.stamp_for(self._mirror)
-        anew = (Entry(void.id, self._machine.stamp_for(self._mirror)),)
+            return self._machine.stamp_for(self._cache)
+        anew = (Entry(void.id, self._machine.stamp_for(self._cache)),)
         (agreed,) = yield from self._agree(f"{self._key} instead of {void.t}", anew)
         return agreed.t

@@ -65,8 +65,8 @@ class WritePart:
         choice = machine.choice_of(operation.object)
         self._final: Final = choice.final_of_kind(Kind.BLIND)
         self._everyone: Final = choice.votes.keys()
-        self._mirror: Final = machine.mirror_of(operation.object)
-        stamp = machine.stamp_for(self._mirror)
+        self._cache: Final = machine.cache_of(operation.object)
+        stamp = machine.stamp_for(self._cache)
         self._entry: Final = Entry(stamp, stamp, operation.value)
         self._request: Final = Append(operation.object, (self._entry,), "first")
         self._stored: Final[set[str]] = set()
@@ -132,8 +132,8 @@ class ReadPart:
         self._machine: Final = machine
         self._choice: Final = machine.choice_of(operation.object)
         self._needed: Final = self._choice.initial_of(observe.word_of(operation))
-        self._mirror: Final = machine.mirror_of(operation.object)
-        self._lives: Final = self._mirror.lives
+        self._cache: Final = machine.cache_of(operation.object)
+        self._lives: Final = self._cache.lives
         self._whole: Final[set[str]] = set()
         """Replicas that have shown their whole log."""
         self._is_cut_off = False
@@ -141,7 +141,7 @@ class ReadPart:
     def request_to(self, replica: str, *, is_repeat: bool) -> Collect:
         """See Part."""
         del is_repeat
-        return observe.look_at(self._mirror, replica)
+        return observe.look_at(self._cache, replica)
 
     def take(self, replica: str, reply: Reply) -> None:
         """See Part."""
@@ -157,13 +157,13 @@ class ReadPart:
     def end(self, now_s: float, *, is_hedged: bool) -> Outcome | Alone | None:
         """See Part."""
         del is_hedged
-        if self._is_cut_off or self._mirror.lives != self._lives:
+        if self._is_cut_off or self._cache.lives != self._lives:
             return Alone(lambda task: observe.read(self.operation, task, self._machine))
         if not self._needed.is_met_by(self._whole):
             return None
         answered = frozenset(self._whole)
-        self._mirror.check_decided(self._choice.final_of_kind(Kind.DECIDE))
-        version = observe.settled_version(self._mirror, self._choice)
+        self._cache.check_decided(self._choice.final_of_kind(Kind.DECIDE))
+        version = observe.settled_version(self._cache, self._choice)
         if version is None or self._machine.passed_s(version[0]) > now_s:
             return Alone(lambda task: observe.read(self.operation, task, self._machine, answered))
         return Done(version[1], f"{observe.word_of(self.operation)}/Ok", answered)

@@ -1,4 +1,4 @@
-"""Asking an object's decider, and what operations need of the front end around them. Pure."""
+"""Asking an object's proposer, and what operations need of the front end around them. Pure."""
 
 from collections.abc import Generator
 from typing import Protocol
@@ -9,12 +9,12 @@ from ....quorums.choices.choice import QuorumChoice
 from ....quorums.systems.tally import Quorum, VoteCount
 from ....timestamps.clock_bound import SETTLE_S
 from ....timestamps.timestamp import Timestamp
-from ..core.log_cache import Mirror
+from ..core.log_cache import LogCache
 from ..core.pacing import Pacing
 from ..core.rounds import Event, Expired, Gathering, Resolved, Task
 from ..core.values import Failed, Outcome
-from ..decisions.pending import Asked, Verdict
-from ..decisions.transitions import Wish
+from ..decisions.pending import CommandResult, PendingCommand
+from ..decisions.transitions import Command
 
 OutcomeSteps = Generator[float, Event, Outcome]
 
@@ -42,19 +42,19 @@ class Machine(Protocol):
     def limits(self) -> Limits:
         """The cluster document's limits."""
 
-    def mirror_of(self, name: str) -> Mirror:
+    def cache_of(self, name: str) -> LogCache:
         """What is known of the object."""
 
     def choice_of(self, name: str) -> QuorumChoice:
         """The object's quorum choice."""
 
-    def ask(self, name: str, wish: Wish, task: Task, *, is_here: bool = False) -> Asked:
-        """Ask the object's decider; the verdict comes to the task as a Resolved. `is_here`: it must not hand it over."""
+    def ask(self, name: str, command: Command, task: Task, *, is_here: bool = False) -> PendingCommand:
+        """Ask the object's proposer; the verdict comes to the task as a Resolved. `is_here`: it must not hand it over."""
 
-    def give_up(self, name: str, asked: Asked) -> str:
-        """Withdraw the wish; how far the decider has come, in words."""
+    def give_up(self, name: str, asked: PendingCommand) -> str:
+        """Withdraw the command; how far the proposer has come, in words."""
 
-    def stamp_for(self, mirror: Mirror) -> Timestamp:
+    def stamp_for(self, cache: LogCache) -> Timestamp:
         """A new timestamp for the object, above all that is known of it."""
 
     def is_any_ahead(self) -> bool:
@@ -83,16 +83,16 @@ class Machine(Protocol):
 
 
 def decide(
-    name: str, wish: Wish, task: Task, machine: Machine, *, is_here: bool = False
-) -> Generator[float, Event, Verdict]:
-    """The decider's verdict on the wish; OperationFailed when it fails or the task's deadline passes."""
-    if not machine.is_time_known():  # A turn stamped by a wall clock that is far ahead would be refused.
+    name: str, command: Command, task: Task, machine: Machine, *, is_here: bool = False
+) -> Generator[float, Event, CommandResult]:
+    """The proposer's verdict on the command; OperationFailed when it fails or the task's deadline passes."""
+    if not machine.is_time_known():  # A term stamped by a wall clock that is far ahead would be refused.
         yield from read_clocks(name, task, machine, VoteCount(machine.choice_of(name).votes, 1))
-    asked = machine.ask(name, wish, task, is_here=is_here)
+    asked = machine.ask(name, command, task, is_here=is_here)
     while not task.is_late and (asked.is_in_doubt or not task.is_left):
         event = yield task.deadline_s
         if isinstance(event, Resolved):
-            verdict: Verdict = event.result
+            verdict: CommandResult = event.result
             if verdict.failed is not None:
                 raise OperationFailed(verdict.failed)
             return verdict
@@ -109,7 +109,7 @@ def read_clocks(name: str, task: Task, machine: Machine, needed: Quorum) -> Gene
 
     (Weaker replies than a Collect would do; this one asks for nothing.)
     """
-    known = machine.mirror_of(name).ballot
+    known = machine.cache_of(name).ballot
     round_ = Gathering(task, lambda _: Collect(name, known=known), machine.choice_of(name).votes)
     yield from round_.wait(lambda: needed.is_met_by(round_.replies))
     until_s = min(task.now.mono_s + SETTLE_S, (task.now.mono_s + task.deadline_s) / 2)
@@ -128,5 +128,5 @@ def tell_complete(name: str, timestamps: tuple[Timestamp, ...], machine: Machine
     """Let it be known, with the next messages, that a final quorum stores these entries."""
     if not timestamps:
         return
-    machine.mirror_of(name).mark_complete(timestamps)
+    machine.cache_of(name).mark_complete(timestamps)
     machine.say_complete(name, timestamps)

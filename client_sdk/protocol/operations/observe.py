@@ -28,11 +28,11 @@ from ....api_specs.weights import weight
 from ....quorums.choices.choice import QuorumChoice
 from ....quorums.systems.tally import Quorum
 from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
-from ..core.log_cache import Mirror
+from ..core.log_cache import LogCache
 from ..core.rounds import Event, Expired, Gathering, Task
-from ..core.values import Bury, Done, Items, Read
+from ..core.values import CollectTombstone, Done, Items, Read
 from ..decisions.read_window import CELL_ROWS
-from ..decisions.transitions import Settle
+from ..decisions.transitions import ConfirmCommand
 from .blind import Blind
 from .context import Machine, OutcomeSteps, decide, pause, tell_complete
 
@@ -49,10 +49,10 @@ def collect(
     name: str, task: Task, machine: Machine, needed: Quorum, *, limit: int = CELL_ROWS, payload: bool = True
 ) -> Generator[float, Event, frozenset[str]]:
     """A fresh look at whole logs by a quorum of `needed`; nothing is promised. Returns who answered."""
-    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
+    cache, choice = machine.cache_of(name), machine.choice_of(name)
 
     def request(replica: str) -> Collect:
-        return look_at(mirror, replica, limit, payload=payload)
+        return look_at(cache, replica, limit, payload=payload)
 
     round_ = Gathering(task, request, choice.votes)
     whole: set[str] = set()
@@ -67,11 +67,11 @@ def collect(
                 round_.again(replica)
         return needed.is_met_by(whole)
 
-    lives = mirror.lives
+    lives = cache.lives
     yield from round_.wait(is_enough)
-    if mirror.lives != lives:
+    if cache.lives != lives:
         return (yield from collect(name, task, machine, needed, limit=limit, payload=payload))
-    mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
+    cache.check_decided(choice.final_of_kind(Kind.DECIDE))
     return frozenset(whole)
 
 
@@ -99,9 +99,9 @@ class Looks:
         self._last_s = self._task.now.mono_s
 
 
-def look_at(mirror: Mirror, replica: str, limit: int = CELL_ROWS, *, payload: bool = True) -> Collect:
-    """What this replica knows of the object beyond what the mirror shows."""
-    return Collect(mirror.name, window=mirror.window(replica, limit, payload), known=mirror.ballot)
+def look_at(cache: LogCache, replica: str, limit: int = CELL_ROWS, *, payload: bool = True) -> Collect:
+    """What this replica knows of the object beyond what the log cache shows."""
+    return Collect(cache.name, window=cache.window(replica, limit, payload), known=cache.ballot)
 
 
 def is_whole(reply: Collected) -> bool:
@@ -134,37 +134,37 @@ def _read_settled(
 ) -> Generator[float, Event, tuple[Version, frozenset[str]]]:
     """The newest version that an initial quorum shows, once it is known to be stored by a final quorum; who answered.
 
-    That version and no other: the mirror, which all operations share, may know of a newer one by then.
+    That version and no other: the log cache, which all operations share, may know of a newer one by then.
     """
-    mirror = machine.mirror_of(name)  # Held: the front end forgets what is idle and nobody holds.
+    cache = machine.cache_of(name)  # Held: the front end forgets what is idle and nobody holds.
     while True:
         if answered is None:
             answered = yield from collect(name, task, machine, machine.choice_of(name).initial_of(operation))
-        settled = yield from _settled(mirror, task, machine)
+        settled = yield from _settled(cache, task, machine)
         if settled is not None:
             return settled, answered
         answered = None
-        yield from decide(name, Settle(), task, machine)
+        yield from decide(name, ConfirmCommand(), task, machine)
 
 
-def settled_version(mirror: Mirror, choice: QuorumChoice) -> Version | None:
+def settled_version(cache: LogCache, choice: QuorumChoice) -> Version | None:
     """The current version, if it is known to be stored by a final quorum."""
-    timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
+    timestamp, value, source = cell.current(cache.summary, cache.by_id())
     if source is None:
-        return (timestamp, value) if mirror.is_decided else None
-    if not mirror.is_complete(source, choice.final_of_kind(Kind.BLIND)):
+        return (timestamp, value) if cache.is_decided else None
+    if not cache.is_complete(source, choice.final_of_kind(Kind.BLIND)):
         return None
     source.complete = True
-    mirror.drop_superseded(timestamp)
+    cache.drop_superseded(timestamp)
     return timestamp, value
 
 
-def _settled(mirror: Mirror, task: Task, machine: Machine) -> Generator[float, Event, Version | None]:
+def _settled(cache: LogCache, task: Task, machine: Machine) -> Generator[float, Event, Version | None]:
     """The same, or the current version once it is written back, if it can be as it is."""
-    if (version := settled_version(mirror, machine.choice_of(mirror.name))) is not None:
+    if (version := settled_version(cache, machine.choice_of(cache.name))) is not None:
         return version
-    name = mirror.name
-    timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
+    name = cache.name
+    timestamp, value, source = cell.current(cache.summary, cache.by_id())
     if source is None:
         return None
     if (yield from Blind(name, task, machine).write_back(source.entry)):
@@ -287,8 +287,8 @@ def _scan(
     for replica in sorted(whole):
         for name, collected in pages[replica]:
             replies.setdefault(name, {})[replica] = collected
-    mirrors = {name: _mirror_of(name, choice, shown) for name, shown in replies.items()}
-    return {name: _settled_cell(mirror, choice) for name, mirror in mirrors.items()}, frozenset(whole)
+    caches = {name: _cache_of(name, choice, shown) for name, shown in replies.items()}
+    return {name: _settled_cell(cache, choice) for name, cache in caches.items()}, frozenset(whole)
 
 
 def _check_size(prefix: str, shown_bytes: int, machine: Machine) -> None:
@@ -301,48 +301,48 @@ def _check_size(prefix: str, shown_bytes: int, machine: Machine) -> None:
         raise Expired(detail, is_refused=True, limit="listing-too-large")
 
 
-def _mirror_of(name: str, choice: QuorumChoice, replies: Mapping[str, Reply]) -> Mirror:
+def _cache_of(name: str, choice: QuorumChoice, replies: Mapping[str, Reply]) -> LogCache:
     """What these replies show together.
 
-    They are taken in twice: one replica's floor makes the mirror drop what others showed before. That is right for what
+    They are taken in twice: one replica's floor makes the log cache drop what others showed before. That is right for what
     was known before these replies, which the floor may have ended; not for the replies themselves.
     """
-    mirror = Mirror(name, choice.votes)
+    cache = LogCache(name, choice.votes)
     for replica, reply in [*replies.items(), *replies.items()]:
-        mirror.absorb(replica, "", Collect(name), reply)
-    return mirror
+        cache.absorb(replica, "", Collect(name), reply)
+    return cache
 
 
-def _settled_cell(mirror: Mirror, choice: QuorumChoice) -> tuple[Version, bool]:
-    mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
-    timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
+def _settled_cell(cache: LogCache, choice: QuorumChoice) -> tuple[Version, bool]:
+    cache.check_decided(choice.final_of_kind(Kind.DECIDE))
+    timestamp, value, source = cell.current(cache.summary, cache.by_id())
     if source is None:
-        return (timestamp, value), mirror.is_decided
-    return (timestamp, value), mirror.is_complete(source, choice.final_of_kind(Kind.BLIND))
+        return (timestamp, value), cache.is_decided
+    return (timestamp, value), cache.is_complete(source, choice.final_of_kind(Kind.BLIND))
 
 
-def bury(operation: Bury, task: Task, machine: Machine) -> OutcomeSteps:
+def collect_tombstone(operation: CollectTombstone, task: Task, machine: Machine) -> OutcomeSteps:
     """Forget a deleted key everywhere, once every replica of the cluster has the deletion (DESIGN, "Forgetting")."""
     name = operation.object
     choice = machine.choice_of(name)
     everyone = frozenset(choice.votes)
     looks = Gathering(task, lambda _: Collect(name, window=Window(limit=CELL_ROWS)), choice.votes)
     yield from looks.wait(lambda: looks.replies.keys() == everyone)
-    mirror = _mirror_of(name, choice, looks.replies)
-    mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
-    timestamp, value, source = cell.current(mirror.summary, mirror.by_id())
-    if value is not None or timestamp == ZERO or (source is None and not mirror.is_decided):
-        return Done(False, "Bury/Kept", everyone)
+    cache = _cache_of(name, choice, looks.replies)
+    cache.check_decided(choice.final_of_kind(Kind.DECIDE))
+    timestamp, value, source = cell.current(cache.summary, cache.by_id())
+    if value is not None or timestamp == ZERO or (source is None and not cache.is_decided):
+        return Done(False, "Collect/Kept", everyone)
     if (
         timestamp >= machine.oldest_remembered()
     ):  # What it overtook may still be on its way, and would come back.
-        return Done(False, "Bury/Kept", everyone)
+        return Done(False, "Collect/Kept", everyone)
     lacking = {replica for replica, reply in looks.replies.items() if not _has_deletion(reply, timestamp)}
-    if not (yield from _confirm_deletion(name, mirror, source, lacking, everyone, task)):
-        return Done(False, "Bury/Kept", everyone)
+    if not (yield from _confirm_deletion(name, cache, source, lacking, everyone, task)):
+        return Done(False, "Collect/Kept", everyone)
     buried = Gathering(task, lambda _: Commit(name, complete=(timestamp,), buried=timestamp), choice.votes)
     yield from buried.wait(lambda: buried.replies.keys() == everyone)
-    return Done(True, "Bury/Ok", everyone)
+    return Done(True, "Collect/Ok", everyone)
 
 
 def _has_deletion(reply: Reply, timestamp: Timestamp) -> bool:
@@ -354,12 +354,12 @@ def _has_deletion(reply: Reply, timestamp: Timestamp) -> bool:
 
 
 def _confirm_deletion(
-    name: str, mirror: Mirror, source: Seen | None, lacking: set[str], everyone: frozenset[str], task: Task
+    name: str, cache: LogCache, source: Seen | None, lacking: set[str], everyone: frozenset[str], task: Task
 ) -> Generator[float, Event, bool]:
     """Bring the deletion to the replicas that lack it; whether all of them have it then."""
     request: Append | Commit
     if source is None:
-        request = Commit(name, mirror.ballot, mirror.summary.horizon, mirror.summary)
+        request = Commit(name, cache.ballot, cache.summary.horizon, cache.summary)
     else:
         request = Append(name, (source.entry,), "repair")
     told = Gathering(task, lambda _: request, lacking)
@@ -371,6 +371,6 @@ def _confirm_deletion(
     return all(
         all(reply.stored)
         if isinstance(reply, Appended)
-        else isinstance(reply, Committed) and reply.status.horizon >= mirror.summary.horizon
+        else isinstance(reply, Committed) and reply.status.horizon >= cache.summary.horizon
         for reply in told.replies.values()
     )

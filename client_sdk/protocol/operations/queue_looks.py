@@ -1,4 +1,4 @@
-"""Looks at a whole queue: how many items wait, which are first, what is handed out. Pure.
+"""Looks at a whole queue: how many items wait, which are first, what is delivered. Pure.
 
 A size is what two looks agree on (docs/internals/verification.md, "Size looks twice"). A consumer that never rests decides between any two,
 so after some in vain decisions are held off for a moment: only for speed, what counts as agreed stays the same.
@@ -15,11 +15,11 @@ from ....adts.specification import Kind
 from ....adts.types import queue
 from ....api_specs.messages import Collect
 from ....timestamps.ballot import Ballot
-from ..core.log_cache import Mirror
+from ..core.log_cache import LogCache
 from ..core.rounds import Event, Gathering, Task
 from ..core.values import Done, LeaseBook, QueueInfo, QueueSize, ReadLeases
 from ..decisions.payloads import Gone, Withheld, fetch_payloads
-from ..decisions.transitions import Recover, Settle
+from ..decisions.transitions import ConfirmCommand, RecoverCommand
 from . import observe
 from .blind import Blind
 from .context import Machine, OutcomeSteps, decide, tell_complete
@@ -38,42 +38,42 @@ def queue_size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSte
     nothing about the order of enqueues that run at the same time (docs/internals/verification.md). The first items are listed on
     the same terms.
     """
-    mirror = machine.mirror_of(operation.object)
-    mirror.pins += 1
+    cache = machine.cache_of(operation.object)
+    cache.pins += 1
     try:
         while True:
-            waiting, answered = yield from _waiting(operation.object, mirror, task, machine)
-            horizon = mirror.summary.horizon
-            first = yield from _values(waiting[: operation.items_max], task, mirror, machine)
+            waiting, answered = yield from _waiting(operation.object, cache, task, machine)
+            horizon = cache.summary.horizon
+            first = yield from _values(waiting[: operation.items_max], task, cache, machine)
             if first is not None:
                 return Done(QueueInfo(len(waiting), horizon, first), "Size/Ok", answered)
     finally:
-        mirror.pins -= 1
+        cache.pins -= 1
 
 
 def leases(operation: ReadLeases, task: Task, machine: Machine) -> OutcomeSteps:
     """The leases and dead letters of the newest decision: of the summary that an initial quorum shows, once it is decided."""
     name = operation.object
-    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
+    cache, choice = machine.cache_of(name), machine.choice_of(name)
     needed = choice.initial_of_kind(Kind.DECIDE)
     while True:
-        known = mirror.ballot
+        known = cache.ballot
         round_ = Gathering(task, lambda _: Collect(name, known=known), choice.votes)  # noqa: B023 - one round at a time
         yield from round_.wait(lambda: needed.is_met_by(round_.replies))  # noqa: B023
-        mirror.check_decided(choice.final_of_kind(Kind.DECIDE))
-        summary = mirror.summary
-        if mirror.is_decided:
+        cache.check_decided(choice.final_of_kind(Kind.DECIDE))
+        summary = cache.summary
+        if cache.is_decided:
             return Done(LeaseBook(summary.leases, summary.dead), "Leases/Ok", frozenset(round_.replies))
-        yield from decide(name, Settle(), task, machine)
+        yield from decide(name, ConfirmCommand(), task, machine)
 
 
 def _values(
-    waiting: list[Seen], task: Task, mirror: Mirror, machine: Machine
+    waiting: list[Seen], task: Task, cache: LogCache, machine: Machine
 ) -> Generator[float, Event, tuple[Value, ...] | None]:
     """What these entries hold; None when one of them is gone meanwhile, or only silent replicas showed it."""
     missing = {found.entry.t for found in waiting if found.entry.value is UNSET}
     try:
-        payloads = (yield from fetch_payloads(task, mirror, missing, machine.limits)) if missing else {}
+        payloads = (yield from fetch_payloads(task, cache, missing, machine.limits)) if missing else {}
     except (Withheld, Gone):
         return None
     held = (payloads.get(found.entry.t, found.entry.value) for found in waiting)
@@ -81,7 +81,7 @@ def _values(
 
 
 def _waiting(
-    name: str, mirror: Mirror, task: Task, machine: Machine
+    name: str, cache: LogCache, task: Task, machine: Machine
 ) -> Generator[float, Event, tuple[list[Seen], frozenset[str]]]:
     """The entries that wait, as two looks agree on; who answered."""
     needed = machine.choice_of(name).initial_of("Size")
@@ -90,25 +90,25 @@ def _waiting(
     for number in count():
         if counted is None and number >= LOOKS_FREE:
             machine.count("decisions held off for a look")
-            yield from decide(name, Settle(holds=True), task, machine)
-        before = mirror.decided if mirror.is_decided else None
+            yield from decide(name, ConfirmCommand(holds=True), task, machine)
+        before = cache.decided if cache.is_decided else None
         with looks.under_way():
             answered = yield from observe.collect(
                 name, task, machine, needed, limit=PAGE_ENTRIES, payload=False
             )
-        if not mirror.is_decided:
-            yield from decide(name, Settle(), task, machine)
+        if not cache.is_decided:
+            yield from decide(name, ConfirmCommand(), task, machine)
             continue
-        if counted is not None and counted[0] == mirror.ballot:
-            mirror.held_until_s = 0.0
+        if counted is not None and counted[0] == cache.ballot:
+            cache.held_until_s = 0.0
             return counted[1], answered
         counted = None
         machine.count("collected again")
-        if before is None or mirror.ballot != before:
+        if before is None or cache.ballot != before:
             continue
-        waiting = queue.view(mirror.summary, mirror.by_id())
+        waiting = queue.view(cache.summary, cache.by_id())
         if (yield from _settle_all(name, waiting, task, machine)):
-            counted = (mirror.ballot, waiting) if mirror.ballot == before else None
+            counted = (cache.ballot, waiting) if cache.ballot == before else None
     raise AssertionError("it looks until the deadline")
 
 
@@ -116,24 +116,24 @@ def _settle_all(
     name: str, waiting: list[Seen], task: Task, machine: Machine
 ) -> Generator[float, Event, bool]:
     """Make sure that all these entries are in force; False when a decision was needed, and the view is out of date."""
-    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
-    adopted = {entry.id for entry in mirror.summary.adopted}
+    cache, choice = machine.cache_of(name), machine.choice_of(name)
+    adopted = {entry.id for entry in cache.summary.adopted}
     final = choice.final_of_kind(Kind.BLIND)
     doubtful = [
-        found for found in waiting if found.entry.id not in adopted and not mirror.is_complete(found, final)
+        found for found in waiting if found.entry.id not in adopted and not cache.is_complete(found, final)
     ]
     missing = {found.entry.t for found in doubtful if found.entry.value is UNSET}
     try:
-        payloads = (yield from fetch_payloads(task, mirror, missing, machine.limits)) if missing else {}
+        payloads = (yield from fetch_payloads(task, cache, missing, machine.limits)) if missing else {}
     except (Withheld, Gone):  # A decision has passed it meanwhile, and its log has forgotten it.
         return False
     for found in doubtful:
         entry = found.entry
-        if entry.value is UNSET:  # Not taken in by the mirror when a decision has passed it meanwhile.
+        if entry.value is UNSET:  # Not taken in by the log cache when a decision has passed it meanwhile.
             entry = Entry(entry.id, entry.t, payloads[entry.t])
         if not (yield from Blind(name, task, machine).write_back(entry)):
-            mirror.held_until_s = 0.0
-            yield from decide(name, Recover(entry, may_be_complete=True), task, machine)
+            cache.held_until_s = 0.0
+            yield from decide(name, RecoverCommand(entry, may_be_complete=True), task, machine)
             return False
     if doubtful:
         tell_complete(name, tuple(found.entry.t for found in doubtful), machine)

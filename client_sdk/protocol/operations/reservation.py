@@ -14,7 +14,7 @@ from ....api_specs.messages import Reserve, Reserved
 from ....quorums.choices.choice import QuorumChoice
 from ....quorums.systems.tally import Quorum
 from ....timestamps.timestamp import ZERO, Timestamp
-from ..core.log_cache import Mirror
+from ..core.log_cache import LogCache
 from ..core.rounds import Event, Gathering, Task
 from .context import Machine, pause
 
@@ -35,17 +35,17 @@ def agree(
 
     Raises Expired when too few replicas answer in time.
     """
-    choice, mirror = machine.choice_of(name), machine.mirror_of(name)
+    choice, cache = machine.choice_of(name), machine.cache_of(name)
     backoff_s = BACKOFF_S
     while True:
-        ballot = machine.stamp_for(mirror)
-        shown = yield from _ask(Reserve(name, key, ballot, entries), choice, task, mirror)
+        ballot = machine.stamp_for(cache)
+        shown = yield from _ask(Reserve(name, key, ballot, entries), choice, task, cache)
         if shown is not None:
             if (agreed := agreed_in(shown, choice)) is not None:
                 return agreed
             machine.count("keys agreed in two rounds")
             proposal = proposal_from(shown, entries)
-            if (yield from _accept(Reserve(name, key, ballot, proposal, accept=True), choice, task, mirror)):
+            if (yield from _accept(Reserve(name, key, ballot, proposal, accept=True), choice, task, cache)):
                 return proposal
         machine.count("keys contended")
         yield from pause(task, task.now.mono_s + machine.random() * backoff_s)
@@ -53,7 +53,7 @@ def agree(
 
 
 def _ask(
-    request: Reserve, choice: QuorumChoice, task: Task, mirror: Mirror
+    request: Reserve, choice: QuorumChoice, task: Task, cache: LogCache
 ) -> Generator[float, Event, Shown | None]:
     """What an initial quorum of decisions holds, and what else answered soon; None when one has promised a higher ballot."""
     begun_s = task.now.mono_s
@@ -65,23 +65,23 @@ def _ask(
         lambda: round_.replies.keys() | round_.troubles.keys() == everyone or _is_refused(round_),
         task.now.mono_s + hedge_s,
     )
-    _learn(mirror, round_)
+    _learn(cache, round_)
     return None if _is_refused(round_) else dict(round_.replies)
 
 
 def _accept(
-    request: Reserve, choice: QuorumChoice, task: Task, mirror: Mirror
+    request: Reserve, choice: QuorumChoice, task: Task, cache: LogCache
 ) -> Generator[float, Event, bool]:
     """Whether a final quorum of decisions holds the entries under the ballot."""
     round_ = Gathering(task, lambda _: request, choice.votes)
     yield from round_.wait(_is_enough(choice.final_of_kind(Kind.DECIDE), round_))
-    _learn(mirror, round_)
+    _learn(cache, round_)
     return not _is_refused(round_)
 
 
-def _learn(mirror: Mirror, round_: Gathering) -> None:
+def _learn(cache: LogCache, round_: Gathering) -> None:
     """The next ballot is to be above all that were promised, whatever clocks say."""
-    mirror.latest = max(mirror.latest, *(reply.promised for reply in round_.replies.values()))
+    cache.latest = max(cache.latest, *(reply.promised for reply in round_.replies.values()))
 
 
 def _is_enough(quorum: Quorum, round_: Gathering) -> Callable[[], bool]:

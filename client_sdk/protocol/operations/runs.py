@@ -1,6 +1,6 @@
 """The operations, each as the protocol runs it (DESIGN section 2). Pure: generators over replies.
 
-Blind ones are in `blind`, observing ones in `observe`; deciding ones are wishes to the object's decider.
+Blind ones are in `blind`, observing ones in `observe`; deciding ones are commands to the object's proposer.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -9,15 +9,20 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from ....api_specs.wishes import Front, Lend, Swap, Take, Tend
+from ....api_specs.commands import (
+    AcquireCommand,
+    CompareAndSetCommand,
+    DequeueCommand,
+    PeekCommand,
+    SettleCommand,
+)
 from ..core.rounds import Event, Expired, Task
 from ..core.values import (
     Acquire,
-    Bury,
-    ClearDead,
+    ClearDeadLetters,
+    CollectTombstone,
     CompareAndSet,
     Dequeue,
-    Dispose,
     Done,
     Enqueue,
     Items,
@@ -29,12 +34,13 @@ from ..core.values import (
     ReadLeases,
     Repair,
     Serve,
+    Settle,
     Write,
 )
 from ..decisions.idempotency import decision_id
-from ..decisions.lease_table import Clear
-from ..decisions.pending import Verdict
-from ..decisions.transitions import Mend
+from ..decisions.lease_table import ClearCommand
+from ..decisions.pending import CommandResult
+from ..decisions.transitions import RepairCommand
 from . import observe, queue_looks, untouched
 from .blind import Blind, done_as
 from .context import Machine, OperationFailed, OutcomeSteps, decide, pause
@@ -70,62 +76,64 @@ def _write(operation: Write, task: Task, machine: Machine) -> OutcomeSteps:
 def _peek(operation: Peek, task: Task, machine: Machine) -> OutcomeSteps:
     if (shown := (yield from untouched.look(operation.object, task, machine))) is not None:
         return Done((), "Peek/Empty", shown)
-    verdict = yield from decide(operation.object, Front(), task, machine)
+    verdict = yield from decide(operation.object, PeekCommand(), task, machine)
     values = tuple(entry.value for entry in verdict.result)
     return Done(values, "Peek/Ok" if values else "Peek/Empty", verdict.answered)
 
 
 def _compare_and_set(operation: CompareAndSet, task: Task, machine: Machine) -> OutcomeSteps:
-    wish = Swap(operation.old, operation.new, key=decision_id("Cas", operation.key))
-    verdict = yield from decide(operation.object, wish, task, machine)
+    command = CompareAndSetCommand(operation.old, operation.new, key=decision_id("Cas", operation.key))
+    verdict = yield from decide(operation.object, command, task, machine)
     return Done(verdict.result, "Cas/Ok" if verdict.result else "Cas/Fail", verdict.answered)
 
 
 def _put_if_absent(operation: PutIfAbsent, task: Task, machine: Machine) -> OutcomeSteps:
-    wish = Swap(None, operation.value, only_absent=True, key=decision_id("PutIfAbsent", operation.key))
-    verdict = yield from decide(operation.object, wish, task, machine)
+    command = CompareAndSetCommand(
+        None, operation.value, only_absent=True, key=decision_id("PutIfAbsent", operation.key)
+    )
+    verdict = yield from decide(operation.object, command, task, machine)
     return Done(
         verdict.result, "PutIfAbsent/Ok" if verdict.result else "PutIfAbsent/Present", verdict.answered
     )
 
 
 def _dequeue(operation: Dequeue, task: Task, machine: Machine) -> OutcomeSteps:
-    wish = Take(operation.items_max, decision_id("Deq", operation.key))
-    verdict = yield from _decide_some(operation, wish, task, machine)
+    command = DequeueCommand(operation.items_max, decision_id("Deq", operation.key))
+    verdict = yield from _decide_some(operation, command, task, machine)
     values = tuple(entry.value for entry in verdict.result)
     return Done(values, "Deq/Ok" if values else "Deq/Empty", verdict.answered)
 
 
 def _acquire(operation: Acquire, task: Task, machine: Machine) -> OutcomeSteps:
     holder = operation.holder or machine.holder
-    wish = Lend(operation.items_max, _us(operation.lease_s), operation.deliveries_max, holder)
-    verdict = yield from _decide_some(operation, wish, task, machine)
+    command = AcquireCommand(operation.items_max, _us(operation.lease_s), operation.deliveries_max, holder)
+    verdict = yield from _decide_some(operation, command, task, machine)
     return Done(verdict.result, "Acquire/Ok" if verdict.result else "Acquire/Empty", verdict.answered)
 
 
 def _decide_some(
-    operation: Dequeue | Acquire, wish: Take | Lend, task: Task, machine: Machine
-) -> Generator[float, Event, Verdict]:
+    operation: Dequeue | Acquire, command: DequeueCommand | AcquireCommand, task: Task, machine: Machine
+) -> Generator[float, Event, CommandResult]:
     """The verdict that gives some items, or the last one when the time to wait is over."""
     until_s = min(task.now.mono_s + operation.wait_s, task.deadline_s)
     for looked in count(1):
-        verdict = yield from decide(operation.object, wish, task, machine)
+        verdict = yield from decide(operation.object, command, task, machine)
         if verdict.result or task.now.mono_s >= until_s or machine.pacing.is_hurried or task.is_left:
             return verdict
         yield from pause(task, min(task.now.mono_s + machine.pacing.pause_s(looked), until_s))
     raise AssertionError("there is no last look")
 
 
-def _dispose(operation: Dispose, task: Task, machine: Machine) -> OutcomeSteps:
-    wish = Tend(operation.how, operation.tokens, _us(operation.span_s))
-    verdict = yield from decide(operation.object, wish, task, machine)
+def _settle(operation: Settle, task: Task, machine: Machine) -> OutcomeSteps:
+    command = SettleCommand(operation.how, operation.tokens, _us(operation.span_s))
+    verdict = yield from decide(operation.object, command, task, machine)
     name = operation.how.capitalize()
     return Done(verdict.result, f"{name}/Lost" if verdict.result.lost else f"{name}/Ok", verdict.answered)
 
 
-def _clear_dead(operation: ClearDead, task: Task, machine: Machine) -> OutcomeSteps:
-    wish = Clear(operation.ids, operation.is_requeued)
-    verdict = yield from decide(operation.object, wish, task, machine)
+def _clear_dead(operation: ClearDeadLetters, task: Task, machine: Machine) -> OutcomeSteps:
+    command = ClearCommand(operation.ids, operation.is_requeued)
+    verdict = yield from decide(operation.object, command, task, machine)
     return Done(verdict.result, "ClearDead/Ok", verdict.answered)
 
 
@@ -134,13 +142,13 @@ def _us(seconds: float) -> int:
 
 
 def _repair(operation: Repair, task: Task, machine: Machine) -> OutcomeSteps:
-    verdict = yield from decide(operation.object, Mend(machine.limits), task, machine)
+    verdict = yield from decide(operation.object, RepairCommand(machine.limits), task, machine)
     return Done(verdict.result, "Repair/Ok", verdict.answered)
 
 
 def _serve(operation: Serve, task: Task, machine: Machine) -> OutcomeSteps:
-    verdict = yield from decide(operation.object, operation.wish, task, machine, is_here=True)
-    machine.count("wishes served for others")
+    verdict = yield from decide(operation.object, operation.command, task, machine, is_here=True)
+    machine.count("commands served for others")
     return Done(verdict.result, "Serve/Ok", verdict.answered)
 
 
@@ -150,8 +158,8 @@ _RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeStep
     Enqueue: _enqueue,
     Dequeue: _dequeue,
     Acquire: _acquire,
-    Dispose: _dispose,
-    ClearDead: _clear_dead,
+    Settle: _settle,
+    ClearDeadLetters: _clear_dead,
     ReadLeases: queue_looks.leases,
     Peek: _peek,
     QueueSize: queue_looks.queue_size,
@@ -160,7 +168,7 @@ _RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeStep
     CompareAndSet: _compare_and_set,
     PutIfAbsent: _put_if_absent,
     Items: observe.items,
-    Bury: observe.bury,
+    CollectTombstone: observe.collect_tombstone,
     Repair: _repair,
     Serve: _serve,
 }

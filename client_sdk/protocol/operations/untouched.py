@@ -22,8 +22,8 @@ from .context import Machine
 
 def look(name: str, task: Task, machine: Machine) -> Generator[float, Event, frozenset[str] | None]:
     """The replicas that show that nothing has happened to the queue; None where something has, or may have."""
-    mirror, choice = machine.mirror_of(name), machine.choice_of(name)
-    if mirror.ballot != NO_BALLOT or mirror.seen:
+    cache, choice = machine.cache_of(name), machine.choice_of(name)
+    if cache.ballot != NO_BALLOT or cache.seen:
         return None
     needed = needed_of(choice)
     round_ = Gathering(task, lambda _: Collect(name, window=Window(limit=1, payload=False)), choice.votes)

@@ -1,7 +1,7 @@
 """What must hold of leases: no item accepted twice, none lost when a holder dies, and each lease goes one right course.
 
 Owns the course of one item as a small automaton, searched like any other object, and what of a leased queue's history is
-that of a plain queue: an item's first handing out is its Deq. Whether leases come back too early is for good clocks only.
+that of a plain queue: an item's first delivery is its Deq. Whether leases come back too early is for good clocks only.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ FINAL: Final = ("Accept", "Drop")
 def check_leases(
     name: str, calls: Sequence[Call], *, may_wear: bool, has_good_clocks: bool, memory_us: int
 ) -> int:
-    """Check all that was done with leases; the number of searches that were given up. `may_wear`: items that were handed out
+    """Check all that was done with leases; the number of searches that were given up. `may_wear`: items that were delivered
     too often become dead letters. So long after, a repeat may be told that its lease was lost."""
     items = _items(calls)
     check_accepted_once(name, calls, items)
@@ -40,7 +40,7 @@ def check_leases(
 
 
 def projected(calls: Sequence[Call]) -> list[Call]:
-    """The history as that of a plain queue: what is handed out for the first time is dequeued. Without the items that an
+    """The history as that of a plain queue: what is delivered for the first time is dequeued. Without the items that an
     acquire may pass over, and what tells of them."""
     has_timed = any(call.operation == "Enq" and is_timed(call.args[0]) for call in calls)
     return [each for call in calls for each in _projected(call, has_timed=has_timed)]
@@ -120,7 +120,7 @@ def check_order(name: str, calls: Sequence[Call]) -> None:
                 for each in call.results
             ]
             if order != sorted(order) and not any(is_timed(each.entry.value) for each in call.results):
-                raise Violation(f"{name}: handed out in another order: {call}\n{shown(calls)}")
+                raise Violation(f"{name}: delivered in another order: {call}\n{shown(calls)}")
 
 
 def check_early(name: str, calls: Sequence[Call]) -> None:
@@ -134,11 +134,11 @@ def check_early(name: str, calls: Sequence[Call]) -> None:
         before = (record.entry.id, record.deliveries - 1)
         is_over = until.get(before, 0) <= WALL_US_START + call.returned_us
         if not is_over and f"{before[1]}/{before[0]}" not in released:
-            raise Violation(f"{name}: handed out too early: {record}\n{shown(calls)}")
+            raise Violation(f"{name}: delivered too early: {record}\n{shown(calls)}")
 
 
 class Course(NamedTuple):
-    """Where an item is: "none", "queued", "held", "waiting", "dead" or "gone"; how often it was handed out; how leases ended."""
+    """Where an item is: "none", "queued", "held", "waiting", "dead" or "gone"; how often it was delivered; how leases ended."""
 
     where: str
     deliveries: int = 0
@@ -150,7 +150,7 @@ class Course(NamedTuple):
 
 
 class Item(Model):
-    """The course of one item. Some steps nobody hears of: a handing out whose outcome is unknown, being set aside until it is
+    """The course of one item. Some steps nobody hears of: a delivery whose outcome is unknown, being set aside until it is
     due, becoming a dead letter, and being taken back from those."""
 
     def __init__(

@@ -16,8 +16,8 @@ from tests.sim.planted import (
     clocks,
     deciders,
     empties,
+    forwarding,
     fronts,
-    handing,
     keys,
     late,
     leases,
@@ -217,7 +217,7 @@ PLANTS: Final = (
     Plant("commit-forgets-all", replicas.commit_forgets_all, HISTORY, 10),
     Plant("mark-decides-another", replicas.marks_decide_anything, ("decided",), 100),
     *late.PLANTED,
-    by_hand("buried-without-a-floor", replicas.bury_without_floor, schedules.message_of_a_buried_life),
+    by_hand("collected-without-a-floor", replicas.bury_without_floor, schedules.message_of_a_buried_life),
     # Blind operations and observations.
     by_hand(
         "keyed-stamped-anew-alone",
@@ -294,17 +294,17 @@ PLANTS: Final = (
         "answers",
     ),
     by_hand(
-        "buried-before-all-confirm",
+        "collected-before-all-confirm",
         fronts.bury_where_it_was_not_confirmed,
         schedules.deletion_that_one_replica_slept_through,
     ),
-    by_hand("buried-while-young", fronts.bury_at_once, schedules.deletion_that_is_young),
+    by_hand("collected-while-young", fronts.bury_at_once, schedules.deletion_that_is_young),
     # Decisions.
     Plant("ambiguous-forgotten-at-once", deciders.forget_ambiguous_at_once, HISTORY, 240, FIVE),
     Plant("one-key-remembered", deciders.remember_one_key, HISTORY, 40, KEYED_QUEUE),
-    Plant("no-turns-remembered", deciders.remember_no_turns, HISTORY, 40, ROUGH_QUEUE),
+    Plant("no-terms-remembered", deciders.remember_no_turns, HISTORY, 40, ROUGH_QUEUE),
     by_hand(
-        "old-turns-forgotten",
+        "old-terms-forgotten",
         deciders.forget_old_turns,
         regressions.owner_deposed_after_a_long_turn,
         "answers",
@@ -342,11 +342,13 @@ PLANTS: Final = (
     by_hand("ages-by-wall-clock", ages.measure_ages_by_the_wall_clock, schedules.key_after_a_step_of_clocks),
     by_hand("latest-is-old", ages.call_old_what_is_latest, schedules.key_that_was_decided_last),
     Plant("old-after-a-restart", ages.call_old_what_was_found, HISTORY, 240, LEAPING_KEYS),
-    # Handing over.
-    Plant("every-copy-served", handing.serve_every_copy, HISTORY, 15, ROUTED),
-    Plant("decided-here-after-a-lost-answer", handing.decide_here_after_a_lost_answer, HISTORY, 15, ROUTED),
-    Plant("proposed-handed-over", handing.hand_over_what_was_proposed, HISTORY, 50, ROUTED),
-    Plant("lost-answers-did-nothing", handing.lost_answers_did_nothing, HISTORY, 12, ROUTED),
+    # Forwarding.
+    Plant("every-copy-served", forwarding.serve_every_copy, HISTORY, 15, ROUTED),
+    Plant(
+        "decided-here-after-a-lost-answer", forwarding.decide_here_after_a_lost_answer, HISTORY, 15, ROUTED
+    ),
+    Plant("proposed-handed-over", forwarding.hand_over_what_was_proposed, HISTORY, 50, ROUTED),
+    Plant("lost-answers-did-nothing", forwarding.lost_answers_did_nothing, HISTORY, 12, ROUTED),
     # Leases.
     in_leased("lease-settled-by-item", leases.settle_by_item, 25, "right course", "accepted once"),
     in_leased("lease-ends-with-its-deadline", leases.end_with_the_deadline, 25, "right course"),
@@ -373,10 +375,10 @@ PLANTS: Final = (
 
 NEEDLESS: Final = (
     # The recovery's verdict says what the note would: after "unknown" no summary holds the entry, nor can one that is
-    # superseded, for the decider settles its own doubtful accepts before it answers; and a verdict that does not come
+    # superseded, for the proposer settles its own doubtful accepts before it answers; and a verdict that does not come
     # ends the operation. So an entry that all replicas then refuse is nowhere.
     Plant("restamped-after-recovery", fronts.forget_that_it_recovered, (), hint=ROUGH_QUEUE),
-    # A replica that has promised more refuses every accept of the lower turn, which is what a promise is for; that it
+    # A replica that has promised more refuses every accept of the lower term, which is what a promise is for; that it
     # refuses the collect as well only tells the owner sooner.
     Plant("late-collect-answered", replicas.promise_without_refusing, (), hint=ROUGH_QUEUE),
     # A fence that is higher than need be only refuses more.
@@ -386,9 +388,9 @@ NEEDLESS: Final = (
         (),
         hint=Hint((*QUEUE, *REGISTER, *DICTIONARY)),
     ),
-    # Each host serves a copy of an ask once, and an ask that goes on is another one; that it may go in circles until its
+    # Each host serves a copy of a forwarded request once, and a forwarded request that goes on is another one; that it may go in circles until its
     # deadline costs time.
-    Plant("handed-on", handing.hand_on_what_was_handed_over, (), hint=ROUTED),
+    Plant("handed-on", forwarding.hand_on_what_was_handed_over, (), hint=ROUTED),
 )
 """Rules of the shipped code that may be dropped without harm to any promise, each with the argument."""
 

@@ -12,7 +12,7 @@ from quorate.adts.specification import Kind
 from quorate.adts.types import queue
 from quorate.api_specs.messages import Collect, Reply
 from quorate.client_sdk.protocol import front_end as machine
-from quorate.client_sdk.protocol.core.log_cache import Mirror
+from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import Event, Task
 from quorate.client_sdk.protocol.core.time_now import TimeNow
 from quorate.client_sdk.protocol.core.values import Done, Items, Peek, Read
@@ -135,9 +135,9 @@ def take_what_neighbours_got() -> Planting:
 def read_the_newest_seen() -> Planting:
     """A read answers the newest value it saw, and writes nothing back."""
 
-    def settled_version(mirror: Mirror, choice: QuorumChoice) -> observe.Version | None:
+    def settled_version(cache: LogCache, choice: QuorumChoice) -> observe.Version | None:
         del choice
-        return cell.current(mirror.summary, mirror.by_id())[:2]
+        return cell.current(cache.summary, cache.by_id())[:2]
 
     return patched(observe, settled_version=settled_version)
 
@@ -188,10 +188,10 @@ def peek_only_reads() -> Planting:
 
     def peek(operation: Peek, task: Task, machine: Machine) -> OutcomeSteps:
         """Where nothing is to be seen, the shipped one."""
-        mirror = machine.mirror_of(operation.object)
+        cache = machine.cache_of(operation.object)
         needed = machine.choice_of(operation.object).initial_of("Peek")
         yield from observe.collect(operation.object, task, machine, needed)
-        is_empty = not queue.view(mirror.summary, mirror.by_id())
+        is_empty = not queue.view(cache.summary, cache.by_id())
         return (yield from (right if is_empty else plain)(operation, task, machine))
 
     return instead(Peek, peek)
@@ -209,8 +209,8 @@ def show_what_is_known() -> Planting:
 
     def read_settled(name: str, operation: str, task: Task, machine: Machine, *shown: Any) -> Any:
         _, answered = yield from right(name, operation, task, machine, *shown)
-        mirror = machine.mirror_of(name)
-        return cell.current(mirror.summary, mirror.by_id())[:2], answered
+        cache = machine.cache_of(name)
+        return cell.current(cache.summary, cache.by_id())[:2], answered
 
     return patched(observe, _read_settled=read_settled)
 
@@ -218,13 +218,13 @@ def show_what_is_known() -> Planting:
 def take_a_floor_for_the_end() -> Planting:
     """The floor of one replica ends what the others show in the same look."""
 
-    def mirror_of(name: str, choice: QuorumChoice, replies: Mapping[str, Reply]) -> Mirror:
-        mirror = Mirror(name, choice.votes)
+    def cache_of(name: str, choice: QuorumChoice, replies: Mapping[str, Reply]) -> LogCache:
+        cache = LogCache(name, choice.votes)
         for replica, reply in replies.items():
-            mirror.absorb(replica, "", Collect(name), reply)
-        return mirror
+            cache.absorb(replica, "", Collect(name), reply)
+        return cache
 
-    return patched(observe, _mirror_of=mirror_of)
+    return patched(observe, _cache_of=cache_of)
 
 
 def non_intersecting_choice() -> Planting:

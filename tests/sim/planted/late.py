@@ -20,7 +20,7 @@ def stamp_anew_after_the_deadline() -> Planting:
 
 def front_end_that_slept() -> None:
     """Enq(x) has reached r1 only, x is taken and noted as ambiguous, and r2 and r3 refuse Enq(x): f1 asks for its recovery, hears
-    r2, and sleeps. When the retry window is over, all clocks step back by as much, so that f1's turn is still the highest; x is
+    r2, and sleeps. When the retry window is over, all clocks step back by as much, so that f1's term is still the highest; x is
     forgotten when y is taken at r1 and r3. Only then f1 hears r3."""
     hand = Played()
     hand.start("f1", Enqueue(QUEUE, (X,)), "x")

@@ -5,10 +5,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from quorate.adts.log import Leased, Seen, Summary
-from quorate.api_specs.wishes import Lend, Tend
+from quorate.api_specs.commands import AcquireCommand, SettleCommand
 from quorate.client_sdk.protocol.decisions import payloads, proposer
 from quorate.client_sdk.protocol.decisions.lease_table import Context, Ledger
-from quorate.client_sdk.protocol.decisions.summary_builder import Draft
+from quorate.client_sdk.protocol.decisions.summary_builder import SummaryBuilder
 from tests.sim.planted.plant import Planting, patched
 
 
@@ -16,10 +16,10 @@ def settle_by_item() -> Planting:
     """An item is settled by whoever names it, though it was handed to another since."""
     right = Ledger.tend
 
-    def tend(self: Ledger, wish: Tend) -> Any:
+    def tend(self: Ledger, command: SettleCommand) -> Any:
         now = {record.entry.id: record.token for record in self.leases}
-        latest = (now.get(token.partition("/")[2], token) for token in wish.tokens)
-        return right(self, replace(wish, tokens=tuple(latest)))
+        latest = (now.get(token.partition("/")[2], token) for token in command.tokens)
+        return right(self, replace(command, tokens=tuple(latest)))
 
     return patched(Ledger, tend=tend)
 
@@ -28,24 +28,24 @@ def end_with_the_deadline() -> Planting:
     """A lease that is over cannot be settled, though the item was given to nobody else."""
     right = Ledger.tend
 
-    def tend(self: Ledger, wish: Tend) -> Any:
+    def tend(self: Ledger, command: SettleCommand) -> Any:
         over = [record for record in self.leases if record.until_us < self._context.earliest_us]
         for record in over:
             self._put(replace(record, is_held=False))
-        return right(self, wish)
+        return right(self, command)
 
     return patched(Ledger, tend=tend)
 
 
 def keep_what_is_accepted() -> Planting:
-    """What was accepted is still handed out again."""
+    """What was accepted is still delivered again."""
     right = Ledger._end
 
-    def end(self: Ledger, record: Leased, wish: Tend, until_us: int) -> None:
-        if wish.how == "accept":
+    def end(self: Ledger, record: Leased, command: SettleCommand, until_us: int) -> None:
+        if command.how == "accept":
             self._put(replace(record, is_held=False))
         else:
-            right(self, record, wish, until_us)
+            right(self, record, command, until_us)
 
     return patched(Ledger, _end=end)
 
@@ -59,67 +59,67 @@ def leave_released_ones_held() -> Planting:
     """Who released an item may still settle it."""
     right = Ledger._end
 
-    def end(self: Ledger, record: Leased, wish: Tend, until_us: int) -> None:
-        if wish.how == "release":
+    def end(self: Ledger, record: Leased, command: SettleCommand, until_us: int) -> None:
+        if command.how == "release":
             self._put(replace(record, until_us=0))
         else:
-            right(self, record, wish, until_us)
+            right(self, record, command, until_us)
 
     return patched(Ledger, _end=end)
 
 
 def hand_out_at_once() -> Planting:
-    """An item is handed out again before its lease is over."""
-    right = Ledger._lend_again
+    """An item is delivered again before its lease is over."""
+    right = Ledger._acquire_again
 
-    def lend_again(self: Ledger, wish: Lend) -> tuple[list[Leased], bool]:
+    def acquire_again(self: Ledger, command: AcquireCommand) -> tuple[list[Leased], bool]:
         for record in self.leases:
             self._put(replace(record, until_us=0))
-        return right(self, wish)
+        return right(self, command)
 
-    return patched(Ledger, _lend_again=lend_again)
+    return patched(Ledger, _acquire_again=acquire_again)
 
 
 def never_hand_out_again() -> Planting:
     """What a dead holder held does not come back."""
-    return patched(Ledger, _lend_again=lambda *_: ([], False))
+    return patched(Ledger, _acquire_again=lambda *_: ([], False))
 
 
 def count_no_deliveries() -> Planting:
-    """Each handing out counts as the first, so that two leases of an item have one name."""
-    right = Ledger._hand_out
+    """Each delivery counts as the first, so that two leases of an item have one name."""
+    right = Ledger._deliver
 
-    def hand_out(self: Ledger, record: Leased, wish: Lend) -> Leased:
-        return right(self, replace(record, deliveries=0), wish)
+    def hand_out(self: Ledger, record: Leased, command: AcquireCommand) -> Leased:
+        return right(self, replace(record, deliveries=0), command)
 
-    return patched(Ledger, _hand_out=hand_out)
+    return patched(Ledger, _deliver=hand_out)
 
 
 def hand_out_the_latest_first() -> Planting:
-    """What comes back is handed out in the wrong order."""
-    right = Ledger._lend_again
+    """What comes back is delivered in the wrong order."""
+    right = Ledger._acquire_again
 
-    def lend_again(self: Ledger, wish: Lend) -> tuple[list[Leased], bool]:
-        given, is_withheld = right(self, wish)
+    def acquire_again(self: Ledger, command: AcquireCommand) -> tuple[list[Leased], bool]:
+        given, is_withheld = right(self, command)
         return given[::-1], is_withheld
 
-    return patched(Ledger, _lend_again=lend_again)
+    return patched(Ledger, _acquire_again=acquire_again)
 
 
 def pass_incomplete_unnoted() -> Planting:
-    """An entry that may be incomplete is handed out without being noted as ambiguous."""
-    right = Draft.pass_over
+    """An entry that may be incomplete is delivered without being noted as ambiguous."""
+    right = SummaryBuilder.pass_over
 
-    def pass_over(self: Draft, found: Seen) -> None:
+    def pass_over(self: SummaryBuilder, found: Seen) -> None:
         before = dict(self.ambiguous)
         right(self, found)
         self.ambiguous = before
 
-    return patched(Draft, pass_over=pass_over)
+    return patched(SummaryBuilder, pass_over=pass_over)
 
 
 def keep_no_payload() -> Planting:
-    """What is handed out is kept as it is known, though that be by name only."""
+    """What is delivered is kept as it is known, though that be by name only."""
     right = payloads.missing_in
 
     def missing_in(summary: Summary, handed: Any) -> Any:

@@ -139,7 +139,7 @@ class Played(Hand):
         if not isinstance(self.outcomes[name], Done):
             raise Violation(f"on a healthy cluster {name} ends with {self.outcomes[name]}")
 
-    def ask_known(self, front: str, operation: Operation) -> None:
+    def forward_known(self, front: str, operation: Operation) -> None:
         """An operation for which everything arrives; Violation unless it takes effect."""
         name = f"{front} {len(self._names)}"
         self.start(front, operation, name)

@@ -7,7 +7,7 @@ from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.messages import Accept, Append, Collect
 from quorate.client_sdk.protocol.core.values import (
-    Bury,
+    CollectTombstone,
     CompareAndSet,
     Dequeue,
     Enqueue,
@@ -63,12 +63,12 @@ def clocks_that_were_set_back() -> None:
     hand = Played({"Enq/Ok": (2, 2), "Deq/Ok": (2, 2)}, clock=ClockSettings(), ordering="quorum")
     hand.wall_errors_us = dict.fromkeys(hand.replicas, 300 * 86_400_000_000)
     for operation in (Enqueue(QUEUE, (X,)), Write(REGISTER, X), Write(KEY, X)):
-        hand.ask_known("f1", operation)
+        hand.forward_known("f1", operation)
     hand.wall_errors_us = {}
     for operation in (Enqueue(QUEUE, (Y,)), Write(REGISTER, Y), Write(KEY, None)):
-        hand.ask_known("f2", operation)
+        hand.forward_known("f2", operation)
     for question in (Dequeue(QUEUE), Read(REGISTER), Read(KEY), CompareAndSet(REGISTER, Y, Z)):
-        hand.ask_known("f3", question)
+        hand.forward_known("f3", question)
     hand.judge()
 
 
@@ -83,17 +83,17 @@ def clocks_that_were_set_back_without_reading() -> None:
     hand.finish("x", "f1", "r1")
     hand.drop("f1")
     for operation in (Write(REGISTER, X), Write(KEY, X)):
-        hand.ask_known("f1", operation)
+        hand.forward_known("f1", operation)
     hand.wall_errors_us = {}
     begun_us = hand.now_us
-    hand.ask_known("f2", Read("register/other"))
+    hand.forward_known("f2", Read("register/other"))
     hand.start("f2", Enqueue(QUEUE, (Y,)), "y")
     hand.go_until(Append, "f2", *hand.replicas)
     hand.finish("y", "f2", "r2")
     for operation in (Write(REGISTER, Y), Write(KEY, None)):
-        hand.ask_known("f2", operation)
+        hand.forward_known("f2", operation)
     for question in (Read(REGISTER), Read(KEY)):
-        hand.ask_known("f3", question)
+        hand.forward_known("f3", question)
     hand.must_have_taken(begun_us, 5_000_000)
     hand.judge()
 
@@ -121,7 +121,7 @@ def swap_at_one_replica_during_a_whole_read() -> None:
 
 
 def live_key_under_the_floor_of_a_burial() -> None:
-    """(Seed 42237.) Put(v) is at r1 and r2. Another key is put, deleted and buried, which raises the floor of every replica
+    """(Seed 42237.) Put(v) is at r1 and r2. Another key is put, deleted and collected, which raises the floor of every replica
     above v. Then r3 comes to know the live key, under that floor, by a decision that changes nothing; an Items at r1 and
     r3."""
     hand = Played()
@@ -132,7 +132,7 @@ def live_key_under_the_floor_of_a_burial() -> None:
     hand.ask("f2", Write(f"{DICTIONARY}/other", W))
     hand.ask("f2", Write(f"{DICTIONARY}/other", None))
     hand.slept_us = int((hand.document.memory_s + 1) * 1e6)
-    hand.ask("janitor", Bury(f"{DICTIONARY}/other"))
+    hand.ask("janitor", CollectTombstone(f"{DICTIONARY}/other"))
     hand.at("f3", PutIfAbsent(KEY, W), "r1", "r3")
     hand.at("f4", Items(DICTIONARY), "r1", "r3")
     hand.judge()
@@ -140,7 +140,7 @@ def live_key_under_the_floor_of_a_burial() -> None:
 
 def owner_deposed_after_a_long_turn() -> None:
     """(Seed 31860.) f1 owns the queue for nearly half of the memory. Its last accept, which takes y, is decided at r1 and
-    r2, but no answer comes back; and when f2 takes z, f1's turn began longer ago than the memory reaches. Nothing is
+    r2, but no answer comes back; and when f2 takes z, f1's term began longer ago than the memory reaches. Nothing is
     lost from then on, so f1 must learn that it has y."""
     hand = Played()
     for value in (X, Y, Z):

@@ -11,7 +11,7 @@ from quorate.replica.protocol import acceptor, refusals
 from quorate.replica.protocol.acceptor import Handled
 from quorate.replica.protocol.log import Effect, Forget, Log, ObjectState, PutRow, PutState
 from quorate.replica.protocol.refusals import Bounds
-from quorate.timestamps.ballot import NO_BALLOT, turn_of
+from quorate.timestamps.ballot import NO_BALLOT, term_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 from tests.sim.planted.plant import Planting, patched
 from tests.sim.world.exchange import Exchange
@@ -95,11 +95,11 @@ def adopted_into_the_log() -> Planting:
 
 
 def lower_step_replaces() -> Planting:
-    """Within a turn any accept replaces the one before: steps are not compared."""
+    """Within a term any accept replaces the one before: steps are not compared."""
     right = acceptor._accept
 
     def accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps_events: bool) -> Handled:
-        if turn_of(request.ballot) == turn_of(state.accepted):
+        if term_of(request.ballot) == term_of(state.accepted):
             state = replace(state, accepted=NO_BALLOT)
         return right(request, state, log, bounds, keeps_events)
 
@@ -111,7 +111,7 @@ def accept_below_the_promise() -> Planting:
     right = acceptor._accept
 
     def accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps_events: bool) -> Handled:
-        free = replace(state, promised=min(state.promised, turn_of(request.ballot)))
+        free = replace(state, promised=min(state.promised, term_of(request.ballot)))
         reply, effects = right(request, free, log, bounds, keeps_events)
         after = _state_of((reply, effects), free)
         kept = replace(after, promised=max(after.promised, state.promised))
@@ -128,7 +128,7 @@ def promise_without_refusing() -> Planting:
     right = acceptor._collect
 
     def collect(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Handled:
-        if request.ballot is not None and turn_of(request.ballot) < state.promised:
+        if request.ballot is not None and term_of(request.ballot) < state.promised:
             request = replace(request, ballot=None)
         return right(request, state, log, bounds)
 
@@ -233,7 +233,7 @@ def _forgetting(**fields: Any) -> Planting:
 
 
 def ballot_not_persisted() -> Planting:
-    """The promised turn is kept in memory only: after a restart a lower ballot is accepted."""
+    """The promised term is kept in memory only: after a restart a lower ballot is accepted."""
     return _forgetting(promised=ZERO)
 
 

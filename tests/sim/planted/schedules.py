@@ -7,7 +7,7 @@ from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.messages import Accept, Append, Batch
 from quorate.client_sdk.protocol.core.values import (
-    Bury,
+    CollectTombstone,
     CompareAndSet,
     Dequeue,
     Enqueue,
@@ -52,7 +52,7 @@ def undecided_horizon() -> None:
 
 
 def item_comes_while_another_goes() -> None:
-    """w and x are at r1 and r2. f3 takes w there, and its turn still stands. f1's Deq, with a higher turn, reads the empty
+    """w and x are at r1 and r2. f3 takes w there, and its turn still stands. f1's Deq, with a higher term, reads the empty
     log of r3. Then y is stored at r1 and r3; and only then f3 is asked again, and takes x, decided at r1 and r2. Now f1
     reads r2: its summary says x is gone, its log has no y, and neither had r3's. But the queue was never empty."""
     hand = Played()
@@ -126,7 +126,7 @@ def item_at_one_replica() -> None:
 
 
 def decision_that_seemed_out() -> None:
-    """x, y, z wait. f1's accept A (takes x) reaches r3 only; f2's accept B (takes x too), of a higher turn, r2 only. f1
+    """x, y, z wait. f1's accept A (takes x) reaches r3 only; f2's accept B (takes x too), of a higher term, r2 only. f1
     turns to r1 and r2 and sees B, without A. f3, at r1 and r3, sees A and goes on from it: A is in force after all."""
     hand = Played()
     for value in (X, Y, Z):
@@ -187,13 +187,13 @@ def adopted_below_a_horizon() -> None:
 
 
 def deletion_that_one_replica_slept_through() -> None:
-    """A key is put everywhere and deleted at r1 and r2. When the deletion is buried, r3 still has the value."""
+    """A key is put everywhere and deleted at r1 and r2. When the deletion is collected, r3 still has the value."""
     hand = Played()
     hand.ask("f1", Write(KEY, V))
     hand.at("f2", Write(KEY, None), "r1", "r2")
     hand.packets.clear()
     hand.slept_us = int((hand.document.memory_s + 1) * 1e6)
-    hand.ask("janitor", Bury(KEY))
+    hand.ask("janitor", CollectTombstone(KEY))
     hand.at("f3", Read(KEY), "r2", "r3")
     hand.judge()
 
@@ -206,14 +206,14 @@ def deletion_that_is_young() -> None:
     hand.carry("f1", "r1")
     hand.at("f2", Read(KEY), "r1", "r2")
     hand.at("f3", Write(KEY, None), *hand.replicas)
-    hand.at("janitor", Bury(KEY), *hand.replicas)
+    hand.at("janitor", CollectTombstone(KEY), *hand.replicas)
     hand.settle()
     hand.ask("f4", Read(KEY))
     hand.judge()
 
 
 def message_of_a_buried_life() -> None:
-    """A key is set by a decision, deleted and buried. Then a copy of the decision's accept arrives everywhere."""
+    """A key is set by a decision, deleted and collected. Then a copy of the decision's accept arrives everywhere."""
     hand = Played()
     hand.start("f1", PutIfAbsent(KEY, V), "set")
     hand.go_until(Accept, "f1", "r1", "r2", "r3")
@@ -221,7 +221,7 @@ def message_of_a_buried_life() -> None:
     hand.settle()
     hand.ask("f2", Write(KEY, None))
     hand.slept_us = int((hand.document.memory_s + 1) * 1e6)
-    hand.ask("janitor", Bury(KEY))
+    hand.ask("janitor", CollectTombstone(KEY))
     for replica in hand.replicas.values():
         replica.exchange(Batch(hand.document.hash, (late,)), hand._now().wall_us)
     hand.ask("f3", Read(KEY))

@@ -16,13 +16,13 @@ def size_at_first_look() -> Planting:
     """Size counts what one look at an initial quorum shows."""
 
     def size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSteps:
-        mirror = machine.mirror_of(operation.object)
-        mirror.pins += 1
+        cache = machine.cache_of(operation.object)
+        cache.pins += 1
         needed = machine.choice_of(operation.object).initial_of("Size")
         answered = yield from observe.collect(operation.object, task, machine, needed)
-        mirror.pins -= 1
-        waiting = queue.view(mirror.summary, mirror.by_id())
-        return Done(QueueInfo(len(waiting), mirror.summary.horizon), "Size/Ok", answered)
+        cache.pins -= 1
+        waiting = queue.view(cache.summary, cache.by_id())
+        return Done(QueueInfo(len(waiting), cache.summary.horizon), "Size/Ok", answered)
 
     return instead(QueueSize, size)
 

@@ -74,7 +74,7 @@ ROUTED: Final = replace(
     faults=ROUGH | {"duplication": 0.3, "cuts": 1, "cancels": 0.0, "client_crashes": 0},
     fields={**ROUGH_QUEUE.fields, **only(Enq=5, Deq=4), "is_routed": True},
 )
-"""Front ends share a queue and hand their wishes over; messages are lost and doubled."""
+"""Front ends share a queue and hand their commands over; messages are lost and doubled."""
 RESTARTED: Final = replace(ROUGH_QUEUE, faults=ROUGH | {"client_crashes": 6})
 ALL_STORE: Final = replace(KEYED_QUEUE, rules=chosen("queue", (0, 3), (1, 3)))
 FIVE: Final = replace(ROUGH_QUEUE, rules=chosen("queue", (0, 3), (3, 3)), replicas=5)

@@ -5,7 +5,7 @@ import pytest
 from quorate.adts.log import Value
 from quorate.api_specs.messages import Accept, Batch, Commit
 from quorate.client_sdk.protocol.core.values import (
-    Bury,
+    CollectTombstone,
     CompareAndSet,
     Failed,
     Items,
@@ -24,9 +24,9 @@ def pass_time(hand: Hand, seconds: float) -> None:
     hand._now_us += int(seconds * 1e6)
 
 
-def bury(hand: Hand) -> None:
+def collect_tombstone(hand: Hand) -> None:
     pass_time(hand, hand.document.memory_s + 1)
-    assert hand.ask("janitor", Bury(KEY)) is True
+    assert hand.ask("janitor", CollectTombstone(KEY)) is True
     for replica in hand.replicas.values():
         assert replica.store.state(KEY) is None
 
@@ -37,17 +37,17 @@ def deliver_commits(hand: Hand) -> None:
 
 
 @pytest.mark.parametrize("made_by", [Write(KEY, OLD), PutIfAbsent(KEY, OLD)], ids=["put", "decision"])
-def test_a_front_end_that_knew_a_buried_key_does_not_answer_from_memory(
+def test_a_front_end_that_knew_a_collected_key_does_not_answer_from_memory(
     made_by: Write | PutIfAbsent,
 ) -> None:
-    """f1 knows the value; f2 deletes the key; it is buried. f1 hears nothing of the deletion, which is gone everywhere."""
+    """f1 knows the value; f2 deletes the key; it is collected. f1 hears nothing of the deletion, which is gone everywhere."""
     hand = Hand(MAJORITIES)
     hand.ask("f1", made_by)
     assert hand.ask("f1", Read(KEY)) == OLD
     deliver_commits(hand)
     hand.ask("f2", Write(KEY, None))
     deliver_commits(hand)
-    bury(hand)
+    collect_tombstone(hand)
     assert hand.ask("f1", Read(KEY)) is None
     assert hand.ask("f1", Items("dictionary/d")) == {}
     assert hand.ask("f1", CompareAndSet(KEY, OLD, NEW)) is False
@@ -56,14 +56,14 @@ def test_a_front_end_that_knew_a_buried_key_does_not_answer_from_memory(
 
 
 @pytest.mark.parametrize("first", ["put if absent", "compare and set"])
-def test_a_decision_does_not_rest_on_a_buried_value(first: str) -> None:
+def test_a_decision_does_not_rest_on_a_collected_value(first: str) -> None:
     """As above, but the first that f1 does afterwards is a decision."""
     hand = Hand(MAJORITIES)
     hand.ask("f1", Write(KEY, OLD))
     assert hand.ask("f1", Read(KEY)) == OLD
     hand.ask("f2", Write(KEY, None))
     deliver_commits(hand)
-    bury(hand)
+    collect_tombstone(hand)
     if first == "put if absent":
         assert hand.ask("f1", PutIfAbsent(KEY, NEW)) is True
     else:
@@ -71,7 +71,9 @@ def test_a_decision_does_not_rest_on_a_buried_value(first: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [Accept, Commit])
-def test_a_late_message_of_a_decision_does_not_bring_a_buried_key_back(kind: type[Accept | Commit]) -> None:
+def test_a_late_message_of_a_decision_does_not_bring_a_collected_key_back(
+    kind: type[Accept | Commit],
+) -> None:
     """A copy of an accept, or of the mark that it is decided, arrives after the key was forgotten."""
     hand = Hand(MAJORITIES)
     hand.start("f1", PutIfAbsent(KEY, OLD), "set")
@@ -80,7 +82,7 @@ def test_a_late_message_of_a_decision_does_not_bring_a_buried_key_back(kind: typ
     accept = next(p.send.request for p in hand.packets if isinstance(p.send.request, Accept))
     hand.settle()
     hand.ask("f2", Write(KEY, None))
-    bury(hand)
+    collect_tombstone(hand)
     assert isinstance(accept, Accept)
     late = accept if kind is Accept else Commit(KEY, accept.ballot, accept.summary.horizon, accept.summary)
     for replica in hand.replicas.values():
@@ -88,13 +90,13 @@ def test_a_late_message_of_a_decision_does_not_bring_a_buried_key_back(kind: typ
     assert hand.ask("f3", Read(KEY)) is None
 
 
-def test_a_young_deletion_is_not_buried() -> None:
+def test_a_young_deletion_is_not_collected() -> None:
     """Its retry window has not passed: a put that was overtaken by the deletion may still travel, and would come back."""
     hand = Hand(MAJORITIES)
     hand.ask("f1", Write(KEY, OLD))
     hand.ask("f1", Write(KEY, None))
-    assert hand.ask("janitor", Bury(KEY)) is False
-    bury(hand)
+    assert hand.ask("janitor", CollectTombstone(KEY)) is False
+    collect_tombstone(hand)
 
 
 def test_burying_that_fails_names_the_replica_that_did_not_confirm() -> None:
@@ -104,19 +106,19 @@ def test_burying_that_fails_names_the_replica_that_did_not_confirm() -> None:
     hand.carry_until("delete", "f1", "r1", "r2")
     hand.drop("f1")
     pass_time(hand, hand.document.memory_s + 1)
-    hand.start("janitor", Bury(KEY), "bury")
+    hand.start("janitor", CollectTombstone(KEY), "collect")
     hand.carry("janitor", "r1", "r2", "r3")
     assert {packet.send.replica for packet in hand.packets} == {"r3"}
-    while "bury" not in hand.outcomes:
+    while "collect" not in hand.outcomes:
         hand.drop("janitor")
         hand.sleep()
-    outcome = hand.outcomes["bury"]
+    outcome = hand.outcomes["collect"]
     assert isinstance(outcome, Failed)
     assert outcome.answered == {"r1", "r2"}
 
 
 def test_burying_one_key_does_not_hide_another_from_a_whole_read() -> None:
-    """k is at r1 and r2. Another key is buried, which raises the floor of every replica above k; then r3 comes to know k,
+    """k is at r1 and r2. Another key is collected, which raises the floor of every replica above k; then r3 comes to know k,
     under that floor, by a decision that changes nothing. A reader of r1 and r3 must not take the floor for k's end."""
     hand = Hand(MAJORITIES)
     hand.start("f1", Write(KEY, OLD), "put")
@@ -126,7 +128,7 @@ def test_burying_one_key_does_not_hide_another_from_a_whole_read() -> None:
     hand.ask("f2", Write("dictionary/d/other", NEW))
     hand.ask("f2", Write("dictionary/d/other", None))
     pass_time(hand, hand.document.memory_s + 1)
-    assert hand.ask("janitor", Bury("dictionary/d/other")) is True
+    assert hand.ask("janitor", CollectTombstone("dictionary/d/other")) is True
     hand.start("f3", PutIfAbsent(KEY, NEW), "present")
     hand.carry_until("present", "f3", "r1", "r3")
     assert hand.result("present") is False

@@ -22,7 +22,7 @@ from quorate.client_sdk.protocol.core.values import (
     Read,
     Write,
 )
-from quorate.client_sdk.protocol.decisions.proposer import Decider
+from quorate.client_sdk.protocol.decisions.proposer import Proposer
 from quorate.client_sdk.protocol.operations import runs
 from quorate.client_sdk.protocol.operations.blind import Blind
 from quorate.client_sdk.protocol.operations.context import Machine, OutcomeSteps
@@ -110,15 +110,15 @@ def plain_peek(fence_next: int) -> Callable[[Peek, Task, Machine], OutcomeSteps]
 
     def run(operation: Peek, task: Task, machine: Machine) -> Generator[float, Event, Outcome]:
         name = operation.object
-        mirror, choice = machine.mirror_of(name), machine.choice_of(name)
+        cache, choice = machine.cache_of(name), machine.choice_of(name)
 
         def request(replica: str) -> Collect:
-            return Collect(name, window=mirror.window(replica, 9, payload=True), fence_next=fence_next)
+            return Collect(name, window=cache.window(replica, 9, payload=True), fence_next=fence_next)
 
         looks = Gathering(task, request, choice.votes)
         yield from looks.wait(lambda: choice.initial_of("Peek").is_met_by(looks.replies))
-        (front, *_) = queue.view(mirror.summary, mirror.by_id())
-        if not mirror.is_complete(front, choice.final_of_kind(Kind.BLIND)):
+        (front, *_) = queue.view(cache.summary, cache.by_id())
+        if not cache.is_complete(front, choice.final_of_kind(Kind.BLIND)):
             yield from Blind(name, task, machine).write_back(front.entry)
         return Done((front.entry.value,), "Peek/Ok", frozenset(looks.replies))
 
@@ -318,21 +318,21 @@ def test_an_entry_that_is_sent_again_for_long_is_not_taken_for_one_of_a_wrong_cl
 def test_front_end_that_met_an_error_goes_on_as_after_a_crash(
     moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A step of a decider raises. Its front end starts over: it takes a new turn, and x comes out once."""
+    """A step of a proposer raises. Its front end starts over: it takes a new term, and x comes out once."""
     hand = Hand(MAJORITIES)
     hand.ask("f1", enqueue(X))
     hand.start("f1", Dequeue(QUEUE), "broken")
     with monkeypatch.context() as patch:
-        patch.setattr(Decider, moment, lambda *_: 1 / 0)
+        patch.setattr(Proposer, moment, lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             hand.settle()
     before = {name: replica.store.state(QUEUE) for name, replica in hand.replicas.items()}
-    turns = [state.promised for state in before.values() if state is not None]
-    assert turns, "the broken one had a turn"
+    terms = [state.promised for state in before.values() if state is not None]
+    assert terms, "the broken one had a term"
     hand._fronts["f1"].start_over()
     hand.packets.clear()
     hand.outcomes["broken"] = Failed("unknown", "as the driver says", definite=False)
     assert hand.ask("f1", Dequeue(QUEUE)) == (X,)
     after = [replica.store.state(QUEUE) for replica in hand.replicas.values()]
-    assert min(state.promised for state in after if state is not None) > max(turns)
+    assert min(state.promised for state in after if state is not None) > max(terms)
     assert hand.ask("f2", Dequeue(QUEUE)) == ()

@@ -1,4 +1,4 @@
-"""Handing over in worlds where the host meets its end at the worst moment, and that it pays where nothing goes wrong."""
+"""Forwarding in worlds where the host meets its end at the worst moment, and that it pays where nothing goes wrong."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 import pytest
 from msgspec.structs import replace
 
-from quorate.api_specs.messages import Ask, Denied, Granted
-from quorate.replica.protocol.at_most_once import Asks
+from quorate.api_specs.messages import Denied, ForwardedRequest, Granted
+from quorate.replica.protocol.at_most_once import AtMostOnce
 from tests.sim.checkers.checkers import Violation
 from tests.sim.planted.plant import Hint, patched
 from tests.sim.planted.worlds import QUEUE, chosen, only
@@ -87,12 +87,12 @@ def test_a_host_that_dies_with_the_answer_in_its_hand_leaves_an_unknown_outcome(
 def test_a_copy_that_finds_the_next_incarnation_would_take_a_second_item_if_that_one_served_it() -> None:
     """Shows that the schedule above could fail: without the rule, what the copy takes is nobody's."""
 
-    def problem(self: Asks, ask: Ask, now_us: int) -> None:
+    def problem(self: AtMostOnce, ask: ForwardedRequest, now_us: int) -> None:
         del self, ask, now_us
 
     caught = 0
     for seed in range(1, 13):
-        with patched(Asks, problem=problem):
+        with patched(AtMostOnce, problem=problem):
             try:
                 run(seed, 2, is_copied=True)
             except Violation:
@@ -100,7 +100,7 @@ def test_a_copy_that_finds_the_next_incarnation_would_take_a_second_item_if_that
     assert caught >= 2
 
 
-def test_front_ends_that_share_a_queue_depose_each_other_far_less_when_they_hand_over() -> None:
+def test_front_ends_that_share_a_queue_depose_each_other_far_less_when_they_forward() -> None:
     lost: dict[bool, int] = {}
     for is_routed in (False, True):
         worlds = [World(shared(seed, is_routed=is_routed)) for seed in range(1, 6)]
@@ -109,7 +109,7 @@ def test_front_ends_that_share_a_queue_depose_each_other_far_less_when_they_hand
             judge(world)
             failed = [word for word in world.history.outcomes if word.endswith("definite)")]
             assert not failed, world.history.outcomes
-        lost[is_routed] = sum(world.counters.get("turns lost", 0) for world in worlds)
-        handed = sum(world.counters.get("wishes handed over", 0) for world in worlds)
+        lost[is_routed] = sum(world.counters.get("terms lost", 0) for world in worlds)
+        handed = sum(world.counters.get("commands forwarded", 0) for world in worlds)
         assert (handed > 50) is is_routed
     assert lost[True] < lost[False] / 2, lost

@@ -10,7 +10,7 @@ from quorate.client_sdk.protocol.core.values import (
     PutIfAbsent,
     Write,
 )
-from quorate.client_sdk.protocol.decisions.transitions import Fate, Recover, plan_queue
+from quorate.client_sdk.protocol.decisions.transitions import Fate, RecoverCommand, plan_queue
 from quorate.gc.pruning import ANY_ARRIVAL
 from quorate.timestamps.timestamp import INFINITY, ZERO
 from tests.sim.schedules.hand import Hand
@@ -58,7 +58,7 @@ def test_a_repeat_whose_items_are_gone_fails_alone() -> None:
     for replica in hand.replicas.values():
         assert replica.store.delete_upto(QUEUE, INFINITY, 9, ANY_ARRIVAL) == (1, False)
     hand.ask("f1", Enqueue(QUEUE, (Y,)))
-    hand.start("f2", Dequeue(QUEUE, 9), "occupies the decider")
+    hand.start("f2", Dequeue(QUEUE, 9), "occupies the proposer")
     hand.start("f2", Dequeue(QUEUE, key="k"), "repeat")
     hand.start("f2", Dequeue(QUEUE), "other")
     hand.ask("f1", Enqueue(QUEUE, (Z,)))
@@ -66,7 +66,7 @@ def test_a_repeat_whose_items_are_gone_fails_alone() -> None:
     repeat = hand.outcomes["repeat"]
     assert isinstance(repeat, Failed)
     assert (repeat.reason, repeat.definite) == ("unknown", False)
-    assert hand.result("occupies the decider") + hand.result("other") == (Y, Z)
+    assert hand.result("occupies the proposer") + hand.result("other") == (Y, Z)
 
 
 def test_a_wall_clock_that_is_an_hour_ahead_forgets_no_keys() -> None:
@@ -88,7 +88,7 @@ def test_a_new_front_end_whose_clock_is_an_hour_ahead_may_begin_with_a_decision(
 
 
 def test_an_owner_that_was_idle_for_long_can_tell_what_became_of_its_accept() -> None:
-    """f1 owned the queue a while ago; summaries have dropped such old turns since. Its next accept is refused: that it
+    """f1 owned the queue a while ago; summaries have dropped such old terms since. Its next accept is refused: that it
     did not take effect must be told from the summary, and so the operation goes on."""
     hand = Hand(MAJORITIES)
     hand.ask("f1", Enqueue(QUEUE, (X,), "k1"))
@@ -104,10 +104,10 @@ def test_recoveries_leave_a_summary_small_enough_to_be_sent() -> None:
     entries = [
         Entry(t, t, Value('"' + "x" * size + '"')) for t, size in zip(STAMPS, (2000, 10, 10), strict=False)
     ]
-    wishes = [Recover(entry, True) for entry in entries]
-    plan = plan_queue(NOTHING, {}, ZERO, wishes, CONTEXT)
+    commands = [RecoverCommand(entry, True) for entry in entries]
+    plan = plan_queue(NOTHING, {}, ZERO, commands, CONTEXT)
     fates = [plan.results[place] for place in range(3)]
     assert fates == [Fate.IN_FORCE, Fate.UNKNOWN, Fate.UNKNOWN]
     assert plan.summary.adopted == (entries[0],)
-    plan = plan_queue(NOTHING, {}, ZERO, wishes[1:], CONTEXT)
+    plan = plan_queue(NOTHING, {}, ZERO, commands[1:], CONTEXT)
     assert [plan.results[place] for place in range(2)] == [Fate.IN_FORCE] * 2

@@ -40,7 +40,7 @@ def recovery_races_takeover(order: int) -> tuple[Recorded, set[str]]:
     hand.carry_commits("f1", *hand.replicas)
     while hand.ask("f4", Dequeue(QUEUE, 9)):
         pass
-    return hand, {front for front in ("f1", "f2", "f3") if hand.counters(front).get("turns lost")}
+    return hand, {front for front in ("f1", "f2", "f3") if hand.counters(front).get("terms lost")}
 
 
 def test_a_recovery_races_a_takeover() -> None:

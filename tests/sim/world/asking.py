@@ -1,7 +1,7 @@
 """Asks in a world: from one front end to the one embedded in a replica, and back.
 
 Owns what a real driver and a real server do around the two: carrying once, serving once at most, the time-out. It must not
-know what wishes mean.
+know what commands mean.
 """
 
 from functools import partial
@@ -9,36 +9,36 @@ from typing import TYPE_CHECKING
 
 from msgspec import msgpack
 
-from quorate.api_specs.checking import check_ask
-from quorate.api_specs.messages import Ask, Denied, Granted, Served
-from quorate.client_sdk.protocol.core.values import Outcome, SendAsk, Serve, Unanswered
+from quorate.api_specs.checking import check_forwarded
+from quorate.api_specs.messages import Denied, ForwardedReply, ForwardedRequest, Granted
+from quorate.client_sdk.protocol.core.values import Outcome, SendForwarded, Serve, Unanswered
 from quorate.replica.protocol.at_most_once import result_of
 from quorate.timestamps.clock import Now
 
 if TYPE_CHECKING:
     from tests.sim.world.nodes import FrontNode, ReplicaNode
 
-_decode_ask = msgpack.Decoder(Ask).decode
-_decode_served = msgpack.Decoder(Served).decode
+_decode_forwarded = msgpack.Decoder(ForwardedRequest).decode
+_decode_reply = msgpack.Decoder(ForwardedReply).decode
 
 
-class AskUnderWay:
+class ForwardedUnderWay:
     """One ask on its way and back: answered once, with the answer or with its absence."""
 
     __slots__ = ("front", "is_done", "is_doubled", "send")
 
-    def __init__(self, front: "FrontNode", send: SendAsk) -> None:
+    def __init__(self, front: "FrontNode", send: SendForwarded) -> None:
         self.front = front
         self.send = send
         self.is_done = False
         self.is_doubled = False
 
 
-def send_ask(front: "FrontNode", send: SendAsk, node: "ReplicaNode") -> None:
-    """The ask starts on its way; when its time is over, it counts as unanswered."""
+def send_forwarded(front: "FrontNode", send: SendForwarded, node: "ReplicaNode") -> None:
+    """The forwarded request starts on its way; when its time is over, it counts as unanswered."""
     world = front.world
-    world.trace(front.name, lambda: f"asks {send.replica} about {send.ask.object}: {send.ask.wishes}")
-    under_way = AskUnderWay(front, send)
+    world.trace(front.name, lambda: f"asks {send.replica} about {send.ask.object}: {send.ask.commands}")
+    under_way = ForwardedUnderWay(front, send)
     network, link = world.network, (front.address, node.id)
     under_way.is_doubled = network.is_doubled()
     for _ in range(1 + under_way.is_doubled):
@@ -48,7 +48,7 @@ def send_ask(front: "FrontNode", send: SendAsk, node: "ReplicaNode") -> None:
     world.later(int(send.timeout_s * 1e6), _answer, under_way, Unanswered("no answer in time"))
 
 
-def _arrive(under_way: AskUnderWay, node: "ReplicaNode") -> None:
+def _arrive(under_way: ForwardedUnderWay, node: "ReplicaNode") -> None:
     world = node.world
     if not node.is_up:
         is_definite = not under_way.is_doubled and world.chance() < 0.5
@@ -60,15 +60,15 @@ def _arrive(under_way: AskUnderWay, node: "ReplicaNode") -> None:
             return
     ask = under_way.send.ask
     if world.has_codec:
-        ask = _decode_ask(msgpack.encode(ask))
-    check_ask(ask, world.document.limits)
+        ask = _decode_forwarded(msgpack.encode(ask))
+    check_forwarded(ask, world.document.limits)
     Serving(under_way, node, ask).begin()
 
 
 class Serving:
     """What `quorate.replica.api.forwarded` does, in virtual time."""
 
-    def __init__(self, under_way: AskUnderWay, node: "ReplicaNode", ask: Ask) -> None:
+    def __init__(self, under_way: ForwardedUnderWay, node: "ReplicaNode", ask: ForwardedRequest) -> None:
         self._under_way = under_way
         self._node = node
         self._ask = ask
@@ -78,8 +78,8 @@ class Serving:
 
     def begin(self) -> None:
         """Start to serve, or refuse."""
-        node, ask, count = self._node, self._ask, len(self._ask.wishes)
-        if not ask.wishes:
+        node, ask, count = self._node, self._ask, len(self._ask.commands)
+        if not ask.commands:
             self._reply(())
             return
         if (problem := node.asks.problem(ask, node.wall_us)) is not None:
@@ -92,28 +92,28 @@ class Serving:
         if front is None or not node.asks.begin(count):
             self._reply((Denied("no front end here serves it", definite=True),) * count)
             return
-        node.world.trace(node.id, lambda: f"serves {ask.wishes} with {front.name}")
-        for place, wish in enumerate(ask.wishes):
+        node.world.trace(node.id, lambda: f"serves {ask.commands} with {front.name}")
+        for place, command in enumerate(ask.commands):
             if front.is_alive:
-                front.start(Serve(ask.object, wish), ask.deadline_s, partial(self._end, place))
+                front.start(Serve(ask.object, command), ask.deadline_s, partial(self._end, place))
 
     def _end(self, place: int, outcome: Outcome) -> None:
         self._results[place] = result_of(outcome)
-        if len(self._results) == len(self._ask.wishes):
-            self._node.asks.end(len(self._ask.wishes))
+        if len(self._results) == len(self._ask.commands):
+            self._node.asks.end(len(self._ask.commands))
             self._reply(tuple(result for _, result in sorted(self._results.items())))
 
     def _reply(self, results: tuple[Granted | Denied, ...]) -> None:
-        served = Served(self._node.id, self._incarnation, results, self._is_shared)
+        served = ForwardedReply(self._node.id, self._incarnation, results, self._is_shared)
         world, front = self._node.world, self._under_way.front
         if world.has_codec:
-            served = _decode_served(msgpack.encode(served))
+            served = _decode_reply(msgpack.encode(served))
         link = self._node.id, front.address
         if (delay_us := world.network.delay_us(*link)) is not None:
             world.carry(link, delay_us, _answer, self._under_way, served)
 
 
-def _answer(under_way: AskUnderWay, answer: Served | Unanswered) -> None:
+def _answer(under_way: ForwardedUnderWay, answer: ForwardedReply | Unanswered) -> None:
     front = under_way.front
     if under_way.is_done or not front.is_alive:
         return
@@ -123,4 +123,4 @@ def _answer(under_way: AskUnderWay, answer: Served | Unanswered) -> None:
     under_way.is_done = True
     front.world.trace(front.name, lambda: f"has asked {under_way.send.replica}: {answer}")
     now: Now = front.now
-    front.obey(front.machine.take_served(under_way.send.token, answer, now))
+    front.obey(front.machine.take_forwarded_reply(under_way.send.token, answer, now))

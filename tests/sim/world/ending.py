@@ -9,11 +9,10 @@ from quorate.adts.log import Value
 from quorate.adts.types.catalogue import adt_of
 from quorate.client_sdk.protocol.core.values import (
     Acquire,
-    Bury,
-    ClearDead,
+    ClearDeadLetters,
+    CollectTombstone,
     CompareAndSet,
     Dequeue,
-    Dispose,
     Done,
     Enqueue,
     Failed,
@@ -21,6 +20,7 @@ from quorate.client_sdk.protocol.core.values import (
     QueueSize,
     Read,
     ReadLeases,
+    Settle,
     Write,
 )
 from tests.sim.checkers.checkers import Violation
@@ -78,12 +78,12 @@ def drain_leases(world: "World", name: str) -> None:
             replica.leap(world.scenario.faults.leap_us_max + LEASE_ROUND_US)
     for number in range(LEASE_ROUNDS):
         if number > LEASE_ROUNDS // 2:  # Expired items may find no room among the dead letters.
-            world.outcome_of(ClearDead(name, (), is_requeued=True), DRAIN_DEADLINE_S)
+            world.outcome_of(ClearDeadLetters(name, (), is_requeued=True), DRAIN_DEADLINE_S)
         while isinstance(outcome := world.outcome_of(Acquire(name, 7, LEASE_S), DRAIN_DEADLINE_S), Done):
             if not outcome.result:
                 break
             tokens = tuple(record.token for record in outcome.result)
-            world.ask(Dispose(name, "accept", tokens), DRAIN_DEADLINE_S)
+            world.ask(Settle(name, "accept", tokens), DRAIN_DEADLINE_S)
         if isinstance(outcome, Failed) and outcome.reason != "too-many-leases":
             raise Violation(f"on a healthy cluster an acquire ends with {outcome}")
         if not world.ask(ReadLeases(name), DRAIN_DEADLINE_S).leases:
@@ -121,7 +121,7 @@ def settle_down(world: "World") -> None:
     limits = world.document.limits
     world.pass_time(int(1e6 * (world.document.memory_s + 2 * limits.consumed_lag_s)) + 1_000_000)
     for name in keys:
-        world.ask(Bury(name))
+        world.ask(CollectTombstone(name))
     world.pass_time(1_000_000)
     rows_max = dict.fromkeys(queues, 0) | dict.fromkeys(cells, 1) | dict.fromkeys(keys, 0)
     for replica in world.replicas.values():

@@ -13,11 +13,10 @@ from msgspec import Struct
 from quorate.adts.types.catalogue import adt_of
 from quorate.client_sdk.protocol.core.values import (
     Acquire,
-    Bury,
-    ClearDead,
+    ClearDeadLetters,
+    CollectTombstone,
     CompareAndSet,
     Dequeue,
-    Dispose,
     Done,
     Enqueue,
     Failed,
@@ -29,6 +28,7 @@ from quorate.client_sdk.protocol.core.values import (
     QueueSize,
     Read,
     ReadLeases,
+    Settle,
     Write,
 )
 
@@ -122,9 +122,9 @@ def _calls(operation: Operation, moment: int, who: str) -> list[Call]:
         return [Call("Deq", (), moment, count=operation.items_max, who=who)]
     if isinstance(operation, Acquire):
         return [Call("Acquire", (), moment, count=operation.items_max, who=who)]
-    if isinstance(operation, Dispose):
+    if isinstance(operation, Settle):
         return [Call(operation.how.capitalize(), (token,), moment, who=who) for token in operation.tokens]
-    if isinstance(operation, Bury):
+    if isinstance(operation, CollectTombstone):
         return []
     word, args = _word(operation)
     return [Call(word, (*operation.object.split("/")[2:], *args), moment, who=who)]
@@ -135,7 +135,7 @@ _WORDS: Final[Mapping[type[Operation], str]] = {
     QueueSize: "Size",
     Items: "Items",
     ReadLeases: "Book",
-    ClearDead: "Requeue",
+    ClearDeadLetters: "Requeue",
 }
 
 
@@ -161,11 +161,11 @@ def _word(operation: Operation) -> tuple[str, tuple[Any, ...]]:
 def _results(operation: Operation, result: Any) -> tuple[Any, ...]:
     """Results in the words of the data type: conditional changes give "Ok" or how they failed."""
     match operation:
-        case Enqueue() | Write() | Bury():
+        case Enqueue() | Write() | CollectTombstone():
             return ()
         case Dequeue() | Peek() | Acquire():
             return tuple(result)
-        case Dispose():
+        case Settle():
             return tuple(result.lost)
         case QueueSize():
             return (result.size,)
@@ -175,6 +175,6 @@ def _results(operation: Operation, result: Any) -> tuple[Any, ...]:
             return ("Ok" if result else "Fail",)
         case PutIfAbsent():
             return ("Ok" if result else "Present",)
-        case Read() | ReadLeases() | ClearDead():
+        case Read() | ReadLeases() | ClearDeadLetters():
             return (result,)
     raise AssertionError(f"nobody calls {operation}")

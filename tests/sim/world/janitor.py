@@ -1,12 +1,12 @@
 """The janitor of a replica in a world.
 
-Owns when it deletes and buries, as the server's does. It must not know what may go (`quorate.gc.pruning` does).
+Owns when it deletes and collects, as the server's does. It must not know what may go (`quorate.gc.pruning` does).
 """
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from quorate.client_sdk.protocol.core.values import Bury, Done, Outcome
+from quorate.client_sdk.protocol.core.values import CollectTombstone, Done, Outcome
 from quorate.gc.pruning import Pruning
 from quorate.gc.tombstones import Tombstones
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 BURIED_MAX = 50
 ROUNDS_MAX = 1_000
-BURY_DEADLINE_S = 0.2
+COLLECT_DEADLINE_S = 0.2
 
 
 class Janitor:
@@ -30,7 +30,7 @@ class Janitor:
         )
 
     def round(self) -> None:
-        """Delete what is due; the embedded front end, where there is one, buries old deletions."""
+        """Delete what is due; the embedded front end, where there is one, collects old deletions."""
         node, mono_s = self._node, self._node.clock.mono_s
         store: Any = node.replica.store
         for _ in range(ROUNDS_MAX):
@@ -42,11 +42,13 @@ class Janitor:
         due = [] if node.front is None else self._pruning.deleted(store, mono_s, BURIED_MAX)
         for name in due:
             if node.front is not None:  # It may crash over the one before.
-                node.front.start(Bury(name), BURY_DEADLINE_S, partial(_count, node.front.janitor_outcomes))
+                node.front.start(
+                    CollectTombstone(name), COLLECT_DEADLINE_S, partial(_count, node.front.janitor_outcomes)
+                )
             self._pruning.again(store, name, mono_s)
 
 
 def _count(outcomes: dict[str, int], outcome: Outcome) -> None:
     """Note how a burial ended."""
-    word = outcome.event_class if isinstance(outcome, Done) else "Bury/failed"
+    word = outcome.event_class if isinstance(outcome, Done) else "Collect/failed"
     outcomes[word] = outcomes.get(word, 0) + 1

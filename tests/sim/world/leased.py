@@ -14,14 +14,14 @@ from quorate.api_specs.cluster import checked
 from quorate.client_sdk.protocol.core.values import (
     AT_ONCE,
     Acquire,
-    ClearDead,
+    ClearDeadLetters,
     Dequeue,
-    Dispose,
     Enqueue,
     Operation,
     Peek,
     QueueSize,
     ReadLeases,
+    Settle,
     Spans,
 )
 from tests.sim.world.scenario import Caller, Leasing, Scenario, scenario
@@ -94,7 +94,7 @@ class LeaseCaller(Caller):
             case "Enq":
                 return self._enqueue(name, self._value())
             case "Tend" if self._held:
-                return self._tend(name)
+                return self._settle_leases(name)
             case "Deq":
                 return Dequeue(name, rng.choice([1, 1, 2]))
             case "Peek":
@@ -104,7 +104,7 @@ class LeaseCaller(Caller):
             case "Book":
                 return ReadLeases(name)
             case "Requeue":
-                return ClearDead(name, (), is_requeued=True)
+                return ClearDeadLetters(name, (), is_requeued=True)
         wait_s = rng.choice([0.0, 0.0, 0.05])
         return Acquire(
             name, rng.choice([1, 1, 2, 5]), self._leasing.lease_s, wait_s, self._leasing.deliveries_max
@@ -118,7 +118,7 @@ class LeaseCaller(Caller):
         spans = Spans(delay_s, expires_s if expires_s > delay_s else 0.0)
         return Enqueue(name, (Value(f'{value[:-1]}{TIMED}"'),), spans=spans)
 
-    def _tend(self, name: str) -> Dispose:
+    def _settle_leases(self, name: str) -> Settle:
         rng = self._rng
         how: Any = rng.choices(list(ENDINGS), list(ENDINGS.values()))[0]
         some = rng.sample(self._held, min(len(self._held), rng.choice([1, 1, 2])))
@@ -126,4 +126,4 @@ class LeaseCaller(Caller):
             # A few are kept, and settled again.
             self._held = [token for token in self._held if token not in some or rng.random() < 0.1]
         span_s = {"renew": self._leasing.lease_s, "release": rng.choice([0.0, 0.05])}.get(how, 0.0)
-        return Dispose(name, how, tuple(some), span_s)
+        return Settle(name, how, tuple(some), span_s)

@@ -1,6 +1,6 @@
 """The network: how long a packet takes between two nodes, or that it never arrives.
 
-Owns cuts, partitions, slow links and links that turn the order round. It must not know what packets carry.
+Owns cuts, partitions, slow links and links that term the order round. It must not know what packets carry.
 """
 
 import random

@@ -20,9 +20,9 @@ from quorate.client_sdk.protocol.core.values import (
     Write,
 )
 from quorate.client_sdk.protocol.front_end import FrontEnd
-from quorate.replica.protocol.at_most_once import Asks
+from quorate.replica.protocol.at_most_once import AtMostOnce
 from quorate.timestamps.clock import Now
-from tests.sim.world.asking import send_ask
+from tests.sim.world.asking import send_forwarded
 from tests.sim.world.catching import CatchingUp
 from tests.sim.world.clocks import WALL_US_START, SteadyClock, WallClock
 from tests.sim.world.exchange import Begun, Exchange
@@ -59,8 +59,8 @@ class ReplicaNode(Stoppable):
         self._janitor = Janitor(self)
         self.asks = self._no_asks()
 
-    def _no_asks(self) -> Asks:
-        return Asks(self.replica.incarnation, self.world.document.clock.offset_max_s)
+    def _no_asks(self) -> AtMostOnce:
+        return AtMostOnce(self.replica.incarnation, self.world.document.clock.offset_max_s)
 
     @property
     def wall_us(self) -> int:
@@ -195,7 +195,7 @@ class FrontNode(Stoppable):
         """It vanishes when it is about to send this batch; 0: it does not."""
         self.cluster = world.document.hash
         own = None if home is None else home.id
-        self.machine = FrontEnd(world.document, site=name, seed=seed, own=own, may_ask=world.is_routed)
+        self.machine = FrontEnd(world.document, site=name, seed=seed, own=own, may_forward=world.is_routed)
         self.janitor_outcomes: dict[str, int] = {}
         self._skew_us = skew_us
         self._steady = SteadyClock(world, name, 1_000_000 * seed)
@@ -318,7 +318,7 @@ class FrontNode(Stoppable):
         if not self.is_alive:
             return
         for ask in effects.asks:
-            send_ask(self, ask, self._replicas[ask.replica])
+            send_forwarded(self, ask, self._replicas[ask.replica])
         self._schedule(effects.wake_at_s)
         for finish in effects.finished:
             on_finish = self._on_finish.pop(finish.number, None)

@@ -13,10 +13,9 @@ from quorate.adts.log import Value
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import Limits
 from quorate.client_sdk.protocol.core.values import (
-    Bury,
+    CollectTombstone,
     CompareAndSet,
     Dequeue,
-    Dispose,
     Enqueue,
     Items,
     Operation,
@@ -24,6 +23,7 @@ from quorate.client_sdk.protocol.core.values import (
     PutIfAbsent,
     QueueSize,
     Read,
+    Settle,
     Write,
 )
 from tests.sim.world.faults import Faults
@@ -72,9 +72,9 @@ class Scenario(Struct, frozen=True):
     embedded: int = 0
     """How many of the front ends are embedded in a replica each."""
     is_routed: bool = False
-    """Whether front ends that share an object hand their wishes over; every replica has a front end then."""
+    """Whether front ends that share an object hand their commands over; every replica has a front end then."""
     is_gathered: bool = False
-    """Whether operations that are called at nearly one moment at one front end begin together, as those of one turn of an
+    """Whether operations that are called at nearly one moment at one front end begin together, as those of one term of an
     event loop do."""
     is_forgetful: bool = False
     """Whether the cluster's memory is short, so that forgetting happens within the run, and is checked at its end."""
@@ -243,7 +243,7 @@ class Caller:
             return self._on_queue(name)
         if name.startswith("register/"):
             return self._on_cell(self._chosen("Read", "Write", "Cas"), name)
-        word = self._chosen("Read", "Write", "Cas", "PutIfAbsent", "Delete", "Items", "Bury")
+        word = self._chosen("Read", "Write", "Cas", "PutIfAbsent", "Delete", "Items", "Collect")
         return Items(name) if word == "Items" else self._on_cell(word, f"{name}/{self._rng.choice(KEYS)}")
 
     def heard(self, operation: Operation, result: Any) -> None:
@@ -284,8 +284,8 @@ class Caller:
                 return Write(name, value) if word == "Write" else PutIfAbsent(name, value)
             case "Delete":
                 return Write(name, None)
-            case "Bury":
-                return Bury(name)
+            case "Collect":
+                return CollectTombstone(name)
         known = self._written.get(name)
         old = known[-1] if known and self._rng.random() < 0.8 else None
         new = self._value()
@@ -295,4 +295,4 @@ class Caller:
 
 def is_repeatable(operation: Operation) -> bool:
     """Whether a repeat takes effect once: under a key, or by the tokens of leases."""
-    return bool(getattr(operation, "key", "")) or isinstance(operation, Dispose)
+    return bool(getattr(operation, "key", "")) or isinstance(operation, Settle)

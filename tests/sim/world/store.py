@@ -23,7 +23,7 @@ from quorate.replica.protocol.log import (
     Reservation,
 )
 from quorate.replica.protocol.pages import read_until_full, value_in
-from quorate.timestamps.ballot import NO_BALLOT, turn_of
+from quorate.timestamps.ballot import NO_BALLOT, term_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 
@@ -254,9 +254,9 @@ class MemoryStore:
 
     def _note_state(self, state: ObjectState) -> None:
         summary = state.summary
-        turns = (state.promised, turn_of(state.accepted), turn_of(state.committed))
+        terms = (state.promised, term_of(state.accepted), term_of(state.committed))
         adopted = (entry.t for entry in summary.adopted)
-        self._note(*turns, state.fence, summary.horizon, state.horizon, *adopted)
+        self._note(*terms, state.fence, summary.horizon, state.horizon, *adopted)
 
     def _note(self, *timestamps: Timestamp) -> None:
         before = self._clock

@@ -1,7 +1,7 @@
 """The scenarios of the test runs: those of `scenario`, in most seeds with more that may happen.
 
 Owns what was added after the first thousands of seeds had names in the records: `scenario` keeps giving those. Added are
-embedded front ends, wishes handed over, operations begun together, stopped and slow processes, stepping clocks of replicas,
+embedded front ends, commands forwarded, operations begun together, stopped and slow processes, stepping clocks of replicas,
 adversarial links, further votes, and clusters whose memory is so short that forgetting happens within the run.
 """
 
@@ -48,7 +48,7 @@ def varied(seed: int) -> Scenario:
 
 
 def leaping(what: Scenario) -> Scenario:
-    """The scenario, with clocks that leap; one whose callers bury, which goes by clocks, stays as it is."""
+    """The scenario, with clocks that leap; one whose callers collect, which goes by clocks, stays as it is."""
     if what.is_forgetful or what.faults.leaps:
         return what
     return _leaping(what, random.Random(f"leaping {what.seed}"))
@@ -136,7 +136,7 @@ def _gathered(what: Scenario, rng: random.Random) -> Scenario:
 
 
 def _forgetful(what: Scenario, rng: random.Random) -> Scenario:
-    """Half a second of memory, a slow pace, deletions, and somebody who buries; logs that are never collected do not fit."""
+    """Half a second of memory, a slow pace, deletions, and somebody who collects; logs that are never collected do not fit."""
     document = what.document
     limits: dict[str, Any] = {
         "retry_window_s": 0.3,
@@ -161,7 +161,7 @@ def _forgetful(what: Scenario, rng: random.Random) -> Scenario:
         document=checked(document),
         faults=faults,
         objects=rng.choice([("dictionary/d",), ("queue/q", "register/r", "dictionary/d")]),
-        weights=what.weights | {"Delete": 4, "Bury": 3},
+        weights=what.weights | {"Delete": 4, "Collect": 3},
         deadline_s=min(what.deadline_s, 0.2),
         exchange_timeout_s=0.1,
         think_us=rng.choice([20_000, 50_000]),

@@ -27,9 +27,9 @@ from quorate.api_specs.messages import (
     Status,
 )
 from quorate.client_sdk.protocol.decisions.lease_table import is_too_heavy
-from quorate.client_sdk.protocol.decisions.summary_builder import TURNS_MAX, is_included
+from quorate.client_sdk.protocol.decisions.summary_builder import TERMS_MAX, is_included
 from quorate.replica.protocol.log import ObjectState
-from quorate.timestamps.ballot import NO_BALLOT, Ballot, step_of, turn_of
+from quorate.timestamps.ballot import NO_BALLOT, Ballot, step_of, term_of
 from quorate.timestamps.timestamp import Timestamp
 from tests.sim.checkers.checkers import Violation
 from tests.sim.world.in_memory import InMemoryReplica
@@ -112,14 +112,14 @@ class Watch:
             if not answer.refused:
                 self._note_accepted(replica, request)
         elif isinstance(request, Collect) and request.ballot is not None:
-            self._use_once(turn_of(request.ballot), request.object, "a turn")
+            self._use_once(term_of(request.ballot), request.object, "a term")
         if getattr(answer, "refused", False):
             self.seen["refused ballots"] += 1
 
     def _note_accepted(self, replica: str, request: Accept) -> None:
         name, ballot, summary = request.object, request.ballot, request.summary
-        turn = turn_of(ballot)
-        if turn < self._last.get((replica, name), NOTHING_PROMISED).promised:
+        term = term_of(ballot)
+        if term < self._last.get((replica, name), NOTHING_PROMISED).promised:
             raise Violation(f"{replica} {name}: {ballot} was accepted below the promise")
         self._accepted[name, ballot].add(replica)
         if (name, ballot) not in self._summaries:
@@ -129,7 +129,7 @@ class Watch:
         before = self._newest.get((replica, name), NO_BALLOT)
         if ballot > before:
             self._newest[replica, name] = ballot
-            if turn_of(before) != turn and before != NO_BALLOT:
+            if term_of(before) != term and before != NO_BALLOT:
                 self.seen["takeovers by another owner"] += 1
                 if is_included(summary, before) is False:
                     self.seen["accepts superseded"] += 1
@@ -145,15 +145,15 @@ class Watch:
             not each.is_held and not each.deliveries for each in summary.leases
         )
         self.seen["items given back"] += any(not each.is_held and each.deliveries for each in summary.leases)
-        self.seen["items handed out again"] += any(each.deliveries > 1 for each in summary.leases)
+        self.seen["items delivered again"] += any(each.deliveries > 1 for each in summary.leases)
         for dead in summary.dead:
             self.seen[f"dead letters: {dead.reason}"] += 1
 
     def _check_bounded(self, name: str, summary: Summary) -> None:
         """A summary does not grow with history."""
-        if len(summary.turns) > TURNS_MAX or len(summary.recent) > self._document.limits.recent_decisions_max:
+        if len(summary.terms) > TERMS_MAX or len(summary.recent) > self._document.limits.recent_decisions_max:
             raise Violation(
-                f"{name}: a summary with {len(summary.turns)} turns and {len(summary.recent)} keys"
+                f"{name}: a summary with {len(summary.terms)} terms and {len(summary.recent)} keys"
             )
 
         kept = summary.kept()
@@ -162,7 +162,7 @@ class Watch:
             raise Violation(f"{name}: a summary keeps more leases than it may: {len(kept)}")
 
     def _use_once(self, t: Timestamp, name: str, use: str) -> None:
-        """A timestamp names one entry or one turn, of one object."""
+        """A timestamp names one entry or one term, of one object."""
         if self._uses.setdefault(t, (name, use)) != (name, use):
             raise Violation(f"{t} was used twice: for {self._uses[t]} and for {(name, use)}")
 
@@ -174,7 +174,7 @@ class Watch:
         before = self._last.get((replica, name), NOTHING_PROMISED)
         if status == before:
             return
-        # A new life of the object (its deletion was buried) begins without decisions, and with higher promises.
+        # A new life of the object (its deletion was collected) begins without decisions, and with higher promises.
         is_new_life = status.floor > before.floor
         if (
             status.fence < before.fence
@@ -195,7 +195,7 @@ class Watch:
             holders = sorted(self._accepted[request.object, committed])
             raise Violation(f"{request.object}: {committed} counts as decided at {holders}")
         for t in request.complete:
-            # What is buried every replica has, or it has forgotten the key and refuses anything as old.
+            # What is collected every replica has, or it has forgotten the key and refuses anything as old.
             if t != request.buried and not self._is_in_force(request.object, t):
                 holders = sorted(self._stored[request.object, t])
                 raise Violation(f"{request.object}: {t} counts as complete at {holders}")

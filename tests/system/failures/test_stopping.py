@@ -295,7 +295,7 @@ def test_second_signal_ends_it_at_once_and_loses_nothing(clusters: Clusters) -> 
 
 
 def test_stop_while_deleted_keys_are_forgotten_logs_no_error(clusters: Clusters) -> None:
-    """The janitor buries through the front end, which must not be closed before the janitor has stopped."""
+    """The janitor collects through the front end, which must not be closed before the janitor has stopped."""
     cluster = clusters.start(settings=QUICK)
     asyncio.run(_delete(cluster, 1000))
     until_now(lambda: told(cluster, "r1", "quorate_tombstones_waiting") > 100, "their retry window is over")

@@ -358,7 +358,7 @@ def test_callers_that_ask_again_and_again_share_each_decision(
 
 
 def test_dequeues_at_once_are_one_decision(replicas: Replicas) -> None:
-    """In a few rounds, for the first caller's wish goes ahead alone, and what it looked at was little."""
+    """In a few rounds, for the first caller's command goes ahead alone, and what it looked at was little."""
     prepare = [ENQUEUE(0) for _ in range(AT_ONCE + 2)] + [DEQUEUE(0)]
     cost = counted(replicas, prepare, [DEQUEUE(0)] * AT_ONCE, at_once=True)
     assert cost["exchanges"] <= 4 * REPLICAS

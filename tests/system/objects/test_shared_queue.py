@@ -20,7 +20,7 @@ from typing import Final
 from quorate.cli.cluster.document import DEFAULT_NAME
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, connect_async
-from quorate.client_sdk.protocol.coordinators import Hosts
+from quorate.client_sdk.protocol.coordinators import Coordinators
 from tests.system.harness import ROOT, Clusters, drained, until
 from tests.system.histories import Told
 
@@ -104,10 +104,10 @@ async def _run(cluster: LocalCluster, clusters: Clusters, consumers: Consumers, 
     ):
         producer = Producer(client)
         group.create_task(producer.run())
-        await until(lambda: consumers.latest() == [host] * CONSUMERS, "all hand over to the host")
+        await until(lambda: consumers.latest() == [host] * CONSUMERS, "all forward to the host")
         await producer.more()
         await asyncio.to_thread(cluster.kill, host)
-        await until(lambda: host not in consumers.latest(), "all hand over to another replica")
+        await until(lambda: host not in consumers.latest(), "all forward to another replica")
         await producer.more()
         await asyncio.to_thread(cluster.restart, host)
         await until(lambda: host in consumers.latest(), "the host is asked again when it is back")
@@ -129,7 +129,7 @@ async def _rest(cluster: LocalCluster, clusters: Clusters) -> None:
 
 def test_consumers_of_one_queue_survive_the_front_end_that_decides_for_them(clusters: Clusters) -> None:
     cluster = clusters.start()
-    host = Hosts(cluster.document, None).ranked(f"queue/{NAME}")[0]
+    host = Coordinators(cluster.document, None).ranked(f"queue/{NAME}")[0]
     assert host is not None
     with consuming(clusters, cluster) as consumers:
         sent = asyncio.run(_run(cluster, clusters, consumers, host))

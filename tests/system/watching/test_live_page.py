@@ -192,8 +192,8 @@ def test_leases_by_hand_and_what_the_trace_says_of_them(tab: Tab, clusters: Clus
 
     cluster.kill("r3")
     for value in ('"dry"', json.dumps(MARKUP), "18446744073709551615"):
-        assert f"Handed out {value}" in acquire(tab)
-    assert "Nothing is there to be handed out now" in acquire(tab), "what is left is for tomorrow"
+        assert f"Delivered {value}" in acquire(tab)
+    assert "Nothing is there to be delivered now" in acquire(tab), "what is left is for tomorrow"
     assert tab.evaluate(IN_HAND) == ['"dry"', json.dumps(MARKUP), "18446744073709551615"]
     counted = act(tab, "Count")
     assert "0 items wait; leases: 4 held, 1 waiting" in counted
@@ -207,7 +207,7 @@ def test_leases_by_hand_and_what_the_trace_says_of_them(tab: Tab, clusters: Clus
     assert tab.evaluate("document.querySelector('#in-hand').hidden")
     assert tab.evaluate("document.activeElement.textContent") == "Acquire", "where one goes on by keyboard"
     tab.wait_for(f"{STANDINGS}.length === 4")
-    ended = json.dumps(["dead letter: rejected, handed out once", "waits again, handed out once"])
+    ended = json.dumps(["dead letter: rejected, delivered once", "waits again, delivered once"])
     tab.wait_for(f"JSON.stringify({STANDINGS}.slice(1, 3)) === JSON.stringify({ended})")
     assert_quiet(tab, url)
 
@@ -218,7 +218,7 @@ def test_a_lease_that_was_lost_is_told_and_leaves_the_hand(tab: Tab, shared_clus
     tab.evaluate("document.querySelector('#lease-seconds').focus()")
     tab.write("1")
     tab.press("Enter")
-    tab.wait_for(f"""{OUTCOMES}[0].includes('Handed out "wash"')""")
+    tab.wait_for(f"""{OUTCOMES}[0].includes('Delivered "wash"')""")
     with httpx.Client(base_url=f"{url}/v1/queues/lost", trust_env=False) as client:
         answer = client.post("/acquire", json={"wait_s": 10})
         assert len(answer.json()["leases"]) == 1, "the page's lease is over, and another one is given it"

@@ -48,7 +48,7 @@ def test_nothing_sticks_out(tab: Tab, busy: LocalCluster, object: str, width: in
     url = open_page(tab, busy, f"?object={object}", width=width)
     assert "✓ Done" in act(tab, "Peek" if object.startswith("queue") else "Read")
     if object.startswith("queue"):
-        assert "Handed out" in acquire(tab)
+        assert "Delivered" in acquire(tab)
     tab.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
     tab.wait_for(
         "document.querySelectorAll('#choices svg').length === document.querySelectorAll('#choices details').length"
@@ -90,7 +90,7 @@ def test_text_and_marks_stand_out_in_light_and_dark(tab: Tab, clusters: Clusters
     act(tab, "Dequeue")
     for value in ('"dry"', '"iron"', '"fold"'):
         act(tab, "Enqueue", value)
-        assert "Handed out" in acquire(tab)
+        assert "Delivered" in acquire(tab)
     settle(tab, 1, "Reject")
     tab.wait_for(
         "!!document.querySelector('#trace-rows td.dead') && !!document.querySelector('#trace-rows td.held')"

@@ -86,7 +86,7 @@ def test_what_nobody_would_see_is_spelled_out(tab: Tab, clusters: Clusters) -> N
     assert f"In front {shown}" in act(tab, "Peek")
     items = httpx.get(f"{url}/v1/queues/unseen/peek", timeout=WAIT_S, trust_env=False).json()["items"]
     assert items == [json.loads(value)], "it is stored as it was written"
-    assert f"Handed out {shown}" in acquire(tab)
+    assert f"Delivered {shown}" in acquire(tab)
     assert tab.evaluate(IN_HAND) == [shown]
     assert (
         tab.evaluate("document.querySelector('#leases button').getAttribute('aria-label')")

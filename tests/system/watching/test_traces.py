@@ -22,8 +22,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from quorate.api_specs.messages import Ask, Granted, Served
-from quorate.api_specs.wishes import Take
+from quorate.api_specs.commands import DequeueCommand
+from quorate.api_specs.messages import ForwardedReply, ForwardedRequest, Granted
 from quorate.client_sdk import Unavailable, connect, connect_async
 from quorate.client_sdk.protocol.core import rounds
 from quorate.client_sdk.tracing.spans import context_at, place_of
@@ -291,24 +291,26 @@ def test_what_another_front_end_decides_stands_below_the_ask(traced: Traced) -> 
         client.queue("jobs").enqueue(1)
     asking = traced.provider.get_tracer("test").start_span("asking")
 
-    async def ask() -> Served:
+    async def ask() -> ForwardedReply:
         most = cluster.document.limits.body_bytes_max
         transport = HttpTransport(cluster.document.urls, body_bytes_max=most)
-        asked = Ask(cluster.document.hash, make(cluster.clock.now().wall_us, 0, "asker"), "queue/jobs")
+        asked = ForwardedRequest(
+            cluster.document.hash, make(cluster.clock.now().wall_us, 0, "asker"), "queue/jobs"
+        )
         try:
             greeted = await transport.ask("r1", asked, 5.0)
-            assert isinstance(greeted, Served)
-            wanted = Ask(
+            assert isinstance(greeted, ForwardedReply)
+            wanted = ForwardedRequest(
                 cluster.document.hash,
                 make(cluster.clock.now().wall_us, 1, "asker"),
                 "queue/jobs",
                 greeted.incarnation,
-                (Take(1),),
+                (DequeueCommand(1),),
                 1.0,
                 place_of(asking),
             )
             served = await transport.ask("r1", wanted, 5.0)
-            assert isinstance(served, Served)
+            assert isinstance(served, ForwardedReply)
             return served
         finally:
             await transport.aclose()

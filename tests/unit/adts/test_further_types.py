@@ -47,9 +47,9 @@ def test_a_counter_adds(words: Words) -> None:
 def test_a_bounded_counter_keeps_between_zero_and_its_limit(words: Words) -> None:
     taken = 0
     for (word,), response in responses("bounded-counter", words):
-        wish = taken + {"Inc": 1, "Dec": -1, "Read": 0}[word]
-        refused = {3: "Full", -1: "Empty"}.get(wish)
-        taken = taken if refused else wish
+        command = taken + {"Inc": 1, "Dec": -1, "Read": 0}[word]
+        refused = {3: "Full", -1: "Empty"}.get(command)
+        taken = taken if refused else command
         assert response == Response(refused or "Ok", (taken,) if word == "Read" else ())
 
 

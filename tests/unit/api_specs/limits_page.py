@@ -25,7 +25,7 @@ FIXED = {
     ),
     "LEASES_MAX": (
         limits.LEASES_MAX,
-        "Items of a queue that are handed out, or wait to be after an acquire met them; then acquire is refused.",
+        "Items of a queue that are delivered, or wait to be after an acquire met them; then acquire is refused.",
     ),
     "DEAD_MAX": (limits.DEAD_MAX, "Dead letters of a queue; then reject is refused."),
     "SETTLED_MAX": (
@@ -33,22 +33,25 @@ FIXED = {
         "Leases that ended lately, whose repeated accept gets its first answer.",
     ),
     "TEND_TOKENS_MAX": (
-        limits.TEND_TOKENS_MAX,
+        limits.SETTLE_TOKENS_MAX,
         "Leases that are accepted, released, rejected or renewed at once.",
     ),
     "DELIVERIES_MAX": (
         limits.DELIVERIES_MAX,
-        "So often is an item handed out at most, and so high a maximum may an acquire name.",
+        "So often is an item delivered at most, and so high a maximum may an acquire name.",
     ),
     "LEASE_S_MAX": (limits.LEASE_S_MAX, "Seconds that a lease lasts, from when it is given or renewed."),
     "DELAY_S_MAX": (limits.DELAY_S_MAX, "Seconds until an item is due, or expires."),
     "SYSTEM_CHARS_MAX": (limits.SYSTEM_CHARS_MAX, "Characters of a quorum system, as text."),
-    "ASK_WISHES_MAX": (limits.ASK_WISHES_MAX, "Wishes that a front end hands to another one at once."),
+    "ASK_WISHES_MAX": (
+        limits.FORWARDED_COMMANDS_MAX,
+        "Commands that a front end hands to another one at once.",
+    ),
     "REPLY_BODIES_MAX": (
         limits.REPLY_BODIES_MAX,
         "A reply is at most so many times as long as a request body may be; it holds pages of whole values.",
     ),
-    "ASK_S_MAX": (limits.ASK_S_MAX, "Seconds that the other one may take over them."),
+    "ASK_S_MAX": (limits.FORWARD_S_MAX, "Seconds that the other one may take over them."),
     "TOKENS_MAX": (limits.TOKENS_MAX, "Tokens that a replica accepts at the same time."),
     "REQUESTS_PER_S_MAX": (
         limits.REQUESTS_PER_S_MAX,

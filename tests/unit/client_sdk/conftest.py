@@ -8,8 +8,8 @@ import pytest
 from quorate.api_specs.messages import BatchReply
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.transport.http_transport import HttpTransport, httpx_client, quick_client
-from tests.unit.client_sdk.exchanging import BATCH, TOKEN, Ask, Make, right
-from tests.unit.client_sdk.loopback import Asked, Server, serving
+from tests.unit.client_sdk.exchanging import BATCH, TOKEN, ForwardedRequest, Make, right
+from tests.unit.client_sdk.loopback import PendingCommand, Server, serving
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ def to(request: pytest.FixtureRequest) -> Make:
 
 
 @pytest.fixture
-def ask(server: Server, to: Make) -> Ask:
+def ask(server: Server, to: Make) -> ForwardedRequest:
     """One exchange with a server that answers `answer`."""
 
     async def one(answer: bytes | None = None, timeout_s: float = 5) -> BatchReply | Unanswered:
         if answer is not None:
 
-            async def handle(_: Asked) -> bytes:
+            async def handle(_: PendingCommand) -> bytes:
                 return answer
 
             server.handler = handle

@@ -8,7 +8,7 @@ import msgspec
 from quorate.api_specs.messages import Batch, BatchReply, Collect, Collected, Status
 from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.timestamps.timestamp import ZERO
-from tests.unit.client_sdk.loopback import Asked, response
+from tests.unit.client_sdk.loopback import PendingCommand, response
 
 BATCH = Batch("hash", (Collect("register/x"),))
 REPLY = BatchReply("r1", "i", ZERO, 0, (Collected(Status()),))
@@ -16,9 +16,9 @@ TOKEN = "a-very-secret-token"
 Make = Callable[..., HttpTransport]
 
 
-async def right(_: Asked) -> bytes:
+async def right(_: PendingCommand) -> bytes:
     """The answer that all is well."""
     return response(200, msgspec.msgpack.encode(REPLY))
 
 
-Ask = Callable[..., Any]
+ForwardedRequest = Callable[..., Any]

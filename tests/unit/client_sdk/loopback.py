@@ -18,7 +18,7 @@ from tests.sim.world.in_memory import InMemoryReplica, OtherCluster
 WAIT_S = 60.0
 
 
-class Asked(Struct):
+class PendingCommand(Struct):
     """A request as it came."""
 
     line: str
@@ -26,7 +26,7 @@ class Asked(Struct):
     body: bytes
 
 
-Handler = Callable[[Asked], Awaitable[bytes]]
+Handler = Callable[[PendingCommand], Awaitable[bytes]]
 
 
 def response(
@@ -44,7 +44,7 @@ def problem(status: int, name: str, **rest: object) -> bytes:
     return response(status, msgspec.json.encode(document), "application/problem+json")
 
 
-async def silence(_: Asked) -> bytes:
+async def silence(_: PendingCommand) -> bytes:
     """Never answers."""
     await asyncio.Event().wait()
     raise AssertionError
@@ -55,7 +55,7 @@ class Server:
 
     def __init__(self, handler: Handler) -> None:
         self.handler = handler
-        self.asked: list[Asked] = []
+        self.asked: list[PendingCommand] = []
         self.connections = 0
         self._held = HeldPort.chosen()
         self.port = self._held.number
@@ -110,7 +110,7 @@ class Server:
                 line, *rest = head.decode().split("\r\n")
                 headers = {name.lower(): value for name, _, value in (each.partition(": ") for each in rest)}
                 body = await reader.readexactly(int(headers.get("content-length", "0")))
-                self.asked.append(Asked(line, headers, body))
+                self.asked.append(PendingCommand(line, headers, body))
                 writer.write(await self.handler(self.asked[-1]))
                 await writer.drain()
                 if self.cuts:
@@ -126,7 +126,7 @@ class Server:
 def replica_handler(replica: InMemoryReplica, document: ClusterDocument) -> Handler:
     """The replica protocol over a replica in memory, and the cluster document."""
 
-    async def handle(asked: Asked) -> bytes:
+    async def handle(asked: PendingCommand) -> bytes:
         if asked.line.startswith("GET /v1/cluster "):
             served = {"hash": document.hash, "document": document}
             return response(200, msgspec.json.encode(served), "application/json")

@@ -15,8 +15,8 @@ from quorate.api_specs.messages import (
     Collected,
     Commit,
     Committed,
+    ForwardedReply,
     Request,
-    Served,
     Status,
 )
 from quorate.client_sdk.protocol.core.pacing import Pacing
@@ -28,7 +28,7 @@ from quorate.client_sdk.protocol.core.values import (
     Operation,
     Read,
     Send,
-    SendAsk,
+    SendForwarded,
     Unanswered,
 )
 from quorate.timestamps.clock import Now
@@ -78,8 +78,8 @@ class ScriptedMachine:
         self.wake_at_s: float | None = None
         self.lazies: list[Send] = []
         self.lasts: list[Send] = []
-        self.asks: list[SendAsk] = []
-        self.served: list[tuple[int, Served | Unanswered]] = []
+        self.asks: list[SendForwarded] = []
+        self.served: list[tuple[int, ForwardedReply | Unanswered]] = []
         self.breaks = False
         self.pacing = Pacing(())
         self.started_over = 0
@@ -115,7 +115,7 @@ class ScriptedMachine:
             waited.difference_update(tokens)
         return self._finished()
 
-    def take_served(self, token: int, answer: Served | Unanswered, now: Now) -> Effects:
+    def take_forwarded_reply(self, token: int, answer: ForwardedReply | Unanswered, now: Now) -> Effects:
         """See Machine."""
         self.served.append((token, answer))
         return Effects((), (), None)

@@ -63,7 +63,7 @@ def held_by_anyone(client: Client, queue: Queue) -> int:
 
 
 def until_settled(client: Client, queue: Queue) -> None:
-    """Wait until nothing is handed out, and check that nothing is left: one look, for what is given back may be taken again."""
+    """Wait until nothing is delivered, and check that nothing is left: one look, for what is given back may be taken again."""
     look = client.queue(queue.name)
 
     def is_settled() -> bool:

@@ -143,7 +143,7 @@ def until_noted(ran: Path, line: str, times: int = 1) -> None:
 
 
 def until_settled(queue: Queue) -> None:
-    """Wait until no task is left: none waits, none is handed out."""
+    """Wait until no task is left: none waits, none is delivered."""
 
     def is_settled() -> bool:
         counts = queue.leases()
@@ -177,7 +177,7 @@ def test_every_task_is_done_though_a_replica_and_a_worker_are_killed(
     assert noted.keys() == {str(number) for number in range(TASKS)}
     twice = sum(noted.values()) - TASKS
     print(f"{twice} were done twice")
-    assert twice <= PREFETCHED, "at most what the killed worker had been handed out"
+    assert twice <= PREFETCHED, "at most what the killed worker had been delivered"
     assert queue.leases().dead == 0
     assert "Traceback" not in (tmp_path / "worker-1.log").read_text()
 
@@ -337,7 +337,7 @@ def test_a_worker_outlives_a_time_without_a_quorum(
     app.call("until_free", 1, 3.0)
     app.call("one", 2)
     until_noted(ran, "began-1")
-    until_now(lambda: queue.leases().held == 2, "both are handed out", deadline_s=SLOW_S)
+    until_now(lambda: queue.leases().held == 2, "both are delivered", deadline_s=SLOW_S)
     for replica in ("r1", "r2"):
         cluster.kill(replica)
     until_noted(ran, "ended-1")

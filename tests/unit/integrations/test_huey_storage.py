@@ -201,8 +201,8 @@ def test_a_counter_counts_every_one_of_many(storage: QuorateStorage) -> None:
         other.close()
 
 
-def test_nothing_is_handed_over_to_a_replica(storage: QuorateStorage) -> None:
-    """These replicas know no asks: what is handed over would have an unknown outcome, as when the replica dies."""
+def test_nothing_is_forwarded_to_a_replica(storage: QuorateStorage) -> None:
+    """These replicas know no asks: what is forwarded would have an unknown outcome, as when the replica dies."""
     other = another(storage)
     for number in range(5):
         assert storage.dequeue() is other.dequeue() is None

@@ -76,7 +76,7 @@ def test_a_message_that_is_delivered_too_often_is_a_dead_letter(
     reader.until(1)[0].requeue()
     assert "last time" not in caplog.text
     reader.until(2)[1].requeue()
-    assert "shop.total[4711] is handed out for the last time (max_deliveries is 2)" in caplog.text
+    assert "shop.total[4711] is delivered for the last time (max_deliveries is 2)" in caplog.text
     found = client.queue(queue.name).dead_letters
     until_now(lambda: bool(found()), "a dead letter", deadline_s=WAIT_S)
     assert [letter.reason for letter in found()] == ["deliveries"]

@@ -6,13 +6,13 @@ from quorate.adts.log import Value
 from quorate.client_sdk.protocol.core.values import (
     Acquire,
     Dequeue,
-    Dispose,
     Done,
     Failed,
     Items,
     Operation,
     Outcome,
     Read,
+    Settle,
     Write,
 )
 from quorate.measurement.rows import OperationRow, object_of, operation_name, operation_row
@@ -28,7 +28,7 @@ from quorate.measurement.rows import OperationRow, object_of, operation_name, op
         (Write("dictionary/d/k", None), "Delete"),
         (Items("dictionary/d"), "Items"),
         (Acquire("queue/q", 1, 5.0), "Acquire"),
-        (Dispose("queue/q", "accept", ("1/x",)), "Accept"),
+        (Settle("queue/q", "accept", ("1/x",)), "Accept"),
     ],
 )
 def test_operations_are_named_as_in_their_specification(operation: Operation, name: str) -> None:

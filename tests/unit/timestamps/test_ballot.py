@@ -1,4 +1,4 @@
-"""Ballots: ordered by turn, then by step; a turn's site never disturbs the order."""
+"""Ballots: ordered by term, then by step; a term's site never disturbs the order."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from quorate.timestamps.ballot import (
     make_ballot,
     parse_ballot,
     step_of,
-    turn_of,
+    term_of,
 )
 from quorate.timestamps.timestamp import ZERO, make
 from tests.unit.timestamps.test_timestamp import PARTS
@@ -22,16 +22,16 @@ Parts = tuple[tuple[int, int, str], int]
 
 @given(BALLOTS, BALLOTS)
 def test_text_sorts_by_turn_then_step(one: Parts, other: Parts) -> None:
-    (turn, step), (other_turn, other_step) = one, other
-    first, second = make_ballot(make(*turn), step), make_ballot(make(*other_turn), other_step)
+    (term, step), (other_term, other_step) = one, other
+    first, second = make_ballot(make(*term), step), make_ballot(make(*other_term), other_step)
     assert (first < second) == (one < other)
 
 
 @given(BALLOTS)
 def test_turn_and_step_come_back(parts: Parts) -> None:
-    turn, step = parts
-    ballot = make_ballot(make(*turn), step)
-    assert (turn_of(ballot), step_of(ballot)) == (make(*turn), step)
+    term, step = parts
+    ballot = make_ballot(make(*term), step)
+    assert (term_of(ballot), step_of(ballot)) == (make(*term), step)
     assert parse_ballot(ballot) == ballot
 
 
@@ -40,7 +40,7 @@ def test_a_site_that_is_a_prefix_of_another_does_not_overtake_it_by_its_steps() 
 
 
 def test_a_turn_ends_at_its_last_step() -> None:
-    with pytest.raises(ValueError, match="take a new turn"):
+    with pytest.raises(ValueError, match="take a new term"):
         make_ballot(ZERO, STEP_MAX + 1)
 
 

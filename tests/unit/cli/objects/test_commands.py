@@ -41,7 +41,7 @@ def test_empty_queue_is_an_answer(run: Run) -> None:
     assert json.loads(run("queue", "empty", "dequeue", "--json").stdout) == {"items": []}
 
 
-def test_leases_are_handed_out_and_settled(run: Run) -> None:
+def test_leases_are_delivered_and_settled(run: Run) -> None:
     assert run("queue", "leased", "enqueue", '"a"', '"b"', '"c"').returncode == 0
     lines = run("queue", "leased", "acquire", "--max", "2", "--lease", "600").stdout.splitlines()
     first, second = (line.split("\t") for line in lines)

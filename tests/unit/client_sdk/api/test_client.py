@@ -103,13 +103,13 @@ def test_one_of_many_callers_deletes_what_it_read(client: Client) -> None:
 
 
 @pytest.mark.parametrize("hand_over", [True, False])
-def test_a_client_may_decide_for_itself(cluster: LoopbackCluster, hand_over: bool) -> None:
+def test_a_client_may_decide_for_itself(cluster: LoopbackCluster, forward: bool) -> None:
     """Two front ends that take from one queue meet, and ask a replica's then. The replicas here know no asks, so that the
     outcome is unknown, as it is when that replica dies."""
     with (
-        connect(cluster.document, hand_over=hand_over) as one,
-        connect(cluster.document, hand_over=hand_over) as other,
-        pytest.raises(OutcomeUnknown, match="asked to decide") if hand_over else nullcontext(),
+        connect(cluster.document, forward=forward) as one,
+        connect(cluster.document, forward=forward) as other,
+        pytest.raises(OutcomeUnknown, match="asked to decide") if forward else nullcontext(),
     ):
         for _ in range(5):
             assert one.queue("met").dequeue() is other.queue("met").dequeue() is None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from quorate.client_sdk import History, OutcomeUnknown, QuorateError, connect
-from tests.unit.client_sdk.loopback import Asked, Handler, LoopbackCluster, cluster_of
+from tests.unit.client_sdk.loopback import Handler, LoopbackCluster, PendingCommand, cluster_of
 from tests.unit.client_sdk.scripted import document_of
 
 
@@ -112,7 +112,7 @@ def test_an_invoke_is_on_file_before_anything_is_sent(cluster: LoopbackCluster, 
     on_file: list[int] = []
 
     def looking_first(handler: Handler) -> Handler:
-        async def handle(asked: Asked) -> bytes:
+        async def handle(asked: PendingCommand) -> bytes:
             on_file.append(len(lines_of(path)))
             return await handler(asked)
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from quorate.adts.log import NOTHING, Summary
+from quorate.api_specs.commands import AcquireCommand, SettleCommand
 from quorate.api_specs.limits import LEASES_MAX
-from quorate.api_specs.wishes import Lend, Tend
 from quorate.client_sdk.protocol.decisions.lease_table import TOO_MANY_LEASES
 from tests.unit.client_sdk.protocol.test_lease_table import LEASE, NOW, at, entry, planned, seen, tokens
 
@@ -14,7 +14,7 @@ def handed(summary: Summary, holder: str, number: int = LEASES_MAX, **context: A
     last = max((record.entry.t for record in summary.leases), default=at(1))
     fresh = [entry(int(str(last[:14]), 16) + n, value="1") for n in range(1, LEASES_MAX + 2)]
     context = {"leases_bytes_max": 9999} | context
-    plan = planned(summary, seen(*fresh), Lend(number, LEASE, holder=holder), **context)
+    plan = planned(summary, seen(*fresh), AcquireCommand(number, LEASE, holder=holder), **context)
     given = plan.results[0]
     return (0 if given is TOO_MANY_LEASES else len(given)), plan.summary
 
@@ -30,11 +30,11 @@ def test_a_caller_is_given_no_more_places_than_are_left_for_others() -> None:
 
 def test_a_caller_that_settles_some_is_given_as_many_again() -> None:
     _, summary = handed(NOTHING, "one")
-    settled = planned(summary, {}, Tend("accept", tokens(summary)[:10])).summary
+    settled = planned(summary, {}, SettleCommand("accept", tokens(summary)[:10])).summary
     assert handed(settled, "one")[0] == 10
-    renewed = planned(summary, {}, Tend("renew", tokens(summary)[:10], LEASE)).summary
+    renewed = planned(summary, {}, SettleCommand("renew", tokens(summary)[:10], LEASE)).summary
     assert handed(renewed, "one")[0] == 0
-    later = planned(summary, {}, Tend("release", tokens(summary)[:10], 10**9)).summary
+    later = planned(summary, {}, SettleCommand("release", tokens(summary)[:10], 10**9)).summary
     assert handed(later, "one")[0] == 0, "what it gave back for later takes room, too"
 
 
@@ -42,19 +42,23 @@ def test_what_comes_back_goes_to_its_holder_and_to_others_as_far_as_they_have_a_
     _, summary = handed(NOTHING, "one")
     _, summary = handed(summary, "two")
     late = NOW + LEASE + 100
-    again = planned(summary, {}, Lend(LEASES_MAX, LEASE, holder="one"), now=late, leases_bytes_max=9999)
+    again = planned(
+        summary, {}, AcquireCommand(LEASES_MAX, LEASE, holder="one"), now=late, leases_bytes_max=9999
+    )
     assert len(again.results[0]) == 512, "256 places are free: all its own, and none of another's"
     _, full_now = handed(NOTHING, "one")
     for place in range(10):
         _, full_now = handed(full_now, f"caller{place}")
     assert len(full_now.leases) == LEASES_MAX
-    new = planned(full_now, {}, Lend(9, LEASE, holder="new"), now=late, leases_bytes_max=9999)
+    new = planned(full_now, {}, AcquireCommand(9, LEASE, holder="new"), now=late, leases_bytes_max=9999)
     assert len(new.results[0]) == 1, "where nothing is free, a caller that holds none is given one"
-    more = planned(new.summary, {}, Lend(9, LEASE, holder="new"), now=late, leases_bytes_max=9999)
+    more = planned(new.summary, {}, AcquireCommand(9, LEASE, holder="new"), now=late, leases_bytes_max=9999)
     assert more.results[0] is TOO_MANY_LEASES
 
 
 def test_a_caller_is_given_no_more_bytes_than_are_left_for_others() -> None:
     large = [entry(n, value='"' + "x" * 98 + '"') for n in range(1, 12)]
-    plan = planned(NOTHING, seen(*large), Lend(9, LEASE, holder="one"), Lend(9, LEASE, holder="two"))
+    plan = planned(
+        NOTHING, seen(*large), AcquireCommand(9, LEASE, holder="one"), AcquireCommand(9, LEASE, holder="two")
+    )
     assert [len(plan.results[place]) for place in (0, 1)] == [5, 2]

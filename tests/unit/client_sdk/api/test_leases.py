@@ -1,11 +1,11 @@
-"""Leases on three shipped replicas: handed out, ended, lost, and found again when holders, replicas and front ends die."""
+"""Leases on three shipped replicas: delivered, ended, lost, and found again when holders, replicas and front ends die."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from quorate.api_specs.limits import DELAY_S_MAX, LEASE_S_MAX, TEND_TOKENS_MAX, Limits
+from quorate.api_specs.limits import DELAY_S_MAX, LEASE_S_MAX, SETTLE_TOKENS_MAX, Limits
 from quorate.client_sdk import (
     AsyncQueue,
     BadInput,
@@ -193,7 +193,7 @@ def test_many_delayed_items_in_front_do_not_hide_what_lies_behind(queues: tuple[
     assert other.leases() == LeaseCounts(held=1, waiting=150, dead=0)
 
 
-def test_payloads_that_were_only_named_are_kept_before_anything_is_handed_out(
+def test_payloads_that_were_only_named_are_kept_before_anything_is_delivered(
     cluster: InProcessCluster, queues: tuple[Here, Here]
 ) -> None:
     """The replica that gave the payloads dies, and all logs are pruned: the item comes back with its value all the same."""
@@ -250,7 +250,7 @@ def test_leases_are_there_after_all_replicas_started_again(
         ("acquire", (), {"max_deliveries": 0}, "max_deliveries is 0: use 1 to 1000000000"),
         ("acquire", (), {"max_deliveries": 10**30}, "use 1 to 1000000000"),
         ("accept", (), {}, "0 leases: use 1 to"),
-        pytest.param("accept", ("t",) * (TEND_TOKENS_MAX + 1), {}, "1025 leases: use 1 to", id="too-many"),
+        pytest.param("accept", ("t",) * (SETTLE_TOKENS_MAX + 1), {}, "1025 leases: use 1 to", id="too-many"),
         ("accept", ("é",), {}, "is no lease: pass what acquire gave"),
         ("accept", (["t"],), {}, r"a list is no lease: pass what acquire gave each by itself \(\*leases\)"),
         ("release", ("t",), {"delay_s": -1}, "delay_s is -1"),

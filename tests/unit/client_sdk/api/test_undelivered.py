@@ -15,7 +15,7 @@ from msgspec import msgpack
 from quorate.api_specs.messages import Accept, Batch
 from quorate.client_sdk import AsyncClient, History, Unavailable, connect, connect_async
 from quorate.client_sdk.protocol.front_end import FrontEnd
-from tests.unit.client_sdk.loopback import Asked, LoopbackCluster, cluster_of
+from tests.unit.client_sdk.loopback import LoopbackCluster, PendingCommand, cluster_of
 from tests.unit.client_sdk.scripted import document_of
 
 WAIT_S = 30.0
@@ -30,8 +30,10 @@ class Gate:
         for server in cluster.servers.values():
             server.handler = self._behind(server.handler)
 
-    def _behind(self, handler: Callable[[Asked], Awaitable[bytes]]) -> Callable[[Asked], Awaitable[bytes]]:
-        async def handle(asked: Asked) -> bytes:
+    def _behind(
+        self, handler: Callable[[PendingCommand], Awaitable[bytes]]
+    ) -> Callable[[PendingCommand], Awaitable[bytes]]:
+        async def handle(asked: PendingCommand) -> bytes:
             answer = await handler(asked)
             if asked.line.startswith("POST") and _accepts(asked):
                 self.reached.set()
@@ -45,7 +47,7 @@ class Gate:
         assert await asyncio.to_thread(self.reached.wait, WAIT_S)
 
 
-def _accepts(asked: Asked) -> bool:
+def _accepts(asked: PendingCommand) -> bool:
     return any(isinstance(each, Accept) for each in msgpack.decode(asked.body, type=Batch).requests)
 
 

@@ -5,7 +5,7 @@ import pytest
 from quorate.adts.log import Dead, Entry, Leased, Summary, Value
 from quorate.adts.times import Times, entry_id
 from quorate.api_specs.messages import Row
-from quorate.client_sdk.inspection.lease_status import Standing, standings_of
+from quorate.client_sdk.inspection.lease_status import LeaseStatus, standings_of
 from quorate.timestamps.timestamp import make
 
 NOW_US = 1_700_000_000_000_000  # 2023-11-14 22:13:20 UTC
@@ -22,7 +22,7 @@ def record(until_us: int = 0, deliveries: int = 1, expires_us: int = 0, *, is_he
     return Leased(entry(1), until_us, deliveries, is_held, expires_us)
 
 
-def only(summary: Summary, *rows: Entry) -> Standing | None:
+def only(summary: Summary, *rows: Entry) -> LeaseStatus | None:
     found = standings_of(summary, tuple(map(Row, rows)), NOW_US)
     assert len(found) <= 1
     return found.get(T[1])
@@ -33,13 +33,13 @@ def only(summary: Summary, *rows: Entry) -> Standing | None:
     [
         (record(NOW_US + 1, is_held=True), "held", "held until 22:13:21 UTC, delivery 1"),
         (record(NOW_US, 3, is_held=True), "over", "lease over since 22:13:20 UTC, delivery 3"),
-        (record(NOW_US + 90 * SECOND, 2), "delayed", "delayed until 22:14:50 UTC, handed out twice"),
+        (record(NOW_US + 90 * SECOND, 2), "delayed", "delayed until 22:14:50 UTC, delivered twice"),
         (record(NOW_US + 90 * SECOND, 0), "delayed", "delayed until 22:14:50 UTC"),
         (record(NOW_US + 86_400 * SECOND, 0), "delayed", "delayed until 2023-11-15 22:13:20 UTC"),
-        (record(), "due", "waits again, handed out once"),
+        (record(), "due", "waits again, delivered once"),
         (record(NOW_US, 0), "due", "waits"),
-        (record(0, 5, NOW_US + SECOND), "due", "waits again, handed out 5 times, expires 22:13:21 UTC"),
-        (record(0, 1, NOW_US), "expired", "expired 22:13:20 UTC, handed out once"),
+        (record(0, 5, NOW_US + SECOND), "due", "waits again, delivered 5 times, expires 22:13:21 UTC"),
+        (record(0, 1, NOW_US), "expired", "expired 22:13:20 UTC, delivered once"),
         (
             record(NOW_US + SECOND, 1, NOW_US, is_held=True),
             "held",
@@ -56,9 +56,9 @@ def test_what_an_acquire_has_met(kept: Leased, state: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("dead", "words"),
     [
-        (Dead(entry(1), "rejected", 1), "dead letter: rejected, handed out once"),
-        (Dead(entry(1), "deliveries", 4), "dead letter: too many deliveries, handed out 4 times"),
-        (Dead(entry(1), "expired", 0), "dead letter: expired, never handed out"),
+        (Dead(entry(1), "rejected", 1), "dead letter: rejected, delivered once"),
+        (Dead(entry(1), "deliveries", 4), "dead letter: too many deliveries, delivered 4 times"),
+        (Dead(entry(1), "expired", 0), "dead letter: expired, never delivered"),
     ],
 )
 def test_dead_letters(dead: Dead, words: str) -> None:
@@ -70,14 +70,14 @@ def test_dead_letters(dead: Dead, words: str) -> None:
 def test_an_entry_of_the_log_stands_by_its_own_times_until_it_is_consumed() -> None:
     delayed = entry(1, Times(due_us=NOW_US + 1))
     assert only(Summary(), entry(1)) is None
-    assert only(Summary(), delayed) == Standing("delayed", NOW_US + 1)
-    assert only(Summary(), entry(1, Times(due_us=NOW_US))) == Standing("due", NOW_US)
-    assert only(Summary(), entry(1, Times(expires_us=NOW_US))) == Standing("expired", expires_us=NOW_US)
+    assert only(Summary(), delayed) == LeaseStatus("delayed", NOW_US + 1)
+    assert only(Summary(), entry(1, Times(due_us=NOW_US))) == LeaseStatus("due", NOW_US)
+    assert only(Summary(), entry(1, Times(expires_us=NOW_US))) == LeaseStatus("expired", expires_us=NOW_US)
     assert only(Summary(horizon=T[1]), delayed) is None, "a dequeue has taken it"
 
 
 def test_the_summary_counts_where_the_log_still_has_the_entry() -> None:
     kept = Leased(entry(1), NOW_US + 1, 1, is_held=True)
-    assert only(Summary(leases=(kept,)), entry(1, Times(due_us=NOW_US - 5))) == Standing(
+    assert only(Summary(leases=(kept,)), entry(1, Times(due_us=NOW_US - 5))) == LeaseStatus(
         "held", NOW_US + 1, 1
     )

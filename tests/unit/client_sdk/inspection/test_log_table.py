@@ -136,7 +136,7 @@ def test_what_an_acquire_met_has_its_row_and_says_how_it_stands() -> None:
     assert [[trace.cell(id, t) for id in replies] for t in trace.rows] == [
         [('[Enq("x"); Ok()]', "held until 22:13:51 UTC, delivery 2"), ('[Enq("x"); Ok()]', "")],
         [
-            ('[Enq("y"); Ok()]', "dead letter: too many deliveries, handed out 3 times"),
+            ('[Enq("y"); Ok()]', "dead letter: too many deliveries, delivered 3 times"),
             ('[Enq("y"); Ok()]', ""),
         ],
         [('[Enq("z"); Ok()]', "delayed until 22:13:51 UTC")] * 2,

@@ -6,7 +6,7 @@ import pytest
 from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Commit
 from quorate.client_sdk.protocol import completion_notices
-from quorate.client_sdk.protocol.completion_notices import CELL_WAIT_S, Marks
+from quorate.client_sdk.protocol.completion_notices import CELL_WAIT_S, CompletionNotices
 from quorate.client_sdk.protocol.core.values import Send
 from quorate.timestamps.timestamp import COUNTER_MAX, WALL_US_MAX, Timestamp, make
 
@@ -24,7 +24,7 @@ def mark(name: str, *numbers: int, replica: str = "r1") -> Send:
 
 
 def test_marks_of_a_queue_go_at_once_and_together() -> None:
-    waiting = Marks(("r1", "r2"), DEFAULTS)
+    waiting = CompletionNotices(("r1", "r2"), DEFAULTS)
     waiting.add(QUEUE, [at(1)], 0.0)
     waiting.add(QUEUE, [at(3), at(2)], 0.0)
     assert waiting.take(0.0) == [mark(QUEUE, 1, 3, 2), mark(QUEUE, 1, 3, 2, replica="r2")]
@@ -33,7 +33,7 @@ def test_marks_of_a_queue_go_at_once_and_together() -> None:
 
 
 def test_of_a_cell_only_the_newest_goes_when_the_first_is_due() -> None:
-    waiting = Marks(("r1", "r2"), DEFAULTS)
+    waiting = CompletionNotices(("r1", "r2"), DEFAULTS)
     for second, number in enumerate((1, 3, 2)):
         waiting.add(CELL, [at(number)], 10.0 + second / 100)
     waiting.add(OTHER, [at(7)], 10.03)
@@ -45,7 +45,7 @@ def test_of_a_cell_only_the_newest_goes_when_the_first_is_due() -> None:
 
 
 def test_marks_of_several_cells_go_in_one_send() -> None:
-    waiting = Marks(("r1",), DEFAULTS)
+    waiting = CompletionNotices(("r1",), DEFAULTS)
     for name in (CELL, OTHER):
         waiting.add(name, [at(1)], 0.0)
     requests = mark(CELL, 1).requests + mark(OTHER, 1).requests
@@ -56,7 +56,7 @@ def test_marks_of_several_cells_go_in_one_send() -> None:
     "limits", [Limits(requests_max=2), Limits(body_bytes_max=5 * completion_notices.MARK_BYTES)]
 )
 def test_no_more_marks_go_in_one_send_than_a_message_holds(limits: Limits) -> None:
-    waiting = Marks(("r1",), limits)
+    waiting = CompletionNotices(("r1",), limits)
     for number in range(5):
         waiting.add(f"register/r{number}", [at(number)], 0.0)
     assert [len(send.requests) for send in waiting.take(CELL_WAIT_S)] == [2, 2, 1]
@@ -70,7 +70,7 @@ def test_the_largest_mark_weighs_no_more_than_is_reckoned() -> None:
 
 def test_more_than_may_wait_go_before_they_are_due(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(completion_notices, "CELLS_MAX", 2)
-    waiting = Marks(("r1",), DEFAULTS)
+    waiting = CompletionNotices(("r1",), DEFAULTS)
     for number in range(5):
         waiting.add(f"register/r{number}", [at(number)], 0.0)
     requests = tuple(mark(f"register/r{number}", number).request for number in range(3))
@@ -78,7 +78,7 @@ def test_more_than_may_wait_go_before_they_are_due(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_was_forgotten_is_not_said() -> None:
-    waiting = Marks(("r1",), DEFAULTS)
+    waiting = CompletionNotices(("r1",), DEFAULTS)
     waiting.add(QUEUE, [at(1)], 0.0)
     waiting.add(CELL, [at(1)], 0.0)
     waiting.clear()

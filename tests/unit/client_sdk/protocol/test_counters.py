@@ -54,7 +54,7 @@ def test_a_client_counts_its_operations_rounds_and_events(client: Client) -> Non
     assert all(0 < each.sum < 60 for each in counted.operations.values())
     assert counted.rounds["Append"].count == 3
     assert counted.rounds["Accept"].count >= 2
-    assert counted.events.get("turns lost", 0) == 0
+    assert counted.events.get("terms lost", 0) == 0
 
 
 async def test_an_operation_that_its_caller_leaves_is_counted_as_cancelled(cluster: LoopbackCluster) -> None:

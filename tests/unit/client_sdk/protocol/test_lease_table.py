@@ -9,17 +9,17 @@ from msgspec.structs import replace
 
 from quorate.adts.log import NOTHING, Dead, Entry, Leased, Seen, Settled, Summary, Value
 from quorate.adts.times import NO_TIMES, Times, digest_in, entry_id
+from quorate.api_specs.commands import AcquireCommand, DequeueCommand, SettleCommand, SettleResult
 from quorate.api_specs.limits import DEAD_MAX, DEFAULTS, DELIVERIES_MAX, LEASE_S_MAX, LEASES_MAX, SETTLED_MAX
 from quorate.api_specs.messages import Aged
-from quorate.api_specs.wishes import Lend, Take, Tend, Tended
 from quorate.client_sdk.protocol.decisions.lease_table import (
     TOO_MANY_DEAD,
     TOO_MANY_LEASES,
-    Clear,
+    ClearCommand,
     is_too_heavy,
 )
 from quorate.client_sdk.protocol.decisions.summary_builder import Context
-from quorate.client_sdk.protocol.decisions.transitions import Mend, Plan, Wish, plan_queue
+from quorate.client_sdk.protocol.decisions.transitions import Command, Plan, RepairCommand, plan_queue
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 
@@ -51,76 +51,84 @@ def seen(*entries: Entry, holders: int = 2) -> dict[str, Seen]:
     return {each.id: Seen(each, {f"r{n}" for n in range(holders)}) for each in entries}
 
 
-def planned(summary: Summary, view: dict[str, Seen], *wishes: Wish, now: int = NOW, **context: Any) -> Plan:
+def planned(
+    summary: Summary, view: dict[str, Seen], *commands: Command, now: int = NOW, **context: Any
+) -> Plan:
     known = replace(CONTEXT, earliest_us=now, latest_us=now + 10, **context)
     above = {i: found for i, found in view.items() if found.entry.t > summary.horizon}
-    return plan_queue(summary, above, INFINITY, wishes, known)
+    return plan_queue(summary, above, INFINITY, commands, known)
 
 
 def lent(plan: Plan, place: int = 0) -> list[tuple[str, int]]:
     return [(str(each.entry.value), each.deliveries) for each in plan.results[place]]
 
 
-def first(*entries: Entry, **wish: Any) -> Summary:
-    """The summary once all these were handed out."""
-    return planned(NOTHING, seen(*entries), Lend(len(entries), LEASE, **wish)).summary
+def first(*entries: Entry, **command: Any) -> Summary:
+    """The summary once all these were delivered."""
+    return planned(NOTHING, seen(*entries), AcquireCommand(len(entries), LEASE, **command)).summary
 
 
 def tokens(summary: Summary) -> tuple[str, ...]:
     return tuple(record.token for record in summary.leases)
 
 
-def test_what_is_handed_out_leaves_the_front_and_is_kept_with_its_payload() -> None:
-    plan = planned(NOTHING, seen(entry(1), entry(2), entry(3)), Lend(2, LEASE))
+def test_what_is_delivered_leaves_the_front_and_is_kept_with_its_payload() -> None:
+    plan = planned(NOTHING, seen(entry(1), entry(2), entry(3)), AcquireCommand(2, LEASE))
     assert lent(plan) == [("1", 1), ("2", 1)]
     assert plan.summary.horizon == at(2)
     assert [each.value for each in plan.summary.kept()] == ["1", "2"]
     assert all(record.until_us == NOW + 10 + LEASE for record in plan.summary.leases)
-    assert plan.summary.turns == (CONTEXT.ballot,)
+    assert plan.summary.terms == (CONTEXT.ballot,)
     assert plan.summary.ambiguous == ()
 
 
-def test_what_may_be_incomplete_is_noted_when_it_is_handed_out() -> None:
-    plan = planned(NOTHING, seen(entry(1), holders=1), Lend(1, LEASE))
+def test_what_may_be_incomplete_is_noted_when_it_is_delivered() -> None:
+    plan = planned(NOTHING, seen(entry(1), holders=1), AcquireCommand(1, LEASE))
     assert plan.summary.ambiguous == ((at(1), CONTEXT.ballot),)
 
 
-def test_an_adopted_entry_is_handed_out_and_no_longer_adopted() -> None:
-    plan = planned(Summary(horizon=at(9), adopted=(entry(1),)), {}, Lend(1, LEASE))
+def test_an_adopted_entry_is_delivered_and_no_longer_adopted() -> None:
+    plan = planned(Summary(horizon=at(9), adopted=(entry(1),)), {}, AcquireCommand(1, LEASE))
     assert lent(plan) == [("1", 1)]
     assert plan.summary.adopted == ()
     assert plan.summary.horizon == at(9)
 
 
 def test_takes_and_lends_of_a_batch_share_the_front() -> None:
-    plan = planned(NOTHING, seen(entry(1), entry(2), entry(3)), Take(1), Lend(1, LEASE), Take(5))
+    plan = planned(
+        NOTHING,
+        seen(entry(1), entry(2), entry(3)),
+        DequeueCommand(1),
+        AcquireCommand(1, LEASE),
+        DequeueCommand(5),
+    )
     assert [each.value for each in plan.results[0]] == ["1"]
     assert lent(plan, 1) == [("2", 1)]
     assert [each.value for each in plan.results[2]] == ["3"]
 
 
-def test_a_lease_that_is_over_is_handed_out_before_the_front_in_the_order_of_enqueue() -> None:
+def test_a_lease_that_is_over_is_delivered_before_the_front_in_the_order_of_enqueue() -> None:
     summary = first(entry(1), entry(2))
     swapped = replace(summary, leases=summary.leases[::-1])
-    early = planned(swapped, seen(entry(3)), Lend(9, LEASE), now=NOW + 10 + LEASE)
+    early = planned(swapped, seen(entry(3)), AcquireCommand(9, LEASE), now=NOW + 10 + LEASE)
     assert lent(early) == [("3", 1)], "at the deadline itself it may still be running"
-    late = planned(swapped, seen(entry(3)), Lend(9, LEASE), now=NOW + 11 + LEASE)
+    late = planned(swapped, seen(entry(3)), AcquireCommand(9, LEASE), now=NOW + 11 + LEASE)
     assert lent(late) == [("1", 2), ("2", 2), ("3", 1)]
 
 
 def test_a_lease_given_while_clocks_were_far_ahead_is_over_once_they_are_right() -> None:
     longest_us = int(LEASE_S_MAX * 1e6)
-    for ahead_us, handed_out in ((0, []), (1, [("1", 2)]), (300 * DAY_US, [("1", 2)])):
-        given = planned(NOTHING, seen(entry(1)), Lend(1, longest_us), now=NOW + ahead_us).summary
-        plan = planned(given, {}, Lend(1, LEASE))
-        assert (lent(plan) if plan.results else []) == handed_out
-        ended = planned(plan.summary, {}, Tend("accept", tokens(given)))
-        assert ended.results[0].lost == (tokens(given) if handed_out else ())
+    for ahead_us, delivered in ((0, []), (1, [("1", 2)]), (300 * DAY_US, [("1", 2)])):
+        given = planned(NOTHING, seen(entry(1)), AcquireCommand(1, longest_us), now=NOW + ahead_us).summary
+        plan = planned(given, {}, AcquireCommand(1, LEASE))
+        assert (lent(plan) if plan.results else []) == delivered
+        ended = planned(plan.summary, {}, SettleCommand("accept", tokens(given)))
+        assert ended.results[0].lost == (tokens(given) if delivered else ())
 
 
-def test_nothing_to_hand_out_gives_no_result_and_changes_nothing() -> None:
+def test_nothing_to_deliver_gives_no_result_and_changes_nothing() -> None:
     summary = first(entry(1))
-    plan = planned(summary, {}, Lend(1, LEASE))
+    plan = planned(summary, {}, AcquireCommand(1, LEASE))
     assert plan.results == {}
     assert plan.summary is summary
 
@@ -129,12 +137,12 @@ def test_nothing_to_hand_out_gives_no_result_and_changes_nothing() -> None:
 def test_an_ended_lease_is_gone_and_a_repeat_hears_the_same(how: Any, ending: str) -> None:
     summary = first(entry(1), entry(2))
     token = tokens(summary)[0]
-    plan = planned(summary, {}, Tend(how, (token,)))
+    plan = planned(summary, {}, SettleCommand(how, (token,)))
     assert plan.results[0].lost == ()
     assert tokens(plan.summary) == tokens(summary)[1:]
     assert [each.how for each in plan.summary.settled] == [ending]
     assert [dead.reason for dead in plan.summary.dead] == (["rejected"] if how == "reject" else [])
-    again = planned(plan.summary, {}, Tend(how, (token,)))
+    again = planned(plan.summary, {}, SettleCommand(how, (token,)))
     assert again.results[0].lost == ()
     assert again.summary is plan.summary
 
@@ -142,9 +150,9 @@ def test_an_ended_lease_is_gone_and_a_repeat_hears_the_same(how: Any, ending: st
 def test_a_lease_ends_in_one_way_only() -> None:
     summary = first(entry(1))
     (token,) = tokens(summary)
-    released = planned(summary, {}, Tend("release", (token,))).summary
+    released = planned(summary, {}, SettleCommand("release", (token,))).summary
     for how in ("accept", "reject", "drop", "renew"):
-        plan = planned(released, {}, Tend(how, (token,)))
+        plan = planned(released, {}, SettleCommand(how, (token,)))
         assert plan.results[0].lost == (token,)
         assert plan.summary is released
 
@@ -152,9 +160,9 @@ def test_a_lease_ends_in_one_way_only() -> None:
 def test_a_lease_that_was_handed_to_another_is_lost_and_the_new_one_counts() -> None:
     summary = first(entry(1))
     (old,) = tokens(summary)
-    again = planned(summary, {}, Lend(1, LEASE), now=NOW + 11 + LEASE).summary
+    again = planned(summary, {}, AcquireCommand(1, LEASE), now=NOW + 11 + LEASE).summary
     (new,) = tokens(again)
-    both = planned(again, {}, Tend("accept", (old, new)))
+    both = planned(again, {}, SettleCommand("accept", (old, new)))
     assert both.results[0].lost == (old,)
     assert both.summary.leases == ()
 
@@ -162,31 +170,31 @@ def test_a_lease_that_was_handed_to_another_is_lost_and_the_new_one_counts() -> 
 def test_an_expired_lease_that_nobody_else_was_given_may_be_accepted_or_renewed() -> None:
     summary = first(entry(1))
     late = NOW + 50 * LEASE
-    renewed = planned(summary, {}, Tend("renew", tokens(summary), LEASE), now=late)
-    assert renewed.results[0] == Tended(until_us=late + 10 + LEASE)
-    assert lent(planned(renewed.summary, seen(entry(2)), Lend(9, LEASE), now=late)) == [("2", 1)]
-    assert planned(summary, {}, Tend("accept", tokens(summary)), now=late).results[0].lost == ()
+    renewed = planned(summary, {}, SettleCommand("renew", tokens(summary), LEASE), now=late)
+    assert renewed.results[0] == SettleResult(until_us=late + 10 + LEASE)
+    assert lent(planned(renewed.summary, seen(entry(2)), AcquireCommand(9, LEASE), now=late)) == [("2", 1)]
+    assert planned(summary, {}, SettleCommand("accept", tokens(summary)), now=late).results[0].lost == ()
 
 
 def test_what_is_released_waits_for_its_delay_and_keeps_its_count() -> None:
     summary = first(entry(1))
-    released = planned(summary, {}, Tend("release", tokens(summary), 100)).summary
-    assert planned(released, {}, Lend(1, LEASE), now=NOW + 110).results == {}
-    assert lent(planned(released, {}, Lend(1, LEASE), now=NOW + 111)) == [("1", 2)]
-    at_once = planned(summary, {}, Tend("release", tokens(summary))).summary
-    assert lent(planned(at_once, {}, Lend(1, LEASE))) == [("1", 2)]
+    released = planned(summary, {}, SettleCommand("release", tokens(summary), 100)).summary
+    assert planned(released, {}, AcquireCommand(1, LEASE), now=NOW + 110).results == {}
+    assert lent(planned(released, {}, AcquireCommand(1, LEASE), now=NOW + 111)) == [("1", 2)]
+    at_once = planned(summary, {}, SettleCommand("release", tokens(summary))).summary
+    assert lent(planned(at_once, {}, AcquireCommand(1, LEASE))) == [("1", 2)]
 
 
-def test_what_was_handed_out_too_often_is_a_dead_letter_and_starts_afresh_when_it_is_requeued() -> None:
+def test_what_was_delivered_too_often_is_a_dead_letter_and_starts_afresh_when_it_is_requeued() -> None:
     summary = first(entry(1))
     late = NOW + 11 + LEASE
-    spared = planned(summary, {}, Lend(1, LEASE, 2), now=late)
+    spared = planned(summary, {}, AcquireCommand(1, LEASE, 2), now=late)
     assert lent(spared) == [("1", 2)]
-    dead = planned(summary, {}, Lend(1, LEASE, 1), now=late)
+    dead = planned(summary, {}, AcquireCommand(1, LEASE, 1), now=late)
     assert dead.results == {}
     assert dead.summary.dead == (Dead(entry(1), "deliveries", 1),)
     assert dead.summary.leases == ()
-    back = planned(dead.summary, {}, Clear((), is_requeued=True), Lend(1, LEASE, 1))
+    back = planned(dead.summary, {}, ClearCommand((), is_requeued=True), AcquireCommand(1, LEASE, 1))
     assert back.results[0] == 1
     assert lent(back, 1) == [("1", 2)]
     assert back.summary.dead == ()
@@ -194,36 +202,40 @@ def test_what_was_handed_out_too_often_is_a_dead_letter_and_starts_afresh_when_i
 
 def test_dead_letters_are_cleared_by_id_or_all() -> None:
     summary = Summary(dead=tuple(Dead(entry(n), "rejected", 1) for n in (1, 2, 3)))
-    some = planned(summary, {}, Clear((at(2), at(9)), is_requeued=False))
+    some = planned(summary, {}, ClearCommand((at(2), at(9)), is_requeued=False))
     assert some.results[0] == 1
     assert [dead.entry.value for dead in some.summary.dead] == ["1", "3"]
-    assert planned(summary, {}, Clear((), is_requeued=False)).results[0] == 3
+    assert planned(summary, {}, ClearCommand((), is_requeued=False)).results[0] == 3
 
 
 def test_a_delayed_item_is_set_aside_until_it_is_due() -> None:
     delayed = entry(1, Times(due_us=NOW + 100))
-    plan = planned(NOTHING, seen(delayed, entry(2)), Lend(1, LEASE))
+    plan = planned(NOTHING, seen(delayed, entry(2)), AcquireCommand(1, LEASE))
     assert lent(plan) == [("2", 1)]
     assert plan.summary.leases[0] == Leased(delayed, NOW + 100)
-    assert planned(plan.summary, {}, Lend(1, LEASE), now=NOW + 100).results == {}
-    assert lent(planned(plan.summary, {}, Lend(1, LEASE), now=NOW + 101)) == [("1", 1)]
-    alone = planned(NOTHING, seen(delayed), Lend(1, LEASE))
+    assert planned(plan.summary, {}, AcquireCommand(1, LEASE), now=NOW + 100).results == {}
+    assert lent(planned(plan.summary, {}, AcquireCommand(1, LEASE), now=NOW + 101)) == [("1", 1)]
+    alone = planned(NOTHING, seen(delayed), AcquireCommand(1, LEASE))
     assert alone.results == {}
     assert alone.summary.horizon == at(1)
 
 
 def test_an_expired_item_is_a_dead_letter_unless_somebody_holds_it() -> None:
     short = entry(1, Times(expires_us=NOW + 100))
-    assert planned(NOTHING, seen(short), Lend(1, LEASE), now=NOW + 101).summary.dead == (
+    assert planned(NOTHING, seen(short), AcquireCommand(1, LEASE), now=NOW + 101).summary.dead == (
         Dead(short, "expired"),
     )
     held = first(short)
-    assert planned(held, {}, Lend(1, LEASE), now=NOW + 101).summary is held
-    over = planned(held, {}, Lend(1, LEASE), now=NOW + 11 + LEASE)
+    assert planned(held, {}, AcquireCommand(1, LEASE), now=NOW + 101).summary is held
+    over = planned(held, {}, AcquireCommand(1, LEASE), now=NOW + 11 + LEASE)
     assert over.summary.dead == (Dead(short, "expired", 1),)
-    waiting = planned(held, {}, Tend("release", tokens(held), 1000)).summary
-    assert planned(waiting, {}, Lend(1, LEASE), now=NOW + 101).summary.dead == (Dead(short, "expired", 1),)
-    requeued = planned(over.summary, {}, Clear((), is_requeued=True), Lend(1, LEASE), now=NOW + 999)
+    waiting = planned(held, {}, SettleCommand("release", tokens(held), 1000)).summary
+    assert planned(waiting, {}, AcquireCommand(1, LEASE), now=NOW + 101).summary.dead == (
+        Dead(short, "expired", 1),
+    )
+    requeued = planned(
+        over.summary, {}, ClearCommand((), is_requeued=True), AcquireCommand(1, LEASE), now=NOW + 999
+    )
     assert lent(requeued, 1) == [("1", 2)]
 
 
@@ -234,23 +246,25 @@ def full(number: int = LEASES_MAX) -> Summary:
 
 def test_there_is_room_for_so_many_leases() -> None:
     some = planned(
-        full(LEASES_MAX - 1), seen(entry(5001), entry(5002)), Lend(2, LEASE), leases_bytes_max=9999
+        full(LEASES_MAX - 1), seen(entry(5001), entry(5002)), AcquireCommand(2, LEASE), leases_bytes_max=9999
     )
     assert lent(some) == [("5001", 1)]
-    none = planned(full(), seen(entry(5001)), Lend(2, LEASE), leases_bytes_max=9999)
+    none = planned(full(), seen(entry(5001)), AcquireCommand(2, LEASE), leases_bytes_max=9999)
     assert none.results[0] is TOO_MANY_LEASES
     assert none.summary == full()
-    over = planned(full(), seen(entry(5001)), Lend(3, LEASE), now=NOW + LEASE + 1, leases_bytes_max=9999)
-    assert [count for _, count in lent(over)] == [2, 2, 2], "handing out anew needs no room"
+    over = planned(
+        full(), seen(entry(5001)), AcquireCommand(3, LEASE), now=NOW + LEASE + 1, leases_bytes_max=9999
+    )
+    assert [count for _, count in lent(over)] == [2, 2, 2], "delivery anew needs no room"
 
 
 def test_there_is_room_for_so_many_bytes_and_for_a_single_item_of_any_size() -> None:
     large = [entry(n, value='"' + "x" * 600 + '"') for n in (1, 2)]
-    plan = planned(NOTHING, seen(*large), Lend(2, LEASE))
+    plan = planned(NOTHING, seen(*large), AcquireCommand(2, LEASE))
     assert [each.entry.t for each in plan.results[0]] == [at(1)]
-    assert planned(plan.summary, seen(*large), Lend(1, LEASE)).results[0] is TOO_MANY_LEASES
+    assert planned(plan.summary, seen(*large), AcquireCommand(1, LEASE)).results[0] is TOO_MANY_LEASES
     huge = entry(1, value='"' + "x" * 5000 + '"')
-    assert len(planned(NOTHING, seen(huge), Lend(1, LEASE)).results[0]) == 1
+    assert len(planned(NOTHING, seen(huge), AcquireCommand(1, LEASE)).results[0]) == 1
     kept = tuple(Leased(each) for each in large)
     assert is_too_heavy(Summary(leases=kept), 1000)
     assert not is_too_heavy(Summary(leases=kept[:1]), 1000)
@@ -260,55 +274,59 @@ def test_there_is_room_for_so_many_bytes_and_for_a_single_item_of_any_size() -> 
 def test_there_is_room_for_so_many_dead_letters_and_what_finds_none_stays() -> None:
     letters = tuple(Dead(entry(5000 + n, value="1"), "rejected", 1) for n in range(DEAD_MAX))
     summary = replace(first(entry(1)), dead=letters)
-    rejected = planned(summary, {}, Tend("reject", tokens(summary)))
+    rejected = planned(summary, {}, SettleCommand("reject", tokens(summary)))
     assert rejected.results[0] is TOO_MANY_DEAD
     assert rejected.summary is summary
-    assert planned(summary, {}, Tend("drop", tokens(summary))).results[0].lost == ()
-    worn = planned(summary, {}, Lend(1, LEASE, 1), now=NOW + 11 + LEASE)
+    assert planned(summary, {}, SettleCommand("drop", tokens(summary))).results[0].lost == ()
+    worn = planned(summary, {}, AcquireCommand(1, LEASE, 1), now=NOW + 11 + LEASE)
     assert worn.results == {}
     assert worn.summary is summary
     expired = entry(2, Times(expires_us=5))
-    aside = planned(summary, seen(expired), Lend(1, LEASE))
+    aside = planned(summary, seen(expired), AcquireCommand(1, LEASE))
     assert aside.results == {}
     assert aside.summary.leases[-1] == Leased(expired, expires_us=5)
-    assert planned(full(), {}, Clear((), is_requeued=True)).results[0] == 0
+    assert planned(full(), {}, ClearCommand((), is_requeued=True)).results[0] == 0
     no_room = replace(full(), dead=letters)
-    assert planned(no_room, {}, Clear((), is_requeued=True)).results[0] is TOO_MANY_LEASES
+    assert planned(no_room, {}, ClearCommand((), is_requeued=True)).results[0] is TOO_MANY_LEASES
 
 
 def test_where_both_rooms_are_full_a_requeued_letter_changes_places_with_an_expired_item() -> None:
     letters = tuple(Dead(entry(5000 + n, value="1"), "rejected", 1) for n in range(DEAD_MAX))
     expired = tuple(Leased(entry(n, value="1"), expires_us=5) for n in range(1, LEASES_MAX + 1))
     summary = Summary(horizon=at(6000), leases=expired, dead=letters)
-    refused = planned(summary, seen(entry(7000)), Lend(1, LEASE), leases_bytes_max=9999)
+    refused = planned(summary, seen(entry(7000)), AcquireCommand(1, LEASE), leases_bytes_max=9999)
     assert refused.results[0] is TOO_MANY_LEASES
-    one = planned(summary, {}, Clear((letters[3].entry.id,), is_requeued=True), leases_bytes_max=9999)
+    one = planned(summary, {}, ClearCommand((letters[3].entry.id,), is_requeued=True), leases_bytes_max=9999)
     assert one.results[0] == 1
     assert one.summary.dead == (*letters[:3], *letters[4:], Dead(expired[0].entry, "expired"))
     assert one.summary.leases == (*expired[1:], Leased(letters[3].entry, deliveries=1, excused=1))
-    everything = planned(summary, {}, Clear((), is_requeued=True), leases_bytes_max=9999)
+    everything = planned(summary, {}, ClearCommand((), is_requeued=True), leases_bytes_max=9999)
     assert everything.results[0] == DEAD_MAX
     assert [dead.reason for dead in everything.summary.dead] == ["expired"] * DEAD_MAX
     held = tuple(replace(each, until_us=NOW, is_held=True) for each in expired)
-    running = planned(replace(summary, leases=held), {}, Clear((), is_requeued=True), leases_bytes_max=9999)
+    running = planned(
+        replace(summary, leases=held), {}, ClearCommand((), is_requeued=True), leases_bytes_max=9999
+    )
     assert running.results[0] is TOO_MANY_LEASES, "whose lease runs is left to its holder, expired or not"
 
 
-def test_an_item_that_was_handed_out_as_often_as_can_be_counted_is_a_dead_letter() -> None:
+def test_an_item_that_was_delivered_as_often_as_can_be_counted_is_a_dead_letter() -> None:
     spent = Leased(entry(1), deliveries=DELIVERIES_MAX, excused=DELIVERIES_MAX)
     last = replace(spent, entry=entry(2), deliveries=DELIVERIES_MAX - 1, excused=0)
-    plan = planned(Summary(horizon=at(9), leases=(spent, last)), {}, Lend(5, LEASE))
+    plan = planned(Summary(horizon=at(9), leases=(spent, last)), {}, AcquireCommand(5, LEASE))
     assert lent(plan) == [("2", DELIVERIES_MAX)]
     assert plan.summary.dead == (Dead(entry(1), "deliveries", DELIVERIES_MAX),)
 
 
 def test_a_repair_is_a_decision_that_others_of_its_batch_go_on_from() -> None:
     wrong = Leased(entry(1), deliveries=DELIVERIES_MAX + 5)
-    plan = planned(Summary(horizon=at(9), leases=(wrong,)), {}, Mend(DEFAULTS), Lend(5, LEASE))
+    plan = planned(
+        Summary(horizon=at(9), leases=(wrong,)), {}, RepairCommand(DEFAULTS), AcquireCommand(5, LEASE)
+    )
     assert len(plan.results[0]) == 1
     assert plan.summary.dead == (Dead(entry(1), "deliveries", DELIVERIES_MAX),)
-    assert plan.summary.turns == (CONTEXT.ballot,)
-    sound = planned(Summary(horizon=at(9)), {}, Mend(DEFAULTS))
+    assert plan.summary.terms == (CONTEXT.ballot,)
+    sound = planned(Summary(horizon=at(9)), {}, RepairCommand(DEFAULTS))
     assert sound.results == {0: ()}
     assert sound.summary == Summary(horizon=at(9))
 
@@ -320,10 +338,14 @@ def sized(number: int, size: int) -> Entry:
 def test_a_letter_that_no_exchange_makes_room_for_stays_and_discarding_it_does() -> None:
     expired = tuple(Leased(sized(n, 300), expires_us=5) for n in (1, 2, 3))
     summary = Summary(horizon=at(9), leases=expired, dead=(Dead(sized(4, 450), "rejected", 1),))
-    refused = planned(summary, seen(sized(10, 200)), Clear((), is_requeued=True), Lend(1, LEASE))
+    refused = planned(
+        summary, seen(sized(10, 200)), ClearCommand((), is_requeued=True), AcquireCommand(1, LEASE)
+    )
     assert refused.results == {0: TOO_MANY_LEASES, 1: TOO_MANY_LEASES}
     assert refused.summary is summary
-    discarded = planned(summary, seen(sized(10, 200)), Clear((), is_requeued=False), Lend(1, LEASE))
+    discarded = planned(
+        summary, seen(sized(10, 200)), ClearCommand((), is_requeued=False), AcquireCommand(1, LEASE)
+    )
     assert discarded.results[0] == 1
     assert [each.entry.t for each in discarded.results[1]] == [at(10)]
 
@@ -334,7 +356,7 @@ def test_as_few_expired_items_as_can_be_change_places_with_a_letter() -> None:
     expired = [Leased(sized(n, size), expires_us=5) for n, size in ((1, 200), (2, 300))]
     dead = (Dead(sized(5, 300), "rejected", 1), Dead(sized(6, 190), "rejected", 1))
     summary = Summary(horizon=at(9), leases=(*expired, held), dead=dead)
-    plan = planned(summary, {}, Clear((dead[0].entry.id,), is_requeued=True))
+    plan = planned(summary, {}, ClearCommand((dead[0].entry.id,), is_requeued=True))
     assert plan.results[0] == 1
     assert plan.summary.dead == (dead[1], Dead(expired[1].entry, "expired"))
     assert plan.summary.leases == (expired[0], held, Leased(dead[0].entry, deliveries=1, excused=1))
@@ -357,7 +379,7 @@ def test_clearing_loses_nothing_and_keeps_to_the_bounds(
     summary = Summary(horizon=at(900), leases=records, dead=letters)
     assume(not is_too_heavy(summary, 1000))
     ids = tuple(letter.entry.id for place, letter in enumerate(letters) if place in asked)
-    plan = planned(summary, {}, Clear(ids, is_requeued=is_requeued))
+    plan = planned(summary, {}, ClearCommand(ids, is_requeued=is_requeued))
     after = plan.summary
     gone = {dead.entry.id for dead in letters} - {dead.entry.id for dead in after.dead}
     assert gone <= set(ids or gone)
@@ -381,7 +403,7 @@ def test_how_leases_ended_is_forgotten_when_it_is_old_or_there_are_too_many() ->
             Settled(make_ballot(at(7), 1), "accept", ("b",) * (SETTLED_MAX - 1)),
         ),
     )
-    accept = Tend("accept", tokens(summary))
+    accept = SettleCommand("accept", tokens(summary))
     kept = planned(summary, {}, accept, aged=(Aged(settled=make_ballot(at(5), 1)),)).summary.settled
     assert [len(each.tokens) for each in kept] == [SETTLED_MAX - 1, 1]
     assert [len(each.tokens) for each in planned(summary, {}, accept).summary.settled] == [SETTLED_MAX - 1, 1]

@@ -1,7 +1,7 @@
 """Two attempts with one idempotency key that come to one front end together are decided in one batch, and take effect once."""
 
 from quorate.adts.log import NOTHING, Entry, Seen, Value
-from quorate.api_specs.wishes import Swap, Take
+from quorate.api_specs.commands import CompareAndSetCommand, DequeueCommand
 from quorate.client_sdk.protocol.decisions.summary_builder import Context
 from quorate.client_sdk.protocol.decisions.transitions import plan_cell, plan_queue
 from quorate.timestamps.ballot import make_ballot
@@ -24,15 +24,15 @@ CONTEXT = Context(
 
 
 def test_two_takes_with_one_key_take_the_same_entries() -> None:
-    wishes = [Take(2, "key"), Take(2, "other"), Take(2, "key")]
-    plan = plan_queue(NOTHING, SEEN, STAMPS[-1], wishes, CONTEXT)
+    commands = [DequeueCommand(2, "key"), DequeueCommand(2, "other"), DequeueCommand(2, "key")]
+    plan = plan_queue(NOTHING, SEEN, STAMPS[-1], commands, CONTEXT)
     taken = [[entry.t for entry in plan.results[place]] for place in range(3)]
     assert taken == [STAMPS[:2], STAMPS[2:4], STAMPS[:2]]
     assert plan.summary.horizon == STAMPS[3]
 
 
 def test_two_swaps_with_one_key_get_one_answer() -> None:
-    swap = Swap(None, Value("1"), key="key")
+    swap = CompareAndSetCommand(None, Value("1"), key="key")
     plan = plan_cell(NOTHING, {}, STAMPS[0], [swap, swap], CONTEXT)
     assert plan.results == {0: True, 1: True}
     assert plan.summary.value == Value("1")

@@ -50,7 +50,7 @@ def begin(together: Together, *operations: Enqueue, deadline_s: float = 5) -> li
     return [asyncio.create_task(together.enqueue(each, deadline_s)) for each in operations]
 
 
-async def turns() -> None:
+async def terms() -> None:
     """A few turns of the loop: callers begin, then their group, then its task."""
     for _ in range(4):
         await asyncio.sleep(0)
@@ -59,7 +59,7 @@ async def turns() -> None:
 async def test_enqueues_of_one_turn_are_one_in_the_order_of_their_callers() -> None:
     runs = Runs()
     callers = begin(Together(runs, LIMITS), enqueue("1"), enqueue("2", "3"), enqueue("4"))
-    await turns()
+    await terms()
     assert runs.begun == [("queue/q", ("1", "2", "3", "4"), 5)]
     runs.end.set_result(DONE)
     assert await asyncio.gather(*callers) == [DONE] * 3
@@ -69,9 +69,9 @@ async def test_what_comes_later_does_not_wait_for_them() -> None:
     runs = Runs()
     together = Together(runs, LIMITS)
     callers = begin(together, enqueue("1"))
-    await turns()
+    await terms()
     callers += begin(together, enqueue("2"))
-    await turns()
+    await terms()
     assert [values for _, values, _ in runs.begun] == [("1",), ("2",)]
     runs.end.set_result(DONE)
     await asyncio.gather(*callers)
@@ -82,7 +82,7 @@ async def test_other_queues_and_other_deadlines_go_alone() -> None:
     together = Together(runs, LIMITS)
     callers = begin(together, enqueue("1"), enqueue("2", queue="queue/other"))
     callers += begin(together, enqueue("3"), deadline_s=6)
-    await turns()
+    await terms()
     assert runs.begun == [("queue/q", ("1",), 5), ("queue/other", ("2",), 5), ("queue/q", ("3",), 6)]
     runs.end.set_result(DONE)
     await asyncio.gather(*callers)
@@ -94,7 +94,7 @@ async def test_no_more_go_together_than_one_message_holds() -> None:
     callers = begin(
         Together(runs, LIMITS), enqueue("1", "2", "3"), enqueue("4", "5"), enqueue(long), enqueue(long)
     )
-    await turns()
+    await terms()
     assert [values for _, values, _ in runs.begun] == [("1", "2", "3"), ("4", "5", long), (long,)]
     runs.end.set_result(DONE)
     await asyncio.gather(*callers)
@@ -104,7 +104,7 @@ async def test_small_values_weigh_what_their_entries_do() -> None:
     limits = replace(LIMITS, batch_items_max=1000)
     runs = Runs()
     callers = begin(Together(runs, limits), *(enqueue("1") for _ in range(100)))
-    await turns()
+    await terms()
     stamp = make(2**40, 2**10, new_site())
     for _, values, _ in runs.begun:
         append = Append("queue/q", tuple(Entry(stamp, stamp, value) for value in values), "first")
@@ -117,9 +117,9 @@ async def test_small_values_weigh_what_their_entries_do() -> None:
 async def test_who_goes_away_leaves_the_others_to_it() -> None:
     runs = Runs()
     gone, stays = begin(Together(runs, LIMITS), enqueue("1"), enqueue("2"))
-    await turns()
+    await terms()
     gone.cancel()
-    await turns()
+    await terms()
     assert runs.cancelled == 0
     runs.end.set_result(DONE)
     assert await stays == DONE
@@ -128,10 +128,10 @@ async def test_who_goes_away_leaves_the_others_to_it() -> None:
 async def test_what_nobody_waits_for_any_more_is_cancelled() -> None:
     runs = Runs()
     callers = begin(Together(runs, LIMITS), enqueue("1"), enqueue("2"))
-    await turns()
+    await terms()
     for caller in callers:
         caller.cancel()
-    await turns()
+    await terms()
     assert runs.cancelled == 1
 
 
@@ -140,7 +140,7 @@ async def test_who_goes_away_at_once_sends_nothing() -> None:
     gone, stays = begin(Together(runs, LIMITS), enqueue("1"), enqueue("2"))
     await asyncio.sleep(0)
     gone.cancel()
-    await turns()
+    await terms()
     assert [values for _, values, _ in runs.begun] == [("2",)]
     runs.end.set_result(DONE)
     assert await stays == DONE
@@ -149,7 +149,7 @@ async def test_who_goes_away_at_once_sends_nothing() -> None:
 async def test_an_error_is_everybodys() -> None:
     runs = Runs()
     callers = begin(Together(runs, LIMITS), enqueue("1"), enqueue("2"))
-    await turns()
+    await terms()
     runs.end.set_exception(Closed("closed", definite=False))
     assert [type(each) for each in await asyncio.gather(*callers, return_exceptions=True)] == [Closed, Closed]
 

@@ -1,24 +1,24 @@
-"""How a driver carries asks: once each, so many at a time, and none for ever."""
+"""How a driver carries forwarded requests: once each, so many at a time, and none for ever."""
 
 import asyncio
 
-from quorate.api_specs.messages import Ask, Served
-from quorate.client_sdk.protocol.core.values import SendAsk, Unanswered
-from quorate.client_sdk.transport.driver import ASKS_MAX, Driver
+from quorate.api_specs.messages import ForwardedReply, ForwardedRequest
+from quorate.client_sdk.protocol.core.values import SendForwarded, Unanswered
+from quorate.client_sdk.transport.driver import FORWARDED_MAX, Driver
 from quorate.timestamps.timestamp import make
 from tests.unit.client_sdk.scripted import ScriptedMachine, ScriptedTransport, asking, document_of
 from tests.unit.client_sdk.transport.test_driver import settle
 
 
 class ScriptedAsker:
-    """Answers an ask once it is set free."""
+    """Answers a forwarded request once it is set free."""
 
-    def __init__(self, answer: Served | Unanswered) -> None:
+    def __init__(self, answer: ForwardedReply | Unanswered) -> None:
         self.answer = answer
         self.free = asyncio.Event()
-        self.asked: list[tuple[str, Ask]] = []
+        self.asked: list[tuple[str, ForwardedRequest]] = []
 
-    async def ask(self, replica: str, ask: Ask, timeout_s: float) -> Served | Unanswered:
+    async def ask(self, replica: str, ask: ForwardedRequest, timeout_s: float) -> ForwardedReply | Unanswered:
         """See Asker."""
         self.asked.append((replica, ask))
         await self.free.wait()
@@ -28,31 +28,31 @@ class ScriptedAsker:
 def driver_asking(asker: ScriptedAsker, asks: int, timeout_s: float = 5.0) -> tuple[Driver, ScriptedMachine]:
     """A driver whose machine wants so many asks sent with its next operation."""
     machine = ScriptedMachine()
-    ask = Ask("hash", make(1, 0, "f1"), "queue/q")
-    machine.asks = [SendAsk("r1", ask, token, timeout_s) for token in range(asks)]
+    ask = ForwardedRequest("hash", make(1, 0, "f1"), "queue/q")
+    machine.asks = [SendForwarded("r1", ask, token, timeout_s) for token in range(asks)]
     transport = ScriptedTransport()
     driver = Driver(document_of("r1"), transport=transport, asker=asker, site="test", seed=0, machine=machine)
     return driver, machine
 
 
 async def test_asks_are_carried_once_and_bounded_and_their_answers_come_back() -> None:
-    asker = ScriptedAsker(Served("r1", "i"))
-    driver, machine = driver_asking(asker, ASKS_MAX + 1)
+    asker = ScriptedAsker(ForwardedReply("r1", "i"))
+    driver, machine = driver_asking(asker, FORWARDED_MAX + 1)
     await driver.run(asking("r1"), 5)
     await settle()
-    assert len(asker.asked) == ASKS_MAX
+    assert len(asker.asked) == FORWARDED_MAX
     [(token, refused)] = machine.served
-    assert token == ASKS_MAX
+    assert token == FORWARDED_MAX
     assert isinstance(refused, Unanswered)
     assert refused.definite, "it was not sent"
     asker.free.set()
     await settle()
-    assert machine.served[1:] == [(token, asker.answer) for token in range(ASKS_MAX)]
+    assert machine.served[1:] == [(token, asker.answer) for token in range(FORWARDED_MAX)]
     await driver.aclose()
 
 
-async def test_an_ask_without_an_answer_is_lost_when_its_time_is_over() -> None:
-    asker = ScriptedAsker(Served("r1", "i"))
+async def test_a_forwarded_request_without_an_answer_is_lost_when_its_time_is_over() -> None:
+    asker = ScriptedAsker(ForwardedReply("r1", "i"))
     driver, machine = driver_asking(asker, 1, timeout_s=0.01)
     await driver.run(asking("r1"), 5)
     async with asyncio.timeout(30):
@@ -65,7 +65,7 @@ async def test_an_ask_without_an_answer_is_lost_when_its_time_is_over() -> None:
 
 
 async def test_closing_gives_asks_up() -> None:
-    asker = ScriptedAsker(Served("r1", "i"))
+    asker = ScriptedAsker(ForwardedReply("r1", "i"))
     driver, machine = driver_asking(asker, 1)
     await driver.run(asking("r1"), 5)
     await settle()
@@ -74,12 +74,14 @@ async def test_closing_gives_asks_up() -> None:
     assert not machine.served
 
 
-async def test_an_asker_that_raises_is_an_ask_without_an_answer() -> None:
+async def test_an_asker_that_raises_is_a_forwarded_request_without_an_answer() -> None:
     class Broken(ScriptedAsker):
-        async def ask(self, replica: str, ask: Ask, timeout_s: float) -> Served | Unanswered:
+        async def ask(
+            self, replica: str, ask: ForwardedRequest, timeout_s: float
+        ) -> ForwardedReply | Unanswered:
             raise RuntimeError("a mistake of the asker's")
 
-    driver, machine = driver_asking(Broken(Served("r1", "i")), 1)
+    driver, machine = driver_asking(Broken(ForwardedReply("r1", "i")), 1)
     await driver.run(asking("r1"), 5)
     await settle()
     [(_, lost)] = machine.served

@@ -11,7 +11,7 @@ from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.transport.http1 import HEAD_BYTES_MAX, IDLE_MAX, KEEPALIVE_S, QuickClient
 from quorate.client_sdk.transport.http_transport import HttpTransport
 from tests.unit.client_sdk.exchanging import BATCH, REPLY, Make, right
-from tests.unit.client_sdk.loopback import Asked, Server
+from tests.unit.client_sdk.loopback import PendingCommand, Server
 
 
 def test_it_runs_on_uvloop_too(server: Server) -> None:
@@ -31,7 +31,7 @@ def test_it_runs_on_uvloop_too(server: Server) -> None:
 
 
 async def test_a_connection_is_not_kept_after_what_nobody_asked_for(server: Server) -> None:
-    async def twice(asked: Asked) -> bytes:
+    async def twice(asked: PendingCommand) -> bytes:
         return 2 * await right(asked)
 
     server.handler = twice
@@ -47,7 +47,7 @@ async def test_what_begins_behind_an_answer_is_not_taken_for_the_next(server: Se
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r"
     replies = iter((lambda right: right + head, lambda right: b"\n\r\nEVIL" + right))
 
-    async def mixed(asked: Asked) -> bytes:
+    async def mixed(asked: PendingCommand) -> bytes:
         return next(replies)(await right(asked)) if server.connections == 1 else await right(asked)
 
     server.handler = mixed
@@ -64,7 +64,7 @@ async def test_an_answer_can_end_its_connection(server: Server, header: str) -> 
     body = msgspec.msgpack.encode(REPLY)
     length = "" if "Length" in header else f"Content-Length: {len(body)}\r\n"
 
-    async def closing(_: Asked) -> bytes:
+    async def closing(_: PendingCommand) -> bytes:
         return f"HTTP/1.1 200 OK\r\n{length}{header}\r\n\r\n".encode() + body
 
     server.handler = closing
@@ -76,7 +76,7 @@ async def test_an_answer_can_end_its_connection(server: Server, header: str) -> 
 
 
 async def test_an_answer_of_unknown_length_is_not_waited_for(server: Server) -> None:
-    async def endless(_: Asked) -> bytes:
+    async def endless(_: PendingCommand) -> bytes:
         return b"HTTP/1.1 200 OK\r\n\r\n"
 
     server.handler = endless
@@ -89,7 +89,7 @@ async def test_an_answer_of_unknown_length_is_not_waited_for(server: Server) -> 
 
 
 async def test_headers_without_end_end_at_the_bound(server: Server) -> None:
-    async def flood(_: Asked) -> bytes:
+    async def flood(_: PendingCommand) -> bytes:
         return b"HTTP/1.1 200 OK\r\n" + b"X-Y: zzzzzzzzzzzz\r\n" * (HEAD_BYTES_MAX // 8)
 
     server.handler = flood

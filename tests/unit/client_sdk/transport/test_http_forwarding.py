@@ -5,20 +5,20 @@ import socket
 import msgspec
 import pytest
 
-from quorate.api_specs.messages import Ask, Served
+from quorate.api_specs.messages import ForwardedReply, ForwardedRequest
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.timestamps.timestamp import ZERO
 from tests.unit.client_sdk.exchanging import TOKEN, Make
-from tests.unit.client_sdk.loopback import Asked, Server, problem, response
+from tests.unit.client_sdk.loopback import PendingCommand, Server, problem, response
 
-ASK = Ask("hash", ZERO, "queue/q")
-SERVED = Served("r1", "i")
+ASK = ForwardedRequest("hash", ZERO, "queue/q")
+SERVED = ForwardedReply("r1", "i")
 
 
-async def asked_of(server: Server, to: Make, answer: bytes) -> Served | Unanswered:
-    """What comes of an ask that the server answers with `answer`."""
+async def asked_of(server: Server, to: Make, answer: bytes) -> ForwardedReply | Unanswered:
+    """What comes of a forwarded request that the server answers with `answer`."""
 
-    async def handle(_: Asked) -> bytes:
+    async def handle(_: PendingCommand) -> bytes:
         return answer
 
     server.handler = handle
@@ -29,12 +29,14 @@ async def asked_of(server: Server, to: Make, answer: bytes) -> Served | Unanswer
         await transport.aclose()
 
 
-async def test_an_ask_goes_with_the_token_and_its_answer_comes_back(server: Server, to: Make) -> None:
+async def test_a_forwarded_request_goes_with_the_token_and_its_answer_comes_back(
+    server: Server, to: Make
+) -> None:
     assert await asked_of(server, to, response(200, msgspec.msgpack.encode(SERVED))) == SERVED
     [asked] = server.asked
-    assert asked.line == "POST /replica/v1/ask HTTP/1.1"
+    assert asked.line == "POST /replica/v1/forward HTTP/1.1"
     assert asked.headers["authorization"] == f"Bearer {TOKEN}"
-    assert msgspec.msgpack.decode(asked.body, type=Ask) == ASK
+    assert msgspec.msgpack.decode(asked.body, type=ForwardedRequest) == ASK
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,7 @@ async def test_an_ask_goes_with_the_token_and_its_answer_comes_back(server: Serv
     ],
     ids=["malformed", "overloaded", "internal", "nonsense"],
 )
-async def test_only_what_any_copy_of_an_ask_meets_is_definite(
+async def test_only_what_any_copy_of_a_forwarded_request_meets_is_definite(
     server: Server, to: Make, answer: bytes, definite: bool
 ) -> None:
     got = await asked_of(server, to, answer)
@@ -55,7 +57,7 @@ async def test_only_what_any_copy_of_an_ask_meets_is_definite(
     assert got.definite is definite
 
 
-async def test_an_ask_that_never_left_is_definite(to: Make) -> None:
+async def test_a_forwarded_request_that_never_left_is_definite(to: Make) -> None:
     with socket.socket() as bound:  # Nobody listens there, nor can anybody else.
         bound.bind(("127.0.0.1", 0))
         transport = to(f"http://127.0.0.1:{bound.getsockname()[1]}")

@@ -20,13 +20,13 @@ from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.transport import http_transport
 from quorate.client_sdk.transport.http_transport import fetch_cluster
 from quorate.client_sdk.transport.httpx_client import NEVER_SENT, told
-from tests.unit.client_sdk.exchanging import BATCH, REPLY, TOKEN, Ask, Make, right
-from tests.unit.client_sdk.loopback import Asked, Server, problem, response, serving, silence
+from tests.unit.client_sdk.exchanging import BATCH, REPLY, TOKEN, ForwardedRequest, Make, right
+from tests.unit.client_sdk.loopback import PendingCommand, Server, problem, response, serving, silence
 from tests.unit.client_sdk.scripted import document_of
 
 
 async def test_a_batch_goes_as_messagepack_with_the_token_and_its_reply_comes_back(
-    server: Server, ask: Ask
+    server: Server, ask: ForwardedRequest
 ) -> None:
     assert await ask() == REPLY
     [asked] = server.asked
@@ -37,7 +37,7 @@ async def test_a_batch_goes_as_messagepack_with_the_token_and_its_reply_comes_ba
 
 
 async def test_json_is_an_option(server: Server, to: Make) -> None:
-    async def handle(asked: Asked) -> bytes:
+    async def handle(asked: PendingCommand) -> bytes:
         assert msgspec.json.decode(asked.body, type=Batch) == BATCH
         return response(200, msgspec.json.encode(REPLY), asked.headers["accept"])
 
@@ -66,7 +66,7 @@ async def test_a_refused_connection_is_definite(to: Make) -> None:
     assert answer.detail.startswith("r1: ")
 
 
-async def test_silence_ends_at_the_timeout_and_is_not_definite(server: Server, ask: Ask) -> None:
+async def test_silence_ends_at_the_timeout_and_is_not_definite(server: Server, ask: ForwardedRequest) -> None:
     server.handler = silence
     started_s = time.monotonic()
     answer = await ask(timeout_s=0.1)
@@ -99,7 +99,7 @@ async def test_an_answer_that_trickles_ends_at_the_timeout_too(to: Make) -> None
         writer.transport.abort()
 
 
-async def test_a_connection_cut_after_sending_is_not_definite(server: Server, ask: Ask) -> None:
+async def test_a_connection_cut_after_sending_is_not_definite(server: Server, ask: ForwardedRequest) -> None:
     server.cuts = True
     started_s = time.monotonic()
     answer = await ask(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", timeout_s=60)
@@ -121,27 +121,27 @@ async def test_a_connection_cut_after_sending_is_not_definite(server: Server, as
     ],
 )
 @pytest.mark.parametrize("content_type", ["application/msgpack", "application/json", "text/html"])
-async def test_a_malformed_reply_is_no_reply(body: bytes, content_type: str, ask: Ask) -> None:
+async def test_a_malformed_reply_is_no_reply(body: bytes, content_type: str, ask: ForwardedRequest) -> None:
     answer = await ask(response(200, body, content_type))
     assert isinstance(answer, Unanswered)
     assert not answer.definite
     assert "malformed" in answer.detail
 
 
-async def test_not_even_http_is_no_reply(ask: Ask) -> None:
+async def test_not_even_http_is_no_reply(ask: ForwardedRequest) -> None:
     answer = await ask(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
     assert isinstance(answer, Unanswered)
     assert not answer.definite
 
 
-async def test_an_endless_reply_ends_at_the_bound(ask: Ask) -> None:
+async def test_an_endless_reply_ends_at_the_bound(ask: ForwardedRequest) -> None:
     answer = await ask(response(200, b"x" * 100_000))
     assert isinstance(answer, Unanswered)
     assert "longer than 8000 bytes" in answer.detail
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_redirect_is_not_followed(status: int, ask: Ask) -> None:
+async def test_a_redirect_is_not_followed(status: int, ask: ForwardedRequest) -> None:
     with serving(right) as elsewhere:
         answer = await ask(response(status, Location=elsewhere.url))
         assert elsewhere.asked == []
@@ -166,14 +166,14 @@ async def test_a_redirect_is_not_followed(status: int, ask: Ask) -> None:
     ],
 )
 async def test_problems_say_whether_it_was_refused_and_whether_that_is_definite(
-    answered: bytes, refused: bool, definite: bool, ask: Ask
+    answered: bytes, refused: bool, definite: bool, ask: ForwardedRequest
 ) -> None:
     answer = await ask(answered)
     assert isinstance(answer, Unanswered)
     assert (answer.refused, answer.definite) == (refused, definite)
 
 
-async def test_the_advice_of_a_problem_reaches_the_user(ask: Ask) -> None:
+async def test_the_advice_of_a_problem_reaches_the_user(ask: ForwardedRequest) -> None:
     answer = await ask(problem(409, "wrong-cluster"))
     assert isinstance(answer, Unanswered)
     assert answer.detail == "r1: advice on wrong-cluster"
@@ -225,7 +225,9 @@ async def test_the_token_is_in_no_repr_and_no_sentence(
     assert TOKEN not in caplog.text
 
 
-async def test_the_environment_is_not_asked_for_proxies(monkeypatch: pytest.MonkeyPatch, ask: Ask) -> None:
+async def test_the_environment_is_not_asked_for_proxies(
+    monkeypatch: pytest.MonkeyPatch, ask: ForwardedRequest
+) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     assert await ask() == REPLY
@@ -234,7 +236,7 @@ async def test_the_environment_is_not_asked_for_proxies(monkeypatch: pytest.Monk
 async def test_the_cluster_document_is_fetched(server: Server) -> None:
     document = document_of("r1", "r2")
 
-    async def handle(asked: Asked) -> bytes:
+    async def handle(asked: PendingCommand) -> bytes:
         assert asked.line == "GET /v1/cluster HTTP/1.1"
         served = {"hash": document.hash, "document": document}
         return response(200, msgspec.json.encode(served), "application/json")
@@ -260,7 +262,7 @@ async def test_the_cluster_document_is_fetched(server: Server) -> None:
 async def test_a_document_that_cannot_be_had_is_an_error_of_the_sdk(
     server: Server, answered: bytes, error: type[Exception]
 ) -> None:
-    async def handle(_: Asked) -> bytes:
+    async def handle(_: PendingCommand) -> bytes:
         return answered
 
     server.handler = handle
@@ -285,7 +287,7 @@ async def test_a_token_goes_to_no_host_that_the_caller_has_not_named(
     replicas = tuple(ReplicaInfo(f"r{n}", f"http://{host}:{n}") for n, host in enumerate(hosts, 1))
     document = ClusterDocument("served", replicas)
 
-    async def handle(_: Asked) -> bytes:
+    async def handle(_: PendingCommand) -> bytes:
         served = {"hash": document.hash, "document": document}
         return response(200, msgspec.json.encode(served), "application/json")
 
@@ -312,7 +314,7 @@ def test_only_one_module_imports_each_http_library() -> None:
         assert importing == [module]
 
 
-async def test_an_answer_may_be_announced_and_come_in_chunks(server: Server, ask: Ask) -> None:
+async def test_an_answer_may_be_announced_and_come_in_chunks(server: Server, ask: ForwardedRequest) -> None:
     body = msgspec.msgpack.encode(REPLY)
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:3], body[3:]))
     announced = (
@@ -347,7 +349,7 @@ async def test_an_answer_that_came_too_late_is_nobody_elses(server: Server, to: 
     loop = asyncio.get_running_loop()
     go_on: list[Callable[[], Any]] = []
 
-    async def slow(asked: Asked) -> bytes:
+    async def slow(asked: PendingCommand) -> bytes:
         if len(server.asked) > 1:
             return await right(asked)
         held = asyncio.Event()

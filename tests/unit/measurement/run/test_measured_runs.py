@@ -155,7 +155,7 @@ def test_operations_met_their_deadlines_and_their_quorums(run: RunRead) -> None:
             assert row["event_class"].startswith(row["operation"] + "/")
         else:
             assert row["event_class"] is None
-            # What was handed over may be told as unknown sooner: as soon as the host's answer is lost.
+            # What was forwarded may be told as unknown sooner: as soon as the host's answer is lost.
             assert row["latency_s"] > 0.4 or row["outcome"] == "unknown", row
 
 

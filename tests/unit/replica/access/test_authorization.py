@@ -11,20 +11,20 @@ import pytest
 
 from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.commands import AcquireCommand, PeekCommand
 from quorate.api_specs.messages import (
     Accept,
     Append,
-    Ask,
     Batch,
     Collect,
     Commit,
+    ForwardedRequest,
     Request,
     Scan,
     Window,
 )
 from quorate.api_specs.tokens import SCOPES, ScopeName, digest_of, make_token
-from quorate.api_specs.wishes import Front, Lend
-from quorate.replica.access.authorization import ask_problem, batch_problem, scope_needed
+from quorate.replica.access.authorization import batch_problem, forwarding_problem, scope_needed
 from quorate.replica.access.credentials import Credential, parse_tokens
 from quorate.replica.access.token_list import from_text
 from quorate.replica.data_folder.identity import open_folder
@@ -68,7 +68,7 @@ def requests(t: Timestamp) -> dict[str, Request]:
         "fence next": Collect("queue/q", fence_next=1, window=Window(limit=1)),
         "accept": Accept("queue/q", make_ballot(t, 1), Summary()),
         "commit": Commit("queue/q", complete=(t,)),
-        "bury": Commit("dictionary/d/k", buried=t),
+        "collect": Commit("dictionary/d/k", buried=t),
     }
 
 
@@ -81,7 +81,9 @@ def test_what_of_the_protocol_a_scope_opens(scope: ScopeName) -> None:
     }
     every = set(requests(stamp(scope)))
     reading = {"scan", "look"}
-    assert allowed == {"read": reading, "admin": reading, "write": every - {"bury"}, "replica": every}[scope]
+    assert (
+        allowed == {"read": reading, "admin": reading, "write": every - {"collect"}, "replica": every}[scope]
+    )
 
 
 def test_leases_are_asked_for_in_the_name_of_who_asks() -> None:
@@ -89,8 +91,10 @@ def test_leases_are_asked_for_in_the_name_of_who_asks() -> None:
     tag = {scope: TOKENS[scope][3:9] for scope in SCOPES}
 
     def problem(scope: ScopeName, whose: str) -> str | None:
-        ask = Ask("h", stamp(scope), "queue/q", "i", (Front(), Lend(1, 1, holder=whose)), 0.5)
-        return ask_problem(ask, holder(scope), KNOWN)
+        ask = ForwardedRequest(
+            "h", stamp(scope), "queue/q", "i", (PeekCommand(), AcquireCommand(1, 1, holder=whose)), 0.5
+        )
+        return forwarding_problem(ask, holder(scope), KNOWN)
 
     assert problem("write", tag["write"]) is None
     assert tag["write"] in str(problem("write", tag["replica"]))
@@ -108,9 +112,9 @@ def test_turns_and_new_entries_bear_the_sites_of_their_sender() -> None:
     then = Collect("queue/q", make_ballot(stamp("replica"), 0))
     riding = Accept("queue/q", make_ballot(stamp("write"), 1), Summary(), then=then)
     assert batch_problem(Batch("h", (riding,)), holder("write"), KNOWN) is not None
-    ask = Ask("h", stamp("replica"), "queue/q")
-    assert ask_problem(ask, holder("write"), KNOWN) is not None
-    assert ask_problem(ask, holder("replica"), KNOWN) is None
+    ask = ForwardedRequest("h", stamp("replica"), "queue/q")
+    assert forwarding_problem(ask, holder("write"), KNOWN) is not None
+    assert forwarding_problem(ask, holder("replica"), KNOWN) is None
 
 
 def test_entries_of_others_may_be_written_back_and_sent_again() -> None:
@@ -150,7 +154,7 @@ async def test_each_scope_is_let_in_where_it_belongs_and_nowhere_else(
         ("PUT", "/v1/registers/a"): {"write", "replica"},
         ("DELETE", "/v1/dictionaries/d/entries/k"): {"write", "replica"},
         ("POST", "/v1/queues/q/dequeue"): {"write", "replica"},
-        ("POST", "/replica/v1/ask"): {"write", "replica"},
+        ("POST", "/replica/v1/forward"): {"write", "replica"},
         ("POST", "/replica/v1/announcement"): {"replica"},
         ("POST", "/v1/admin/anything"): {"admin"},
         ("GET", "/v1/admin/anything"): {"admin"},

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.messages import Ask, Denied, Granted, Served
+from quorate.api_specs.commands import CompareAndSetCommand, DequeueCommand, PeekCommand
+from quorate.api_specs.messages import Denied, ForwardedReply, ForwardedRequest, Granted
 from quorate.api_specs.problems import MEDIA_TYPE, Problem
-from quorate.api_specs.wishes import Front, Swap, Take
 from quorate.timestamps.timestamp import Timestamp, make
 from tests.unit.replica.conftest import Serving
 
-PATH = "/replica/v1/ask"
+PATH = "/replica/v1/forward"
 MSGPACK = "application/msgpack"
 
 
@@ -41,20 +41,20 @@ class Asking:
 
     async def greet(self) -> None:
         """Learn which incarnation answers."""
-        served = await self.send(Ask(self._document.hash, await self.id(), "queue/q"))
+        served = await self.send(ForwardedRequest(self._document.hash, await self.id(), "queue/q"))
         assert served.results == ()
         self._incarnation = served.incarnation
 
-    async def ask(self, name: str, *wishes: Any) -> Ask:
-        """An ask that was not sent yet."""
-        return Ask(self._document.hash, await self.id(), name, self._incarnation, wishes, 1.0)
+    async def ask(self, name: str, *commands: Any) -> ForwardedRequest:
+        """A forwarded request that was not sent yet."""
+        return ForwardedRequest(self._document.hash, await self.id(), name, self._incarnation, commands, 1.0)
 
-    async def send(self, ask: Ask) -> Served:
+    async def send(self, ask: ForwardedRequest) -> ForwardedReply:
         """What is answered."""
         headers = {"Content-Type": MSGPACK}
         response = await self._client.post(PATH, content=msgspec.msgpack.encode(ask), headers=headers)
         assert response.status_code == 200, response.text
-        return msgspec.msgpack.decode(response.content, type=Served)
+        return msgspec.msgpack.decode(response.content, type=ForwardedReply)
 
 
 @pytest.fixture
@@ -69,18 +69,20 @@ def values(result: Granted | Denied) -> list[Any]:
     return [entry.value for entry in result.entries]
 
 
-async def test_wishes_are_decided_together_in_order(client: httpx.AsyncClient, asking: Asking) -> None:
+async def test_commands_are_decided_together_in_order(client: httpx.AsyncClient, asking: Asking) -> None:
     await client.post("/v1/queues/q/items", json={"items": [1, 2, 3]})
-    served = await asking.send(await asking.ask("queue/q", Take(1), Take(5), Take(1)))
+    served = await asking.send(
+        await asking.ask("queue/q", DequeueCommand(1), DequeueCommand(5), DequeueCommand(1))
+    )
     assert [values(result) for result in served.results] == [["1"], ["2", "3"], []]
     assert all(isinstance(each, Granted) and each.answered == ("r1",) for each in served.results)
 
 
-async def test_a_copy_of_an_ask_takes_nothing_and_is_never_definite(
+async def test_a_copy_of_a_forwarded_request_takes_nothing_and_is_never_definite(
     client: httpx.AsyncClient, asking: Asking
 ) -> None:
     await client.post("/v1/queues/q/items", json={"items": [1, 2]})
-    ask = await asking.ask("queue/q", Take(1))
+    ask = await asking.ask("queue/q", DequeueCommand(1))
     first, second = await asyncio.gather(asking.send(ask), asking.send(ask))
     results = sorted([*first.results, *second.results], key=lambda each: isinstance(each, Denied))
     assert values(results[0]) == ["1"]
@@ -91,10 +93,12 @@ async def test_a_copy_of_an_ask_takes_nothing_and_is_never_definite(
 
 async def test_swaps_and_fronts_are_served_too(client: httpx.AsyncClient, asking: Asking) -> None:
     one, two = Value("1"), Value("2")
-    served = await asking.send(await asking.ask("register/r", Swap(None, one), Swap(two, two)))
+    served = await asking.send(
+        await asking.ask("register/r", CompareAndSetCommand(None, one), CompareAndSetCommand(two, two))
+    )
     assert [isinstance(each, Granted) and each.swapped for each in served.results] == [True, False]
     await client.post("/v1/queues/q/items", json={"item": 7})
-    served = await asking.send(await asking.ask("queue/q", Front()))
+    served = await asking.send(await asking.ask("queue/q", PeekCommand()))
     assert values(served.results[0]) == ["7"]
     assert (await client.get("/v1/queues/q")).json()["size"] == 1
 
@@ -104,19 +108,19 @@ async def test_the_host_says_when_others_ask_as_well(
 ) -> None:
     other = Asking(client, document, "f2")
     await other.greet()
-    assert not (await asking.send(await asking.ask("queue/q", Front()))).is_shared
-    assert (await other.send(await other.ask("queue/q", Front()))).is_shared
-    assert (await asking.send(await asking.ask("queue/q", Front()))).is_shared
-    assert not (await asking.send(await asking.ask("queue/r", Front()))).is_shared
+    assert not (await asking.send(await asking.ask("queue/q", PeekCommand()))).is_shared
+    assert (await other.send(await other.ask("queue/q", PeekCommand()))).is_shared
+    assert (await asking.send(await asking.ask("queue/q", PeekCommand()))).is_shared
+    assert not (await asking.send(await asking.ask("queue/r", PeekCommand()))).is_shared
 
 
-async def test_an_ask_to_a_former_incarnation_is_not_served(
+async def test_a_forwarded_request_to_a_former_incarnation_is_not_served(
     serving: Serving, document: ClusterDocument
 ) -> None:
     async with serving(document) as client:
         asking = Asking(client, document)
         await asking.greet()
-        ask = await asking.ask("queue/q", Take(1))
+        ask = await asking.ask("queue/q", DequeueCommand(1))
         await client.post("/v1/queues/q/items", json={"item": 1})
     async with serving(document) as client:
         (result,) = (await Asking(client, document).send(ask)).results
@@ -134,13 +138,19 @@ async def test_asks_need_the_token(serving: Serving, document: ClusterDocument) 
 
 @pytest.mark.parametrize(
     "change",
-    [{"cluster": "x"}, {"id": "now"}, {"object": "q"}, {"deadline_s": 9.0}, {"wishes": (Take(1, "k"),)}],
+    [
+        {"cluster": "x"},
+        {"id": "now"},
+        {"object": "q"},
+        {"deadline_s": 9.0},
+        {"commands": (DequeueCommand(1, "k"),)},
+    ],
     ids=str,
 )
 async def test_bad_asks_are_refused_for_certain(
     client: httpx.AsyncClient, asking: Asking, change: dict[str, Any]
 ) -> None:
-    ask = replace(await asking.ask("queue/q", Take(1)), **change)
+    ask = replace(await asking.ask("queue/q", DequeueCommand(1)), **change)
     response = await client.post(PATH, content=msgspec.json.encode(ask))
     assert response.headers["content-type"] == MEDIA_TYPE
     problem = msgspec.json.decode(response.content, type=Problem)

@@ -1,4 +1,4 @@
-"""Leases over plain HTTP, at any replica: handed out, ended, lost, dead letters, and input that is refused."""
+"""Leases over plain HTTP, at any replica: delivered, ended, lost, dead letters, and input that is refused."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -40,7 +40,7 @@ def apis(cluster: InProcessCluster, request: pytest.FixtureRequest) -> tuple[Api
     return Api(cluster, "r1", name), Api(cluster, "r2", name)
 
 
-def test_an_item_is_handed_out_accepted_and_gone(apis: tuple[Api, Api]) -> None:
+def test_an_item_is_delivered_accepted_and_gone(apis: tuple[Api, Api]) -> None:
     one, other = apis
     one.post("items", {"items": [{"n": 1}, 'quote " and €', 3]})
     leases = other.post("acquire", {"max": 2, "lease_s": 60})["leases"]

@@ -66,7 +66,7 @@ class Both:
     async def answers(self, method: str, path: str, body: bytes = b"", **headers: str) -> list[Any]:
         """For each way: what the front end was asked, and what was answered."""
         found = []
-        for asks in (plain_requests._ASKS, {}):
+        for asks in (plain_requests._FORWARDED, {}):
             self.front_end.asked.clear()
             with self._monkeypatch.context() as patched:
                 patched.setattr(plain_requests, "_ASKS", asks)

@@ -209,7 +209,7 @@ BAD_REQUESTS: list[Any] = [
         "then": {"type": "collect", "object": "queue/other"},
     },
     {"type": "commit", "object": "queue/q", "complete": ["x"]},
-    {"type": "commit", "object": "queue/q", "buried": "x"},
+    {"type": "commit", "object": "queue/q", "collected": "x"},
     {"type": "scan", "prefix": "x" * 999},
     {"type": "scan", "prefix": "queue/\ud7ff"},
     {"type": "scan", "prefix": "queue/", "limit": -1},

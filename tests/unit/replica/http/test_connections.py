@@ -18,7 +18,7 @@ from quorate.api_specs.problems import Problem
 from quorate.replica.access.token_list import one_token
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.http.connections import PIECE_BYTES, BoundedProtocol, Bounds
-from quorate.replica.http.host_header import Hosts
+from quorate.replica.http.host_header import AllowedHosts
 from quorate.replica.server.app import create_app
 from quorate.replica.server.direct import bounded
 from quorate.replica.service.embedded import embedded_front_end
@@ -43,7 +43,7 @@ def served(tmp_path: Path) -> Serve:
         limits = Limits(body_bytes_max=20_000, value_bytes_max=5_000, page_bytes_max=5_000)
         document = ClusterDocument("t", (ReplicaInfo("r1", f"http://127.0.0.1:{port}"),), limits=limits)
         member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
-        hosts = Hosts(["127.0.0.1"], is_loopback=True)
+        hosts = AllowedHosts(["127.0.0.1"], is_loopback=True)
         app = create_app(
             member, lambda each: embedded_front_end(each, token), access=one_token(token), hosts=hosts
         )
@@ -310,10 +310,10 @@ async def test_trailers_are_no_headers(served: Serve, path: bytes, *, is_split: 
 
 
 async def test_no_other_protocol_is_changed_to_and_no_body_is_a_request(served: Serve) -> None:
-    wish = b"Host: localhost\r\nConnection: keep-alive, Upgrade\r\nUpgrade: h2c\r\n"
+    command = b"Host: localhost\r\nConnection: keep-alive, Upgrade\r\nUpgrade: h2c\r\n"
     body = b'{"value":"GET /v1/cluster HTTP/1.1\r\n\r\n"}'.replace(b"\r\n", b"\\r\\n")
     length = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
-    put = b"PUT /v1/registers/a HTTP/1.1\r\n" + wish + length + body
+    put = b"PUT /v1/registers/a HTTP/1.1\r\n" + command + length + body
     last = b"GET /v1/registers/a HTTP/1.1\r\nHost: localhost\r\nConnection: close, Upgrade\r\nUpgrade: websocket\r\n\r\n"
     async with served() as port:
         for cut in (0, len(put) - len(body), len(put) - 5):
@@ -323,14 +323,17 @@ async def test_no_other_protocol_is_changed_to_and_no_body_is_a_request(served: 
             assert heard.endswith(body)
             assert heard.count(b"HTTP/1.1 ") == 3
         inner = GET + b"\r\n"
-        outer = b"POST /v1/queues/q/dequeue HTTP/1.1\r\n" + wish + b"Content-Length: %d\r\n\r\n" % len(inner)
+        outer = (
+            b"POST /v1/queues/q/dequeue HTTP/1.1\r\n" + command + b"Content-Length: %d\r\n\r\n" % len(inner)
+        )
         for parts in ([outer + inner + last], [outer, inner + last]):
             heard = await all_said(port, *parts)
             assert [heard.count(b"HTTP/1.1 415 "), heard.count(b"HTTP/1.1 ")] == [1, 2]
             assert b'"live"' not in heard, "what is in a body is no request"
         for path in (b"http://:x/", b"?"):
             assert (
-                named(await exchange(port, b"GET " + path + b" HTTP/1.1\r\n" + wish + b"\r\n")) == "malformed"
+                named(await exchange(port, b"GET " + path + b" HTTP/1.1\r\n" + command + b"\r\n"))
+                == "malformed"
             )
         connect = b"CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\nContent-Length: 9\r\n\r\n"
         assert named(await exchange(port, connect, GET + b"\r\n")) == "malformed"

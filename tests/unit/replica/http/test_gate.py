@@ -13,7 +13,7 @@ from quorate.api_specs.messages import Batch, Collect
 from quorate.api_specs.tokens import make_token
 from quorate.replica.access.refused_callers import RefusedCallers
 from quorate.replica.data_folder.identity import open_folder
-from quorate.replica.http.host_header import Hosts
+from quorate.replica.http.host_header import AllowedHosts
 from quorate.replica.server.app import create_app
 from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
@@ -32,7 +32,7 @@ async def test_what_a_page_of_another_origin_has_a_browser_ask_is_refused(
 ) -> None:
     """A link or an image sends no Origin; a peek that it asks for would be a decision."""
     member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
-    hosts = Hosts(["r1"], is_loopback=True)
+    hosts = AllowedHosts(["r1"], is_loopback=True)
     app = create_app(member, lambda each: embedded_front_end(each, None), hosts=hosts)
     async with (
         app.router.lifespan_context(app),

@@ -3,11 +3,11 @@
 import httpx
 import pytest
 
-from quorate.replica.http.host_header import Hosts
+from quorate.replica.http.host_header import AllowedHosts
 from quorate.replica.http.problems import Refusal
 from tests.unit.replica.conftest import Serving, one_replica
 
-HOSTS = Hosts(["r1.example", "::1"], is_loopback=True)
+HOSTS = AllowedHosts(["r1.example", "::1"], is_loopback=True)
 
 
 @pytest.mark.parametrize(

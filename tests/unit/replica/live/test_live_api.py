@@ -1,4 +1,4 @@
-"""The live page's files and what it asks, as HTTP; and the lookout that asks the other replicas for it."""
+"""The live page's files and what it asks, as HTTP; and the cluster scan that asks the other replicas for it."""
 
 import asyncio
 import re
@@ -15,7 +15,7 @@ from quorate.api_specs.messages import Scan
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.live import cluster_scan
 from quorate.replica.live import page as live_page
-from quorate.replica.live.cluster_scan import Lookout
+from quorate.replica.live.cluster_scan import ClusterScan
 from quorate.replica.live.models import Choices, ObjectTrace, Overview
 from quorate.replica.service.member import Member
 from quorate.replica.store.group_commit import Overloaded
@@ -190,7 +190,7 @@ def member(tmp_path: Path) -> Iterator[Member]:
 
 
 async def test_the_same_question_of_several_viewers_is_asked_once(member: Member) -> None:
-    looking = Lookout(member, None)
+    looking = ClusterScan(member, None)
     try:
         first, second = await asyncio.gather(looking.look(Scan("")), looking.look(Scan("")))
         assert first is second
@@ -204,7 +204,7 @@ async def test_the_same_question_of_several_viewers_is_asked_once(member: Member
 
 
 async def test_different_questions_at_a_time_are_bounded(member: Member) -> None:
-    looking = Lookout(member, None)
+    looking = ClusterScan(member, None)
     try:
         scans = [Scan(f"queue/{number}") for number in range(cluster_scan.KEPT_MAX + 1)]
         # All begin before the first can be answered; the last asks what is asked already.
@@ -220,7 +220,7 @@ async def test_questions_that_are_answered_do_not_count_and_kept_answers_give_wa
     member: Member, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster_scan, "KEPT_S", WAIT_S)
-    looking = Lookout(member, None)
+    looking = ClusterScan(member, None)
     try:
         scans = [Scan(f"queue/{number}") for number in range(cluster_scan.KEPT_MAX + 4)]
         answers = [await looking.look(scan) for scan in scans]
@@ -238,7 +238,7 @@ async def test_an_answer_that_gave_way_does_not_take_a_newer_one_along(
     monkeypatch.setattr(
         asyncio.get_running_loop(), "call_later", lambda _, what, *args: due.append(partial(what, *args))
     )
-    looking = Lookout(member, None)
+    looking = ClusterScan(member, None)
     try:
         for name in ("queue/a", "queue/b"):
             await looking.look(Scan(name))
@@ -252,7 +252,7 @@ async def test_an_answer_that_gave_way_does_not_take_a_newer_one_along(
 
 
 async def test_a_viewer_who_goes_away_does_not_take_the_answer_from_others(member: Member) -> None:
-    looking = Lookout(member, None)
+    looking = ClusterScan(member, None)
     try:
         gone = asyncio.ensure_future(looking.look(Scan("")))
         stays = asyncio.ensure_future(looking.look(Scan("")))

@@ -158,12 +158,12 @@ def test_leases_and_dead_letters_have_their_rows_though_they_left_the_log() -> N
         (T[2], {"r1": enq, "r2": enq}),
         (T[4], {"r1": enq, "r3": enq}),
     ]
-    assert {id: (each.state, each.words) for id, each in told.rows[0].standings.items()} == {
+    assert {id: (each.state, each.words) for id, each in told.rows[0].lease_statuses.items()} == {
         "r1": ("held", "held until 22:14:21 UTC, delivery 2")
     }
-    assert told.rows[0].standings["r1"].until_us == NOW_US + 60_000_000
-    assert told.rows[1].standings["r1"].words == "dead letter: rejected, handed out once"
-    assert told.rows[2].standings == {}
+    assert told.rows[0].lease_statuses["r1"].until_us == NOW_US + 60_000_000
+    assert told.rows[1].lease_statuses["r1"].words == "dead letter: rejected, delivered once"
+    assert told.rows[2].lease_statuses == {}
     counts = {id: (each.held, each.waiting, each.dead) for id, each in told.replicas.items()}
     assert counts == {"r1": (1, 0, 1), "r2": (0, 0, 0), "r3": (0, 0, 0)}
 

@@ -283,8 +283,8 @@ def test_a_scan_of_the_newest_entries_alone_is_short() -> None:
         Accept(NAME, ballot(1), Summary(at(2_000_001))),
         Accept(NAME, ballot(1), NOTHING, then=Collect(NAME, fence=at(2_000_001))),
         Accept(NAME, ballot(1), NOTHING, then=Collect(NAME, ballot(2_000_001, 0))),
-        Accept(NAME, ballot(1), Summary(turns=(ballot(2_000_001),))),
-        Accept(NAME, ballot(1), Summary(turns_floor=ballot(2_000_001))),
+        Accept(NAME, ballot(1), Summary(terms=(ballot(2_000_001),))),
+        Accept(NAME, ballot(1), Summary(terms_floor=ballot(2_000_001))),
         Accept(NAME, ballot(1), Summary(recent=(Decision("k", ballot(2_000_001)),))),
         Accept(NAME, ballot(1), Summary(recent=(Decision("k", ballot(1), (entry(2_000_001),)),))),
         Accept(NAME, ballot(1), Summary(settled=(Settled(ballot(2_000_001), "accept", ("t",)),))),
@@ -333,7 +333,7 @@ def test_what_makes_no_sense_is_refused(request_: Request, sentence: str) -> Non
     assert sentence in reply.detail
 
 
-def test_a_buried_key_is_forgotten_and_late_messages_meet_the_floor() -> None:
+def test_a_collected_key_is_forgotten_and_late_messages_meet_the_floor() -> None:
     replica = Replica()
     replica.append(entry(1), entry(5, None), name=CELL)
     assert isinstance(replica.ask(Commit(CELL, buried=at(5))), Committed)
@@ -341,7 +341,7 @@ def test_a_buried_key_is_forgotten_and_late_messages_meet_the_floor() -> None:
     assert replica.append(entry(1), entry(5, None), entry(6), name=CELL) == (False, False, True)
 
 
-def test_a_deletion_that_something_newer_follows_is_not_buried() -> None:
+def test_a_deletion_that_something_newer_follows_is_not_collected() -> None:
     replica = Replica()
     replica.append(entry(5, None), entry(6), name=CELL)
     replica.ask(Commit(CELL, buried=at(5)))

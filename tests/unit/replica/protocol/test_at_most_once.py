@@ -1,21 +1,23 @@
-"""An ask is served once at most: by one incarnation, whatever copies arrive, however late, and whatever clocks say."""
+"""A forwarded request is served once at most: by one incarnation, whatever copies arrive, however late, and whatever clocks say."""
 
-from quorate.api_specs.messages import Ask
-from quorate.api_specs.wishes import Take
+from quorate.api_specs.commands import DequeueCommand
+from quorate.api_specs.messages import ForwardedRequest
 from quorate.client_sdk.protocol.decisions.forwarding import SHARED_S
-from quorate.replica.protocol.at_most_once import WISHES_MAX, Asks
+from quorate.replica.protocol.at_most_once import COMMANDS_MAX, AtMostOnce
 from quorate.timestamps.timestamp import make
 
 NOW_US = 1_700_000_000_000_000
 OFFSET_S = 2.0
 
 
-def ask(at_us: int, site: str = "f1", incarnation: str = "i1") -> Ask:
-    return Ask("hash", make(NOW_US + at_us, 0, site), "queue/q", incarnation, (Take(1),), 1.0)
+def ask(at_us: int, site: str = "f1", incarnation: str = "i1") -> ForwardedRequest:
+    return ForwardedRequest(
+        "hash", make(NOW_US + at_us, 0, site), "queue/q", incarnation, (DequeueCommand(1),), 1.0
+    )
 
 
-def asks(ids_max: int = 20) -> Asks:
-    return Asks("i1", OFFSET_S, ids_max)
+def asks(ids_max: int = 20) -> AtMostOnce:
+    return AtMostOnce("i1", OFFSET_S, ids_max)
 
 
 def test_a_copy_is_not_served() -> None:
@@ -48,9 +50,9 @@ def test_what_was_asked_long_ago_or_by_a_wrong_clock_is_refused_and_does_not_rai
     assert met.problem(ask(1), NOW_US) is None
 
 
-def test_wishes_under_way_are_bounded() -> None:
+def test_commands_under_way_are_bounded() -> None:
     met = asks()
-    assert met.begin(WISHES_MAX)
+    assert met.begin(COMMANDS_MAX)
     assert not met.begin(1)
     met.end(1)
     assert met.begin(1)

@@ -30,28 +30,28 @@ class Promises(RuleBasedStateMachine):
         if is_stored:
             self.stored.add(at(us))
 
-    @rule(turn=st.none() | TIMES, fence=TIMES, fence_next=st.integers(0, 3))
-    def collect(self, turn: int | None, fence: int, fence_next: int) -> None:
+    @rule(term=st.none() | TIMES, fence=TIMES, fence_next=st.integers(0, 3))
+    def collect(self, term: int | None, fence: int, fence_next: int) -> None:
         request = Collect(
-            NAME, None if turn is None else ballot(turn, 0), at(fence), fence_next, Window(limit=3)
+            NAME, None if term is None else ballot(term, 0), at(fence), fence_next, Window(limit=3)
         )
         reply = self.replica.ask(request)
-        assert reply.refused == (turn is not None and at(turn) < self.before.promised)
+        assert reply.refused == (term is not None and at(term) < self.before.promised)
         if reply.refused:
             assert self.replica.store.state(NAME) in (None, self.before)
         else:
             assert reply.status.fence >= at(fence)
 
-    @rule(turn=TIMES, step=st.integers(1, 3), horizon=TIMES)
-    def accept(self, turn: int, step: int, horizon: int) -> None:
-        reply = self.replica.ask(Accept(NAME, ballot(turn, step), Summary(at(horizon))))
-        is_low = at(turn) < self.before.promised or ballot(turn, step) < self.before.accepted
+    @rule(term=TIMES, step=st.integers(1, 3), horizon=TIMES)
+    def accept(self, term: int, step: int, horizon: int) -> None:
+        reply = self.replica.ask(Accept(NAME, ballot(term, step), Summary(at(horizon))))
+        is_low = at(term) < self.before.promised or ballot(term, step) < self.before.accepted
         assert reply.refused == is_low
 
-    @rule(turn=TIMES, horizon=TIMES, has_summary=st.booleans())
-    def commit(self, turn: int, horizon: int, has_summary: bool) -> None:
+    @rule(term=TIMES, horizon=TIMES, has_summary=st.booleans())
+    def commit(self, term: int, horizon: int, has_summary: bool) -> None:
         summary = Summary(at(horizon)) if has_summary else None
-        self.replica.ask(Commit(NAME, ballot(turn, 3), at(horizon), summary))
+        self.replica.ask(Commit(NAME, ballot(term, 3), at(horizon), summary))
 
     @rule()
     def crash(self) -> None:

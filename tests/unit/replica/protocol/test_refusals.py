@@ -70,7 +70,7 @@ def test_all_that_a_summary_tells_of_counts_as_stored() -> None:
     assert isinstance(replica.ask(again, now_us=NOW_US - 60_000_000), Accepted)
 
 
-@pytest.mark.parametrize("kind", ["entries", "fences", "turns"])
+@pytest.mark.parametrize("kind", ["entries", "fences", "terms"])
 def test_nobody_pushes_timestamps_faster_than_time_goes(kind: str) -> None:
     """Who sends the highest that is taken, as often as can be, moves the highest by a microsecond each time."""
     replica, pushes = Replica(), 2_000

@@ -23,7 +23,7 @@ from quorate.replica.access.credentials import Credential
 from quorate.replica.access.token_list import from_text
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.http.connections import Bounds
-from quorate.replica.http.host_header import Hosts
+from quorate.replica.http.host_header import AllowedHosts
 from quorate.replica.server.app import ReplicaApp, create_app
 from quorate.replica.server.direct import bounded
 from quorate.replica.service.embedded import embedded_front_end
@@ -39,7 +39,7 @@ READER, WRITER = "reads", "writes"
 HEADERS = (b"content-type: application/msgpack", b"accept: application/msgpack")
 
 
-class Served(NamedTuple):
+class ForwardedReply(NamedTuple):
     """A served replica."""
 
     port: int
@@ -56,7 +56,7 @@ async def nobody(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @asynccontextmanager
-async def served(root: Path, *, is_direct: bool, has_tokens: bool = False) -> AsyncIterator[Served]:
+async def served(root: Path, *, is_direct: bool, has_tokens: bool = False) -> AsyncIterator[ForwardedReply]:
     """r1, whose batches go all the shorter way, or none."""
     socket = _bound(0)
     port: int = socket.getsockname()[1]
@@ -67,7 +67,7 @@ async def served(root: Path, *, is_direct: bool, has_tokens: bool = False) -> As
         member,
         lambda each: embedded_front_end(each, WRITER if has_tokens else None),
         access=from_text(tokens(), "all") if has_tokens else None,
-        hosts=Hosts(["127.0.0.1"], is_loopback=True),
+        hosts=AllowedHosts(["127.0.0.1"], is_loopback=True),
     )
     longer = app.batches
     if is_direct:
@@ -79,7 +79,7 @@ async def served(root: Path, *, is_direct: bool, has_tokens: bool = False) -> As
     server.lifespan = config.lifespan_class(config)
     await server.startup([socket])
     try:
-        yield Served(port, app, member, server, longer)
+        yield ForwardedReply(port, app, member, server, longer)
     finally:
         if server.servers[0].is_serving():
             await server.shutdown()
@@ -95,7 +95,7 @@ def append(number: int, ahead_us: int = 0) -> Append:
     return Append("queue/q", (Entry(t, t, Value("1")),), "first")
 
 
-def batch(here: Served, *requests: Request, cluster: str = "") -> bytes:
+def batch(here: ForwardedReply, *requests: Request, cluster: str = "") -> bytes:
     return msgspec.msgpack.encode(Batch(cluster or here.member.document.hash, requests))
 
 
@@ -119,14 +119,14 @@ async def until(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-def after(here: Served, **is_so: object) -> bytes:
+def after(here: ForwardedReply, **is_so: object) -> bytes:
     """A batch for a replica of which this is so."""
     for name, value in is_so.items():
         setattr(here.member, name, value)
     return batch(here, append(1))
 
 
-def with_full_disk(here: Served) -> bytes:
+def with_full_disk(here: ForwardedReply) -> bytes:
     """A batch for a replica that can do all of it but make it durable."""
 
     def commit() -> None:
@@ -138,7 +138,7 @@ def with_full_disk(here: Served) -> bytes:
     return batch(here, append(1))
 
 
-CASES: dict[str, tuple[Callable[[Served], bytes], tuple[bytes, ...]]] = {
+CASES: dict[str, tuple[Callable[[ForwardedReply], bytes], tuple[bytes, ...]]] = {
     "answered": (lambda here: batch(here, append(1)), HEADERS),
     "as JSON": (
         lambda here: msgspec.json.encode(Batch(here.member.document.hash, (Collect("queue/q"),))),
@@ -315,7 +315,7 @@ async def test_what_is_under_way_is_answered_before_a_server_ends(tmp_path: Path
         reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
         writer.write(post(batch(here, append(1)), *HEADERS))
         await until(lambda: traffic.under_way == 1)
-        ending = asyncio.create_task(here.server.shutdown())
+        shutdown = asyncio.create_task(here.server.shutdown())
         await until(lambda: not here.server.servers[0].is_serving())
         held.release()
         status, headers, _ = await one_answer(reader)
@@ -323,7 +323,7 @@ async def test_what_is_under_way_is_answered_before_a_server_ends(tmp_path: Path
         assert headers[b"connection"] == b"close"
         assert await reader.read() == b""
         writer.close()
-        await ending
+        await shutdown
 
 
 class _Ticks:
@@ -355,7 +355,7 @@ class _Ticks:
 LONG_BATCHES = 5
 
 
-def long_batch(here: Served) -> bytes:
+def long_batch(here: ForwardedReply) -> bytes:
     return batch(here, *(Collect(f"register/{number}") for number in range(300)))
 
 
@@ -386,7 +386,9 @@ async def test_no_two_long_batches_are_read_in_one_turn(
     assert len(set(ticks.reads)) == LONG_BATCHES
 
 
-async def by_asgi(here: Served, headers: list[tuple[bytes, ...]], body: bytes, answers: list[int]) -> None:
+async def by_asgi(
+    here: ForwardedReply, headers: list[tuple[bytes, ...]], body: bytes, answers: list[int]
+) -> None:
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:

@@ -65,7 +65,7 @@ with connect("my-cluster/cluster.toml") as client:
     counted = client.counters()
     for kind, times in counted.operations.items():
         print(kind.type, kind.operation, kind.outcome, times.count, f"{times.sum / times.count:.4f} s each")
-    duels = counted.events.get("turns lost", 0)
+    duels = counted.events.get("terms lost", 0)
     print(counted.rounds["Append"].count, "rounds of appends;", duels, "duels lost")
 ```
 

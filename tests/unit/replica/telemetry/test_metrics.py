@@ -324,7 +324,7 @@ def test_duel_is_counted_at_the_loser_and_at_the_replicas(cluster: InProcessClus
     before = values(cluster)
     assert post(cluster, "/v1/queues/duel/dequeue", {"max": 1}) == {"items": [3]}
     after = values(cluster)
-    assert events(before, after)["turns lost"] == 1
+    assert events(before, after)["terms lost"] == 1
     refused = "quorate_replica_requests_total"
     assert grown(before, after, refused, request="Accept", outcome="ballot-refused") >= 1
 

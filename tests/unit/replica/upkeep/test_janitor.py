@@ -13,7 +13,7 @@ from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append
-from quorate.client_sdk.protocol.core.values import Bury, Done, Failed, Outcome
+from quorate.client_sdk.protocol.core.values import CollectTombstone, Done, Failed, Outcome
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
@@ -34,14 +34,14 @@ WAIT_S = 60
 
 
 class FaultyOnce:
-    """The embedded front end, with an error of its own at the first deletion that it is to bury."""
+    """The embedded front end, with an error of its own at the first deletion that it is to collect."""
 
     def __init__(self, member: Member) -> None:
         self.inner = embedded_front_end(member, None)
         self.asked: list[str] = []
         self.buried = asyncio.Event()
 
-    async def run(self, operation: Bury, deadline_s: float) -> Outcome:
+    async def run(self, operation: CollectTombstone, deadline_s: float) -> Outcome:
         """See FrontEnd."""
         self.asked.append(operation.object)
         if len(self.asked) == 1:
@@ -144,7 +144,7 @@ async def test_front_end_without_an_answer_is_no_error(
     class Silent:
         """As if another replica were down."""
 
-        async def run(self, operation: Bury, deadline_s: float) -> Outcome:
+        async def run(self, operation: CollectTombstone, deadline_s: float) -> Outcome:
             """See FrontEnd."""
             asked.set()
             return Failed("unavailable", "too few", definite=True, answered=frozenset())
@@ -188,14 +188,14 @@ async def test_one_replica_buries_a_deletion_whenever_its_machine_was_started(
 
 
 class Slow:
-    """A front end that buries nothing, and takes its time; `silent` do not answer it."""
+    """A front end that collects nothing, and takes its time; `silent` do not answer it."""
 
     def __init__(self, silent: frozenset[str] = frozenset()) -> None:
         self.silent = silent
         self.together: list[int] = []
         self._waiting = 0
 
-    async def run(self, operation: Bury, deadline_s: float) -> Outcome:
+    async def run(self, operation: CollectTombstone, deadline_s: float) -> Outcome:
         """See FrontEnd."""
         self._waiting += 1
         await asyncio.sleep(0.001)
@@ -204,7 +204,7 @@ class Slow:
             self._waiting = 0
         if self.silent:
             return Failed("unavailable", "too few", definite=True, answered=frozenset({"r1"}) - self.silent)
-        return Done(False, "Bury/Kept", frozenset({"r1"}))
+        return Done(False, "Collect/Kept", frozenset({"r1"}))
 
 
 async def with_deletions(member: Member, number: int) -> None:
@@ -228,6 +228,6 @@ async def test_a_round_offers_all_that_is_due_but_few_while_a_replica_is_silent(
     await janitor._prune()
     # What is offered again a window later would be due again while a slow machine is at it.
     monkeypatch.setattr(janitor._pruning, "_window_s", 10 * WAIT_S)
-    await janitor._bury()
+    await janitor._collect_tombstone()
     assert sum(front_end.together) == most
     assert max(front_end.together) <= janitor_module.BATCH_MAX

@@ -155,7 +155,7 @@ def test_a_walk_that_has_no_room_does_not_hold_up_the_burials_that_make_some(
         rounds = 0
         while run(pruning, second):
             rounds += 1
-            assert rounds < 100, "the janitor's next step, to bury some, is never reached"
+            assert rounds < 100, "the janitor's next step, to collect some, is never reached"
     assert len(pruning.deleted(store, 100, 50)) >= 10
 
 

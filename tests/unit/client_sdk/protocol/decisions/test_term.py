@@ -1,10 +1,10 @@
-"""One turn of an owner: who promised it, and how far their logs are frozen."""
+"""One term of an owner: who promised it, and how far their logs are frozen."""
 
 import pytest
 
 from quorate.api_specs.messages import Collected, Status
-from quorate.client_sdk.protocol.core.log_cache import Mirror
-from quorate.client_sdk.protocol.decisions.term import Turn, TurnLost
+from quorate.client_sdk.protocol.core.log_cache import LogCache
+from quorate.client_sdk.protocol.decisions.term import Term, TermLost
 from quorate.quorums.systems.tally import VoteCount
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, make
@@ -13,12 +13,12 @@ STAMP = make(5, 0, "a")
 VOTES = {"r1": 1, "r2": 1, "r3": 1}
 
 
-def turn() -> Turn:
-    return Turn(STAMP, Mirror("queue/q", VOTES), VoteCount(VOTES, 2))
+def term() -> Term:
+    return Term(STAMP, LogCache("queue/q", VOTES), VoteCount(VOTES, 2))
 
 
 def test_an_initial_quorum_must_promise() -> None:
-    ours = turn()
+    ours = term()
     ours.grant("r1", Collected(Status(fence=make(9, 0, "b"))))
     assert not ours.has_promises
     ours.grant("r2", Collected(Status(fence=make(9, 0, "b"))))
@@ -27,12 +27,12 @@ def test_an_initial_quorum_must_promise() -> None:
 
 
 def test_a_refusal_ends_the_turn() -> None:
-    with pytest.raises(TurnLost):
-        turn().grant("r1", Collected(Status(), refused=True))
+    with pytest.raises(TermLost):
+        term().grant("r1", Collected(Status(), refused=True))
 
 
 def test_nothing_is_frozen_of_logs_that_are_not_mirrored() -> None:
-    ours = turn()
+    ours = term()
     for replica in VOTES:
         ours.grant(replica, Collected(Status(fence=make(9, 0, "b"))))
     assert ours.bound == ZERO
@@ -40,7 +40,7 @@ def test_nothing_is_frozen_of_logs_that_are_not_mirrored() -> None:
 
 
 def test_the_ballot_is_of_the_latest_step_unless_one_is_named() -> None:
-    ours = turn()
+    ours = term()
     ours.step = 3
     assert ours.ballot() == make_ballot(STAMP, 3)
     assert ours.ballot(0) == make_ballot(STAMP, 0)
