@@ -77,8 +77,8 @@ def _plain(text: str) -> str:
     return escape(spelled_out(text))
 
 
-def _cell(event: str, standing: str) -> str:
-    return _plain(event) + (f"\n[yellow]{_plain(standing)}[/yellow]" if standing else "")
+def _cell(event: str, status: str) -> str:
+    return _plain(event) + (f"\n[yellow]{_plain(status)}[/yellow]" if status else "")
 
 
 def show(trace: Trace, out: Console, *, full: bool = False) -> None:

@@ -57,20 +57,20 @@ class LeaseStatus(Struct, frozen=True):
         return told + (f", expires {_time(self.expires_us, now_us)}" if self.expires_us else "")
 
 
-def standings_of(summary: Summary, rows: tuple[Row, ...], now_us: int) -> dict[Timestamp, LeaseStatus]:
+def lease_statuses_of(summary: Summary, rows: tuple[Row, ...], now_us: int) -> dict[Timestamp, LeaseStatus]:
     """How items stand at `now_us` as one replica knows it: those that its summary keeps, and the entries of its log that wait
     and have times of their own. An entry without an answer here simply waits, or was consumed."""
     found = {
-        row.entry.t: _standing(Leased(row.entry, times.due_us, expires_us=times.expires_us), now_us)
+        row.entry.t: _status(Leased(row.entry, times.due_us, expires_us=times.expires_us), now_us)
         for row in rows
         if row.entry.t > summary.horizon and (times := Times.of(row.entry.id)) != NO_TIMES
     }
-    found |= {record.entry.t: _standing(record, now_us) for record in summary.leases}
+    found |= {record.entry.t: _status(record, now_us) for record in summary.leases}
     found |= {dead.entry.t: LeaseStatus("dead", 0, dead.deliveries, 0, dead.reason) for dead in summary.dead}
     return found
 
 
-def _standing(record: Leased, now_us: int) -> LeaseStatus:
+def _status(record: Leased, now_us: int) -> LeaseStatus:
     state: State
     if record.is_held:
         state = "held" if record.until_us > now_us else "over"

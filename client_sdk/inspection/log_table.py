@@ -16,7 +16,7 @@ from ...adts.types.catalogue import adt_of
 from ...api_specs.limits import DEFAULTS
 from ...api_specs.messages import Collected
 from ...timestamps.timestamp import INFINITY, ZERO, Timestamp, wall_us
-from .lease_status import LeaseStatus, standings_of
+from .lease_status import LeaseStatus, lease_statuses_of
 
 _BLIND: Final = {"queue": "Enq", "register": "Write", "dictionary": "Put"}
 
@@ -68,9 +68,9 @@ class Trace(Struct, frozen=True):
     def cell(self, id: str, t: Timestamp) -> tuple[str, str]:
         """The event that a replica holds at a timestamp, and how it stands with acquire, in words; empty where there is none."""
         column = self.columns[id]
-        standing = column.lease_statuses.get(t)
+        status = column.lease_statuses.get(t)
         event = column.kept.get(t) or column.events.get(t, "")
-        return event, standing.words(self.now_us) if standing else ""
+        return event, status.words(self.now_us) if status else ""
 
     def footer(self, full: bool = False) -> list[tuple[str, list[str]]]:
         """The lines below the table: horizon and fence of each replica, and what else its summary holds, if any does."""
@@ -110,7 +110,7 @@ class Trace(Struct, frozen=True):
                 "label": labels[t],
                 "events": {id: column.events[t] for id, column in self.columns.items() if t in column.events},
                 "kept": {id: column.kept[t] for id, column in self.columns.items() if t in column.kept},
-                "standings": {
+                "lease_statuses": {
                     id: to_builtins(column.lease_statuses[t])
                     for id, column in self.columns.items()
                     if t in column.lease_statuses
@@ -144,7 +144,7 @@ def column_of(object_name: str, answer: Collected, page_max: int, now_us: int) -
     return Column(
         events=events,
         kept={entry.t: event_text(object_name, entry) for entry in summary.kept()},
-        lease_statuses=standings_of(summary, answer.rows, now_us),
+        lease_statuses=lease_statuses_of(summary, answer.rows, now_us),
         leases=count_leases(summary.leases, summary.dead),
         horizon=answer.status.horizon,
         fence=answer.status.fence,

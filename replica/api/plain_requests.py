@@ -45,7 +45,7 @@ class PlainRequests:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the lifespan."""
         ask = (
-            _FORWARDED.get(scope["method"]) if scope["type"] == "http" and not scope["query_string"] else None
+            _PLAIN.get(scope["method"]) if scope["type"] == "http" and not scope["query_string"] else None
         )
         place = None if ask is None else _PATH.fullmatch(scope["path"])
         if ask is None or place is None:
@@ -124,7 +124,7 @@ def _cell(place: re.Match[str]) -> str:
     return object_name("dictionary", place["dictionary"], place["key"])
 
 
-_FORWARDED: Final[Mapping[str, Callable[[Operations, re.Match[str], bytes], Plain | None]]] = {
+_PLAIN: Final[Mapping[str, Callable[[Operations, re.Match[str], bytes], Plain | None]]] = {
     "GET": _get,
     "POST": _post,
     "PUT": _put,

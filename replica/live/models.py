@@ -175,7 +175,7 @@ class ObjectTrace(BaseModel):
                     "t": _T1,
                     "at": "2026-01-31 12:00:00.000000",
                     "events": {"r1": '[Enq({"job":1}); Ok()]'},
-                    "standings": {},
+                    "lease_statuses": {},
                     "unseen": [],
                 }
             ],

@@ -181,17 +181,17 @@ def _row(
         t=t,
         at=when(t),
         events={id: _cut(event) for id, event in held.items() if event is not None},
-        lease_statuses={id: _standing(each, now_us) for id, each in lease_statuses.items()},
+        lease_statuses={id: _status(each, now_us) for id, each in lease_statuses.items()},
         unseen=[id for id, event in held.items() if event is None and id in cut_off],
     )
 
 
-def _standing(standing: LeaseStatus, now_us: int) -> models.LeaseStatusSeen:
+def _status(status: LeaseStatus, now_us: int) -> models.LeaseStatusSeen:
     return models.LeaseStatusSeen(
-        state=standing.state,
-        words=standing.words(now_us),
-        until_us=standing.until_us or None,
-        deliveries=standing.deliveries,
+        state=status.state,
+        words=status.words(now_us),
+        until_us=status.until_us or None,
+        deliveries=status.deliveries,
     )
 
 

@@ -18,7 +18,7 @@ from ..service.member import Member, Peer, StoreLost
 from ..store.group_commit import Overloaded
 from ..store.store import StorageFailed
 
-FORWARD_S: Final = 1.0
+ASK_S: Final = 1.0
 """How long a starting replica waits for the others' word. All that run answer at once, even before they vote."""
 RETRY_S: Final = 0.05
 TELL_S: Final = 2.0
@@ -91,17 +91,17 @@ class Watch:
         """A new store: ask for as long as it takes, until every other replica has noted it."""
         pause_s = RETRY_S
         while True:
-            await self._heard([name for name in self._names if name not in self._told], FORWARD_S)
+            await self._heard([name for name in self._names if name not in self._told], ASK_S)
             waiting = {name: self._said.get(name, "") for name in self._names if name not in self._told}
             if not waiting:
                 return
             self._member.awaited = waiting
             await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, FORWARD_S)
+            pause_s = min(2 * pause_s, ASK_S)
 
     async def _ask_briefly(self) -> None:
         """Until all have answered, for at most ASK_S: one that is down must not keep another from coming back."""
-        waiting, late_s = set(self._names), time.monotonic() + FORWARD_S
+        waiting, late_s = set(self._names), time.monotonic() + ASK_S
         while waiting and time.monotonic() < late_s:
             waiting -= await self._heard(waiting, late_s - time.monotonic())
             if waiting:

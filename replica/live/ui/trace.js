@@ -99,8 +99,8 @@ function cellOf(row, id, column) {
   const event = row.events[id] ?? null;
   if (column.state !== "ready" || row.unseen.includes(id)) return { kind: "unknown", event: null, note: "" };
   if (event === null) return { kind: "blank", event, note: "" };
-  const standing = row.standings[id];
-  if (standing) return { kind: `standing ${standing.state}`, event, note: standing.words };
+  const status = row.lease_statuses[id];
+  if (status) return { kind: `status ${status.state}`, event, note: status.words };
   return row.t <= column.horizon ? { kind: "past", event, note: "below horizon" } : { kind: null, event, note: "" };
 }
 

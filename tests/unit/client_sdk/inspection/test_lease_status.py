@@ -5,7 +5,7 @@ import pytest
 from quorate.adts.log import Dead, Entry, Leased, Summary, Value
 from quorate.adts.times import Times, entry_id
 from quorate.api_specs.messages import Row
-from quorate.client_sdk.inspection.lease_status import LeaseStatus, standings_of
+from quorate.client_sdk.inspection.lease_status import LeaseStatus, lease_statuses_of
 from quorate.timestamps.timestamp import make
 
 NOW_US = 1_700_000_000_000_000  # 2023-11-14 22:13:20 UTC
@@ -23,7 +23,7 @@ def record(until_us: int = 0, deliveries: int = 1, expires_us: int = 0, *, is_he
 
 
 def only(summary: Summary, *rows: Entry) -> LeaseStatus | None:
-    found = standings_of(summary, tuple(map(Row, rows)), NOW_US)
+    found = lease_statuses_of(summary, tuple(map(Row, rows)), NOW_US)
     assert len(found) <= 1
     return found.get(T[1])
 
@@ -48,9 +48,9 @@ def only(summary: Summary, *rows: Entry) -> LeaseStatus | None:
     ],
 )
 def test_what_an_acquire_has_met(kept: Leased, state: str, words: str) -> None:
-    standing = only(Summary(horizon=T[1], leases=(kept,)))
-    assert standing is not None
-    assert (standing.state, standing.words(NOW_US)) == (state, words)
+    status = only(Summary(horizon=T[1], leases=(kept,)))
+    assert status is not None
+    assert (status.state, status.words(NOW_US)) == (state, words)
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_what_an_acquire_has_met(kept: Leased, state: str, words: str) -> None:
     ],
 )
 def test_dead_letters(dead: Dead, words: str) -> None:
-    standing = only(Summary(horizon=T[1], dead=(dead,)))
-    assert standing is not None
-    assert (standing.state, standing.words(NOW_US)) == ("dead", words)
+    status = only(Summary(horizon=T[1], dead=(dead,)))
+    assert status is not None
+    assert (status.state, status.words(NOW_US)) == ("dead", words)
 
 
 def test_an_entry_of_the_log_stands_by_its_own_times_until_it_is_consumed() -> None:

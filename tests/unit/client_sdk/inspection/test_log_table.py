@@ -143,7 +143,7 @@ def test_what_an_acquire_met_has_its_row_and_says_how_it_stands() -> None:
     ]
     assert ("leases", ["1 held, 1 dead", ""]) in trace.footer()
     told = trace.as_json()
-    assert told["rows"][0]["standings"]["r1"]["state"] == "held"
+    assert told["rows"][0]["lease_statuses"]["r1"]["state"] == "held"
     assert told["replicas"]["r1"]["leases"] == {"held": 1, "waiting": 0, "dead": 1}
 
 

@@ -66,10 +66,10 @@ class Both:
     async def answers(self, method: str, path: str, body: bytes = b"", **headers: str) -> list[Any]:
         """For each way: what the front end was asked, and what was answered."""
         found = []
-        for asks in (plain_requests._FORWARDED, {}):
+        for asks in (plain_requests._PLAIN, {}):
             self.front_end.asked.clear()
             with self._monkeypatch.context() as patched:
-                patched.setattr(plain_requests, "_ASKS", asks)
+                patched.setattr(plain_requests, "_PLAIN", asks)
                 named = {name.replace("_", "-"): value for name, value in headers.items()}
                 got = await self.client.request(method, path, content=body, headers=named)
             assert got.status_code < 500 or self.front_end.failure is not None
