@@ -15,7 +15,7 @@ from tests.system.objects.test_tombstones import waiting
 
 RATE = 150
 """Deletions a second."""
-SECONDS = 24
+SECONDS = 32
 
 
 async def delete_steadily(cluster: LocalCluster) -> list[int]:
