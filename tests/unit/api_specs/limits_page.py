@@ -32,7 +32,7 @@ FIXED = {
         limits.SETTLED_MAX,
         "Leases that ended lately, whose repeated accept gets its first answer.",
     ),
-    "TEND_TOKENS_MAX": (
+    "SETTLE_TOKENS_MAX": (
         limits.SETTLE_TOKENS_MAX,
         "Leases that are accepted, released, rejected or renewed at once.",
     ),
@@ -43,7 +43,7 @@ FIXED = {
     "LEASE_S_MAX": (limits.LEASE_S_MAX, "Seconds that a lease lasts, from when it is given or renewed."),
     "DELAY_S_MAX": (limits.DELAY_S_MAX, "Seconds until an item is due, or expires."),
     "SYSTEM_CHARS_MAX": (limits.SYSTEM_CHARS_MAX, "Characters of a quorum system, as text."),
-    "ASK_WISHES_MAX": (
+    "FORWARDED_COMMANDS_MAX": (
         limits.FORWARDED_COMMANDS_MAX,
         "Commands that a front end hands to another one at once.",
     ),
@@ -51,7 +51,7 @@ FIXED = {
         limits.REPLY_BODIES_MAX,
         "A reply is at most so many times as long as a request body may be; it holds pages of whole values.",
     ),
-    "ASK_S_MAX": (limits.FORWARD_S_MAX, "Seconds that the other one may take over them."),
+    "FORWARD_S_MAX": (limits.FORWARD_S_MAX, "Seconds that the other one may take over them."),
     "TOKENS_MAX": (limits.TOKENS_MAX, "Tokens that a replica accepts at the same time."),
     "REQUESTS_PER_S_MAX": (
         limits.REQUESTS_PER_S_MAX,

@@ -102,7 +102,7 @@ def test_one_of_many_callers_deletes_what_it_read(client: Client) -> None:
     assert won.count(True) == 1
 
 
-@pytest.mark.parametrize("hand_over", [True, False])
+@pytest.mark.parametrize("forward", [True, False])
 def test_a_client_may_decide_for_itself(cluster: LoopbackCluster, forward: bool) -> None:
     """Two front ends that take from one queue meet, and ask a replica's then. The replicas here know no asks, so that the
     outcome is unknown, as it is when that replica dies."""
