@@ -1,7 +1,7 @@
 """Ballots: the total order of decisions on one object. Pure.
 
 A ballot is a timestamp and a step, as text `TIMESTAMP/STEP` (8 hexadecimal digits), which sorts the same. The timestamp
-names the owner and its turn (a *promise* is made to it); the step counts the accepts of that term, so that two accepts
+names the owner and its term (a *promise* is made to it); the step counts the accepts of that term, so that two accepts
 of one term which the network reorders cannot replace the newer summary by the older.
 """
 

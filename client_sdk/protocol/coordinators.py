@@ -1,7 +1,7 @@
-"""Hosts: which replica's front end decides on an object that several front ends want to decide on. Pure.
+"""Coordinators: which replica's front end decides on an object that several front ends want to decide on. Pure.
 
 Owns the rendezvous hash (Thaler and Ravishankar 1998: front ends that hold the same replicas to be live choose the same
-one, and when one goes only its objects move), and what is known of replicas as hosts. It is about speed only: two front
+one, and when one goes only its objects move), and what is known of replicas as coordinators. It is about speed only: two front
 ends that choose differently are slow, not wrong.
 """
 

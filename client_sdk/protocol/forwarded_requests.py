@@ -1,6 +1,6 @@
-"""The forwarded requests of one front end: which host is asked, whose forwarded request is under way, and greetings beside the work. Pure.
+"""The forwarded requests of one front end: which coordinator is asked, whose request is under way, and greetings beside the work. Pure.
 
-Owns the tokens of forwarded requests and what their answers say of hosts. Must not know what the commands mean (`quorate.client_sdk.protocol.decisions.forwarding`).
+Owns the tokens of forwarded requests and what their answers say of coordinators. Must not know what the commands mean (`quorate.client_sdk.protocol.decisions.forwarding`).
 """
 
 from collections.abc import Callable

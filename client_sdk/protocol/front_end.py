@@ -177,7 +177,7 @@ class FrontEnd(TimeNow):
 
     def start_over(self) -> None:
         """After a call that raised: forget all operations and all that was learnt, as a crash would; timestamps and numbers go on.
-        What is half changed is not trusted, and no proposer that was stopped uses its turn again (two accepts of one ballot)."""
+        What is half changed is not trusted, and no proposer that was stopped uses its term again (two accepts of one ballot)."""
         learnt = (self._deciders, self._caches, self._notices)
         for forgotten in (self._tasks, self._rounds, self._tokens, *learnt):
             forgotten.clear()
@@ -232,7 +232,7 @@ class FrontEnd(TimeNow):
         deadline_s: float,
         timeout_s: float,
     ) -> int:
-        """Ask the host; its answer comes to the task as an Answered with the returned token."""
+        """Ask the coordinator; its answer comes to the task as an Answered with the returned token."""
         return self._asks.ask(task, coordinator, name, commands, deadline_s, timeout_s)
 
     def cache_of(self, name: str) -> LogCache:

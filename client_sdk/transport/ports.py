@@ -23,7 +23,7 @@ class Transport(Protocol):
 
 
 class Asker(Protocol):
-    """Carries asks to the front ends embedded in replicas. Never raises for what a network or a replica does."""
+    """Carries forwarded requests to the front ends embedded in replicas. Never raises for what a network or a replica does."""
 
     async def ask(self, replica: str, ask: ForwardedRequest, timeout_s: float) -> ForwardedReply | Unanswered:
         """The answer to `ask`, which is sent once, or why there is none, within `timeout_s`. May be cancelled."""

@@ -105,7 +105,7 @@ def changes(request: Request) -> bool:
 
 
 def _own_stamps(request: Request) -> list[Timestamp]:
-    """The timestamps that its sender's own clock must have given: of new entries, and of its turns.
+    """The timestamps that its sender's own clock must have given: of new entries, and of its terms.
 
     Not those of entries that are sent again: a reader writes back those of others, and under an idempotency key any front
     end sends those that another one reserved.

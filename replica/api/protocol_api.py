@@ -1,7 +1,7 @@
-"""The replica protocol over HTTP: batches and asks, in JSON or MessagePack, and announcements.
+"""The replica protocol over HTTP: batches and forwarded requests, in JSON or MessagePack, and announcements.
 
 Owns decoding, the check that sender and replica hold the same cluster document, and encoding. It is the hot path, so
-batches and asks do not pass the framework; their place in the OpenAPI document is made from the same message types.
+batches and forwarded requests do not pass the framework; their place in the OpenAPI document is made from the same message types.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """How a replica that was told to stop ends: no new request, then what is under way, then all that is left; and the server
 that does so at a signal, and says when it has begun.
 
-Owns the order and the times. Nothing need be handed back: a turn of this replica's front end is passed by whoever takes a
+Owns the order and the times. Nothing need be handed back: a term of this replica's front end is passed by whoever takes a
 higher one, and what it has promised is on its disk. What this saves callers is a doubt: whoever asks hears that certainly
 nothing was done, and whoever waits hears the end.
 """

@@ -1,15 +1,15 @@
-"""Handing commands on one object over to its host, whose front end decides those of many at once. Pure.
+"""Forwards commands on one object to its coordinator, whose front end decides those of many at once. Pure.
 
 Owns when that is done, and what an answer, or none, means for the commands:
 
-* A front end decides for itself until it meets another one: a replica refuses it for a higher term. From then on it hands
-  over, for ROUTED_S, and for SHARED_S more whenever the host says that others ask, too. When none did for LOOK_S (those
+* A front end decides for itself until it meets another one: a replica refuses it for a higher term. From then on it
+  forwards, for ROUTED_S, and for SHARED_S more whenever the coordinator says that others ask, too. When none did for LOOK_S (those
   that it met only settled what became of their enqueues), it decides for itself again, and for ALONE_S in any case.
 * A command that may not be forwarded waits for those that came before it, and for no other: once it is the oldest, all that
   wait are decided here.
 * A command is forwarded once. It must not carry a key, nor may an accept that grants it be in doubt, nor may it have come
   from another front end: so no command goes in circles.
-* A host that certainly did nothing leaves the command to its own front end. Where the answer is lost, a peek or a Tend is
+* A coordinator that certainly did nothing leaves the command to its own front end. Where the answer is lost, a peek or a settling is
   decided here (nobody could tell whether that was done twice); all others have an unknown outcome.
 """
 
@@ -40,10 +40,10 @@ ALONE_S: Final = 3.0
 LEFT_S_MIN: Final = 0.02
 """With less time left, a command is not worth the way."""
 HOSTS_SHARE: Final = 0.7
-"""Of the least time that a caller has left, the host gets so much: when it can do nothing, for want of a quorum, its word
+"""Of the least time that a caller has left, the coordinator gets so much: when it can do nothing, for want of a quorum, its word
 that it certainly did nothing must be back in time, or the caller would be told that the outcome is unknown."""
 GRACE_S: Final = 0.5
-"""How long an answer may travel, besides the time that the host may take."""
+"""How long an answer may travel, besides the time that the coordinator may take."""
 
 ForwardingSteps = Generator[float, Event, None]
 Finish = Callable[[PendingCommand, CommandResult], None]
@@ -64,7 +64,7 @@ class Machine(Protocol):
         deadline_s: float,
         timeout_s: float,
     ) -> int:
-        """Ask the host; its answer comes to the task as an Answered with the returned token."""
+        """Ask the coordinator; its answer comes to the task as an Answered with the returned token."""
 
     def pause_coordinator(self, coordinator: str) -> None:
         """Do not ask this one for a while."""
@@ -74,7 +74,7 @@ class Machine(Protocol):
 
 
 class ForwardingPolicy:
-    """The way of one object's commands to its host."""
+    """The way of one object's commands to its coordinator."""
 
     def __init__(self, name: str, machine: Machine, commands_max: int) -> None:
         self._name: Final = name
@@ -118,7 +118,7 @@ class ForwardingPolicy:
     def forward(
         self, task: Task, coordinator: str, batch: list[PendingCommand], finish: Finish
     ) -> ForwardingSteps:
-        """Ask the host, and finish what it decided; what it certainly did not is left, to be decided here."""
+        """Ask the coordinator, and finish what it decided; what it certainly did not is left, to be decided here."""
         commands: list[ForwardableCommand] = []
         for asked in batch:
             assert isinstance(asked.command, ForwardableCommand), "_may_go lets no other one through"
@@ -175,13 +175,13 @@ class ForwardingPolicy:
                 self._leave(asked, detail, finish, definite=result.definite)
 
     def _leave(self, asked: PendingCommand, detail: str, finish: Finish, *, definite: bool) -> None:
-        """The host did not decide the command, or its answer is lost."""
+        """The coordinator did not decide the command, or its answer is lost."""
         if definite or isinstance(asked.command, PeekCommand | SettleCommand):
-            self._machine.count(f"commands of {'refused' if definite else 'lost'} asks decided here")
+            self._machine.count(f"commands {'refused' if definite else 'lost'} elsewhere decided here")
             asked.is_here, asked.is_proposed = True, False
             asked.may_be_done = not definite and isinstance(asked.command, SettleCommand)
             return
-        self._machine.count("commands of lost forwarded requests unknown")
+        self._machine.count("commands lost elsewhere unknown")
         finish(asked, CommandResult(failed=Failed("unknown", detail, definite=False)))
 
 

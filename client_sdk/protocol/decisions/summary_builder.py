@@ -18,7 +18,7 @@ from .lease_table import Context as LeasingContext
 from .lease_table import Ledger, aged_parts
 
 TERMS_MAX: Final = 64
-"""Turns that a summary remembers: an owner that lost its turn looks again after as many others at most."""
+"""Terms that a summary remembers: an owner that lost its term looks again after as many others at most."""
 TERMS_KEPT: Final = 8
 """Of these, so many however old: a steady owner's term may have begun long before the accept it asks for."""
 

@@ -131,7 +131,7 @@ def go_on_after_the_turn_is_lost() -> Planting:
 
 
 def forget_what_was_proposed() -> Planting:
-    """An owner that lost its turn does not ask whether its last accept came into force, and decides anew."""
+    """An owner that lost its term does not ask whether its last accept came into force, and decides anew."""
 
     def check(self: Proposer) -> bool:
         self._proposed = None

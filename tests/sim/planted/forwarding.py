@@ -35,7 +35,7 @@ def decide_here_after_a_lost_answer() -> Planting:
 
 
 def hand_over_what_was_proposed() -> Planting:
-    """A front end that lost its turn hands a command over while its own accept for it is in doubt."""
+    """A front end that lost its term forwards a command while its own accept for it is in doubt."""
     right = ForwardingPolicy.choose
 
     def choose(

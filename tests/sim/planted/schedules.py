@@ -52,7 +52,7 @@ def undecided_horizon() -> None:
 
 
 def item_comes_while_another_goes() -> None:
-    """w and x are at r1 and r2. f3 takes w there, and its turn still stands. f1's Deq, with a higher term, reads the empty
+    """w and x are at r1 and r2. f3 takes w there, and its term still stands. f1's Deq, with a higher term, reads the empty
     log of r3. Then y is stored at r1 and r3; and only then f3 is asked again, and takes x, decided at r1 and r2. Now f1
     reads r2: its summary says x is gone, its log has no y, and neither had r3's. But the queue was never empty."""
     hand = Played()
