@@ -38,8 +38,6 @@ WITHOUT = frozenset(
         "client_sdk/protocol/decisions/payloads.py",
         "client_sdk/protocol/decisions/pending.py",
         "client_sdk/protocol/decisions/proposer.py",
-        "client_sdk/protocol/decisions/read_window.py",
-        "client_sdk/protocol/decisions/summary_builder.py",
         "client_sdk/protocol/front_end.py",
         "client_sdk/protocol/operations/blind.py",
         "client_sdk/protocol/operations/cell_parts.py",

@@ -6,7 +6,15 @@ from quorate.adts.log import NOTHING, Summary
 from quorate.api_specs.commands import AcquireCommand, SettleCommand
 from quorate.api_specs.limits import LEASES_MAX
 from quorate.client_sdk.protocol.decisions.lease_table import TOO_MANY_LEASES
-from tests.unit.client_sdk.protocol.test_lease_table import LEASE, NOW, at, entry, planned, seen, tokens
+from tests.unit.client_sdk.protocol.decisions.test_lease_table import (
+    LEASE,
+    NOW,
+    at,
+    entry,
+    planned,
+    seen,
+    tokens,
+)
 
 
 def handed(summary: Summary, holder: str, number: int = LEASES_MAX, **context: Any) -> tuple[int, Summary]:
