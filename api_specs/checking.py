@@ -238,7 +238,7 @@ def _check_commit(request: Commit, limits: Limits) -> None:
     """Most of them only say what is complete: what they left out is in form."""
     if request.ballot != NO_BALLOT:
         _check_ballot(request.ballot)
-    for timestamp in (request.horizon, request.buried):
+    for timestamp in (request.horizon, request.tombstone):
         if timestamp != ZERO:
             _check_timestamps((timestamp,))
     _check_timestamps(request.complete)

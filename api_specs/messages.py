@@ -80,11 +80,18 @@ class Accept(Struct, frozen=True, tag="accept", omit_defaults=True, forbid_unkno
     then: Collect | None = None
 
 
-class Commit(Struct, frozen=True, tag="commit", omit_defaults=True, forbid_unknown_fields=True):
+class Commit(
+    Struct,
+    frozen=True,
+    tag="commit",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    rename={"tombstone": "buried"},  # As replicas of before know it.
+):
     """It is decided: the summary under `ballot`; and complete: the entries with the timestamps `complete`.
 
     `summary` comes along for a replica that may not have accepted it.
-    `buried` is the timestamp of a deletion that every replica has: the object may be forgotten (tombstones).
+    `tombstone` (`buried` in the message) is the timestamp of a deletion that every replica has: the object may be forgotten (tombstones).
     """
 
     object: str
@@ -92,7 +99,7 @@ class Commit(Struct, frozen=True, tag="commit", omit_defaults=True, forbid_unkno
     horizon: Timestamp = ZERO
     summary: Summary | None = None
     complete: tuple[Timestamp, ...] = ()
-    buried: Timestamp = ZERO
+    tombstone: Timestamp = ZERO
 
 
 class Scan(Struct, frozen=True, tag="scan", omit_defaults=True, forbid_unknown_fields=True):

@@ -29,15 +29,15 @@ def collected_by_completion(adt: str, complete: Iterable[Timestamp]) -> Timestam
     return None if adt == "queue" else max(complete, default=None)
 
 
-def may_forget(buried: Timestamp, summary: Summary, here: Entry | None, is_newer_here: bool) -> bool:
-    """Whether a cell whose deletion at `buried` *every* replica has confirmed may be forgotten whole.
+def may_forget(tombstone: Timestamp, summary: Summary, here: Entry | None, is_newer_here: bool) -> bool:
+    """Whether a cell whose deletion at `tombstone` *every* replica has confirmed may be forgotten whole.
 
     `here` is the entry of that timestamp in this log, `is_newer_here` whether the log has a newer one. Yes, when this
     deletion is the newest here: all replicas hold it or something newer, so no older value can come back from one that
     slept; and late messages meet the store's floor, which takes over the object's promises.
     """
-    if is_newer_here or summary.horizon > buried:
+    if is_newer_here or summary.horizon > tombstone:
         return False
-    if summary.horizon == buried > ZERO:
+    if summary.horizon == tombstone > ZERO:
         return summary.value is None
     return here is not None and here.value is None

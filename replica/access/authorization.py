@@ -69,7 +69,7 @@ def batch_problem(batch: Batch, caller: Credential, known: TokenList) -> str | N
                 "scope write is needed for this: the token may only read, and an answer that must first be settled "
                 "is for the HTTP API (GET /v1/…)"
             )
-        if isinstance(request, Commit) and request.buried != ZERO and not is_replica:
+        if isinstance(request, Commit) and request.tombstone != ZERO and not is_replica:
             return "scope replica is needed to collect a deleted key: replicas do it among themselves"
         if any(known.is_foreign(caller, site(stamp)) for stamp in _own_stamps(request)):
             return _foreign(caller)

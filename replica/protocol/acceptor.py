@@ -202,15 +202,15 @@ def _commit(request: Commit, state: ObjectState, log: Log, keeps_events: bool) -
         effects.append(MarkComplete(request.object, request.complete))
     if not keeps_events:
         after = replace(after, collected=_collected(request, after, log))
-    if request.buried > ZERO and _is_buried(request.buried, after, log):
-        floor = max(after.fence, after.promised, term_of(after.accepted), request.buried, log.floor())
+    if request.tombstone > ZERO and _is_collectable(request.tombstone, after, log):
+        floor = max(after.fence, after.promised, term_of(after.accepted), request.tombstone, log.floor())
         return Committed(_status(after)), [Forget(request.object, floor)]
     return Committed(_status(after)), effects + _changed(state, after)
 
 
-def _is_buried(buried: Timestamp, state: ObjectState, log: Log) -> bool:
-    here = next((row.entry for row in log.wanted(state.name, [buried])), None)
-    return may_forget(buried, state.summary, here, is_newer_here=bool(log.rows(state.name, buried, 1)))
+def _is_collectable(tombstone: Timestamp, state: ObjectState, log: Log) -> bool:
+    here = next((row.entry for row in log.wanted(state.name, [tombstone])), None)
+    return may_forget(tombstone, state.summary, here, is_newer_here=bool(log.rows(state.name, tombstone, 1)))
 
 
 def _decided(request: Commit, state: ObjectState) -> ObjectState:

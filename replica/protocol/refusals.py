@@ -114,7 +114,7 @@ def latest_claimed(request: Append | Collect | Accept | Commit | Reserve) -> Tim
             return max(term_of(request.ballot), _latest(request.summary), then)
         case Commit():
             latest = ZERO if request.summary is None else _latest(request.summary)
-            return max(term_of(request.ballot), request.horizon, request.buried, latest)
+            return max(term_of(request.ballot), request.horizon, request.tombstone, latest)
 
 
 def _furthest_us(request: Append | Collect | Accept | Commit | Reserve) -> int:

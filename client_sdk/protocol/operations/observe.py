@@ -340,8 +340,10 @@ def collect_tombstone(operation: CollectTombstone, task: Task, machine: Machine)
     lacking = {replica for replica, reply in looks.replies.items() if not _has_deletion(reply, timestamp)}
     if not (yield from _confirm_deletion(name, cache, source, lacking, everyone, task)):
         return Done(False, "Collect/Kept", everyone)
-    buried = Gathering(task, lambda _: Commit(name, complete=(timestamp,), buried=timestamp), choice.votes)
-    yield from buried.wait(lambda: buried.replies.keys() == everyone)
+    confirmed = Gathering(
+        task, lambda _: Commit(name, complete=(timestamp,), tombstone=timestamp), choice.votes
+    )
+    yield from confirmed.wait(lambda: confirmed.replies.keys() == everyone)
     return Done(True, "Collect/Ok", everyone)
 
 

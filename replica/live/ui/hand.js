@@ -58,12 +58,12 @@ const OPERATIONS = {
 };
 
 // Of a queue, by a form of its own.
-const ACQUIRE = { name: "Acquire", changes: true, doubt: "What was handed out comes back when its lease is over.",
+const ACQUIRE = { name: "Acquire", changes: true, doubt: "What was delivered comes back when its lease is over.",
   run: async (at, _, object) => {
-    if (!hasRoom()) throw new Failure("Too many in hand", "Settle some of those that were handed out to you.", true);
+    if (!hasRoom()) throw new Failure("Too many in hand", "Settle some of those that were delivered to you.", true);
     const leases = leasesIn(await ask("POST", `${at}/acquire`, { body: JSON.stringify({ lease_s: leaseSeconds() }) }));
     take(object, leases);
-    return leases.length > 0 ? ["Handed out", leases[0].value] : ["Nothing is there to be handed out now"];
+    return leases.length > 0 ? ["Delivered", leases[0].value] : ["Nothing is there to be delivered now"];
   } };
 
 const PATHS = { queue: "/v1/queues/", register: "/v1/registers/", dictionary: "/v1/dictionaries/" };
@@ -102,7 +102,7 @@ export function offer(type, run) {
   };
 }
 
-/** Let the reader settle what was handed out to this page; `after` is called when something was. */
+/** Let the reader settle what was delivered to this page; `after` is called when something was. */
 export function offerEndings(after) {
   settleWith(async (ending, lease) => {
     await alone(byId("in-hand"), () => settle(ending, lease));

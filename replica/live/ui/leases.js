@@ -1,4 +1,4 @@
-// Leases: what this page was handed out, with what may be done about it, and how many there are, in words.
+// Leases: what this page was delivered, with what may be done about it, and how many there are, in words.
 
 import { byId, element, keyed, say } from "./dom.js";
 
@@ -16,7 +16,7 @@ const ENDINGS = [
 const held = new Map(); // By token: a lease, with the object that it is of.
 let settle = () => {};
 
-/** How many items of a queue are handed out, wait to be, and are dead letters, in words; empty where none are. */
+/** How many items of a queue are delivered, wait to be, and are dead letters, in words; empty where none are. */
 export function countsOf({ held: out, waiting, dead }) {
   return [[out, "held"], [waiting, "waiting"], [dead, "dead"]].filter(([number]) => number > 0)
     .map(([number, word]) => `${number} ${word}`).join(", ");

@@ -94,7 +94,7 @@ function fillRow(tr, row, trace, ids) {
   tr.replaceChildren(element("th", { scope: "row" }, name, ...time), ...cells.map(drawnCell));
 }
 
-/** What a replica holds in a row, and how it stands there: not known, handed out or dead, past the horizon, or none of it. */
+/** What a replica holds in a row, and how it stands there: not known, delivered or dead, past the horizon, or none of it. */
 function cellOf(row, id, column) {
   const event = row.events[id] ?? null;
   if (column.state !== "ready" || row.unseen.includes(id)) return { kind: "unknown", event: null, note: "" };

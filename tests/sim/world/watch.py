@@ -196,7 +196,7 @@ class Watch:
             raise Violation(f"{request.object}: {committed} counts as decided at {holders}")
         for t in request.complete:
             # What is collected every replica has, or it has forgotten the key and refuses anything as old.
-            if t != request.buried and not self._is_in_force(request.object, t):
+            if t != request.tombstone and not self._is_in_force(request.object, t):
                 holders = sorted(self._stored[request.object, t])
                 raise Violation(f"{request.object}: {t} counts as complete at {holders}")
         self.seen[f"commits {adt_of(request.object)}"] += 1

@@ -68,7 +68,7 @@ def requests(t: Timestamp) -> dict[str, Request]:
         "fence next": Collect("queue/q", fence_next=1, window=Window(limit=1)),
         "accept": Accept("queue/q", make_ballot(t, 1), Summary()),
         "commit": Commit("queue/q", complete=(t,)),
-        "collect": Commit("dictionary/d/k", buried=t),
+        "collect": Commit("dictionary/d/k", tombstone=t),
     }
 
 

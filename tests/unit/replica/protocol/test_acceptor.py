@@ -294,7 +294,7 @@ def test_a_scan_of_the_newest_entries_alone_is_short() -> None:
         Commit(NAME, horizon=at(2_000_001)),
         Commit(NAME, ballot(1), at(1), Summary(horizon=at(2_000_001))),
         Commit(NAME, ballot(1), at(1), Summary(adopted=(entry(2_000_001),))),
-        Commit(NAME, buried=at(2_000_001)),
+        Commit(NAME, tombstone=at(2_000_001)),
     ],
     ids=str,
 )
@@ -336,7 +336,7 @@ def test_what_makes_no_sense_is_refused(request_: Request, sentence: str) -> Non
 def test_a_collected_key_is_forgotten_and_late_messages_meet_the_floor() -> None:
     replica = Replica()
     replica.append(entry(1), entry(5, None), name=CELL)
-    assert isinstance(replica.ask(Commit(CELL, buried=at(5))), Committed)
+    assert isinstance(replica.ask(Commit(CELL, tombstone=at(5))), Committed)
     assert replica.store.objects() == []
     assert replica.append(entry(1), entry(5, None), entry(6), name=CELL) == (False, False, True)
 
@@ -344,7 +344,7 @@ def test_a_collected_key_is_forgotten_and_late_messages_meet_the_floor() -> None
 def test_a_deletion_that_something_newer_follows_is_not_collected() -> None:
     replica = Replica()
     replica.append(entry(5, None), entry(6), name=CELL)
-    replica.ask(Commit(CELL, buried=at(5)))
+    replica.ask(Commit(CELL, tombstone=at(5)))
     assert replica.times(CELL) == [at(5), at(6)]
 
 

@@ -39,7 +39,7 @@ class FaultyOnce:
     def __init__(self, member: Member) -> None:
         self.inner = embedded_front_end(member, None)
         self.asked: list[str] = []
-        self.buried = asyncio.Event()
+        self.collected = asyncio.Event()
 
     async def run(self, operation: CollectTombstone, deadline_s: float) -> Outcome:
         """See FrontEnd."""
@@ -48,7 +48,7 @@ class FaultyOnce:
             raise ZeroDivisionError("nobody foresaw it")
         outcome = await self.inner.run(operation, deadline_s)
         if isinstance(outcome, Done) and outcome.result:
-            self.buried.set()
+            self.collected.set()
         return outcome
 
 
@@ -70,7 +70,7 @@ async def test_unforeseen_error_is_logged_and_the_next_round_goes_on(
     janitor.start()
     try:
         async with asyncio.timeout(WAIT_S):
-            await front_end.buried.wait()
+            await front_end.collected.wait()
     finally:
         await janitor.stop()
         await front_end.inner.aclose()
