@@ -1,0 +1,108 @@
+"""What catching up takes, and what others feel of it: a replica comes back to entries that it missed while callers are served.
+
+    python benchmarks/catch_up.py [--missed 100000] [--runs 3]
+
+One JSON line per figure. The missed entries lie in one queue; the others are served from another one, an enqueue and a dequeue
+in turn, one in flight, in milliseconds: `alone` before the replica stops, `without it` while it is down, and `beside` while
+it catches up. `caught up` is the time from its start until it says that it lacks nothing, in seconds.
+"""
+
+import argparse
+import asyncio
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from circumstances import machine, rounded
+from works import item
+
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.cli.cluster.status import ask_all
+from quorate.client_sdk import AsyncClient, connect_async
+
+AWAY: Final = "r3"
+ALONE_S: Final = 10.0
+DEADLINE_S: Final = 600.0
+LOOK_S: Final = 0.5
+BATCH: Final = 500
+
+Figures = dict[str, float]
+
+
+async def latencies_ms(client: AsyncClient, is_over: Callable[[], bool]) -> list[float]:
+    """Of operations on the other queue, one after another until it is over; sorted."""
+    queue, found = client.queue("others"), []
+    while not is_over():
+        for operation in (lambda: queue.enqueue(item(len(found))), queue.dequeue):
+            begun_s = time.perf_counter()
+            await operation()
+            found.append((time.perf_counter() - begun_s) * 1e3)
+    return sorted(found)
+
+
+def described(name: str, found: list[float]) -> Figures:
+    """Median and 99th percentile."""
+    return {f"{name} p50": found[len(found) // 2], f"{name} p99": found[len(found) * 99 // 100]}
+
+
+def until(after_s: float) -> Callable[[], bool]:
+    """Is over when so much time has passed."""
+    end_s = time.monotonic() + after_s
+    return lambda: time.monotonic() > end_s
+
+
+async def caught_up_s(cluster: LocalCluster, begun_s: float, entries: int) -> float:
+    """When the replica that was away says that it holds what each other one holds, and has brought so many entries."""
+    while time.monotonic() < begun_s + DEADLINE_S:
+        for told in await asyncio.to_thread(ask_all, cluster.document):
+            lags = told.catch_up.values()
+            if told.id == AWAY and lags and all(lag.lag == 0 for lag in lags):
+                if sum(lag.entries for lag in lags) >= entries:
+                    return time.monotonic() - begun_s
+        await asyncio.sleep(LOOK_S)
+    raise SystemExit(f"{AWAY} has not caught up within {DEADLINE_S} s")
+
+
+async def run_once(missed: int) -> Figures:
+    """On a cluster of its own."""
+    with (
+        tempfile.TemporaryDirectory(prefix="quorate-bench-") as folder,
+        LocalCluster.create(Path(folder) / "c") as cluster,
+    ):
+        cluster.start()
+        cluster.ready()
+        async with connect_async(cluster.document) as client:
+            figures = described("alone", await latencies_ms(client, until(ALONE_S)))
+            cluster.kill(AWAY)
+            for first in range(0, missed, BATCH):
+                await client.queue("missed").enqueue_many([item(first + n) for n in range(BATCH)])
+            figures |= described("without it", await latencies_ms(client, until(ALONE_S)))
+            begun_s = time.monotonic()
+            cluster.restart(AWAY)
+            waiting = asyncio.create_task(caught_up_s(cluster, begun_s, missed))
+            figures |= described("beside", await latencies_ms(client, waiting.done))
+            return figures | {"caught up": await waiting}
+
+
+def main() -> None:
+    """Run, and print one line per figure."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--missed", type=int, default=100_000)
+    parser.add_argument("--runs", type=int, default=3)
+    options = parser.parse_args()
+    runs = [asyncio.run(run_once(options.missed)) for _ in range(options.runs)]
+    for name in runs[0]:
+        values = [rounded(run[name]) for run in runs]
+        line = {"figure": name, "unit": "s" if name == "caught up" else "ms", "missed": options.missed}
+        line |= {"median": median(values), "min": min(values), "max": max(values), "runs": values}
+        print(json.dumps(line | machine()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
