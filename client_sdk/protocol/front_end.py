@@ -4,6 +4,7 @@ Owns the clock, what is known of each object, and the running operations; knows 
 delivers answers and the time, and carries out the effects; the simulation is one driver, asyncio another.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from heapq import heappop, heappush
@@ -67,7 +68,7 @@ class FrontEnd(TimeNow):
         """By the numbers of the operations that run side by side."""
         self._tokens: dict[int, tuple[Task, Requests]] = {}
         self._wakes: list[tuple[float, int]] = []
-        self._ready: list[Task] = []
+        self._ready: deque[Task] = deque()
         self._last_number = 0
         self._last_token = 0
         self._sends: list[Send] = []
@@ -318,7 +319,7 @@ class FrontEnd(TimeNow):
     def _effects(self) -> Effects:
         """Run all that can go on, and deliver what came of it."""
         while self._ready:
-            task = self._ready.pop(0)
+            task = self._ready.popleft()
             if task.number in self._tasks:
                 self._resume(task)
         self._sends.extend(self._notices.take(self._now.mono_s))
