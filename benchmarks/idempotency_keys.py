@@ -104,7 +104,7 @@ async def run(rate: int, seconds: float, *, is_consumed: bool) -> None:
             whole.taken_ms += span.taken_ms
             for name, times in span.failed.items():
                 whole.failed[name] = whole.failed.get(name, 0) + times
-        tell(whole, took_s, cluster, rate=rate, seconds=rounded(took_s), consumed=is_consumed, **machine())
+        tell(whole, took_s, cluster, rate=rate, took_s=rounded(took_s), consumed=is_consumed, **machine())
 
 
 def tell(found: Enqueues, seconds: float, cluster: LocalCluster, **more: Any) -> None:

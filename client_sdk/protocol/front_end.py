@@ -33,6 +33,7 @@ from .decisions.transitions import Command
 from .forwarded_requests import ForwardedRequests
 from .operations import runs
 from .operations.cell_parts import sorted_out
+from .operations.keyed_round import KeyedRound, grouped
 from .operations.shared_round import Alone, SideBySide
 
 
@@ -64,7 +65,7 @@ class FrontEnd(TimeNow):
         self._deciders: dict[str, Proposer] = {}
         self._tasks: dict[int, Task] = {}
         self.pacing: Final = Pacing(self._tasks)
-        self._rounds: dict[int, tuple[Task, SideBySide]] = {}
+        self._rounds: dict[int, tuple[Task, SideBySide | KeyedRound]] = {}
         """By the numbers of the operations that run side by side."""
         self._tokens: dict[int, tuple[Task, Requests]] = {}
         self._wakes: list[tuple[float, int]] = []
@@ -81,12 +82,13 @@ class FrontEnd(TimeNow):
         return numbers[0], effects
 
     def start_all(self, begun: Sequence[Operation], now: Now, deadline_s: float) -> tuple[list[int], Effects]:
-        """The same for some that begin at one moment: reads and writes of cells share a round of messages."""
+        """The same for some that begin at one moment: reads and writes of cells, and keyed enqueues on a queue, share messages."""
         self._now = now
         first = self._last_number + 1
         self._last_number += len(begun)
         numbers = list(range(first, first + len(begun)))
-        alone, rounds = sorted_out(zip(numbers, begun, strict=True), self)
+        others, rounds = sorted_out(zip(numbers, begun, strict=True), self)
+        alone, keyed = grouped(others)
         deadline_s += now.mono_s
         for number, operation in alone:
             task = self._task(number, deadline_s)
@@ -94,11 +96,16 @@ class FrontEnd(TimeNow):
             self._ready.append(task)
         for parts in rounds:
             task = self._spawn(deadline_s)
-            beside = SideBySide(parts, self.document.votes, task, self)
-            task.served, task.steps = beside.numbers, beside.run()
-            self._rounds.update((number, (task, beside)) for number in beside.numbers())
-            self._ready.append(task)
+            self._begin_round(task, SideBySide(parts, self.document.votes, task, self))
+        for group in keyed:
+            task = self._spawn(deadline_s)
+            self._begin_round(task, KeyedRound(group, task, self, self))
         return numbers, self._effects()
+
+    def _begin_round(self, task: Task, shared: SideBySide | KeyedRound) -> None:
+        task.served, task.steps = shared.numbers, shared.run()
+        self._rounds.update((number, (task, shared)) for number in shared.numbers())
+        self._ready.append(task)
 
     def deliver(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> Effects:
         """Take in what came of one batch: `tokens` are those of its requests, in order (0 for lazy ones)."""

@@ -170,7 +170,7 @@ class Driver:
     ) -> Outcome:
         if self._is_closed:
             raise _closed()
-        if isinstance(operation, Read | Write):
+        if isinstance(operation, Read | Write) or (isinstance(operation, Enqueue) and operation.key):
             start = self._starts.add(operation, deadline_s, traced)
         else:
             start = Start(operation, traced)

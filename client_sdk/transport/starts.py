@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ...api_specs.limits import ENTRY_BYTES, Limits
 from ...api_specs.values import text_bytes
-from ..protocol.core.values import Operation, Outcome, Write
+from ..protocol.core.values import Enqueue, Operation, Outcome, Write
 from .batching import BYTES_MAX
 
 STARTS_MAX: Final = 256
@@ -80,5 +80,9 @@ class Starts:
 
 def _bytes_of(operation: Operation) -> int:
     """About what its request weighs."""
-    value = operation.value if isinstance(operation, Write) else None
-    return ENTRY_BYTES + (0 if value is None else text_bytes(value))
+    match operation:
+        case Enqueue():
+            return sum(ENTRY_BYTES + text_bytes(value) for value in operation.values)
+        case Write(value=str() as value):
+            return ENTRY_BYTES + text_bytes(value)
+    return ENTRY_BYTES

@@ -34,6 +34,8 @@ class _Attempt(Struct):
     """One entry on its way to a final quorum."""
 
     entry: Entry
+    key: str = ""
+    """The id of the key that it was agreed under, if under any."""
     is_recovered: bool = False
     """Whether a recovery was ever asked for: from then on a summary may hold the entry."""
     is_done: bool = False
@@ -98,8 +100,7 @@ class Blind:
         return self._ended(self._begin_again(_Attempt(entry)), done_as)
 
     def _begin_again(self, attempt: _Attempt) -> Generator[float, Event, list[_Attempt]]:
-        yield from self._store([attempt], "again")
-        return [attempt]
+        return self._all_stored([attempt], "again")
 
     def _ended(self, steps: Generator[float, Event, list[_Attempt]], done_as: str) -> OutcomeSteps:
         """The outcome, once the entries that `steps` store are stored, and their time is over."""
@@ -117,14 +118,30 @@ class Blind:
         answered = {self._stored.get(attempt.entry.t, NOBODY) for attempt in attempts}
         return Done(None, done_as, NOBODY.union(*answered))
 
+    def run_agreed(self, agreed: Iterable[tuple[str, Entry]], done_as: str) -> OutcomeSteps:
+        """Store entries that were agreed on, each under the key of this id."""
+        attempts = [_Attempt(entry, key, is_recovered=True) for key, entry in agreed]
+        return self._ended(self._all_stored(attempts, "again"), done_as)
+
     def _begin(self, values: Iterable[Value | None]) -> Generator[float, Event, list[_Attempt]]:
-        yield from self._learn_order()
-        times = self._spans.times(self._machine.latest_us())
-        entries = [self._entry(self._machine.stamp_for(self._cache), value, times) for value in values]
-        reserved = yield from self._reserve(entries)
-        attempts = [_Attempt(entry, is_recovered=bool(self._key)) for entry in reserved]
-        yield from self._store(attempts, "again" if self._key else "first")
+        yield from self.learn_order()
+        reserved = yield from self._reserve(self.entries(values, is_keyed=bool(self._key)))
+        attempts = [_Attempt(entry, self._key, is_recovered=bool(self._key)) for entry in reserved]
+        return (yield from self._all_stored(attempts, "again" if self._key else "first"))
+
+    def _all_stored(
+        self, attempts: list[_Attempt], kind: AttemptKind
+    ) -> Generator[float, Event, list[_Attempt]]:
+        yield from self._store(attempts, kind)
         return attempts
+
+    def entries(self, values: Iterable[Value | None], *, is_keyed: bool) -> list[Entry]:
+        """A new entry for each value, in order."""
+        times = self._spans.times(self._machine.latest_us())
+        return [
+            self._entry(self._machine.stamp_for(self._cache), value, times, is_keyed=is_keyed)
+            for value in values
+        ]
 
     def _settle_alone(self, attempt: _Attempt) -> Generator[float, Event, list[_Attempt]]:
         yield from self._free([attempt])
@@ -137,7 +154,7 @@ class Blind:
         yield from self._append([attempt], "repair")
         return attempt.is_done
 
-    def _learn_order(self) -> Generator[float, Event, None]:
+    def learn_order(self) -> Generator[float, Event, None]:
         """Look for what the object holds where the order must come from a quorum, or read the replicas' clocks where ours has
         no bound yet.
 
@@ -156,9 +173,9 @@ class Blind:
                 self._name, self._task, self._machine, Meeting(self._final, self._everyone)
             )
 
-    def _entry(self, stamp: Timestamp, value: Value | None, times: Times) -> Entry:
+    def _entry(self, stamp: Timestamp, value: Value | None, times: Times, *, is_keyed: bool) -> Entry:
         """Under a key the id also says what is added, so that a repeat with something else is told from a true one."""
-        shown = self._digest(value) if self._key else ""
+        shown = self._digest(value) if is_keyed else ""
         return Entry(entry_id(stamp, shown, times), stamp, value)
 
     def _digest(self, value: Value | None) -> str:
@@ -274,9 +291,9 @@ class Blind:
         elif fate is Fate.VOID:
             self._check_in_time()
             self._machine.count("void entries stamped anew")
-            again = yield from self._stamp_void(attempt.entry)
+            again = yield from self._stamp_void(attempt)
             attempt.entry = Entry(attempt.entry.id, again, attempt.entry.value)
-            attempt.is_recovered = bool(self._key)
+            attempt.is_recovered = bool(attempt.key)
         else:
             self._machine.count("fates unknown")
             yield from pause(self._task, min(self._task.now.mono_s + HEDGE_S, self._task.deadline_s))
@@ -287,13 +304,13 @@ class Blind:
         if self._task.is_late:
             raise Expired("what became of the entry was heard only after the deadline")
 
-    def _stamp_void(self, void: Entry) -> Generator[float, Event, Timestamp]:
+    def _stamp_void(self, attempt: _Attempt) -> Generator[float, Event, Timestamp]:
         """A new timestamp for an entry that never was complete and never will be.
 
         Under a key it is agreed on as well: others who run the operation find the same entry void, sooner or later.
         """
-        if not self._key:
+        if not attempt.key:
             return self._machine.stamp_for(self._cache)
-        anew = (Entry(void.id, self._machine.stamp_for(self._cache)),)
-        (agreed,) = yield from self._agree(f"{self._key} instead of {void.t}", anew)
+        anew = (Entry(attempt.entry.id, self._machine.stamp_for(self._cache)),)
+        (agreed,) = yield from self._agree(f"{attempt.key} instead of {attempt.entry.t}", anew)
         return agreed.t

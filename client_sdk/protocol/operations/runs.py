@@ -44,6 +44,7 @@ from ..decisions.transitions import RepairCommand
 from . import observe, queue_looks, untouched
 from .blind import Blind, done_as
 from .context import Machine, OperationFailed, OutcomeSteps, decide, pause
+from .keyed_round import enqueue
 
 
 def run(operation: Operation, task: Task, machine: Machine) -> OutcomeSteps:
@@ -62,11 +63,6 @@ def ended(operation: Operation, steps: OutcomeSteps) -> OutcomeSteps:
             # Writing back what it saw changes nothing that anybody could tell from its not having run.
             return replace(failure.outcome, reason="unavailable", definite=True)
         return failure.outcome
-
-
-def _enqueue(operation: Enqueue, task: Task, machine: Machine) -> OutcomeSteps:
-    blind = Blind(operation.object, task, machine, operation.key, operation.spans)
-    return blind.run(operation.values, "Enq/Ok")
 
 
 def _write(operation: Write, task: Task, machine: Machine) -> OutcomeSteps:
@@ -155,7 +151,7 @@ def _serve(operation: Serve, task: Task, machine: Machine) -> OutcomeSteps:
 _OBSERVING: Final = Peek | QueueSize | Read | ReadLeases | Items
 
 _RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeSteps]]] = {
-    Enqueue: _enqueue,
+    Enqueue: enqueue,
     Dequeue: _dequeue,
     Acquire: _acquire,
     Settle: _settle,

@@ -2,8 +2,12 @@
 
 from collections.abc import Collection
 
+from msgspec.structs import replace
+
 from quorate.adts.specification import Kind
-from quorate.client_sdk.protocol.operations import reservation
+from quorate.api_specs.messages import Reserved
+from quorate.client_sdk.protocol.core.rounds import Gathering
+from quorate.client_sdk.protocol.operations import keyed_round, reservation
 from quorate.quorums.choices.choice import QuorumChoice
 from quorate.replica.protocol import key_consensus as replica_reserving
 from quorate.timestamps.timestamp import ZERO, Timestamp
@@ -43,3 +47,19 @@ def propose_the_lowest() -> Planting:
 def forget_what_is_held() -> Planting:
     """A replica answers about a key, and writes nothing of it down."""
     return patched(replica_reserving, written=lambda *_: [])
+
+
+def keep_what_another_began() -> Planting:
+    """Where enqueues are agreed together, one stores its own entries, though others are agreed under its key."""
+    return patched(keyed_round.KeyedRound, _kept=lambda self, each, found: [each])
+
+
+def store_what_was_refused() -> Planting:
+    """Where enqueues are agreed together, entries are stored though a replica has promised a higher ballot for the key."""
+
+    def told(self: keyed_round.KeyedRound, round_: Gathering, number: int) -> list[dict[str, Reserved]]:
+        found = real(self, round_, number)
+        return [{name: replace(held, refused=False) for name, held in each.items()} for each in found]
+
+    real = keyed_round.KeyedRound._told
+    return patched(keyed_round.KeyedRound, _told=told)

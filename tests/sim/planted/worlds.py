@@ -63,6 +63,10 @@ TWINS: Final = replace(
     KEYED_QUEUE, fields={**KEYED_QUEUE.fields, "doubled": 0.9, "fronts": 5, **only(Enq=4, Deq=2)}
 )
 """Every enqueue has a key, and most of them two front ends that run it at the same time."""
+TWINS_TOGETHER: Final = replace(
+    TWINS, fields={**TWINS.fields, "is_gathered": True, "processes": 5, "fronts": 3}
+)
+"""Enqueues of several callers of one front end begin together, too."""
 CAS: Final = Hint(
     REGISTER,
     chosen("register", (0, 2), (2, 2)),

@@ -128,6 +128,7 @@ def _gathered(what: Scenario, rng: random.Random) -> Scenario:
         what,
         is_gathered=True,
         objects=objects,
+        keyed=1.0 if what.keyed else 0.0,
         fronts=max(fronts, what.embedded),
         processes=processes,
         operations=max(4, OPERATIONS // (fronts * processes)),

@@ -1,0 +1,183 @@
+"""Enqueues under keys that begin together on one queue: the entries of all are agreed in one round, and stored in another. Pure.
+
+Each key keeps a consensus of its own (`reservation`): only the messages are shared. What is not agreed at once goes on alone, as
+though it had begun then: it finds what this round left at the replicas, as it would find what another front end left.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from ....adts.log import Entry
+from ....adts.specification import Kind
+from ....api_specs.messages import Reserve, Reserved
+from ....timestamps.timestamp import Timestamp
+from ..core.rounds import Event, Expired, Gathering, Steps, Task
+from ..core.values import Enqueue, Operation, Outcome
+from ..decisions.idempotency import decision_id
+from .blind import Blind
+from .context import Machine, OperationFailed, OutcomeSteps
+from .reservation import HEDGE_S_MIN, Entries, agreed_in, proposal_from
+from .shared_round import Alone, Host
+
+
+class _Keyed(Struct, eq=False):
+    """One enqueue of the round: the id of its key, and its entries, without values as they are agreed."""
+
+    number: int
+    operation: Enqueue
+    id: str
+    entries: Sequence[Entry]
+    unfilled: Entries
+
+
+def grouped(
+    begun: Iterable[tuple[int, Operation]],
+) -> tuple[list[tuple[int, Operation]], list[list[tuple[int, Enqueue]]]]:
+    """Which of these, by number, run alone, and which go together: enqueues on one queue, due and expiring alike, each under a
+    key of its own."""
+    alone: list[tuple[int, Operation]] = []
+    groups: dict[tuple[object, ...], dict[str, tuple[int, Enqueue]]] = {}
+    for number, operation in begun:
+        if isinstance(operation, Enqueue) and operation.key:
+            group = groups.setdefault((operation.object, operation.spans), {})
+            if operation.key not in group:
+                group[operation.key] = number, operation
+                continue
+        alone.append((number, operation))
+    alone += [only for group in groups.values() if len(group) == 1 for only in group.values()]
+    return alone, [list(group.values()) for group in groups.values() if len(group) > 1]
+
+
+class KeyedRound:
+    """Such enqueues, from their beginning until each has ended or goes on alone."""
+
+    def __init__(
+        self, begun: Sequence[tuple[int, Enqueue]], task: Task, machine: Machine, coordinator: Host
+    ) -> None:
+        first = begun[0][1]
+        self._name: Final = first.object
+        self._open: Final = dict(begun)
+        """Those that have not ended, by their numbers."""
+        self._task: Final = task
+        self._machine: Final = machine
+        self._host: Final = coordinator
+        self._choice: Final = machine.choice_of(self._name)
+        self._cache: Final = machine.cache_of(self._name)
+        self._blind: Final = Blind(self._name, task, machine, spans=first.spans)
+
+    def numbers(self) -> list[int]:
+        """Of the operations that have not ended."""
+        return list(self._open)
+
+    def drop(self, number: int) -> bool:
+        """Nobody waits for this one any more; whether there are others."""
+        self._open.pop(number, None)
+        return bool(self._open)
+
+    def run(self) -> Steps:
+        """Agree on all entries, and store those that are agreed."""
+        try:
+            yield from self._blind.learn_order()
+            agreed = yield from self._agree(list(self._keyed()))
+        except Expired as expired:
+            self._finish(expired.outcome(is_unknown=False))
+        except OperationFailed as failure:
+            self._finish(failure.outcome)
+        else:
+            if agreed:
+                stored = ((each.id, entry) for each in agreed for entry in each.entries)
+                self._finish((yield from self._blind.run_agreed(stored, "Enq/Ok")))
+
+    def _keyed(self) -> Iterator[_Keyed]:
+        for number, operation in self._open.items():
+            entries = self._blind.entries(operation.values, is_keyed=True)
+            unfilled = tuple(Entry(entry.id, entry.t) for entry in entries)
+            yield _Keyed(number, operation, decision_id("Enq", operation.key), entries, unfilled)
+
+    def _agree(self, proposed: Sequence[_Keyed]) -> Generator[float, Event, list[_Keyed]]:
+        """Those whose entries are agreed now, as they are; the others go on alone. See `reservation.agree`."""
+        ballot = self._machine.stamp_for(self._cache)
+        shown = yield from self._ask(proposed, ballot)
+        agreed, undecided = list[_Keyed](), list[_Keyed]()
+        for each, held in zip(proposed, shown, strict=True):
+            if any(reply.refused for reply in held.values()):
+                self._go_alone(each)
+            elif (found := agreed_in(held, self._choice)) is not None:
+                agreed += self._kept(each, found)
+            elif self._choice.initial_of_kind(Kind.DECIDE).is_met_by(held):
+                undecided += self._kept(each, proposal_from(held, each.unfilled))
+            else:
+                self._go_alone(each)
+        if undecided:
+            self._machine.count("keys agreed in two rounds")
+            agreed += yield from self._accept(undecided, ballot)
+        return agreed
+
+    def _ask(
+        self, proposed: Sequence[_Keyed], ballot: Timestamp
+    ) -> Generator[float, Event, list[Mapping[str, Reserved]]]:
+        """What replicas hold under each key: an initial quorum of decisions, and who answered soon after."""
+        begun_s = self._task.now.mono_s
+        requests = tuple(Reserve(self._name, each.id, ballot, each.unfilled) for each in proposed)
+        round_ = Gathering(self._task, lambda _: requests, self._choice.votes)
+        needed, everyone = self._choice.initial_of_kind(Kind.DECIDE), self._choice.votes.keys()
+        yield from round_.wait(lambda: needed.is_met_by(round_.replies))
+        hedge_s = self._task.now.mono_s + max(HEDGE_S_MIN, self._task.now.mono_s - begun_s)
+        yield from round_.wait(lambda: round_.replies.keys() | round_.troubles.keys() == everyone, hedge_s)
+        return self._told(round_, len(proposed))
+
+    def _accept(
+        self, undecided: Sequence[_Keyed], ballot: Timestamp
+    ) -> Generator[float, Event, list[_Keyed]]:
+        """Those of which a final quorum of decisions holds the entries under the ballot."""
+        requests = tuple(
+            Reserve(self._name, each.id, ballot, each.unfilled, accept=True) for each in undecided
+        )
+        final = self._choice.final_of_kind(Kind.DECIDE)
+        round_ = Gathering(self._task, lambda _: requests, self._choice.votes)
+        yield from round_.wait(lambda: final.is_met_by(round_.replies))
+        agreed: list[_Keyed] = []
+        for each, held in zip(undecided, self._told(round_, len(undecided)), strict=True):
+            if final.is_met_by(held) and not any(reply.refused for reply in held.values()):
+                agreed.append(each)
+            else:
+                self._go_alone(each)
+        return agreed
+
+    def _told(self, round_: Gathering, number: int) -> list[Mapping[str, Reserved]]:
+        """What each replica said of each of so many keys, where it did not refuse. The next ballot is to be above all that were
+        promised, whatever clocks say."""
+        told: list[Mapping[str, Reserved]] = []
+        for place in range(number):
+            replies = {replica: replies[place] for replica, replies in round_.replies.items()}
+            held = {replica: reply for replica, reply in replies.items() if isinstance(reply, Reserved)}
+            self._cache.latest = max([self._cache.latest, *(reply.promised for reply in held.values())])
+            told.append(held)
+        return told
+
+    def _kept(self, each: _Keyed, found: Entries) -> list[_Keyed]:
+        """The enqueue, if these are its own entries; what somebody else has begun goes on alone."""
+        if found == each.unfilled:
+            return [each]
+        self._go_alone(each)
+        return []
+
+    def _go_alone(self, each: _Keyed) -> None:
+        operation = each.operation
+        if self._open.pop(each.number, None) is not None:
+            alone = Alone(lambda task: enqueue(operation, task, self._machine))
+            self._host.go_alone(each.number, operation, self._task.deadline_s, alone)
+
+    def _finish(self, outcome: Outcome) -> None:
+        """All that is left ends so."""
+        for number in list(self._open):
+            self._host.finish(number, outcome)
+        self._open.clear()
+
+
+def enqueue(operation: Enqueue, task: Task, machine: Machine) -> OutcomeSteps:
+    """An enqueue that runs alone."""
+    blind = Blind(operation.object, task, machine, operation.key, operation.spans)
+    return blind.run(operation.values, "Enq/Ok")
