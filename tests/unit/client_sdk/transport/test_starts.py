@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from quorate.adts.log import Value
 from quorate.api_specs.limits import Limits
 from quorate.client_sdk.errors import Closed
-from quorate.client_sdk.protocol.core.values import Operation, Peek, Read, Write
+from quorate.client_sdk.protocol.core.values import Enqueue, Operation, Peek, Read, Write
 from quorate.client_sdk.transport import starts
 from quorate.client_sdk.transport.driver import Driver
 from quorate.client_sdk.transport.starts import Start, Starts
@@ -73,6 +73,8 @@ async def test_no_more_begin_together_than_one_message_holds(monkeypatch: pytest
     long = Write("register/r", Value("9" * 1500))
     small = Write("register/s", Value("1"))
     assert await groups([small, long, long, long, small]) == [3, 2]
+    keyed = Enqueue("queue/q", (Value("9" * 700),) * 3, "key")
+    assert await groups([keyed, keyed, small]) == [1, 2]
     monkeypatch.setattr(starts, "STARTS_MAX", 3)
     assert await groups(reads(*"abcde"), replace(LIMITS, requests_max=1000)) == [3, 2]
 
@@ -102,11 +104,14 @@ class Rig:
         )
 
 
-async def test_a_driver_begins_cells_of_one_turn_in_one_call_and_others_each_for_itself() -> None:
+async def test_a_driver_begins_cells_and_keyed_enqueues_of_one_turn_in_one_call_and_others_each_for_itself() -> (
+    None
+):
     rig = Rig()
-    called: list[Operation] = [asking("r1"), asking("r1"), Peek("r1"), Peek("r1")]
+    keyed = [Enqueue("r1", (Value("1"),), f"k{number}") for number in range(3)]
+    called: list[Operation] = [asking("r1"), asking("r1"), Peek("r1"), Peek("r1"), *keyed]
     await asyncio.gather(*(rig.driver.run(each, 5) for each in called))
-    assert rig.machine.begun == [1, 1, 2]
+    assert rig.machine.begun == [1, 1, 5]
     await rig.driver.aclose()
 
 

@@ -1,0 +1,31 @@
+"""Which enqueues go together: under keys of their own, on one queue, due alike. What becomes of them, schedules show."""
+
+from quorate.adts.log import Value
+from quorate.client_sdk.protocol.core.values import Enqueue, Operation, Peek, Spans
+from quorate.client_sdk.protocol.operations.keyed_round import grouped
+
+
+def enqueue(queue: str, key: str = "", delay_s: float = 0.0) -> Enqueue:
+    return Enqueue(f"queue/{queue}", (Value("1"),), key, Spans(delay_s))
+
+
+def numbers(begun: list[Operation]) -> tuple[list[int], list[list[int]]]:
+    alone, groups = grouped(list(enumerate(begun)))
+    return [number for number, _ in alone], [[number for number, _ in group] for group in groups]
+
+
+def test_enqueues_under_keys_on_one_queue_go_together_in_order() -> None:
+    assert numbers([enqueue("a", "k"), enqueue("a", "l"), enqueue("a", "m")]) == ([], [[0, 1, 2]])
+
+
+def test_others_run_alone() -> None:
+    assert numbers([enqueue("a"), enqueue("a"), Peek("queue/a")]) == ([0, 1, 2], [])
+
+
+def test_one_that_has_no_company_runs_alone() -> None:
+    assert numbers([enqueue("a", "k"), enqueue("b", "l"), enqueue("a", "m", 1.0)]) == ([0, 1, 2], [])
+
+
+def test_each_queue_has_a_group_and_a_key_that_is_there_twice_waits_for_nobody() -> None:
+    begun = [enqueue("a", "k"), enqueue("b", "k"), enqueue("a", "k"), enqueue("a", "l"), enqueue("b", "l")]
+    assert numbers([*begun]) == ([2], [[0, 3], [1, 4]])
