@@ -1,0 +1,1 @@
+"""Operations as steps over rounds of messages."""
