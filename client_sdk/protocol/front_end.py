@@ -88,7 +88,7 @@ class FrontEnd(TimeNow):
         self._last_number += len(begun)
         numbers = list(range(first, first + len(begun)))
         others, rounds = sorted_out(zip(numbers, begun, strict=True), self)
-        alone, keyed = grouped(others)
+        alone, keyed = grouped(others, self.limits.batch_items_max)
         deadline_s += now.mono_s
         for number, operation in alone:
             task = self._task(number, deadline_s)

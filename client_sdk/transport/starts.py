@@ -82,7 +82,7 @@ def _bytes_of(operation: Operation) -> int:
     """About what its request weighs."""
     match operation:
         case Enqueue():
-            return sum(ENTRY_BYTES + text_bytes(value) for value in operation.values)
+            return ENTRY_BYTES + sum(ENTRY_BYTES + text_bytes(value) for value in operation.values)
         case Write(value=str() as value):
             return ENTRY_BYTES + text_bytes(value)
     return ENTRY_BYTES

@@ -30,7 +30,7 @@ HEDGE_S: Final = 0.05
 AttemptKind = Literal["first", "again", "repair"]
 
 
-class _Attempt(Struct):
+class Attempt(Struct):
     """One entry on its way to a final quorum."""
 
     entry: Entry
@@ -80,7 +80,8 @@ class Blind:
         self._everyone = frozenset(self._choice.votes)
         self._stored: dict[Timestamp, frozenset[str]] = {}
         self._fenced: dict[Timestamp, frozenset[str]] = {}
-        self._is_sent = False
+        self.is_sent = False
+        """Whether an entry may be stored somewhere."""
 
     def run(self, values: Iterable[Value | None], done_as: str) -> OutcomeSteps:
         """Store one entry per value, in order."""
@@ -90,26 +91,23 @@ class Blind:
         self, entry: Entry, stored: AbstractSet[str], fenced: AbstractSet[str], done_as: str
     ) -> OutcomeSteps:
         """Store an entry that some replicas store already, and others refused for their fences."""
-        self._is_sent = True
+        self.is_sent = True
         self._stored[entry.t], self._fenced[entry.t] = frozenset(stored), frozenset(fenced)
-        return self._ended(self._settle_alone(_Attempt(entry)), done_as)
+        return self._ended(self._settle([Attempt(entry)]), done_as)
 
     def again(self, entry: Entry, done_as: str) -> OutcomeSteps:
         """Store an entry that some replicas store already."""
-        self._is_sent = True
-        return self._ended(self._begin_again(_Attempt(entry)), done_as)
+        self.is_sent = True
+        return self._ended(self._all_stored([Attempt(entry)], "again"), done_as)
 
-    def _begin_again(self, attempt: _Attempt) -> Generator[float, Event, list[_Attempt]]:
-        return self._all_stored([attempt], "again")
-
-    def _ended(self, steps: Generator[float, Event, list[_Attempt]], done_as: str) -> OutcomeSteps:
+    def _ended(self, steps: Generator[float, Event, list[Attempt]], done_as: str) -> OutcomeSteps:
         """The outcome, once the entries that `steps` store are stored, and their time is over."""
         try:
             attempts = yield from steps
         except Expired as expired:
-            return expired.outcome(is_unknown=self._is_sent)
+            return expired.outcome(is_unknown=self.is_sent)
         except OperationFailed as failure:
-            if not self._is_sent:
+            if not self.is_sent:
                 return failure.outcome
             return Failed(
                 "unknown", failure.outcome.detail, definite=False, answered=failure.outcome.answered
@@ -118,20 +116,32 @@ class Blind:
         answered = {self._stored.get(attempt.entry.t, NOBODY) for attempt in attempts}
         return Done(None, done_as, NOBODY.union(*answered))
 
-    def run_agreed(self, agreed: Iterable[tuple[str, Entry]], done_as: str) -> OutcomeSteps:
-        """Store entries that were agreed on, each under the key of this id."""
-        attempts = [_Attempt(entry, key, is_recovered=True) for key, entry in agreed]
+    def append_agreed(self, attempts: list[Attempt]) -> Generator[float, Event, None]:
+        """Append entries that were agreed on under keys, until each is stored, or fenced so that it needs another way. Raises
+        Expired."""
+        return self._append(attempts, "again")
+
+    def stored(self, attempts: list[Attempt], done_as: str) -> OutcomeSteps:
+        """The outcome of attempts that are all done."""
         return self._ended(self._all_stored(attempts, "again"), done_as)
 
-    def _begin(self, values: Iterable[Value | None]) -> Generator[float, Event, list[_Attempt]]:
+    def go_on_agreed(self, before: "Blind", attempts: list[Attempt], done_as: str) -> OutcomeSteps:
+        """Store entries that were agreed on, from what replicas answered before."""
+        self.is_sent = True
+        for attempt in attempts:
+            t = attempt.entry.t
+            self._stored[t], self._fenced[t] = before._stored.get(t, NOBODY), before._fenced.get(t, NOBODY)
+        return self._ended(self._settle(attempts), done_as)
+
+    def _begin(self, values: Iterable[Value | None]) -> Generator[float, Event, list[Attempt]]:
         yield from self.learn_order()
         reserved = yield from self._reserve(self.entries(values, is_keyed=bool(self._key)))
-        attempts = [_Attempt(entry, self._key, is_recovered=bool(self._key)) for entry in reserved]
+        attempts = [Attempt(entry, self._key, is_recovered=bool(self._key)) for entry in reserved]
         return (yield from self._all_stored(attempts, "again" if self._key else "first"))
 
     def _all_stored(
-        self, attempts: list[_Attempt], kind: AttemptKind
-    ) -> Generator[float, Event, list[_Attempt]]:
+        self, attempts: list[Attempt], kind: AttemptKind
+    ) -> Generator[float, Event, list[Attempt]]:
         yield from self._store(attempts, kind)
         return attempts
 
@@ -143,14 +153,14 @@ class Blind:
             for value in values
         ]
 
-    def _settle_alone(self, attempt: _Attempt) -> Generator[float, Event, list[_Attempt]]:
-        yield from self._free([attempt])
-        return (yield from self._begin_again(attempt))
+    def _settle(self, attempts: list[Attempt]) -> Generator[float, Event, list[Attempt]]:
+        yield from self._free(attempts)
+        return (yield from self._all_stored(attempts, "again"))
 
     def write_back(self, entry: Entry) -> Generator[float, Event, bool]:
         """Store a reader's entry at a final quorum, as it is; False when fences stand in the way."""
         self._machine.count("entries written back")
-        attempt = _Attempt(entry)
+        attempt = Attempt(entry)
         yield from self._append([attempt], "repair")
         return attempt.is_done
 
@@ -191,7 +201,7 @@ class Blind:
         if [digest_in(entry.id) for entry in reserved] != [digest_in(entry.id) for entry in entries]:
             raise OperationFailed(KEY_REUSED)
         if reserved != unfilled:
-            self._is_sent = True  # An earlier attempt may have stored them.
+            self.is_sent = True  # An earlier attempt may have stored them.
         return [
             Entry(agreed.id, agreed.t, mine.value) for agreed, mine in zip(reserved, entries, strict=True)
         ]
@@ -199,7 +209,7 @@ class Blind:
     def _agree(self, key: str, proposed: tuple[Entry, ...]) -> Generator[float, Event, tuple[Entry, ...]]:
         return agree(self._name, key, proposed, self._task, self._machine)
 
-    def _store(self, attempts: list[_Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
+    def _store(self, attempts: list[Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
         while pending := [attempt for attempt in attempts if not attempt.is_done]:
             yield from self._append(pending, kind)
             yield from self._free(pending)
@@ -210,7 +220,7 @@ class Blind:
             self._cache.learn_own((entry, self._stored[entry.t]) for entry in stored)
         tell_complete(self._name, tuple(entry.t for entry in stored), self._machine)
 
-    def _free(self, attempts: list[_Attempt]) -> Generator[float, Event, None]:
+    def _free(self, attempts: list[Attempt]) -> Generator[float, Event, None]:
         """What is stuck gets a new timestamp, or is recovered."""
         for attempt in attempts:
             if attempt.is_done:
@@ -220,7 +230,7 @@ class Blind:
             else:
                 yield from self._recover(attempt)
 
-    def _append(self, attempts: list[_Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
+    def _append(self, attempts: list[Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
         """Append until each entry is stored by a final quorum, or is fenced so that it needs another way."""
         request = Append(self._name, tuple(attempt.entry for attempt in attempts), kind)
         asked: set[str] = set()
@@ -250,7 +260,7 @@ class Blind:
             yield from round_.wait(is_settled, hedge_s)
             yield from round_.wait(is_settled)
         finally:
-            self._is_sent = self._is_sent or round_.at_large > 0
+            self.is_sent = self.is_sent or round_.at_large > 0
 
     def _note(self, replica: str, entries: Iterable[Entry], reply: Reply) -> None:
         """Which of the entries the replica stores, and which its fence refused."""
@@ -260,7 +270,7 @@ class Blind:
             to = self._stored if is_stored else self._fenced
             to[entry.t] = added(to.get(entry.t, NOBODY))
 
-    def _is_stuck(self, attempt: _Attempt, hedge_s: float) -> bool:
+    def _is_stuck(self, attempt: Attempt, hedge_s: float) -> bool:
         """See `is_stuck`. One that was recovered need not wait: it has no other way."""
         if attempt.is_recovered and not self._may_be_complete(attempt):
             return True
@@ -269,16 +279,16 @@ class Blind:
         is_hedged = self._task.now.mono_s >= hedge_s
         return is_stuck(self._final, self._everyone, stored, fenced, is_hedged=is_hedged)
 
-    def _may_be_complete(self, attempt: _Attempt) -> bool:
+    def _may_be_complete(self, attempt: Attempt) -> bool:
         """Whether a final quorum may store the entry: no fence keeps any of its replicas from it."""
         return self._final.is_met_by(self._everyone - self._fenced.get(attempt.entry.t, NOBODY))
 
-    def _stamp_anew(self, attempt: _Attempt) -> None:
+    def _stamp_anew(self, attempt: Attempt) -> None:
         """Every replica refused it and no recovery was ever sent: nobody holds it, so it may have a new timestamp."""
         self._machine.count("stamped anew")
         attempt.entry = Entry(attempt.entry.id, self._machine.stamp_for(self._cache), attempt.entry.value)
 
-    def _recover(self, attempt: _Attempt) -> Generator[float, Event, None]:
+    def _recover(self, attempt: Attempt) -> Generator[float, Event, None]:
         """Have a decision settle the fate of an entry that some replicas may hold and others refuse."""
         self._machine.count("recoveries")
         attempt.is_recovered = True
@@ -304,7 +314,7 @@ class Blind:
         if self._task.is_late:
             raise Expired("what became of the entry was heard only after the deadline")
 
-    def _stamp_void(self, attempt: _Attempt) -> Generator[float, Event, Timestamp]:
+    def _stamp_void(self, attempt: Attempt) -> Generator[float, Event, Timestamp]:
         """A new timestamp for an entry that never was complete and never will be.
 
         Under a key it is agreed on as well: others who run the operation find the same entry void, sooner or later.

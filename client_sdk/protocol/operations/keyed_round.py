@@ -4,7 +4,7 @@ Each key keeps a consensus of its own (`reservation`): only the messages are sha
 though it had begun then: it finds what this round left at the replicas, as it would find what another front end left.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from ....timestamps.timestamp import Timestamp
 from ..core.rounds import Event, Expired, Gathering, Steps, Task
 from ..core.values import Enqueue, Operation, Outcome
 from ..decisions.idempotency import decision_id
-from .blind import Blind
+from .blind import Attempt, Blind
 from .context import Machine, OperationFailed, OutcomeSteps
 from .reservation import HEDGE_S_MIN, Entries, agreed_in, proposal_from
 from .shared_round import Alone, Host
@@ -33,21 +33,41 @@ class _Keyed(Struct, eq=False):
 
 
 def grouped(
-    begun: Iterable[tuple[int, Operation]],
+    begun: Iterable[tuple[int, Operation]], items_max: int
 ) -> tuple[list[tuple[int, Operation]], list[list[tuple[int, Enqueue]]]]:
     """Which of these, by number, run alone, and which go together: enqueues on one queue, due and expiring alike, each under a
-    key of its own."""
+    key of its own, with as many items as one append may hold."""
     alone: list[tuple[int, Operation]] = []
-    groups: dict[tuple[object, ...], dict[str, tuple[int, Enqueue]]] = {}
+    groups: dict[tuple[object, ...], list[_Group]] = {}
     for number, operation in begun:
-        if isinstance(operation, Enqueue) and operation.key:
-            group = groups.setdefault((operation.object, operation.spans), {})
-            if operation.key not in group:
-                group[operation.key] = number, operation
-                continue
-        alone.append((number, operation))
-    alone += [only for group in groups.values() if len(group) == 1 for only in group.values()]
-    return alone, [list(group.values()) for group in groups.values() if len(group) > 1]
+        if not isinstance(operation, Enqueue) or not operation.key:
+            alone.append((number, operation))
+            continue
+        of_queue = groups.setdefault((operation.object, operation.spans), [])
+        if any(operation.key in group.keys for group in of_queue):
+            alone.append((number, operation))
+            continue
+        if not of_queue or of_queue[-1].items + len(operation.values) > items_max:
+            of_queue.append(_Group())
+        of_queue[-1].add(number, operation)
+    made = [group.begun for of_queue in groups.values() for group in of_queue]
+    alone += [only for group in made if len(group) == 1 for only in group]
+    return alone, [group for group in made if len(group) > 1]
+
+
+class _Group:
+    """Some that go together."""
+
+    def __init__(self) -> None:
+        self.begun: Final[list[tuple[int, Enqueue]]] = []
+        self.keys: Final[set[str]] = set()
+        self.items = 0
+
+    def add(self, number: int, operation: Enqueue) -> None:
+        """One more."""
+        self.begun.append((number, operation))
+        self.keys.add(operation.key)
+        self.items += len(operation.values)
 
 
 class KeyedRound:
@@ -86,9 +106,37 @@ class KeyedRound:
         except OperationFailed as failure:
             self._finish(failure.outcome)
         else:
-            if agreed:
-                stored = ((each.id, entry) for each in agreed for entry in each.entries)
-                self._finish((yield from self._blind.run_agreed(stored, "Enq/Ok")))
+            yield from self._store(agreed)
+
+    def _store(self, agreed: Sequence[_Keyed]) -> Steps:
+        """Append the entries of all at once. What a fence refused goes on alone, and the others do not wait for it."""
+        attempts = {
+            each.number: [Attempt(entry, each.id, is_recovered=True) for entry in each.entries]
+            for each in agreed
+        }
+        if not attempts:
+            return
+        try:
+            yield from self._blind.append_agreed([each for some in attempts.values() for each in some])
+        except Expired as expired:
+            late = expired.outcome(is_unknown=self._blind.is_sent)
+            unstored = {number for number, some in attempts.items() if not all(each.is_done for each in some)}
+            self._finish(late, unstored)
+        for each in agreed:
+            if not all(attempt.is_done for attempt in attempts[each.number]):
+                self._go_on(each, attempts.pop(each.number))
+        if stored := [attempt for some in attempts.values() for attempt in some if attempt.is_done]:
+            self._finish((yield from self._blind.stored(stored, "Enq/Ok")))
+
+    def _go_on(self, each: _Keyed, attempts: list[Attempt]) -> None:
+        """Store them in a task of their own."""
+
+        def steps(task: Task) -> OutcomeSteps:
+            spans = each.operation.spans
+            blind = Blind(self._name, task, self._machine, each.operation.key, spans)
+            return blind.go_on_agreed(self._blind, attempts, "Enq/Ok")
+
+        self._alone(each, Alone(steps))
 
     def _keyed(self) -> Iterator[_Keyed]:
         for number, operation in self._open.items():
@@ -165,16 +213,18 @@ class KeyedRound:
         return []
 
     def _go_alone(self, each: _Keyed) -> None:
-        operation = each.operation
-        if self._open.pop(each.number, None) is not None:
-            alone = Alone(lambda task: enqueue(operation, task, self._machine))
-            self._host.go_alone(each.number, operation, self._task.deadline_s, alone)
+        """Run it from its beginning, in a task of its own."""
+        self._alone(each, Alone(lambda task: enqueue(each.operation, task, self._machine)))
 
-    def _finish(self, outcome: Outcome) -> None:
-        """All that is left ends so."""
-        for number in list(self._open):
+    def _alone(self, each: _Keyed, alone: Alone) -> None:
+        if self._open.pop(each.number, None) is not None:
+            self._host.go_alone(each.number, each.operation, self._task.deadline_s, alone)
+
+    def _finish(self, outcome: Outcome, numbers: Collection[int] | None = None) -> None:
+        """All that is left ends so, or these."""
+        for number in list(self._open if numbers is None else self._open.keys() & numbers):
+            del self._open[number]
             self._host.finish(number, outcome)
-        self._open.clear()
 
 
 def enqueue(operation: Enqueue, task: Task, machine: Machine) -> OutcomeSteps:

@@ -103,3 +103,27 @@ def test_without_a_quorum_all_fail_for_certain_while_nothing_can_be_stored() -> 
     assert [(each.reason, each.definite) for each in told if isinstance(each, Failed)] == [
         ("unavailable", True)
     ] * 3
+
+
+def test_those_that_a_fence_refuses_go_on_side_by_side() -> None:
+    """Their keys are agreed; then a later item is enqueued and taken, which fences all of them. One decision says what becomes of
+    all; one after another would take as many rounds as there are."""
+    hand = Hand(MAJORITIES)
+    hand.start_all("f1", {f"{n}": enqueue(f"{n}", f"k{n}") for n in range(20)})
+    hand.carry("f1", *EVERYONE)
+    for name, operation in (("late", Enqueue(QUEUE, (Value("99"),))), ("first", Dequeue(QUEUE))):
+        hand.start("f2", operation, name)
+        hand.carry_until(name, "f2", *EVERYONE)
+    assert hand.result("first") == ("99",)
+    rounds = 0
+    while len(hand.outcomes) < 22:
+        rounds += 1
+        if any(packet.front == "f1" for packet in hand.packets):
+            hand.carry(
+                "f1", *sorted({packet.send.replica for packet in hand.packets if packet.front == "f1"})
+            )
+        else:
+            hand.sleep()
+    assert are_done(hand)
+    assert rounds < 20
+    assert sorted(map(int, taken(hand))) == list(range(20))

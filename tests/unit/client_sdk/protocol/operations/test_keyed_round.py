@@ -4,13 +4,15 @@ from quorate.adts.log import Value
 from quorate.client_sdk.protocol.core.values import Enqueue, Operation, Peek, Spans
 from quorate.client_sdk.protocol.operations.keyed_round import grouped
 
+ITEMS_MAX = 4
 
-def enqueue(queue: str, key: str = "", delay_s: float = 0.0) -> Enqueue:
-    return Enqueue(f"queue/{queue}", (Value("1"),), key, Spans(delay_s))
+
+def enqueue(queue: str, key: str = "", delay_s: float = 0.0, items: int = 1) -> Enqueue:
+    return Enqueue(f"queue/{queue}", (Value("1"),) * items, key, Spans(delay_s))
 
 
 def numbers(begun: list[Operation]) -> tuple[list[int], list[list[int]]]:
-    alone, groups = grouped(list(enumerate(begun)))
+    alone, groups = grouped(list(enumerate(begun)), ITEMS_MAX)
     return [number for number, _ in alone], [[number for number, _ in group] for group in groups]
 
 
@@ -29,3 +31,8 @@ def test_one_that_has_no_company_runs_alone() -> None:
 def test_each_queue_has_a_group_and_a_key_that_is_there_twice_waits_for_nobody() -> None:
     begun = [enqueue("a", "k"), enqueue("b", "k"), enqueue("a", "k"), enqueue("a", "l"), enqueue("b", "l")]
     assert numbers([*begun]) == ([2], [[0, 3], [1, 4]])
+
+
+def test_no_group_has_more_items_than_one_append_may_hold() -> None:
+    begun = [enqueue("a", "k", items=3), enqueue("a", "l"), enqueue("a", "m"), enqueue("a", "n", items=2)]
+    assert numbers([*begun]) == ([], [[0, 1], [2, 3]])
