@@ -57,7 +57,9 @@ def test_what_runs_before_a_commit_is_what_make_checks_and_is_not_downloaded() -
 
 
 def test_the_help_of_make_fits_a_screen() -> None:
-    printed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     lines = printed.splitlines()
     targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert targets is not None
