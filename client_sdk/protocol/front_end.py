@@ -58,11 +58,11 @@ class FrontEnd(TimeNow):
         self._choice_of = lru_cache(maxsize=OBJECTS_MAX)(document.choice_of)
         self._rng: Final = Rng(seed)
         self._source: Final = PayloadSource(own, document.votes)
-        self._asks: Final = ForwardedRequests(
+        self._forwarded: Final = ForwardedRequests(
             document, own, may_forward=may_forward, new_token=self._new_token, stamp=self.stamp
         )
         self._caches: Final = LogCaches(document.votes, self._forget_proposer)
-        self._deciders: dict[str, Proposer] = {}
+        self._proposers: dict[str, Proposer] = {}
         self._tasks: dict[int, Task] = {}
         self.pacing: Final = Pacing(self._tasks)
         self._rounds: dict[int, tuple[Task, SideBySide | KeyedRound]] = {}
@@ -113,11 +113,11 @@ class FrontEnd(TimeNow):
         if isinstance(answer, BatchReply):
             self._time.measure(replica, answer.now_us, sent, now)
             self._time.witness(answer.clock, now)
-            self._asks.coordinators.heard(replica, answer.incarnation, now.mono_s)
-            self._asks.coordinators.note_clock(replica, is_near=self._time.is_near(answer.now_us, now))
+            self._forwarded.coordinators.heard(replica, answer.incarnation, now.mono_s)
+            self._forwarded.coordinators.note_clock(replica, is_near=self._time.is_near(answer.now_us, now))
             self._source.note(replica, is_well=True)
         else:
-            self._asks.coordinators.failed(replica, now.mono_s)
+            self._forwarded.coordinators.failed(replica, now.mono_s)
             self._source.note(replica, is_well=False)
         for place, token in enumerate(tokens):
             # A token stands for each request of its send: the first finds all.
@@ -140,7 +140,7 @@ class FrontEnd(TimeNow):
     def take_forwarded_reply(self, token: int, answer: ForwardedReply | Unanswered, now: Now) -> Effects:
         """Take in what came of one forwarded request."""
         self._now = now
-        if (came := self._asks.take(token, answer, now.mono_s)) is not None:
+        if (came := self._forwarded.take(token, answer, now.mono_s)) is not None:
             self._post(*came)
         return self._effects()
 
@@ -162,7 +162,7 @@ class FrontEnd(TimeNow):
         task = self._tasks.pop(number, None)
         if task is not None and task.steps is not None:
             task.steps.close()
-            for proposer in self._deciders.values():
+            for proposer in self._proposers.values():
                 proposer.asked[:] = [asked for asked in proposer.asked if asked.task is not task]
         return self._effects()
 
@@ -179,19 +179,19 @@ class FrontEnd(TimeNow):
         return tuple(self._notices.take(float("inf")))
 
     def served_by(self, token: int) -> list[int]:
-        """The numbers of the operations for which the request or ask under `token` was sent."""
-        task = self._tokens[token][0] if token in self._tokens else self._asks.task_of(token)
+        """The numbers of the operations for which the request under `token` was sent."""
+        task = self._tokens[token][0] if token in self._tokens else self._forwarded.task_of(token)
         return task.served()
 
     def start_over(self) -> None:
         """After a call that raised: forget all operations and all that was learnt, as a crash would; timestamps and numbers go on.
         What is half changed is not trusted, and no proposer that was stopped uses its term again (two accepts of one ballot)."""
-        learnt = (self._deciders, self._caches, self._notices)
+        learnt = (self._proposers, self._caches, self._notices)
         for forgotten in (self._tasks, self._rounds, self._tokens, *learnt):
             forgotten.clear()
         for dropped in (self._ready, self._wakes, self._sends, self._finished):
             dropped.clear()
-        self._asks.forget()
+        self._forwarded.forget()
 
     # What operations and proposers ask for (their Machine protocols).
 
@@ -225,11 +225,11 @@ class FrontEnd(TimeNow):
 
     def coordinator_of(self, name: str) -> str | None:
         """The replica whose front end should decide on the object, where several want to; None: this one."""
-        return self._asks.choose(name, self._now.mono_s)
+        return self._forwarded.choose(name, self._now.mono_s)
 
     def pause_coordinator(self, coordinator: str) -> None:
         """Do not ask this one for a while."""
-        self._asks.coordinators.failed(coordinator, self._now.mono_s)
+        self._forwarded.coordinators.failed(coordinator, self._now.mono_s)
 
     def send_forwarded(
         self,
@@ -241,7 +241,7 @@ class FrontEnd(TimeNow):
         timeout_s: float,
     ) -> int:
         """Ask the coordinator; its answer comes to the task as an Answered with the returned token."""
-        return self._asks.ask(task, coordinator, name, commands, deadline_s, timeout_s)
+        return self._forwarded.ask(task, coordinator, name, commands, deadline_s, timeout_s)
 
     def cache_of(self, name: str) -> LogCache:
         """What is known of the object."""
@@ -257,10 +257,10 @@ class FrontEnd(TimeNow):
         return self._choice_of(name)
 
     def ask(self, name: str, command: Command, task: Task, *, is_here: bool = False) -> PendingCommand:
-        """Ask the object's proposer; the verdict comes to the task as a Resolved. `is_here`: it must not hand it over."""
-        proposer = self._deciders.get(name)
+        """Ask the object's proposer; the verdict comes to the task as a Resolved. `is_here`: it must not forward it."""
+        proposer = self._proposers.get(name)
         if proposer is None:
-            proposer = self._deciders[name] = Proposer(self.cache_of(name), self.choice_of(name), self)
+            proposer = self._proposers[name] = Proposer(self.cache_of(name), self.choice_of(name), self)
         asked = PendingCommand(command, task, is_here=is_here)
         proposer.asked.append(asked)
         if not proposer.is_running:
@@ -274,7 +274,7 @@ class FrontEnd(TimeNow):
 
     def give_up(self, name: str, asked: PendingCommand) -> str:
         """Withdraw the command; how far the proposer has come, in words."""
-        proposer = self._deciders[name]
+        proposer = self._proposers[name]
         if asked in proposer.asked:
             proposer.asked.remove(asked)
         return proposer.explain()
@@ -331,10 +331,10 @@ class FrontEnd(TimeNow):
                 self._resume(task)
         self._sends.extend(self._notices.take(self._now.mono_s))
         effects = Effects(
-            tuple(self._sends), tuple(self._finished), self._next_wake(), tuple(self._asks.sends)
+            tuple(self._sends), tuple(self._finished), self._next_wake(), tuple(self._forwarded.sends)
         )
         self._sends.clear()
-        self._asks.sends.clear()
+        self._forwarded.sends.clear()
         self._finished.clear()
         return effects
 
@@ -391,8 +391,8 @@ class FrontEnd(TimeNow):
 
     def _forget_proposer(self, name: str) -> bool:
         """The object is idle longest: whether its proposer, if there is one, is idle too, and is forgotten."""
-        proposer = self._deciders.get(name)
+        proposer = self._proposers.get(name)
         if proposer is not None and proposer.is_running:
             return False
-        self._deciders.pop(name, None)
+        self._proposers.pop(name, None)
         return True

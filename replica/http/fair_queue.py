@@ -1,4 +1,5 @@
-"""Long requests and long answers go on one after another: one in each turn of the event loop, and callers take turns.
+"""Long requests and long answers go on one after another: one in each turn of the event loop. Requests take turns among callers;
+answers go in the order in which they are ready.
 
 What one of them costs is bounded, and small. Two hundred that came at once would hold the loop for seconds, and with it health
 checks and all other callers: now each of these waits for one of them.

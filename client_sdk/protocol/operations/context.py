@@ -49,7 +49,7 @@ class Machine(Protocol):
         """The object's quorum choice."""
 
     def ask(self, name: str, command: Command, task: Task, *, is_here: bool = False) -> PendingCommand:
-        """Ask the object's proposer; the verdict comes to the task as a Resolved. `is_here`: it must not hand it over."""
+        """Ask the object's proposer; the verdict comes to the task as a Resolved. `is_here`: it must not forward it."""
 
     def give_up(self, name: str, asked: PendingCommand) -> str:
         """Withdraw the command; how far the proposer has come, in words."""

@@ -68,7 +68,7 @@ def test_who_may_not_ask_greets_nobody() -> None:
 def test_a_front_end_does_not_choose_a_host_whose_clock_is_far_from_its_own() -> None:
     front = FrontEnd(DOCUMENT, site="a", seed=0, may_forward=True)
     _, effects = front.start(Read("register/r"), Now(0.0, START_US), 10.0)
-    first, second, third = front._asks.coordinators.ranked(NAME)
+    first, second, third = front._forwarded.coordinators.ranked(NAME)
     clocks_us = {first: START_US + 60_000_000, second: START_US, third: START_US}
     for send in sorted(effects.sends, key=lambda each: each.replica == first):  # The wrong one is heard last.
         reply = BatchReply(send.replica, "i", ZERO, clocks_us[send.replica], (Collected(Status()),))
