@@ -34,7 +34,7 @@ from .decisions.transitions import Command
 from .forwarded_requests import ForwardedRequests
 from .operations import runs
 from .operations.cell_parts import sorted_out
-from .operations.keyed_round import KeyedRound, grouped
+from .operations.enqueue_round import EnqueueRound, grouped
 from .operations.shared_round import Alone, SideBySide
 
 
@@ -66,7 +66,7 @@ class FrontEnd(TimeNow):
         self._proposers: dict[str, Proposer] = {}
         self._tasks: dict[int, Task] = {}
         self.pacing: Final = Pacing(self._tasks)
-        self._rounds: dict[int, tuple[Task, SideBySide | KeyedRound]] = {}
+        self._rounds: dict[int, tuple[Task, SideBySide | EnqueueRound]] = {}
         """By the numbers of the operations that run side by side."""
         self._tokens: dict[int, tuple[Task, Requests, float]] = {}
         """What waits for an answer, and since when."""
@@ -85,13 +85,13 @@ class FrontEnd(TimeNow):
         return numbers[0], effects
 
     def start_all(self, begun: Sequence[Operation], now: Now, deadline_s: float) -> tuple[list[int], Effects]:
-        """The same for some that begin at one moment: reads and writes of cells, and keyed enqueues on a queue, share messages."""
+        """The same for some that begin at one moment: reads and writes of cells, and enqueues on a queue, share messages."""
         self._now = now
         first = self._last_number + 1
         self._last_number += len(begun)
         numbers = list(range(first, first + len(begun)))
         others, rounds = sorted_out(zip(numbers, begun, strict=True), self)
-        alone, keyed = grouped(others, self.limits.batch_items_max)
+        alone, enqueues = grouped(others, self.limits.batch_items_max)
         deadline_s += now.mono_s
         for number, operation in alone:
             task = self._task(number, deadline_s)
@@ -100,12 +100,12 @@ class FrontEnd(TimeNow):
         for parts in rounds:
             task = self._spawn(deadline_s)
             self._begin_round(task, SideBySide(parts, self.document.votes, task, self))
-        for group in keyed:
+        for group in enqueues:
             task = self._spawn(deadline_s)
-            self._begin_round(task, KeyedRound(group, task, self, self))
+            self._begin_round(task, EnqueueRound(group, task, self, self))
         return numbers, self._effects()
 
-    def _begin_round(self, task: Task, shared: SideBySide | KeyedRound) -> None:
+    def _begin_round(self, task: Task, shared: SideBySide | EnqueueRound) -> None:
         task.served, task.steps = shared.numbers, shared.run()
         self._rounds.update((number, (task, shared)) for number in shared.numbers())
         self._ready.append(task)

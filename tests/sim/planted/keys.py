@@ -6,7 +6,7 @@ from quorate.adts.specification import Kind
 from quorate.api_specs.messages import Reserve
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import Event, Task
-from quorate.client_sdk.protocol.operations import keyed_round, reservation
+from quorate.client_sdk.protocol.operations import enqueue_round, reservation
 from quorate.quorums.choices.choice import QuorumChoice
 from quorate.replica.protocol import key_consensus as replica_reserving
 from quorate.timestamps.timestamp import ZERO, Timestamp
@@ -50,7 +50,7 @@ def forget_what_is_held() -> Planting:
 
 def keep_what_another_began() -> Planting:
     """Where enqueues are agreed together, one stores its own entries, though others are agreed under its key."""
-    return patched(keyed_round.KeyedRound, _kept=lambda self, each, found: [each])
+    return patched(enqueue_round.EnqueueRound, _kept=lambda self, each, found: [each])
 
 
 def store_what_was_refused() -> Planting:
@@ -63,4 +63,4 @@ def store_what_was_refused() -> Planting:
         return [True for _ in accepted]
 
     real = reservation.accept
-    return patched(keyed_round, is_refused=lambda shown: False, accept=accept)
+    return patched(enqueue_round, is_refused=lambda shown: False, accept=accept)

@@ -130,9 +130,9 @@ class Bench:
         return (await self._counts()) - before
 
     async def _settle(self) -> None:
-        """Until the slowest replica has answered what it was sent."""
+        """Until the slowest replica has answered what it was sent, and what is about to be."""
         assert self._driver is not None
-        while any(each._tasks for each in self._driver._links.values()):
+        while any(each._tasks or each._flush_soon for each in self._driver._links.values()):
             await asyncio.sleep(0.001)
 
     async def _counts(self) -> Counter[str]:

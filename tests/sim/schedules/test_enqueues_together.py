@@ -1,4 +1,4 @@
-"""Enqueues under keys that begin together, by hand: what they share, and what becomes of one that somebody else began."""
+"""Enqueues that begin together, by hand: what they share, and what becomes of one whose key somebody else began."""
 
 from quorate.adts.log import Value
 from quorate.api_specs.messages import Append, Reserve
@@ -42,6 +42,25 @@ def test_they_share_two_messages_to_each_replica_and_keep_their_order() -> None:
     hand.settle()
     assert are_done(hand)
     assert taken(hand) == ["0", "1", "2", "3", "4"]
+
+
+def test_without_keys_they_share_one_append_and_keep_their_order() -> None:
+    hand = Hand(MAJORITIES)
+    hand.start_all("f1", {f"{n}": enqueue(f"{n}", "") for n in range(5)})
+    assert sent(hand) == [(replica, "Append", 5) for replica in EVERYONE]
+    hand.cancel("f1", "3")
+    hand.settle()
+    assert are_done(hand)
+    assert taken(hand) == ["0", "1", "2", "3", "4"]
+
+
+def test_one_that_nobody_waits_for_any_more_is_not_driven() -> None:
+    hand = Hand(MAJORITIES)
+    hand.start_all("f1", {f"{n}": enqueue(f"{n}", "") for n in range(2)})
+    for name in ("0", "1"):
+        hand.cancel("f1", name)
+    hand.settle()
+    assert hand.outcomes == {}
 
 
 def test_with_a_replica_down_they_are_agreed_in_a_second_round_that_they_share() -> None:

@@ -1,4 +1,5 @@
-"""Enqueues under keys that begin together on one queue: the entries of all are agreed in one round, and stored in another. Pure.
+"""Enqueues that begin together on one queue: one append stores the entries of all, and those with keys agree on them in one round
+before. Pure.
 
 Each key keeps a consensus of its own (`reservation`): only the messages are shared. What is not agreed at once goes on alone, as
 though it had begun then: it finds what this round left at the replicas, as it would find what another front end left.
@@ -34,22 +35,23 @@ class _Keyed(Struct, eq=False):
 def grouped(
     begun: Iterable[tuple[int, Operation]], items_max: int
 ) -> tuple[list[tuple[int, Operation]], list[list[tuple[int, Enqueue]]]]:
-    """Which of these, by number, run alone, and which go together: enqueues on one queue, due and expiring alike, each under a
-    key of its own, with as many items as one append may hold."""
+    """Which of these, by number, run alone, and which go together: enqueues on one queue, due and expiring alike, all without a
+    key or each under a key of its own, with as many items as one append may hold."""
     alone: list[tuple[int, Operation]] = []
     groups: dict[tuple[object, ...], list[_Group]] = {}
     for number, operation in begun:
-        if not isinstance(operation, Enqueue) or not operation.key:
+        if not isinstance(operation, Enqueue):
             alone.append((number, operation))
             continue
-        of_queue = groups.setdefault((operation.object, operation.spans), [])
-        if any(operation.key in group.keys for group in of_queue):
+        is_keyed = bool(operation.key)
+        alike = groups.setdefault((operation.object, operation.spans, is_keyed), [])
+        if is_keyed and any(operation.key in group.keys for group in alike):
             alone.append((number, operation))
             continue
-        if not of_queue or of_queue[-1].items + len(operation.values) > items_max:
-            of_queue.append(_Group())
-        of_queue[-1].add(number, operation)
-    made = [group.begun for of_queue in groups.values() for group in of_queue]
+        if not alike or alike[-1].items + len(operation.values) > items_max:
+            alike.append(_Group())
+        alike[-1].add(number, operation)
+    made = [group.begun for alike in groups.values() for group in alike]
     alone += [only for group in made if len(group) == 1 for only in group]
     return alone, [group for group in made if len(group) > 1]
 
@@ -69,7 +71,7 @@ class _Group:
         self.items += len(operation.values)
 
 
-class KeyedRound:
+class EnqueueRound:
     """Such enqueues, from their beginning until each has ended or goes on alone."""
 
     def __init__(
@@ -96,7 +98,14 @@ class KeyedRound:
         return bool(self._open)
 
     def run(self) -> Steps:
-        """Agree on all entries, and store those that are agreed."""
+        """Store the entries of all; where there are keys, those that all agree on."""
+        if all(operation.key for operation in self._open.values()):
+            yield from self._run_keyed()
+        else:
+            values = [value for operation in self._open.values() for value in operation.values]
+            self._finish((yield from self._blind.run(values, "Enq/Ok")))
+
+    def _run_keyed(self) -> Steps:
         try:
             yield from self._blind.learn_order()
             agreed = yield from self._agree(list(self._keyed()))
