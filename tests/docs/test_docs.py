@@ -53,7 +53,10 @@ def test_every_test_that_a_page_names_exists() -> None:
 def has_test(path: str, name: str) -> bool:
     """Whether the file has a test, or a test class with one, of that name."""
     file = ROOT / path
-    return file.exists() and re.search(rf"^ *(?:async )?def {name}\(", file.read_text(), re.MULTILINE) is not None
+    return (
+        file.exists()
+        and re.search(rf"^ *(?:async )?def {name}\(", file.read_text(), re.MULTILINE) is not None
+    )
 
 
 def test_every_name_of_the_code_that_a_page_mentions_exists() -> None:

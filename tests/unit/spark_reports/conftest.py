@@ -36,7 +36,7 @@ def spark() -> "Iterator[SparkSession]":
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sessions, "SMALL_SETTINGS", small)
-            patch.setattr(sessions, "SETTINGS", sessions.SETTINGS | UNTRACED)
+            patch.setattr(sessions, "SETTINGS", {**sessions.SETTINGS, **UNTRACED})
             with sessions.local_session("local[2]") as session:
                 for name, value in PLAIN.items():
                     session.conf.set(name, value)

@@ -140,7 +140,12 @@ def test_spark_submit_takes_a_zip_of_the_package(
                 "--conf",
                 "spark.sql.codegen.wholeStage=false",
             ),  # plans that run once; the test above compiles them
-            *("--conf", "spark.sql.codegen.factoryMode=NO_CODEGEN"),
+            *(
+                "--conf",
+                "spark.sql.codegen.factoryMode=NO_CODEGEN",
+                "--conf",
+                "spark.sql.adaptive.enabled=false",
+            ),
             *arguments,
         ],
         environment,
