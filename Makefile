@@ -2,8 +2,9 @@
 # Nothing is installed outside .venv; uv is used where it is found, else venv and pip.
 
 PYTHON ?= python3
-# Half again as many as there are processors: tests wait for the processes that they start.
-WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2 )))
+PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
+# More than twice as many as there are processors: most tests wait for the processes that they start, or for a lease to end.
+WORKERS ?= $(shell echo $$(($(PROCESSORS) * 5 / 2 )))
 MINUTES ?= 10
 FIRST ?= 1
 
@@ -41,6 +42,7 @@ test: $(STAMP)
 QUICK := $(addprefix tests/unit/,adts api_specs gc quorums timestamps client_sdk/protocol client_sdk/inspection replica/protocol) \
 	tests/paper tests/sim/checkers tests/sim/schedules "tests/sim/test_sim.py::test_every_promise_is_kept[1]"
 
+test-quick: WORKERS = $(PROCESSORS)
 test-quick: $(STAMP)
 	@$(RUN) -m pytest -q -n $(WORKERS) --dist loadscope -m "not slow" $(QUICK)
 

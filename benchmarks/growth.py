@@ -1,6 +1,6 @@
 """How cost grows: with waiting items, objects, payloads, replicas, a replica that was away, one that is slow, and history.
 
-    python benchmarks/growth.py [--only waiting,objects,payloads,replicas,behind,slow,size] [--scale 1.0]
+    python benchmarks/growth.py [--only waiting,objects,payloads,replicas,behind,slow,size] [--scale 1.0] [--turns 12]
 
 One JSON line per figure: the median and the 99th percentile of one operation in flight, in milliseconds, and processor time
 per operation of the client and of one replica (the mean of all); or bytes and seconds, as the figure says. The figures of a
@@ -81,7 +81,7 @@ def tell(table: str, what: str, figures: Mapping[str, float]) -> None:
     print(json.dumps({"table": table, "at": what, **figures, **machine()}), flush=True)
 
 
-async def in_turns(table: str, rows: Mapping[str, Row], turns: int = TURNS) -> None:
+async def in_turns(table: str, rows: Mapping[str, Row], turns: int) -> None:
     """All rows of a table in turns; a line for each, and how far they are from flat."""
     for _ in range(turns):
         for row in rows.values():
@@ -97,11 +97,12 @@ async def in_turns(table: str, rows: Mapping[str, Row], turns: int = TURNS) -> N
 
 
 class Stage:
-    """Clusters and clients that end with it."""
+    """Clusters and clients that end with it. `turns`: of each table's rows."""
 
-    def __init__(self, stack: AsyncExitStack, folder: Path) -> None:
+    def __init__(self, stack: AsyncExitStack, folder: Path, turns: int) -> None:
         self._stack: Final = stack
         self._folder: Final = folder
+        self.turns: Final = turns
 
     async def cluster(self, name: str, replicas: int = 3) -> tuple[LocalCluster, AsyncClient]:
         """A running cluster and a client of it."""
@@ -131,7 +132,7 @@ async def waiting(stage: Stage, scale: float) -> None:
         queue = client.queue(f"of-{length}")
         await fill(queue, length)
         rows[f"{length} items wait"] = Row(cluster, _one_out(queue), restore=_refill(queue))
-    await in_turns("dequeue", rows)
+    await in_turns("dequeue", rows, stage.turns)
 
 
 def _one_out(queue: AsyncQueue) -> Operation:
@@ -172,7 +173,7 @@ async def objects(stage: Stage, scale: float) -> None:
             await dice.choice(registers).write(item(number))
 
         rows[f"{count} registers"] = Row(cluster, write)
-    await in_turns("write", rows)
+    await in_turns("write", rows, stage.turns)
 
 
 async def payloads(stage: Stage, scale: float) -> None:
@@ -191,7 +192,7 @@ async def payloads(stage: Stage, scale: float) -> None:
         for _ in range(LARGE_WAIT):
             await queue.enqueue(value)
         rows[f"{size} bytes"] = Row(cluster, both)
-    await in_turns("dequeue and enqueue of one size", rows, LARGE_TURNS)
+    await in_turns("dequeue and enqueue of one size", rows, min(LARGE_TURNS, stage.turns))
 
 
 async def replicas(stage: Stage, scale: float) -> None:
@@ -203,7 +204,7 @@ async def replicas(stage: Stage, scale: float) -> None:
         queue = client.queue("q")
         await fill(queue, 100)
         rows[f"{count} replicas"] = Row(cluster, _one_out_one_in(queue))
-    await in_turns("dequeue and enqueue", rows)
+    await in_turns("dequeue and enqueue", rows, stage.turns)
 
 
 async def behind(stage: Stage, scale: float) -> None:
@@ -221,13 +222,15 @@ async def behind(stage: Stage, scale: float) -> None:
         await drain(queues[name], count)
     level, away = (Row(clusters[name], _one_out_one_in(queues[name])) for name in clusters)
     table = "dequeue and enqueue, one replica behind"
-    await in_turns(table, {"none away": level, "one away": away})
+    await in_turns(table, {"none away": level, "one away": away}, stage.turns)
     await asyncio.to_thread(clusters["one away"].restart, "r3")
     level, back = (Row(clusters[name], _one_out_one_in(queues[name])) for name in clusters)
-    await in_turns(table, {"none away": level, f"it is back, {2 * count} items later": back})
+    await in_turns(table, {"none away": level, f"it is back, {2 * count} items later": back}, stage.turns)
     await asyncio.to_thread(clusters["one away"].kill, "r1")
     level, needed = (Row(clusters[name], _one_out_one_in(queues[name])) for name in clusters)
-    await in_turns(table, {"none away": level, "another is killed: the one behind is needed": needed})
+    await in_turns(
+        table, {"none away": level, "another is killed: the one behind is needed": needed}, stage.turns
+    )
 
 
 async def drain(queue: AsyncQueue, count: int) -> None:
@@ -248,7 +251,7 @@ async def slow(stage: Stage, scale: float) -> None:
                 queue = each.queue(what.replace(" ", "-"))
                 await fill(queue, 100)
                 rows[what] = Row(cluster, _one_out_one_in(queue))
-            await in_turns("dequeue and enqueue, one replica slow", rows)
+            await in_turns("dequeue and enqueue, one replica slow", rows, stage.turns)
 
 
 async def size(stage: Stage, scale: float) -> None:
@@ -295,12 +298,12 @@ TABLES: Final[dict[str, Callable[[Stage, float], Awaitable[None]]]] = {
 }
 
 
-async def _run(names: list[str], scale: float) -> None:
+async def _run(names: list[str], scale: float, turns: int) -> None:
     for name in names:
         begun_s = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="quorate-growth-") as folder:
             async with AsyncExitStack() as stack:
-                await TABLES[name](Stage(stack, Path(folder)), scale)
+                await TABLES[name](Stage(stack, Path(folder), turns), scale)
         print(f"{name}: {time.perf_counter() - begun_s:.0f} s", file=sys.stderr, flush=True)
 
 
@@ -311,11 +314,12 @@ def main() -> None:
     )
     parser.add_argument("--only", default=",".join(TABLES))
     parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--turns", type=int, default=TURNS)
     options = parser.parse_args()
     names = options.only.split(",")
     if unknown := set(names) - set(TABLES):
         parser.error(f"no such table: {', '.join(sorted(unknown))}; there are {', '.join(TABLES)}")
-    asyncio.run(_run(names, options.scale))
+    asyncio.run(_run(names, options.scale, options.turns))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Where the processor time of an operation goes: front end and replicas, and in each machine, HTTP, encoding, SQLite, sync.
 
-    python benchmarks/processor_time.py [--seconds 5] [--replicas 3] [--markdown FILE]
+    python benchmarks/processor_time.py [--seconds 5] [--stored 100000] [--replicas 3] [--markdown FILE]
 
 For each kind of operation first the time of each process is taken, from the system's own account of its threads,
 undisturbed; then the same goes on while all processes look what they are at (`sampled/sitecustomize.py`), and the time is
@@ -255,7 +255,7 @@ def time_sync(folder: Path) -> None:
     print(json.dumps(line | machine()), flush=True)
 
 
-async def run(seconds: float, replicas: int) -> None:
+async def run(seconds: float, stored: int, replicas: int) -> None:
     """All works, on a cluster of its own."""
     with tempfile.TemporaryDirectory(prefix="quorate-cpu-") as folder:
         samples = Path(folder) / "samples"
@@ -269,8 +269,8 @@ async def run(seconds: float, replicas: int) -> None:
             cluster.ready()
             async with connect_async(cluster.document) as client:
                 await client.register("r").write(item(0))
-                await fill(client.queue("q"), STORED)
-                await fill(client.queue("batches"), STORED)
+                await fill(client.queue("q"), stored)
+                await fill(client.queue("batches"), stored)
                 for work in works(client, list(cluster.urls.values())):
                     await measure(work, cluster, seconds, samples)
 
@@ -293,10 +293,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument(
+        "--stored", type=int, default=STORED, help="items that wait at first, in each of two queues"
+    )
     parser.add_argument("--replicas", type=int, default=3)
     parser.add_argument("--markdown", type=Path)
     options = parser.parse_args()
-    asyncio.run(run(options.seconds, options.replicas))
+    asyncio.run(run(options.seconds, options.stored, options.replicas))
     if options.markdown is not None:
         options.markdown.write_text(table(LINES), encoding="utf-8")
 

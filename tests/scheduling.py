@@ -39,13 +39,13 @@ APART: Final = frozenset(
 )
 """Files whose tests share nothing, and take long together: each test goes by itself."""
 SECONDS: Final[dict[str, int]] = {
-    "tests/unit/cli/demo/test_command.py": 60,
+    "tests/unit/cli/demo/test_command.py": 30,
     "tests/unit/cli/doctor/test_command.py": 50,
     "tests/unit/cli/cluster/test_local_cluster.py": 50,
     "tests/unit/cli/objects/test_commands.py": 60,
     "tests/unit/cli/quorums/test_plan.py": 60,
     "tests/docs/test_checkouts.py": 190,
-    "tests/docs/test_pages.py": 100,
+    "tests/docs/test_pages.py": 60,
     "tests/generated_clients/test_clients_page.py": 50,
     "tests/generated_clients/test_generated_clients.py": 30,
     "tests/paper/test_against_specification.py": 30,
@@ -73,7 +73,7 @@ SECONDS: Final[dict[str, int]] = {
     "tests/system/failures/test_replacing.py": 20,
     "tests/system/failures/test_rotating_kills.py": 25,
     "tests/system/objects/test_shared_queue.py": 20,
-    "tests/system/objects/test_small_files.py": 45,
+    "tests/system/objects/test_small_files.py": 60,
     "tests/system/failures/test_stopping.py": 40,
     "tests/system/objects/test_systems.py": 35,
     "tests/system/objects/test_tombstones.py": 20,

@@ -2,8 +2,12 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
+import sysconfig
+import time
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +28,19 @@ _NOT_OF_THE_REPOSITORY: Final = (
 AS_THEY_ARE: Final = {"PIP_COMPILE": "0"}
 """Has pip compile nothing: of all that a page installs, its commands import a small part, which Python compiles then."""
 
+_TOMORROW_S: Final = 86_400.0
+
+# An environment with this one's packages, and with the package of the folder that git has just filled.
+_LINK_ENVIRONMENT: Final = """\
+#!/bin/sh
+set -eu
+{python} -m venv --without-pip .venv
+site=$(echo .venv/lib/python*/site-packages)
+ln -s "$PWD" "$site/quorate"
+echo {packages} > "$site/packages.pth"
+touch .venv/.installed
+"""
+
 
 def check_out(folder: Path) -> None:
     """Make the folder: a clone, with what has changed here since. Where git has no history of this folder it is a copy."""
@@ -37,6 +54,23 @@ def check_out(folder: Path) -> None:
         if os.path.lexists(ROOT / name):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
+
+
+def take_clients_for_installed(folder: Path) -> None:
+    """Have `make` install no generators of clients there: the suite that runs this has let `make` install its own."""
+    stamp = folder / ".clients" / ".installed"
+    stamp.parent.mkdir()
+    stamp.touch()
+    os.utime(stamp, (time.time() + _TOMORROW_S,) * 2)
+
+
+def link_environments(folder: Path) -> None:
+    """Give each work tree that git adds to this checkout an environment for which `make` has nothing to install."""
+    hook = folder / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    packages = shlex.quote(sysconfig.get_path("purelib"))
+    hook.write_text(_LINK_ENVIRONMENT.format(python=shlex.quote(sys.executable), packages=packages))
+    hook.chmod(0o755)
 
 
 def has_commit(name: str) -> bool:

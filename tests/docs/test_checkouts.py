@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.checkout import AS_THEY_ARE, check_out, constraints, has_commit
+from tests.docs.checkout import (
+    AS_THEY_ARE,
+    check_out,
+    constraints,
+    has_commit,
+    link_environments,
+    take_clients_for_installed,
+)
 from tests.docs.pages import ROOT, blocks_of, blocks_run_by
 from tests.docs.reader import Reader, Wrong
 
@@ -20,17 +27,20 @@ pytestmark = pytest.mark.slow
 )
 def test_newcomer_can_follow(page: str, tmp_path: Path) -> None:
     check_out(tmp_path / "here")
+    take_clients_for_installed(tmp_path / "here")
     pins = constraints(ROOT / "requirements.lock", tmp_path)
     with Reader(tmp_path, has_command=False, variables=pins | AS_THEY_ARE | ONE_ROOM) as newcomer:
         newcomer.follow(blocks_of(page, (ROOT / page).read_text()))
 
 
 def test_mended_mistake_shows_at_the_commit_before(tmp_path: Path) -> None:
+    """With the packages at hand: `test_newcomer_can_follow[README.md]` has `make` install an environment."""
     [block] = blocks_run_by("tests/docs/test_checkouts.py")
     before = re.findall(r"\b[0-9a-f]{7}\^", block.text)
     if not all(map(has_commit, before)):
         pytest.skip(f"the history of this checkout does not reach back to {before}")
     check_out(tmp_path / "here")
+    link_environments(tmp_path / "here")
     with (
         Reader(tmp_path, has_command=False, variables=AS_THEY_ARE) as reader,
         pytest.raises(Wrong, match="it ended with 1") as shown,

@@ -13,6 +13,7 @@ PAGES = [
     "docs/explanation/verification.md",
     "docs/internals/performance.md",
     "docs/internals/planted-mistakes.md",
+    "docs/internals/tests.md",
     "docs/internals/verification.md",
     "docs/reference/limits.md",
     "docs/explanation/security.md",
@@ -26,6 +27,7 @@ PAGES = [
 DECISIONS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs/decisions").glob("0*.md"))
 ROOMS = "adts|api_specs|cli|client_sdk|gc|integrations|measurement|quorums|replica|spark_reports|timestamps"
 FILE = re.compile(rf"`((?:tests|docs|{ROOMS})/[\w/.-]+)`")
+TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 SYMBOL = re.compile(r"`((?:client_sdk|replica)(?:\.\w+)+)\.(\w+)`")
 PATH = re.compile(r"([\w.]+): (\w+(?:, \w+)*)")
 """In the lists of modules that operations pass: a package, and modules of it."""
@@ -41,6 +43,21 @@ def test_every_file_that_a_page_names_exists(page: str) -> None:
 @pytest.mark.parametrize("page", DECISIONS)
 def test_every_file_that_a_decision_names_exists(page: str) -> None:
     assert [name for name in FILE.findall((ROOT / page).read_text()) if not (ROOT / name).exists()] == []
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    named = [found for page in PAGES for found in TEST.findall((ROOT / page).read_text())]
+    assert len(named) > 40
+    assert [each for each in named if not has_test(*each)] == []
+
+
+def has_test(path: str, name: str) -> bool:
+    """Whether the file has a test, or a test class with one, of that name."""
+    file = ROOT / path
+    return (
+        file.exists()
+        and re.search(rf"^ *(?:async )?def {name}\(", file.read_text(), re.MULTILINE) is not None
+    )
 
 
 def test_every_name_of_the_code_that_a_page_mentions_exists() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from quorate.spark_reports.spark.session import java_home
 
 DEADLINE_S = 120.0
-QUICKLY = "-XX:TieredStopAtLevel=1"
-"""As `quorate report` has it for so small an input."""
+QUICKLY = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""As `quorate report` has it for so small an input; and nobody collects garbage beside the work."""
 LOG4J = """\
 rootLogger.level = info
 rootLogger.appenderRef.stderr.ref = console

@@ -136,6 +136,16 @@ def test_spark_submit_takes_a_zip_of_the_package(
             *("--driver-java-options", QUICKLY, "--conf", f"spark.executor.extraJavaOptions={QUICKLY}"),
             *("--conf", f"spark.pyspark.driver.python={python}"),
             *("--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.ui.enabled=false"),
+            *(
+                "--conf",
+                "spark.sql.codegen.wholeStage=false",
+            ),  # plans that run once; the test above compiles them
+            *(
+                "--conf",
+                "spark.sql.codegen.factoryMode=NO_CODEGEN",
+                "--conf",
+                "spark.sql.adaptive.enabled=false",
+            ),
             *arguments,
         ],
         environment,
