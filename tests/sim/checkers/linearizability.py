@@ -269,13 +269,23 @@ class _Search:
         self.required = sum(1 << place for place, call in enumerate(self.calls) if call.is_known)
         place_of = {id(call): place for place, call in enumerate(self.calls)}
         self._earlier = [_mask((call.after, *model.earlier(call)), place_of) for call in self.calls]
+        self._next: dict[int, list[int]] = {}
+        self._after: dict[tuple[int, Hashable], list[Hashable]] = {}
+        """What may come next, and what the model said of a call in a state: a search that goes back and forth asks the same
+        many times."""
         self._alike = [(call.operation, call.args, call.count) for call in self.calls]
         self._times = [(call.invoked, call.returned) for call in self.calls]
 
     def open(self, mask: int, state: Hashable) -> Any:
         """All (place, mask, state) one call further."""
-        for place in self._candidates(mask):
-            for new in self.model.after(state, self.calls[place]):
+        places = self._next.get(mask)
+        if places is None:
+            places = self._next[mask] = self._candidates(mask)
+        for place in places:
+            states = self._after.get((place, state))
+            if states is None:
+                states = self._after[place, state] = list(self.model.after(state, self.calls[place]))
+            for new in states:
                 yield place, mask | 1 << place, new
 
     def _candidates(self, mask: int) -> list[int]:
