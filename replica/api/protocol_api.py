@@ -181,10 +181,9 @@ def _decoded(body: bytes, media_type: str, decoders: Mapping[str, Callable[[byte
     if decode is None:
         raise Refusal("unsupported-media-type", f"a message is sent as {JSON} or {MSGPACK}")
     try:
-        message = decode(body)
         if media_type == JSON:
             json_body.decoded(body)
-        return message
+        return decode(body)
     except (*NOT_DECODED, ValueError) as error:
         raise Refusal("malformed", str(error)) from None
 
