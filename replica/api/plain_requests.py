@@ -19,6 +19,7 @@ from ...api_specs.json_text import BadJson
 from ...client_sdk.protocol.core.values import Dequeue, Enqueue, Operation, Read, Write
 from ..http.gate import Replay
 from ..http.json_body import decoded
+from ..http.large_bodies import read_apart
 from . import answers
 from .object_api import Operations
 
@@ -53,7 +54,9 @@ class PlainRequests:
         if scope["method"] != "GET":
             body = (await receive())["body"]
             receive = Replay(body, receive)
-        plain = ask(self._operations, place, body) if _is_plain(scope["headers"], body) else None
+        plain = None
+        if _is_plain(scope["headers"], body):
+            plain = await read_apart(partial(ask, self._operations, place, body))
         if plain is None:
             await self._app(scope, receive, send)
             return

@@ -1,5 +1,6 @@
 """JSON bodies, read so that they mean one thing (`quorate.api_specs.json_text`)."""
 
+from functools import partial
 from typing import Any, Final
 
 from fastapi import HTTPException, Request, Response
@@ -7,6 +8,7 @@ from fastapi.routing import APIRoute
 
 from ...api_specs.json_text import BadJson, TooManyParts, read_json
 from ...api_specs.limits import BODY_VALUES_MAX
+from .large_bodies import read_apart
 from .problems import Refusal
 
 MEMBERS_MAX: Final = 100
@@ -38,7 +40,7 @@ class _Request(Request):
     async def json(self) -> Any:
         """See starlette.requests.Request."""
         try:
-            found = decoded(await self.body())
+            found = await read_apart(partial(decoded, await self.body()))
         except BadJson as error:
             raise HTTPException(400, str(error)) from None
         except Refusal as error:
