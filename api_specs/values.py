@@ -33,6 +33,7 @@ _FAR: Final = b"e000"
 """A number far from 1 has an exponent of three digits; so looks text where the signs are left out."""
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _STEP: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_STEP_BYTES: Final = 131_072
 _YOUNG_MAX: Final = 10_000
 """Bytes of text whose arrays and objects a search for garbage may well look at."""
 
@@ -90,10 +91,16 @@ def _depth(text: bytes) -> int:
 
 
 def outside_strings(text: bytes) -> bytes:
-    """JSON text without its strings. It is put together from pieces, in a third of the time of a regular expression."""
+    """JSON text without its strings. It is put together from pieces, in a third of the time of a regular expression; so much at
+    a time that no step takes long."""
     if b"\\" in text:
         text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
-    return b"".join(text.split(b'"')[::2])
+    kept, is_within = list[bytes](), 0
+    for place in range(0, len(text), _STEP_BYTES):
+        pieces = text[place : place + _STEP_BYTES].split(b'"')
+        kept.append(b"".join(pieces[is_within::2]))
+        is_within ^= (len(pieces) - 1) & 1
+    return b"".join(kept)
 
 
 def from_value(value: Value) -> Any:

@@ -3,6 +3,7 @@
 import importlib
 import json
 import math
+import re
 import sys
 import tracemalloc
 from collections import Counter
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.adts.log import Value
+from quorate.api_specs import values
 from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.values import (
     BadValue,
@@ -23,6 +25,7 @@ from quorate.api_specs.values import (
     from_value,
     is_equal,
     json_to_value,
+    outside_strings,
     parsed,
     to_value,
 )
@@ -138,6 +141,14 @@ def test_what_was_parsed_is_not_among_what_is_looked_at_next() -> None:
     found = parsed(f"[{','.join(['[]'] * 100_000)}]".encode())
     assert len(found) == 100_000
     assert sum(len(collector.get_objects(generation)) for generation in (0, 1)) < 10_000
+
+
+@given(VALUES, st.integers(1, 9))
+def test_text_is_without_its_strings_however_it_is_cut(value: Any, step: int) -> None:
+    text = json.dumps([value, "\\", '"', '\\"']).encode()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(values, "_STEP_BYTES", step)
+        assert outside_strings(text) == re.sub(rb'"(?:[^"\\]|\\.)*"', b"", text)
 
 
 def _calls(work: Callable[[], object]) -> Counter[str]:
