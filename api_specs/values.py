@@ -7,7 +7,8 @@ number, so `1` and `1.0` are equal, though each comes back as it went in. Must n
 import importlib
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any, Final
 
@@ -34,8 +35,8 @@ _FAR: Final = b"e000"
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _STEP: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _STEP_BYTES: Final = 131_072
-_YOUNG_MAX: Final = 10_000
-"""Bytes of text whose arrays and objects a search for garbage may well look at."""
+_YOUNG_MAX: Final = 20_000
+"""So many arrays and objects may a search for garbage well look at."""
 
 
 class BadValue(ValueError):
@@ -131,13 +132,20 @@ def _amount(word: re.Match[str]) -> str:
 def parsed(text: bytes) -> Any:
     """What JSON text means, without looking for garbage meanwhile: there is none, and with many arrays the search takes nine
     tenths of the time. Raises msgspec.DecodeError, UnicodeDecodeError, RecursionError."""
+    with collector_off() as was_on:
+        found = _decode_far(text) if _may_be_far(text) else msgspec.json.decode(text)
+        if was_on and len(text) > _YOUNG_MAX and text.count(b"[") + text.count(b"{") > _YOUNG_MAX:
+            _age_all()
+        return found
+
+
+@contextmanager
+def collector_off() -> Iterator[bool]:
+    """Nobody looks for garbage within. Whether somebody did before: who finds it off leaves it off."""
     was_on = _COLLECTOR.isenabled()
     _COLLECTOR.disable()
     try:
-        found = _decode_far(text) if _may_be_far(text) else msgspec.json.decode(text)
-        if len(text) > _YOUNG_MAX:
-            _age_all()
-        return found
+        yield was_on
     finally:
         if was_on:
             _COLLECTOR.enable()
@@ -145,7 +153,8 @@ def parsed(text: bytes) -> Any:
 
 def _age_all() -> None:
     """Have Python take all that is there for old, in two steps that look at none of it: the next search for young garbage
-    would look at every array that was just parsed, and so would the one after it."""
+    would look at every array that was just parsed, and so would the one after it. What is garbage by now stays for long: so this is
+    for what is seldom parsed."""
     _COLLECTOR.freeze()
     _COLLECTOR.unfreeze()
 
@@ -173,15 +182,19 @@ def check_value(text: str, limits: Limits = DEFAULTS) -> str | None:
     if len(text) > limits.value_bytes_max // 4 and text_bytes(Value(text)) > limits.value_bytes_max:
         return f"the value is over {limits.value_bytes_max} bytes of JSON (value_bytes_max)"
     try:
-        encoded = text.encode()
-        found = parsed(encoded)
-        if _may_be_refused(encoded, limits):
-            _check(found, limits)
+        with collector_off():
+            _check_text(text.encode(), limits)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
         return f"the value is not JSON text: {error}"
     except BadValue as error:
         return str(error)
     return None
+
+
+def _check_text(encoded: bytes, limits: Limits) -> None:
+    found = parsed(encoded)
+    if _may_be_refused(encoded, limits):
+        _check(found, limits)
 
 
 def text_bytes(value: Value) -> int:

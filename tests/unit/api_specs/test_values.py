@@ -21,6 +21,7 @@ from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.values import (
     BadValue,
     check_value,
+    collector_off,
     comparable,
     from_value,
     is_equal,
@@ -149,6 +150,20 @@ def test_text_is_without_its_strings_however_it_is_cut(value: Any, step: int) ->
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(values, "_STEP_BYTES", step)
         assert outside_strings(text) == re.sub(rb'"(?:[^"\\]|\\.)*"', b"", text)
+
+
+def test_only_what_has_many_arrays_makes_everything_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else may: what is garbage then stays for long, and with it the values in it."""
+    aged: list[int] = []
+    monkeypatch.setattr(values, "_age_all", lambda: aged.append(1))
+    many = f"[{','.join(['[]'] * 30_000)}]"
+    parsed(f'"{"x" * 1_000_000}"'.encode())
+    check_value(many)
+    with collector_off():
+        parsed(many.encode())
+    assert aged == []
+    parsed(many.encode())
+    assert aged == [1]
 
 
 def _calls(work: Callable[[], object]) -> Counter[str]:
