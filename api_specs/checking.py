@@ -228,10 +228,17 @@ def _check_request(request: Request, limits: Limits) -> None:
 
 def _check_reserve(request: Reserve, limits: Limits) -> None:
     _check_timestamps((request.ballot,))
-    _check_id(request.key)
-    if not request.entries or any(entry.value is not UNSET for entry in request.entries):
-        raise ValueError("entries: at least one, each without its value, is reserved under a key")
-    _check_entries(request.entries, limits.batch_items_max, limits)
+    keys = [each.key for each in request.proposals]
+    if not keys or len(keys) > len(set(keys)):
+        raise ValueError("proposals: at least one, each under a key of its own")
+    for key in keys:
+        _check_id(key)
+    if not all(each.entries for each in request.proposals):
+        raise ValueError("proposals: at least one entry is reserved under a key")
+    entries = tuple(entry for each in request.proposals for entry in each.entries)
+    if any(entry.value is not UNSET for entry in entries):
+        raise ValueError("proposals: an entry is reserved without its value")
+    _check_entries(entries, limits.batch_items_max, limits)
 
 
 def _check_commit(request: Commit, limits: Limits) -> None:

@@ -117,19 +117,25 @@ class Scan(Struct, frozen=True, tag="scan", omit_defaults=True, forbid_unknown_f
     payload: bool = True
 
 
-class Reserve(Struct, frozen=True, tag="reserve", omit_defaults=True, forbid_unknown_fields=True):
-    """Agree on the entries (ids and timestamps, no values) of the operation under an idempotency key, before any of them is
-    appended (DESIGN section 2, "Keys"): one consensus for each object and key, which no other operation takes part in.
+class Proposal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The entries (ids and timestamps, no values) of the operation under an idempotency key, as a front end would have them."""
 
-    Without `accept` it asks: promise `ballot`, unless a higher one is promised (refused, and nothing else is done), and tell
-    what is held under the key. Who holds nothing takes `entries` there and then, with no ballot (ZERO). With `accept`:
-    hold `entries` under the ballot, unless a higher one is promised.
+    key: str
+    entries: tuple[Entry, ...]
+
+
+class Reserve(Struct, frozen=True, tag="reserve", omit_defaults=True, forbid_unknown_fields=True):
+    """Agree on the entries of operations under idempotency keys, each named once, before any of them is appended (DESIGN
+    section 2, "Keys"): one consensus for each object and key, which no other operation takes part in.
+
+    Without `accept` it asks: promise `ballot` for each key, unless a higher one is promised (refused, and nothing else is done),
+    and tell what is held under it. Who holds nothing takes what is proposed there and then, with no ballot (ZERO). With `accept`:
+    hold what is proposed under the ballot, unless a higher one is promised.
     """
 
     object: str
-    key: str
     ballot: Timestamp
-    entries: tuple[Entry, ...]
+    proposals: tuple[Proposal, ...]
     accept: bool = False
 
 
@@ -227,14 +233,22 @@ class Committed(Struct, frozen=True, tag="committed", omit_defaults=True):
     status: Status
 
 
-class Reserved(Struct, frozen=True, tag="reserved", omit_defaults=True):
-    """The answer to a Reserve: what the replica holds under the key now, the ballot of that (ZERO: it was the first to
-    come), and the highest ballot that it has promised."""
+class Held(Struct, frozen=True, omit_defaults=True):
+    """What the replica holds under a key now, the ballot of that (ZERO: it was the first to come), and the highest ballot that it
+    has promised."""
 
+    key: str
     ballot: Timestamp = ZERO
     entries: tuple[Entry, ...] = ()
     promised: Timestamp = ZERO
     refused: bool = False
+
+
+class Reserved(Struct, frozen=True, tag="reserved", omit_defaults=True):
+    """The answer to a Reserve: under which keys it is `other` than was asked for. Under all others the replica has promised the
+    ballot, and holds what was proposed, under the ballot (`accept`) or none."""
+
+    other: tuple[Held, ...] = ()
 
 
 class Scanned(Struct, frozen=True, tag="scanned", omit_defaults=True):

@@ -23,6 +23,8 @@ REPLY_BYTES: Final = 200
 CHANGE_BYTES: Final = 50
 """What a changed object weighs besides its name, and what arrived there."""
 TIMESTAMP_BYTES: Final = 30
+HELD_BYTES: Final = 300
+"""What is held under a key weighs besides its entries: the key, and ballots."""
 
 
 def weight(reply: Reply) -> int:
@@ -32,7 +34,7 @@ def weight(reply: Reply) -> int:
     if isinstance(reply, Accepted) and reply.then is not None:
         return REPLY_BYTES + weight(reply.then)
     if isinstance(reply, Reserved):
-        return REPLY_BYTES + len(reply.entries) * ENTRY_BYTES
+        return REPLY_BYTES + sum(HELD_BYTES + len(held.entries) * ENTRY_BYTES for held in reply.other)
     if isinstance(reply, Changed):
         names = sum(CHANGE_BYTES + len(change.object) for change in reply.objects)
         return REPLY_BYTES + names + TIMESTAMP_BYTES * sum(len(change.arrived) for change in reply.objects)

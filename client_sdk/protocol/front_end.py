@@ -18,6 +18,7 @@ from ...quorums.choices.choice import QuorumChoice
 from ...timestamps.clock import Now
 from ...timestamps.timestamp import Timestamp
 from .completion_notices import CompletionNotices
+from .core.answer_times import AnswerTimes
 from .core.counters import Counts
 from .core.log_cache import LogCache
 from .core.log_caches import OBJECTS_MAX, LogCaches
@@ -33,7 +34,7 @@ from .decisions.transitions import Command
 from .forwarded_requests import ForwardedRequests
 from .operations import runs
 from .operations.cell_parts import sorted_out
-from .operations.keyed_round import KeyedRound, grouped
+from .operations.enqueue_round import EnqueueRound, grouped
 from .operations.shared_round import Alone, SideBySide
 
 
@@ -65,9 +66,11 @@ class FrontEnd(TimeNow):
         self._proposers: dict[str, Proposer] = {}
         self._tasks: dict[int, Task] = {}
         self.pacing: Final = Pacing(self._tasks)
-        self._rounds: dict[int, tuple[Task, SideBySide | KeyedRound]] = {}
+        self._rounds: dict[int, tuple[Task, SideBySide | EnqueueRound]] = {}
         """By the numbers of the operations that run side by side."""
-        self._tokens: dict[int, tuple[Task, Requests]] = {}
+        self._tokens: dict[int, tuple[Task, Requests, float]] = {}
+        """What waits for an answer, and since when."""
+        self._answer_times: Final = AnswerTimes()
         self._wakes: list[tuple[float, int]] = []
         self._ready: deque[Task] = deque()
         self._last_number = 0
@@ -82,13 +85,13 @@ class FrontEnd(TimeNow):
         return numbers[0], effects
 
     def start_all(self, begun: Sequence[Operation], now: Now, deadline_s: float) -> tuple[list[int], Effects]:
-        """The same for some that begin at one moment: reads and writes of cells, and keyed enqueues on a queue, share messages."""
+        """The same for some that begin at one moment: reads and writes of cells, and enqueues on a queue, share messages."""
         self._now = now
         first = self._last_number + 1
         self._last_number += len(begun)
         numbers = list(range(first, first + len(begun)))
         others, rounds = sorted_out(zip(numbers, begun, strict=True), self)
-        alone, keyed = grouped(others, self.limits.batch_items_max)
+        alone, enqueues = grouped(others, self.limits.batch_items_max)
         deadline_s += now.mono_s
         for number, operation in alone:
             task = self._task(number, deadline_s)
@@ -97,12 +100,12 @@ class FrontEnd(TimeNow):
         for parts in rounds:
             task = self._spawn(deadline_s)
             self._begin_round(task, SideBySide(parts, self.document.votes, task, self))
-        for group in keyed:
+        for group in enqueues:
             task = self._spawn(deadline_s)
-            self._begin_round(task, KeyedRound(group, task, self, self))
+            self._begin_round(task, EnqueueRound(group, task, self, self))
         return numbers, self._effects()
 
-    def _begin_round(self, task: Task, shared: SideBySide | KeyedRound) -> None:
+    def _begin_round(self, task: Task, shared: SideBySide | EnqueueRound) -> None:
         task.served, task.steps = shared.numbers, shared.run()
         self._rounds.update((number, (task, shared)) for number in shared.numbers())
         self._ready.append(task)
@@ -116,6 +119,9 @@ class FrontEnd(TimeNow):
             self._forwarded.coordinators.heard(replica, answer.incarnation, now.mono_s)
             self._forwarded.coordinators.note_clock(replica, is_near=self._time.is_near(answer.now_us, now))
             self._source.note(replica, is_well=True)
+            since_s = min((self._tokens[token][2] for token in tokens if token in self._tokens), default=None)
+            if since_s is not None:
+                self._answer_times.note(replica, now.mono_s - since_s)
         else:
             self._forwarded.coordinators.failed(replica, now.mono_s)
             self._source.note(replica, is_well=False)
@@ -123,7 +129,7 @@ class FrontEnd(TimeNow):
             # A token stands for each request of its send: the first finds all.
             if (sent_for := self._tokens.pop(token, None)) is None:
                 continue
-            task, requests = sent_for
+            task, requests, _ = sent_for
             if isinstance(answer, Unanswered):
                 self._post(task, Answered(replica, token, answer))
                 continue
@@ -198,7 +204,7 @@ class FrontEnd(TimeNow):
     def send_for(self, task: Task, replica: str, requests: Requests) -> int:
         """Send, and deliver the answer to the task under the returned token."""
         token = self._new_token()
-        self._tokens[token] = (task, requests)
+        self._tokens[token] = task, requests, self._now.mono_s
         self._sends.append(Send(replica, requests if isinstance(requests, tuple) else (requests,), token))
         return token
 
@@ -299,6 +305,10 @@ class FrontEnd(TimeNow):
     def count(self, what: str) -> None:
         """Add one to a counter."""
         self.counts.count(what)
+
+    def resend_s(self, replica: str) -> float:
+        """How long to wait for the replica's answer before a request is sent again."""
+        return self._answer_times.resend_s(replica)
 
     def count_round(self, kind: str, seconds: float) -> None:
         """Count one more round that met its quorum."""

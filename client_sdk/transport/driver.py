@@ -25,18 +25,14 @@ from ..protocol.core.rounds import SOON_S
 from ..protocol.core.values import (
     Answer,
     Effects,
-    Enqueue,
     Failed,
     Operation,
     Outcome,
-    Read,
     Send,
     SendForwarded,
     Unanswered,
-    Write,
 )
 from ..protocol.front_end import FrontEnd
-from .batching import Together
 from .link import Link
 from .ports import Asker, Clock, SystemClock, Traces, Transport
 from .starts import Start, Starts
@@ -131,8 +127,7 @@ class Driver:
             replica.id: Link(replica.id, document, transport, self._clock, self._delivered)
             for replica in document.replicas
         }
-        self._together: Final = Together(self._run, document.limits)
-        self._starts: Final = Starts(self._begin_together, document.limits)
+        self._starts: Final = Starts(self._begin, document.limits)
         self._waiting: Final[dict[int, asyncio.Future[Outcome]]] = {}
         self._timer: asyncio.Handle | None = None
         self._wakes_at_s = 0.0
@@ -155,10 +150,7 @@ class Driver:
         begun_s, outcome = time.monotonic(), None
         traced = () if self._traces is None else (self._traces.begin(operation),)
         try:
-            if isinstance(operation, Enqueue) and not operation.key:
-                outcome = await self._together.enqueue(operation, deadline_s, traced)
-            else:
-                outcome = await self._run(operation, deadline_s, traced, left)
+            outcome = await self._run(operation, deadline_s, traced, left)
             return outcome
         finally:
             self.counts.operation(operation, outcome, time.monotonic() - begun_s)
@@ -170,11 +162,7 @@ class Driver:
     ) -> Outcome:
         if self._is_closed:
             raise _closed()
-        if isinstance(operation, Read | Write) or (isinstance(operation, Enqueue) and operation.key):
-            start = self._starts.add(operation, deadline_s, traced)
-        else:
-            start = Start(operation, traced)
-            self._begin((start,), deadline_s)
+        start = self._starts.add(operation, deadline_s, traced)
         try:
             return await (start.caller if left is None else asyncio.shield(start.caller))
         except asyncio.CancelledError:
@@ -193,14 +181,8 @@ class Driver:
         if start.number in self._waiting:
             self._step(lambda: self._machine.leave(start.number, self._clock.now()))
 
-    def _begin_together(self, starts: Sequence[Start], deadline_s: float) -> None:
-        """Begin operations of the turn before. Their messages go in this one, or a single read would take a turn longer."""
-        self._begin(starts, deadline_s)
-        for link in self._links.values():
-            link.flush_now()
-
     def _begin(self, starts: Sequence[Start], deadline_s: float) -> None:
-        """Begin operations at one moment."""
+        """Begin operations of the turn before. Their messages go in this one, or a single read would take a turn longer."""
         try:
             numbers, effects = self._machine.start_all(
                 [start.operation for start in starts], self._clock.now(), deadline_s
@@ -216,6 +198,8 @@ class Driver:
             if self._traces is not None:
                 self._traces.carry(number, start.traced)
         self._apply(effects)
+        for link in self._links.values():
+            link.flush_now()
 
     def hurry(self) -> None:
         """Have dequeues that wait for items end with what they find at their next look, which comes soon."""

@@ -11,10 +11,11 @@ from typing import Any, Final
 from ...api_specs.limits import ENTRY_BYTES, Limits
 from ...api_specs.values import text_bytes
 from ..protocol.core.values import Enqueue, Operation, Outcome, Write
-from .batching import BYTES_MAX
 
 STARTS_MAX: Final = 256
 """Operations begun together: more would wait for each other's messages to be made."""
+BYTES_MAX: Final = 256 * 1024
+"""What they weigh: a small one should not wait for many large ones to be sent."""
 
 
 class Start:

@@ -139,10 +139,10 @@ def fill(target: Store, sources: Mapping[str, Store], document: ClusterDocument)
 def _fill_reservations(target: Store, sources: Sequence[Store]) -> None:
     """Under each key that some source holds, what a front end would go on from that asks them all."""
     for source in sources:
-        after = ""
+        after = 0
         while page := source.held.page(after, PAGE):
-            for digested, _ in page:
-                after = digested
+            after = page[-1][0]
+            for _, digested, _ in page:
                 if target.held.at(digested) == NOT_RESERVED:
                     target.put_held(digested, agreed([each.held.at(digested) for each in sources]))
             target.commit()

@@ -106,7 +106,7 @@ def latest_claimed(request: Append | Collect | Accept | Commit | Reserve) -> Tim
         case Append():
             return max((entry.t for entry in request.entries), default=ZERO)
         case Reserve():
-            return max(request.ballot, *(entry.t for entry in request.entries))
+            return max(request.ballot, *(entry.t for each in request.proposals for entry in each.entries))
         case Collect():
             return _latest_asked(request)
         case Accept():

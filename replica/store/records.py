@@ -64,15 +64,18 @@ def state_of(number: int, name: str, blob: bytes) -> ObjectState:
     return _decode(encoded)
 
 
-def columns_of(key: str, number: int, held: Reservation) -> tuple[Any, ...]:
+def columns_of(number: int, key: bytes, held: Reservation) -> tuple[Any, ...]:
     """What is held under the digest of a key, as it is stored."""
-    return with_sum(key, number, _encode(held))
+    encoded = _encode(held)
+    return number, key, encoded, _held_sum(number, key, encoded)
 
 
 def held_of(columns: Sequence[Any]) -> Reservation:
     """What was held under the digest of a key; StorageFailed when it is damaged."""
-    *_, held = without_sum("what is held under an idempotency key", columns)
-    return _decode_held(held)
+    number, key, encoded, found = columns
+    if _held_sum(number, key, encoded) != found:
+        raise damaged("what is held under an idempotency key")
+    return _decode_held(encoded)
 
 
 def listed(timestamps: Sequence[Timestamp]) -> str:
@@ -110,3 +113,7 @@ def _sum(columns: Sequence[Any]) -> int:
 
 def _state_sum(number: int, name: str, encoded: bytes) -> bytes:
     return crc32(encoded, _sum((number, name))).to_bytes(_STATE_SUM_BYTES, "big")
+
+
+def _held_sum(number: int, key: bytes, encoded: bytes) -> int:
+    return crc32(encoded, crc32(key, number & 0xFFFFFFFF))

@@ -27,8 +27,9 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql import Executable
 
-SCHEMA_VERSION: Final = 6
-"""2 added witnesses, 3 sums of records, 4 configuration and births, 5 reservations, 6 ballots in summaries; none released."""
+SCHEMA_VERSION: Final = 7
+"""2 added witnesses, 3 sums of records, 4 configuration and births, 5 reservations, 6 ballots in summaries, 7 reservations by number;
+none released."""
 
 _METADATA = MetaData()
 
@@ -91,17 +92,16 @@ CONFIGURATION = Table(
     Column("text", Text, nullable=False),
     Column("sum", Integer, nullable=False),
 )
-# What is held under idempotency keys; `key` is the digest of the object's name and the key, `number` rises with each change.
+# What is held under idempotency keys; `number` rises with each change, `key` is the digest of the object's name and the key. There is
+# no index by key: keys are in no order, so that each new one would write a page of its own. The store has all of them in memory.
 RESERVATIONS = Table(
     "reservations",
     _METADATA,
-    Column("key", Text, primary_key=True),
-    Column("number", Integer, nullable=False),
+    Column("number", Integer, primary_key=True),
+    Column("key", LargeBinary, nullable=False),
     Column("held", LargeBinary, nullable=False),
     Column("sum", Integer, nullable=False),
-    sqlite_with_rowid=False,
 )
-_RESERVATIONS_BY_NUMBER = Index("reservations_by_number", RESERVATIONS.c.number)
 META = Table(
     "meta",
     _METADATA,
@@ -171,39 +171,37 @@ PUT_WITNESS: Final = _sql(
 )
 GET_CONFIGURATION: Final = _sql(select(CONFIGURATION.c.text, CONFIGURATION.c.sum))
 PUT_CONFIGURATION: Final = _sql(insert(CONFIGURATION).prefix_with("OR REPLACE"), "id", "text", "sum")
+_reservation = ("number", "key", "held", "sum")
 GET_RESERVATION: Final = _sql(
-    select(RESERVATIONS).where(RESERVATIONS.c.key == _text("key")),
-    "key",
+    select(RESERVATIONS).where(RESERVATIONS.c.number == _integer("number")), "number"
 )
-_reservation = ("key", "number", "held", "sum")
-PUT_RESERVATION: Final = _sql(
-    insert(RESERVATIONS)
-    .prefix_with("OR REPLACE")
-    .values({name: bindparam(f"new_{name}") for name in _reservation}),
-    *(f"new_{name}" for name in _reservation),
+PUT_RESERVATION: Final = _sql(insert(RESERVATIONS), *_reservation)
+DELETE_RESERVATION: Final = _sql(
+    delete(RESERVATIONS).where(RESERVATIONS.c.number == _integer("number")), "number"
 )
-COUNT_RESERVATIONS: Final = _sql(select(func.count()).select_from(RESERVATIONS))
+NUMBERS_OF_RESERVATIONS: Final = _sql(
+    select(RESERVATIONS.c.key, RESERVATIONS.c.number).order_by(RESERVATIONS.c.number)
+)
 RESERVATIONS_PAGE: Final = _sql(
     select(RESERVATIONS)
-    .where(RESERVATIONS.c.key > _text("after"))
-    .order_by(RESERVATIONS.c.key)
+    .where(RESERVATIONS.c.number > _integer("after"))
+    .order_by(RESERVATIONS.c.number)
     .limit(_integer("limit"))
     .offset(_ZERO),
     "after",
     "limit",
 )
-DELETE_RESERVATIONS: Final = _sql(
-    delete(RESERVATIONS).where(
-        RESERVATIONS.c.key.in_(
-            select(RESERVATIONS.c.key)
-            .where(RESERVATIONS.c.number <= _integer("upto"))
-            .order_by(RESERVATIONS.c.number)
-            .limit(_integer("limit"))
-            .offset(_ZERO)
-        )
-    ),
+OLDEST_RESERVATIONS: Final = _sql(
+    select(RESERVATIONS.c.key, RESERVATIONS.c.number)
+    .where(RESERVATIONS.c.number <= _integer("upto"))
+    .order_by(RESERVATIONS.c.number)
+    .limit(_integer("limit"))
+    .offset(_ZERO),
     "upto",
     "limit",
+)
+DELETE_RESERVATIONS: Final = _sql(
+    delete(RESERVATIONS).where(RESERVATIONS.c.number <= _integer("upto")), "upto"
 )
 COUNT_OBJECTS: Final = _sql(select(func.count()).select_from(OBJECTS))
 LAST_OBJECT: Final = _sql(select(func.coalesce(func.max(OBJECTS.c.id), _ZERO)))
@@ -394,6 +392,5 @@ ALL_EVENTS: Final = _sql(select(EVENTS.c.object, EVENTS.c.t, EVENTS.c.event, EVE
 CREATE: Final = (
     *(str(CreateTable(table).compile(dialect=sqlite.dialect())).strip() for table in _METADATA.sorted_tables),
     str(CreateIndex(_ROWS_BY_ARRIVAL).compile(dialect=sqlite.dialect())),
-    str(CreateIndex(_RESERVATIONS_BY_NUMBER).compile(dialect=sqlite.dialect())),
 )
 """Makes the tables. The database keeps these texts, so that damage to them shows."""

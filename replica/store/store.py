@@ -258,7 +258,7 @@ class Store(HoldsKeys):
             self._deleted[name] = None
         self._objects.add(here, entry.t)
 
-    def put_held(self, digested: str, held: Reservation) -> None:
+    def put_held(self, digested: bytes, held: Reservation) -> None:
         """Hold this under the digest of a key; its timestamps move the store's clock."""
         self._arrival += 1
         self._note(max(held.promised, *(entry.t for entry in held.entries)))
@@ -346,6 +346,7 @@ class Store(HoldsKeys):
             self.touch()
         self._database.commit()
         self._use.commit()
+        self.held.commit()
         self._counters = counters
         self._mark.write(self._commits)
         for noted, passed_on in ((self._collected, self.collected), (self._deleted, self.deleted)):
@@ -367,7 +368,7 @@ class Store(HoldsKeys):
         self._objects.clear()
         self._database.rollback()
         self._load_counters()
-        self.held.load()
+        self.held.rollback()
         self._use.load()
 
     def give_back_space(self) -> None:

@@ -13,12 +13,8 @@ from msgspec import Struct
 from ....api_specs.messages import Append, Appended, ForwardedReply, Refused, Reply, Request
 from ....api_specs.problems import Limit, as_limit
 from ....timestamps.clock import Now
+from .answer_times import RESEND_S_MAX
 from .values import Failed, Unanswered
-
-RESEND_S_FIRST: Final = 0.2
-"""A request without an answer is sent again after this time, then after twice the time …"""
-RESEND_S_MAX: Final = 1.0
-"""… up to this."""
 
 
 class Answered(Struct, frozen=True):
@@ -78,6 +74,9 @@ class Sender(Protocol):
     def send_for(self, task: "Task", replica: str, requests: Requests) -> int:
         """Send, and deliver the answer to the task under the returned token."""
 
+    def resend_s(self, replica: str) -> float:
+        """How long to wait for the replica's answer before a request is sent again."""
+
     def count_round(self, kind: str, seconds: float) -> None:
         """Count one more round that met its quorum."""
 
@@ -118,6 +117,10 @@ class Task:
         """Send; the answer comes as an Answered with the returned token."""
         return self._sender.send_for(self, replica, requests)
 
+    def resend_s(self, replica: str) -> float:
+        """How long to wait for the replica's answer before a request is sent again."""
+        return self._sender.resend_s(replica)
+
     def count_round(self, kind: str, begun_s: float) -> None:
         """Count a round that has met its quorum now."""
         self._sender.count_round(kind, self.now.mono_s - begun_s)
@@ -155,7 +158,7 @@ class Gathering:
         for replica in sorted(
             replicas
         ):  # A set has another order in every process, and a seed would be another run.
-            self._send(replica, RESEND_S_FIRST)
+            self._send(replica, task.resend_s(replica))
 
     def _send(self, replica: str, delay_s: float) -> None:
         requests = self._request_to(replica)
@@ -170,7 +173,7 @@ class Gathering:
         """Ask the replica anew, with what the request is now."""
         self.replies.pop(replica, None)
         self._tokens.pop(replica, None)
-        self._send(replica, RESEND_S_FIRST)
+        self._send(replica, self._task.resend_s(replica))
 
     @property
     def next_resend_s(self) -> float:
@@ -181,7 +184,7 @@ class Gathering:
         """Send again what has had no answer for its time; the wait doubles."""
         for replica, (due, delay_s) in list(self._pending.items()):
             if due <= self._task.now.mono_s:
-                self._send(replica, min(2 * delay_s, RESEND_S_MAX))
+                self._send(replica, max(delay_s, min(2 * delay_s, RESEND_S_MAX)))
 
     def note(self, event: Answered) -> bool:
         """Record an answer of this round; False when it belongs to another."""
@@ -240,8 +243,9 @@ class Gathering:
             isinstance(each, Appended) for each in self.replies.values()
         ):
             return False
-        due_s = self._task.now.mono_s + RESEND_S_FIRST
-        self._pending = dict.fromkeys(self._full, (due_s, RESEND_S_FIRST))
+        for replica in self._full:
+            delay_s = self._task.resend_s(replica)
+            self._pending[replica] = self._task.now.mono_s + delay_s, delay_s
         self._full.clear()
         return bool(self._pending)
 

@@ -5,14 +5,13 @@ appends the same entries. It takes one round where all replicas answer and nobod
 the object is needed, and nothing of it is in the object's summary. Must not know what becomes of the entries.
 """
 
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from typing import Final
 
 from ....adts.log import Entry
 from ....adts.specification import Kind
-from ....api_specs.messages import Reserve, Reserved
+from ....api_specs.messages import Held, Proposal, Reserve
 from ....quorums.choices.choice import QuorumChoice
-from ....quorums.systems.tally import Quorum
 from ....timestamps.timestamp import ZERO, Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import Event, Gathering, Task
@@ -25,7 +24,8 @@ BACKOFF_S: Final = 0.004
 BACKOFF_S_MAX: Final = 0.5
 
 Entries = tuple[Entry, ...]
-Shown = Mapping[str, Reserved]
+Shown = Mapping[str, Held]
+"""What replicas hold under one key."""
 
 
 def agree(
@@ -39,57 +39,60 @@ def agree(
     backoff_s = BACKOFF_S
     while True:
         ballot = machine.stamp_for(cache)
-        shown = yield from _ask(Reserve(name, key, ballot, entries), choice, task, cache)
-        if shown is not None:
+        (shown,) = yield from ask(Reserve(name, ballot, (Proposal(key, entries),)), choice, task, cache)
+        if not is_refused(shown):
             if (agreed := agreed_in(shown, choice)) is not None:
                 return agreed
             machine.count("keys agreed in two rounds")
-            proposal = proposal_from(shown, entries)
-            if (yield from _accept(Reserve(name, key, ballot, proposal, accept=True), choice, task, cache)):
-                return proposal
+            proposed = proposal_from(shown, entries)
+            accepting = Reserve(name, ballot, (Proposal(key, proposed),), accept=True)
+            (is_accepted,) = yield from accept(accepting, choice, task, cache)
+            if is_accepted:
+                return proposed
         machine.count("keys contended")
         yield from pause(task, task.now.mono_s + machine.random() * backoff_s)
         backoff_s = min(2 * backoff_s, BACKOFF_S_MAX)
 
 
-def _ask(
+def ask(
     request: Reserve, choice: QuorumChoice, task: Task, cache: LogCache
-) -> Generator[float, Event, Shown | None]:
-    """What an initial quorum of decisions holds, and what else answered soon; None when one has promised a higher ballot."""
+) -> Generator[float, Event, list[Shown]]:
+    """What an initial quorum of decisions holds under each key, and what else answered soon."""
     begun_s = task.now.mono_s
     round_ = Gathering(task, lambda _: request, choice.votes)
-    yield from round_.wait(_is_enough(choice.initial_of_kind(Kind.DECIDE), round_))
-    hedge_s = max(HEDGE_S_MIN, task.now.mono_s - begun_s)
-    everyone = choice.votes.keys()
-    yield from round_.wait(
-        lambda: round_.replies.keys() | round_.troubles.keys() == everyone or _is_refused(round_),
-        task.now.mono_s + hedge_s,
-    )
-    _learn(cache, round_)
-    return None if _is_refused(round_) else dict(round_.replies)
+    needed, everyone = choice.initial_of_kind(Kind.DECIDE), choice.votes.keys()
+    yield from round_.wait(lambda: needed.is_met_by(round_.replies))
+    hedge_s = task.now.mono_s + max(HEDGE_S_MIN, task.now.mono_s - begun_s)
+    yield from round_.wait(lambda: round_.replies.keys() | round_.troubles.keys() == everyone, hedge_s)
+    return _shown(request, round_, cache)
 
 
-def _accept(
+def accept(
     request: Reserve, choice: QuorumChoice, task: Task, cache: LogCache
-) -> Generator[float, Event, bool]:
-    """Whether a final quorum of decisions holds the entries under the ballot."""
+) -> Generator[float, Event, list[bool]]:
+    """Of each key, whether a final quorum of decisions holds the entries under the ballot."""
+    final = choice.final_of_kind(Kind.DECIDE)
     round_ = Gathering(task, lambda _: request, choice.votes)
-    yield from round_.wait(_is_enough(choice.final_of_kind(Kind.DECIDE), round_))
-    _learn(cache, round_)
-    return not _is_refused(round_)
+    yield from round_.wait(lambda: final.is_met_by(round_.replies))
+    return [not is_refused(shown) for shown in _shown(request, round_, cache)]
 
 
-def _learn(cache: LogCache, round_: Gathering) -> None:
-    """The next ballot is to be above all that were promised, whatever clocks say."""
-    cache.latest = max(cache.latest, *(reply.promised for reply in round_.replies.values()))
+def _shown(request: Reserve, round_: Gathering, cache: LogCache) -> list[Shown]:
+    """What each replica holds under each key. The next ballot is to be above all that were promised, whatever clocks say."""
+    other = {replica: {held.key: held for held in reply.other} for replica, reply in round_.replies.items()}
+    promised = [held.promised for named in other.values() for held in named.values()]
+    cache.latest = max([cache.latest, *promised])
+    ballot, taken = request.ballot, request.ballot if request.accept else ZERO
+    shown: list[Shown] = []
+    for each in request.proposals:
+        asked_for = Held(each.key, taken, each.entries, ballot)
+        shown.append({replica: named.get(each.key, asked_for) for replica, named in other.items()})
+    return shown
 
 
-def _is_enough(quorum: Quorum, round_: Gathering) -> Callable[[], bool]:
-    return lambda: _is_refused(round_) or quorum.is_met_by(round_.replies)
-
-
-def _is_refused(round_: Gathering) -> bool:
-    return any(reply.refused for reply in round_.replies.values())
+def is_refused(shown: Shown) -> bool:
+    """Whether a replica has promised a higher ballot."""
+    return any(held.refused for held in shown.values())
 
 
 def agreed_in(shown: Shown, choice: QuorumChoice) -> Entries | None:

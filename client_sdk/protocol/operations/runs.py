@@ -44,7 +44,7 @@ from ..decisions.transitions import RepairCommand
 from . import observe, queue_looks, untouched
 from .blind import Blind, done_as
 from .context import Machine, OperationFailed, OutcomeSteps, decide, pause
-from .keyed_round import enqueue
+from .enqueue_round import enqueue
 
 
 def run(operation: Operation, task: Task, machine: Machine) -> OutcomeSteps:

@@ -1,13 +1,12 @@
 """Mistakes in agreeing on the entries of an operation under an idempotency key (DESIGN section 2, "Keys")."""
 
-from collections.abc import Collection
-
-from msgspec.structs import replace
+from collections.abc import Collection, Generator
 
 from quorate.adts.specification import Kind
-from quorate.api_specs.messages import Reserved
-from quorate.client_sdk.protocol.core.rounds import Gathering
-from quorate.client_sdk.protocol.operations import keyed_round, reservation
+from quorate.api_specs.messages import Reserve
+from quorate.client_sdk.protocol.core.log_cache import LogCache
+from quorate.client_sdk.protocol.core.rounds import Event, Task
+from quorate.client_sdk.protocol.operations import enqueue_round, reservation
 from quorate.quorums.choices.choice import QuorumChoice
 from quorate.replica.protocol import key_consensus as replica_reserving
 from quorate.timestamps.timestamp import ZERO, Timestamp
@@ -51,15 +50,17 @@ def forget_what_is_held() -> Planting:
 
 def keep_what_another_began() -> Planting:
     """Where enqueues are agreed together, one stores its own entries, though others are agreed under its key."""
-    return patched(keyed_round.KeyedRound, _kept=lambda self, each, found: [each])
+    return patched(enqueue_round.EnqueueRound, _kept=lambda self, each, found: [each])
 
 
 def store_what_was_refused() -> Planting:
     """Where enqueues are agreed together, entries are stored though a replica has promised a higher ballot for the key."""
 
-    def told(self: keyed_round.KeyedRound, round_: Gathering, number: int) -> list[dict[str, Reserved]]:
-        found = real(self, round_, number)
-        return [{name: replace(held, refused=False) for name, held in each.items()} for each in found]
+    def accept(
+        request: Reserve, choice: QuorumChoice, task: Task, cache: LogCache
+    ) -> Generator[float, Event, list[bool]]:
+        accepted = yield from real(request, choice, task, cache)
+        return [True for _ in accepted]
 
-    real = keyed_round.KeyedRound._told
-    return patched(keyed_round.KeyedRound, _told=told)
+    real = reservation.accept
+    return patched(enqueue_round, is_refused=lambda shown: False, accept=accept)

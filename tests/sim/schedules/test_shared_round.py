@@ -2,7 +2,7 @@
 
 from quorate.adts.log import Value
 from quorate.api_specs.messages import Append, Collect
-from quorate.client_sdk.protocol.core.rounds import RESEND_S_FIRST
+from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
 from quorate.client_sdk.protocol.core.values import CompareAndSet, Done, Failed, Operation, Read, Write
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
 from tests.sim.schedules.hand import Hand

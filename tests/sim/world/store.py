@@ -6,6 +6,7 @@ rows mean: every decision is the replica machine's (`quorate.replica.protocol.ac
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs.messages import Row
@@ -178,7 +179,7 @@ class MemoryStore:
         """Forget keys whose latest change has a number up to this one, at most `limit`, oldest first: how many."""
         old = sorted((number, at) for at, (number, _) in self._held.items() if number <= upto)[:limit]
         for _, at in old:
-            del self._held[at]
+            self._undo.append(partial(self._held.__setitem__, at, self._held.pop(at)))
         return len(old)
 
     def objects(self) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.client_sdk.protocol.core import rounds
+from quorate.client_sdk.protocol.core.answer_times import AnswerTimes
 from tests.system.dying_client import HOLDER, KEY
 from tests.system.harness import ROOT, WAIT_S, Watched, drained, front_end, http
 
@@ -31,8 +31,7 @@ WHENS: Final = ("collected", "accepted", "accepted, and the holder is down")
 
 @pytest.fixture(autouse=True)
 def _no_resending(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "RESEND_S_FIRST", NEVER_S)
-    monkeypatch.setattr(rounds, "RESEND_S_MAX", NEVER_S)
+    monkeypatch.setattr(AnswerTimes, "resend_s", lambda *_: NEVER_S)
 
 
 def die(cluster: LocalCluster, when: str, what: str, name: str) -> None:

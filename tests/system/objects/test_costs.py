@@ -21,7 +21,7 @@ import pytest
 
 from quorate.api_specs.messages import Accept, Append, Batch, BatchReply, Collect, Commit
 from quorate.client_sdk.protocol import completion_notices
-from quorate.client_sdk.protocol.core import rounds as tasks
+from quorate.client_sdk.protocol.core.answer_times import AnswerTimes
 from quorate.client_sdk.protocol.core.values import (
     CompareAndSet,
     Dequeue,
@@ -130,9 +130,9 @@ class Bench:
         return (await self._counts()) - before
 
     async def _settle(self) -> None:
-        """Until the slowest replica has answered what it was sent."""
+        """Until the slowest replica has answered what it was sent, and what is about to be."""
         assert self._driver is not None
-        while any(each._tasks for each in self._driver._links.values()):
+        while any(each._tasks or each._flush_soon for each in self._driver._links.values()):
             await asyncio.sleep(0.001)
 
     async def _counts(self) -> Counter[str]:
@@ -162,7 +162,7 @@ def replicas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replic
     """Three, and no timers."""
     monkeypatch.setattr(link, "LAZY_WAIT_S", NEVER_S)
     monkeypatch.setattr(completion_notices, "CELL_WAIT_S", NEVER_S)
-    monkeypatch.setattr(tasks, "RESEND_S_FIRST", NEVER_S)
+    monkeypatch.setattr(AnswerTimes, "resend_s", lambda *_: NEVER_S)
     monkeypatch.setattr(reservation, "HEDGE_S_MIN", NEVER_S)
     made = Replicas(tmp_path)
     yield made

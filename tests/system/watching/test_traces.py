@@ -25,7 +25,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from quorate.api_specs.commands import DequeueCommand
 from quorate.api_specs.messages import ForwardedReply, ForwardedRequest, Granted
 from quorate.client_sdk import Unavailable, connect, connect_async
-from quorate.client_sdk.protocol.core import rounds
+from quorate.client_sdk.protocol.core.answer_times import AnswerTimes
 from quorate.client_sdk.tracing.spans import context_at, place_of
 from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.measurement.faults.held_ports import HeldPort
@@ -134,7 +134,7 @@ def shown(spans: list[ReadableSpan]) -> str:
 @pytest.fixture
 def traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Traced]:
     """Nothing is sent again here only because time has passed, which would show as further spans."""
-    monkeypatch.setattr(rounds, "RESEND_S_FIRST", NEVER_S)
+    monkeypatch.setattr(AnswerTimes, "resend_s", lambda *_: NEVER_S)
     made = Traced(tmp_path)
     try:
         yield made

@@ -21,7 +21,7 @@ FIXED = {
     ),
     "RESERVATIONS_MAX": (
         limits.RESERVATIONS_MAX,
-        "Idempotency keys of enqueues that a replica remembers, of all objects; then new ones are refused.",
+        "Idempotency keys of enqueues that a replica remembers, of all objects, in 0.14 kB of memory each; then new ones are refused.",
     ),
     "LEASES_MAX": (
         limits.LEASES_MAX,

@@ -39,7 +39,7 @@ SIMPLEST: dict[str, dict[str, Any]] = {
     "commit": {"object": "queue/q"},
     "scan": {"prefix": ""},
     "changes": {"since": 0, "upto": 0},
-    "reserve": {"object": "queue/q", "key": "k", "ballot": "b", "entries": []},
+    "reserve": {"object": "queue/q", "ballot": "b", "proposals": []},
 }
 
 

@@ -3,16 +3,19 @@
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from quorate.adts.log import Value
+from quorate.adts.log import Entry, Value
 from quorate.api_specs.limits import Limits
+from quorate.api_specs.messages import Append
 from quorate.client_sdk.errors import Closed
 from quorate.client_sdk.protocol.core.values import Enqueue, Operation, Peek, Read, Write
 from quorate.client_sdk.transport import starts
-from quorate.client_sdk.transport.driver import Driver
+from quorate.client_sdk.transport.driver import Driver, new_site
 from quorate.client_sdk.transport.starts import Start, Starts
+from quorate.timestamps.timestamp import make
 from tests.unit.client_sdk.scripted import (
     ManualClock,
     ScriptedMachine,
@@ -104,14 +107,26 @@ class Rig:
         )
 
 
-async def test_a_driver_begins_cells_and_keyed_enqueues_of_one_turn_in_one_call_and_others_each_for_itself() -> (
-    None
-):
+async def test_small_values_weigh_what_their_entries_do() -> None:
+    begun = Begun()
+    limits = replace(LIMITS, requests_max=1000)
+    made = Starts(begun, limits)
+    for _ in range(100):
+        made.add(Enqueue("queue/q", (Value("1"),)), 5)
+    await asyncio.sleep(0)
+    stamp = make(2**40, 2**10, new_site())
+    for group, _ in begun.groups:
+        append = Append("queue/q", tuple(Entry(stamp, stamp, Value("1")) for _ in group), "first")
+        assert len(group) > 1
+        assert len(msgspec.msgpack.encode(append)) < limits.body_bytes_max / 2
+
+
+async def test_a_driver_begins_what_comes_in_one_turn_in_one_call() -> None:
     rig = Rig()
-    keyed = [Enqueue("r1", (Value("1"),), f"k{number}") for number in range(3)]
-    called: list[Operation] = [asking("r1"), asking("r1"), Peek("r1"), Peek("r1"), *keyed]
+    enqueues = [Enqueue("r1", (Value("1"),), key) for key in ("", "", "k", "l")]
+    called: list[Operation] = [asking("r1"), asking("r1"), Peek("r1"), *enqueues]
     await asyncio.gather(*(rig.driver.run(each, 5) for each in called))
-    assert rig.machine.begun == [1, 1, 5]
+    assert rig.machine.begun == [7]
     await rig.driver.aclose()
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.cluster import ClusterDocument, parse
-from quorate.api_specs.messages import Accept, Append, Commit, Request, Reserve
+from quorate.api_specs.messages import Accept, Append, Commit, Proposal, Request, Reserve
 from quorate.replica.data_folder.identity import FolderRefused, format_store, open_folder
 from quorate.replica.data_folder.replacement import loses, make_replacement, merged, with_store
 from quorate.replica.protocol.acceptor import handle
@@ -92,8 +92,8 @@ def test_the_new_store_holds_what_any_final_quorum_stored(three: Path) -> None:
 
 def test_the_new_store_holds_what_was_agreed_under_keys(three: Path) -> None:
     first, other = (Entry(t(3), t(3)),), (Entry(t(4), t(4)),)
-    tell(three, document(), "r1", Reserve(NAME, "k", t(5), first, accept=True))
-    tell(three, document(), "r2", Reserve(NAME, "k", t(6), other), Reserve(NAME, "l", t(6), other))
+    tell(three, document(), "r1", Reserve(NAME, t(5), (Proposal("k", first),), accept=True))
+    tell(three, document(), "r2", Reserve(NAME, t(6), (Proposal("k", other), Proposal("l", other))))
     new = with_store(document(), "r3", "another")
     make_replacement(document(), new, "r3", three / "new", {"r1": three / "r1", "r2": three / "r2"})
     opened = open_folder(three / "new", new, "r3")

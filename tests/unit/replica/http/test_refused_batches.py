@@ -18,6 +18,7 @@ from quorate.api_specs.messages import (
     Batch,
     BatchReply,
     Collect,
+    Proposal,
     Refused,
     Request,
     Reserve,
@@ -54,7 +55,7 @@ async def test_a_timestamp_far_ahead_or_behind_is_a_problem_and_leaves_nothing(
         "clock-behind": append(at(-HOUR_US)),
         "too-old": append(at(-HOUR_US), "again"),
         "malformed": Append("register/r", (Entry("1", at(0), None),)),
-        "too-many-keys": Reserve("queue/q", "k", at(0), (Entry(at(0), at(0)),)),
+        "too-many-keys": Reserve("queue/q", at(0), (Proposal("k", (Entry(at(0), at(0)),)),)),
     }
     monkeypatch.setattr("quorate.replica.protocol.key_consensus.RESERVATIONS_MAX", 0)
     reasons = set(get_args(get_type_hints(Refused)["reason"])) - OF_CAPACITY

@@ -6,7 +6,7 @@ import pytest
 
 from quorate.adts.log import NOTHING, Entry, Value
 from quorate.api_specs.limits import Capacity
-from quorate.api_specs.messages import Accept, Append, Collect, Commit, Request, Reserve
+from quorate.api_specs.messages import Accept, Append, Collect, Commit, Proposal, Request, Reserve
 from quorate.gc.pruning import ANY_ARRIVAL
 from quorate.replica.data_folder.identity import DATABASE_FILE, open_folder
 from quorate.replica.protocol.capacity import Use, alarm, refused, shares
@@ -68,7 +68,7 @@ FREE = Use(0, 0, 99, 0)
         (append("queue/old", 3), OBJECTS, None),
         (append("queue/old", 3), DISK, "disk-full"),
         (append("queue/old", 3), FREE, "disk-full"),
-        (Reserve("queue/old", "k", at(1), ()), DISK, "disk-full"),
+        (Reserve("queue/old", at(1), (Proposal("k", ()),)), DISK, "disk-full"),
         (Collect("queue/new", ballot=make_ballot(at(1), 0)), OBJECTS, None),
         (Collect("queue/new", ballot=make_ballot(at(1), 0)), BEYOND, "too-many-objects"),
         (Collect("queue/new", fence=at(1)), OBJECTS, None),

@@ -3,7 +3,7 @@
 import pytest
 
 from quorate.adts.log import Entry
-from quorate.api_specs.messages import Refused, Reserve, Reserved
+from quorate.api_specs.messages import Held, Proposal, Refused, Reserve, Reserved
 from quorate.replica.data_folder.replacement import agreed
 from quorate.replica.protocol import key_consensus
 from quorate.replica.protocol.acceptor import handle
@@ -25,34 +25,53 @@ def entries(number: int) -> tuple[Entry, ...]:
     return (Entry(at(number), at(number)),)
 
 
-def ask(store: Store, request: Reserve) -> Reserved:
+def reserve(ballot: int, *keys: str, number: int | None = None, accept: bool = False) -> Reserve:
+    """The entries are those of the ballot's number, unless another is given."""
+    proposed = entries(ballot if number is None else number)
+    return Reserve("queue/q", at(ballot), tuple(Proposal(key, proposed) for key in keys), accept)
+
+
+def ask(store: Store, request: Reserve) -> tuple[Held, ...]:
     reply, effects = handle(request, store, NOW_US, BOUNDS)
     store.apply(effects)
     store.commit()
     assert isinstance(reply, Reserved)
-    return reply
+    return reply.other
 
 
 def test_what_comes_first_is_held_until_a_ballot_replaces_it(store: Store) -> None:
-    first = Reserve("queue/q", "k", at(1), entries(1))
-    assert ask(store, first) == Reserved(ZERO, entries(1), at(1))
-    assert ask(store, Reserve("queue/q", "k", at(2), entries(2))) == Reserved(ZERO, entries(1), at(2))
-    assert ask(store, first) == Reserved(ZERO, entries(1), at(2), refused=True)
-    accept = Reserve("queue/q", "k", at(2), entries(2), accept=True)
-    assert ask(store, accept) == ask(store, accept) == Reserved(at(2), entries(2), at(2))
-    late = Reserve("queue/q", "k", at(1), entries(1), accept=True)
-    assert ask(store, late) == Reserved(at(2), entries(2), at(2), refused=True)
-    assert ask(store, Reserve("queue/q", "other", at(1), entries(1))) == Reserved(ZERO, entries(1), at(1))
+    assert ask(store, reserve(1, "k")) == ()
+    assert ask(store, reserve(2, "k")) == (Held("k", ZERO, entries(1), at(2)),)
+    assert ask(store, reserve(1, "k")) == (Held("k", ZERO, entries(1), at(2), refused=True),)
+    assert ask(store, reserve(2, "k", accept=True)) == ask(store, reserve(2, "k", accept=True)) == ()
+    late = reserve(1, "k", accept=True)
+    assert ask(store, late) == (Held("k", at(2), entries(2), at(2), refused=True),)
+    assert ask(store, reserve(1, "other")) == ()
     assert store.clock >= at(2)
 
 
+def test_each_key_of_a_request_is_answered_for_itself(store: Store) -> None:
+    ask(store, reserve(2, "b", accept=True))
+    ask(store, reserve(1, "c"))
+    taken = Held("b", at(2), entries(2), at(3)), Held("c", ZERO, entries(1), at(3))
+    assert ask(store, reserve(3, *"abcd")) == taken
+    assert ask(store, reserve(3, *"abcd")) == taken, "what it took at first it holds as asked for"
+    assert ask(store, reserve(3, *"ad", accept=True)) == ()
+    assert ask(store, reserve(4, *"ab", number=3)) == (
+        Held("a", at(3), entries(3), at(4)),
+        Held("b", at(2), entries(2), at(4)),
+    )
+
+
 def test_no_new_key_is_held_where_there_is_no_room(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_consensus, "RESERVATIONS_MAX", 1)
-    ask(store, Reserve("queue/q", "k", at(1), entries(1)))
-    reply, effects = handle(Reserve("queue/q", "l", at(1), entries(1)), store, NOW_US, BOUNDS)
-    assert isinstance(reply, Refused)
-    assert (reply.reason, effects) == ("too-many-keys", [])
-    assert ask(store, Reserve("queue/q", "k", at(2), entries(2))).entries == entries(1)
+    monkeypatch.setattr(key_consensus, "RESERVATIONS_MAX", 2)
+    ask(store, reserve(1, "k"))
+    for keys in ("lm", "klm"):
+        reply, effects = handle(reserve(1, *keys), store, NOW_US, BOUNDS)
+        assert isinstance(reply, Refused)
+        assert (reply.reason, effects) == ("too-many-keys", [])
+    assert ask(store, reserve(2, *"kl")) == (Held("k", ZERO, entries(1), at(2)),)
+    assert ask(store, reserve(3, *"kl", number=2)) == (Held("k", ZERO, entries(1), at(3)),)
 
 
 def test_stores_made_from_others_go_on_from_the_highest_ballot() -> None:

@@ -77,7 +77,14 @@ effects = names.flatmap(
 )
 reads = st.tuples(names, bounds, bounds, st.integers(0, 8), st.integers(1, 4), st.lists(times, max_size=5))
 steps = st.lists(
-    st.one_of(effects, effects, effects, reads, st.sampled_from(["commit", "rollback", "restart"])),
+    st.one_of(
+        effects,
+        effects,
+        effects,
+        reads,
+        st.sampled_from(["commit", "rollback", "restart"]),
+        st.integers(0, 40),
+    ),
     max_size=40,
 )
 
@@ -134,6 +141,8 @@ def test_store_answers_as_its_simulated_twin(cached: int, steps: list[Any]) -> N
                 model.commit()
                 real.close()
                 real = open_store(Path(folder))
+            elif isinstance(step, int):
+                assert real.forget_reservations(step, 2) == model.forget_reservations(step, 2)
             elif isinstance(step[0], str):
                 assert seen(real, step) == seen(model, (*step[:5], sorted(set(step[5])))), step
             else:

@@ -5,9 +5,8 @@ from collections.abc import Callable, Generator
 import pytest
 
 from quorate.api_specs.messages import Collect, Collected, Refused, Status
+from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST, RESEND_S_MAX
 from quorate.client_sdk.protocol.core.rounds import (
-    RESEND_S_FIRST,
-    RESEND_S_MAX,
     Answered,
     Event,
     Expired,
@@ -29,10 +28,14 @@ class Post:
     def __init__(self) -> None:
         self.sent: list[tuple[str, int]] = []
         self.rounds: list[tuple[str, float]] = []
+        self.waits: dict[str, float] = {}
 
     def send_for(self, task: Task, replica: str, requests: Requests) -> int:
         self.sent.append((replica, len(self.sent) + 1))
         return len(self.sent)
+
+    def resend_s(self, replica: str) -> float:
+        return self.waits.get(replica, RESEND_S_FIRST)
 
     def count_round(self, kind: str, seconds: float) -> None:
         self.rounds.append((kind, seconds))
@@ -87,6 +90,18 @@ def test_an_unanswered_request_is_sent_again_after_growing_waits() -> None:
     waits = [round(after - before, 6) for before, after in zip([0.0, *times], times, strict=False)]
     assert waits[:4] == [RESEND_S_FIRST, 2 * RESEND_S_FIRST, 4 * RESEND_S_FIRST, RESEND_S_MAX]
     assert set(waits[3:]) == {RESEND_S_MAX}
+
+
+def test_a_replica_whose_answers_take_longer_is_asked_again_later_and_no_sooner_the_next_time() -> None:
+    round_ = Round(two)
+    round_.post.waits["r1"] = 2 * RESEND_S_MAX
+    round_.gathering.again("r1")
+    before = len(round_.post.sent)
+    for _ in range(100):
+        if round_.wake_s >= 7 * RESEND_S_MAX:
+            break
+        round_.sleep_until(round_.wake_s)
+    assert [to for to, _ in round_.post.sent[before:]].count("r1") == 3
 
 
 def test_a_replica_that_answered_is_not_asked_again() -> None:

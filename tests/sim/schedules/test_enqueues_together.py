@@ -1,6 +1,7 @@
-"""Enqueues under keys that begin together, by hand: what they share, and what becomes of one that somebody else began."""
+"""Enqueues that begin together, by hand: what they share, and what becomes of one whose key somebody else began."""
 
 from quorate.adts.log import Value
+from quorate.api_specs.messages import Append, Reserve
 from quorate.client_sdk.protocol.core.values import Dequeue, Done, Enqueue, Failed, Spans
 from tests.sim.schedules.hand import Hand
 
@@ -17,6 +18,17 @@ def taken(hand: Hand) -> list[str]:
     return [str(value) for value in hand.ask("f9", Dequeue(QUEUE, 20))]
 
 
+def sent(hand: Hand) -> list[tuple[str, str, int]]:
+    """To whom, which request, and of how many keys or entries."""
+    found: list[tuple[str, str, int]] = []
+    for packet in hand.packets:
+        (request,) = packet.send.requests
+        assert isinstance(request, Reserve | Append)
+        named = request.proposals if isinstance(request, Reserve) else request.entries
+        found.append((packet.send.replica, type(request).__name__, len(named)))
+    return found
+
+
 def are_done(hand: Hand) -> bool:
     return all(isinstance(outcome, Done) for outcome in hand.outcomes.values())
 
@@ -24,16 +36,31 @@ def are_done(hand: Hand) -> bool:
 def test_they_share_two_messages_to_each_replica_and_keep_their_order() -> None:
     hand = Hand(MAJORITIES)
     hand.start_all("f1", {f"{n}": enqueue(f"{n}", f"k{n}") for n in range(5)})
-    assert [(packet.send.replica, len(packet.send.requests)) for packet in hand.packets] == [
-        (replica, 5) for replica in EVERYONE
-    ]
+    assert sent(hand) == [(replica, "Reserve", 5) for replica in EVERYONE]
     hand.carry("f1", *EVERYONE)
-    assert [(packet.send.replica, len(packet.send.requests)) for packet in hand.packets] == [
-        (replica, 1) for replica in EVERYONE
-    ]
+    assert sent(hand) == [(replica, "Append", 5) for replica in EVERYONE]
     hand.settle()
     assert are_done(hand)
     assert taken(hand) == ["0", "1", "2", "3", "4"]
+
+
+def test_without_keys_they_share_one_append_and_keep_their_order() -> None:
+    hand = Hand(MAJORITIES)
+    hand.start_all("f1", {f"{n}": enqueue(f"{n}", "") for n in range(5)})
+    assert sent(hand) == [(replica, "Append", 5) for replica in EVERYONE]
+    hand.cancel("f1", "3")
+    hand.settle()
+    assert are_done(hand)
+    assert taken(hand) == ["0", "1", "2", "3", "4"]
+
+
+def test_one_that_nobody_waits_for_any_more_is_not_driven() -> None:
+    hand = Hand(MAJORITIES)
+    hand.start_all("f1", {f"{n}": enqueue(f"{n}", "") for n in range(2)})
+    for name in ("0", "1"):
+        hand.cancel("f1", name)
+    hand.settle()
+    assert hand.outcomes == {}
 
 
 def test_with_a_replica_down_they_are_agreed_in_a_second_round_that_they_share() -> None:
@@ -82,7 +109,7 @@ def test_the_same_key_twice_at_one_moment_is_done_once() -> None:
 def test_those_that_are_due_at_another_time_go_apart() -> None:
     hand = Hand(MAJORITIES)
     hand.start_all("f1", {"now": enqueue("7", "k"), "later": enqueue("8", "l", Spans(delay_s=60.0))})
-    assert [len(packet.send.requests) for packet in hand.packets] == [1] * 6
+    assert sent(hand) == [(replica, "Reserve", 1) for replica in EVERYONE] * 2
 
 
 def test_one_that_is_cancelled_leaves_the_others_to_it() -> None:

@@ -1,8 +1,8 @@
-"""Which enqueues go together: under keys of their own, on one queue, due alike. What becomes of them, schedules show."""
+"""Which enqueues go together: without keys or under keys of their own, on one queue, due alike. What becomes of them, schedules show."""
 
 from quorate.adts.log import Value
 from quorate.client_sdk.protocol.core.values import Enqueue, Operation, Peek, Spans
-from quorate.client_sdk.protocol.operations.keyed_round import grouped
+from quorate.client_sdk.protocol.operations.enqueue_round import grouped
 
 ITEMS_MAX = 4
 
@@ -20,8 +20,13 @@ def test_enqueues_under_keys_on_one_queue_go_together_in_order() -> None:
     assert numbers([enqueue("a", "k"), enqueue("a", "l"), enqueue("a", "m")]) == ([], [[0, 1, 2]])
 
 
+def test_those_without_a_key_do_not_wait_for_those_with_one() -> None:
+    begun = [enqueue("a"), enqueue("a", "k"), enqueue("a"), enqueue("a", "l"), enqueue("a")]
+    assert numbers([*begun]) == ([], [[0, 2, 4], [1, 3]])
+
+
 def test_others_run_alone() -> None:
-    assert numbers([enqueue("a"), enqueue("a"), Peek("queue/a")]) == ([0, 1, 2], [])
+    assert numbers([Peek("queue/a"), Peek("queue/a")]) == ([0, 1], [])
 
 
 def test_one_that_has_no_company_runs_alone() -> None:

@@ -1,24 +1,24 @@
-"""Enqueues under keys that begin together on one queue: the entries of all are agreed in one round, and stored in another. Pure.
+"""Enqueues that begin together on one queue: one append stores the entries of all, and those with keys agree on them in one round
+before. Pure.
 
 Each key keeps a consensus of its own (`reservation`): only the messages are shared. What is not agreed at once goes on alone, as
 though it had begun then: it finds what this round left at the replicas, as it would find what another front end left.
 """
 
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from ....adts.log import Entry
-from ....adts.specification import Kind
-from ....api_specs.messages import Reserve, Reserved
+from ....api_specs.messages import Proposal, Reserve
 from ....timestamps.timestamp import Timestamp
-from ..core.rounds import Event, Expired, Gathering, Steps, Task
+from ..core.rounds import Event, Expired, Steps, Task
 from ..core.values import Enqueue, Operation, Outcome
 from ..decisions.idempotency import decision_id
 from .blind import Attempt, Blind
 from .context import Machine, OperationFailed, OutcomeSteps
-from .reservation import HEDGE_S_MIN, Entries, agreed_in, proposal_from
+from .reservation import Entries, accept, agreed_in, ask, is_refused, proposal_from
 from .shared_round import Alone, Host
 
 
@@ -35,22 +35,23 @@ class _Keyed(Struct, eq=False):
 def grouped(
     begun: Iterable[tuple[int, Operation]], items_max: int
 ) -> tuple[list[tuple[int, Operation]], list[list[tuple[int, Enqueue]]]]:
-    """Which of these, by number, run alone, and which go together: enqueues on one queue, due and expiring alike, each under a
-    key of its own, with as many items as one append may hold."""
+    """Which of these, by number, run alone, and which go together: enqueues on one queue, due and expiring alike, all without a
+    key or each under a key of its own, with as many items as one append may hold."""
     alone: list[tuple[int, Operation]] = []
     groups: dict[tuple[object, ...], list[_Group]] = {}
     for number, operation in begun:
-        if not isinstance(operation, Enqueue) or not operation.key:
+        if not isinstance(operation, Enqueue):
             alone.append((number, operation))
             continue
-        of_queue = groups.setdefault((operation.object, operation.spans), [])
-        if any(operation.key in group.keys for group in of_queue):
+        is_keyed = bool(operation.key)
+        alike = groups.setdefault((operation.object, operation.spans, is_keyed), [])
+        if is_keyed and any(operation.key in group.keys for group in alike):
             alone.append((number, operation))
             continue
-        if not of_queue or of_queue[-1].items + len(operation.values) > items_max:
-            of_queue.append(_Group())
-        of_queue[-1].add(number, operation)
-    made = [group.begun for of_queue in groups.values() for group in of_queue]
+        if not alike or alike[-1].items + len(operation.values) > items_max:
+            alike.append(_Group())
+        alike[-1].add(number, operation)
+    made = [group.begun for alike in groups.values() for group in alike]
     alone += [only for group in made if len(group) == 1 for only in group]
     return alone, [group for group in made if len(group) > 1]
 
@@ -70,7 +71,7 @@ class _Group:
         self.items += len(operation.values)
 
 
-class KeyedRound:
+class EnqueueRound:
     """Such enqueues, from their beginning until each has ended or goes on alone."""
 
     def __init__(
@@ -97,7 +98,14 @@ class KeyedRound:
         return bool(self._open)
 
     def run(self) -> Steps:
-        """Agree on all entries, and store those that are agreed."""
+        """Store the entries of all; where there are keys, those that all agree on."""
+        if all(operation.key for operation in self._open.values()):
+            yield from self._run_keyed()
+        else:
+            values = [value for operation in self._open.values() for value in operation.values]
+            self._finish((yield from self._blind.run(values, "Enq/Ok")))
+
+    def _run_keyed(self) -> Steps:
         try:
             yield from self._blind.learn_order()
             agreed = yield from self._agree(list(self._keyed()))
@@ -144,66 +152,34 @@ class KeyedRound:
             unfilled = tuple(Entry(entry.id, entry.t) for entry in entries)
             yield _Keyed(number, operation, decision_id("Enq", operation.key), entries, unfilled)
 
-    def _agree(self, proposed: Sequence[_Keyed]) -> Generator[float, Event, list[_Keyed]]:
+    def _agree(self, begun: Sequence[_Keyed]) -> Generator[float, Event, list[_Keyed]]:
         """Those whose entries are agreed now, as they are; the others go on alone. See `reservation.agree`."""
         ballot = self._machine.stamp_for(self._cache)
-        shown = yield from self._ask(proposed, ballot)
+        asking = Reserve(self._name, ballot, _proposals(begun))
         agreed, undecided = list[_Keyed](), list[_Keyed]()
-        for each, held in zip(proposed, shown, strict=True):
-            if any(reply.refused for reply in held.values()):
+        shown = yield from ask(asking, self._choice, self._task, self._cache)
+        for each, held in zip(begun, shown, strict=True):
+            if is_refused(held):
                 self._go_alone(each)
             elif (found := agreed_in(held, self._choice)) is not None:
                 agreed += self._kept(each, found)
-            elif self._choice.initial_of_kind(Kind.DECIDE).is_met_by(held):
-                undecided += self._kept(each, proposal_from(held, each.unfilled))
             else:
-                self._go_alone(each)
+                undecided += self._kept(each, proposal_from(held, each.unfilled))
         if undecided:
             self._machine.count("keys agreed in two rounds")
             agreed += yield from self._accept(undecided, ballot)
         return agreed
 
-    def _ask(
-        self, proposed: Sequence[_Keyed], ballot: Timestamp
-    ) -> Generator[float, Event, list[Mapping[str, Reserved]]]:
-        """What replicas hold under each key: an initial quorum of decisions, and who answered soon after."""
-        begun_s = self._task.now.mono_s
-        requests = tuple(Reserve(self._name, each.id, ballot, each.unfilled) for each in proposed)
-        round_ = Gathering(self._task, lambda _: requests, self._choice.votes)
-        needed, everyone = self._choice.initial_of_kind(Kind.DECIDE), self._choice.votes.keys()
-        yield from round_.wait(lambda: needed.is_met_by(round_.replies))
-        hedge_s = self._task.now.mono_s + max(HEDGE_S_MIN, self._task.now.mono_s - begun_s)
-        yield from round_.wait(lambda: round_.replies.keys() | round_.troubles.keys() == everyone, hedge_s)
-        return self._told(round_, len(proposed))
-
     def _accept(
         self, undecided: Sequence[_Keyed], ballot: Timestamp
     ) -> Generator[float, Event, list[_Keyed]]:
         """Those of which a final quorum of decisions holds the entries under the ballot."""
-        requests = tuple(
-            Reserve(self._name, each.id, ballot, each.unfilled, accept=True) for each in undecided
-        )
-        final = self._choice.final_of_kind(Kind.DECIDE)
-        round_ = Gathering(self._task, lambda _: requests, self._choice.votes)
-        yield from round_.wait(lambda: final.is_met_by(round_.replies))
-        agreed: list[_Keyed] = []
-        for each, held in zip(undecided, self._told(round_, len(undecided)), strict=True):
-            if final.is_met_by(held) and not any(reply.refused for reply in held.values()):
-                agreed.append(each)
-            else:
+        accepting = Reserve(self._name, ballot, _proposals(undecided), accept=True)
+        accepted = yield from accept(accepting, self._choice, self._task, self._cache)
+        for each, is_accepted in zip(undecided, accepted, strict=True):
+            if not is_accepted:
                 self._go_alone(each)
-        return agreed
-
-    def _told(self, round_: Gathering, number: int) -> list[Mapping[str, Reserved]]:
-        """What each replica said of each of so many keys, where it did not refuse. The next ballot is to be above all that were
-        promised, whatever clocks say."""
-        told: list[Mapping[str, Reserved]] = []
-        for place in range(number):
-            replies = {replica: replies[place] for replica, replies in round_.replies.items()}
-            held = {replica: reply for replica, reply in replies.items() if isinstance(reply, Reserved)}
-            self._cache.latest = max([self._cache.latest, *(reply.promised for reply in held.values())])
-            told.append(held)
-        return told
+        return [each for each, is_accepted in zip(undecided, accepted, strict=True) if is_accepted]
 
     def _kept(self, each: _Keyed, found: Entries) -> list[_Keyed]:
         """The enqueue, if these are its own entries; what somebody else has begun goes on alone."""
@@ -225,6 +201,10 @@ class KeyedRound:
         for number in list(self._open if numbers is None else self._open.keys() & numbers):
             del self._open[number]
             self._host.finish(number, outcome)
+
+
+def _proposals(keyed: Iterable[_Keyed]) -> tuple[Proposal, ...]:
+    return tuple(Proposal(each.id, each.unfilled) for each in keyed)
 
 
 def enqueue(operation: Enqueue, task: Task, machine: Machine) -> OutcomeSteps:

@@ -1,0 +1,37 @@
+"""How long each replica takes to answer, and from that how long to wait before a request is sent again. Pure.
+
+As TCP does (RFC 6298, section 2): where answers take longer under load, repeats would only add to the load.
+"""
+
+from typing import Final
+
+RESEND_S_FIRST: Final = 0.2
+"""A request without an answer is sent again after this time at the earliest, then after twice the time …"""
+RESEND_S_MAX: Final = 1.0
+"""… up to this, …"""
+ANSWER_S_MAX: Final = 2.0
+"""… or to what its replica's answers take, up to this."""
+_GAIN: Final = 1 / 8
+_GAIN_OF_DEVIATION: Final = 1 / 4
+_DEVIATIONS: Final = 4
+
+
+class AnswerTimes:
+    """Smoothed times, and their smoothed deviations, by replica, in seconds."""
+
+    def __init__(self) -> None:
+        self._known: Final[dict[str, tuple[float, float]]] = {}
+
+    def note(self, replica: str, took_s: float) -> None:
+        """An answer took so long, from when its request was to be sent."""
+        if replica not in self._known:
+            self._known[replica] = took_s, took_s / 2
+            return
+        mean_s, deviation_s = self._known[replica]
+        deviation_s += _GAIN_OF_DEVIATION * (abs(took_s - mean_s) - deviation_s)
+        self._known[replica] = mean_s + _GAIN * (took_s - mean_s), deviation_s
+
+    def resend_s(self, replica: str) -> float:
+        """How long to wait for an answer before the request is sent again."""
+        mean_s, deviation_s = self._known.get(replica, (0.0, 0.0))
+        return min(max(RESEND_S_FIRST, mean_s + _DEVIATIONS * deviation_s), ANSWER_S_MAX)
