@@ -52,6 +52,8 @@ CONCURRENT_MAX: Final = 4000
 """Requests under way at one replica."""
 BODIES_BYTES_MAX: Final = 256 * 1024 * 1024
 """Request bodies that a replica holds together."""
+BODY_VALUES_MAX: Final = 1_000_000
+"""Values and members of objects that a JSON body holds together, however deep: one value of `value_bytes_max` always has fewer."""
 OPEN_BODY_BYTES_MAX: Final = 1024
 """A body of a request that needs no token: nothing that is open to everyone has any."""
 CONNECTIONS_MAX: Final = 2000

@@ -1,10 +1,21 @@
-"""About how many bytes a reply takes, without encoding it. Pure."""
+"""About how many bytes a reply takes, and the values in a request, without encoding them. Pure."""
 
 from typing import Final
 
 from ..adts.log import Summary
 from .limits import ENTRY_BYTES
-from .messages import Accepted, Changed, Collected, Reply, Reserved, Scanned
+from .messages import (
+    Accept,
+    Accepted,
+    Append,
+    Changed,
+    Collected,
+    Commit,
+    Reply,
+    Request,
+    Reserved,
+    Scanned,
+)
 from .values import payload_bytes, text_bytes
 
 REPLY_BYTES: Final = 200
@@ -31,13 +42,24 @@ def weight(reply: Reply) -> int:
         return REPLY_BYTES
     rows = len(reply.rows) * ENTRY_BYTES + payload_bytes(row.entry for row in reply.rows)
     events = sum(ENTRY_BYTES + len(event) for _, event in reply.events)
-    return REPLY_BYTES + rows + events + (0 if reply.summary is None else _summary_bytes(reply.summary))
+    return REPLY_BYTES + rows + events + (0 if reply.summary is None else summary_bytes(reply.summary))
 
 
-def _summary_bytes(summary: Summary) -> int:
+def summary_bytes(summary: Summary) -> int:
+    """About how many bytes a summary takes."""
     entries = [*summary.adopted, *summary.kept()]
     for decision in summary.recent:
         entries += decision.taken
     others = len(summary.ambiguous) + len(summary.recent) + len(summary.terms) + len(summary.settled)
     value = 0 if summary.value is None else text_bytes(summary.value)
     return value + payload_bytes(entries) + (len(entries) + others) * ENTRY_BYTES
+
+
+def carried_bytes(request: Request) -> int:
+    """About how many bytes the values take that a request has with it."""
+    match request:
+        case Append():
+            return payload_bytes(request.entries)
+        case Accept() | Commit() if request.summary is not None:
+            return summary_bytes(request.summary)
+    return 0

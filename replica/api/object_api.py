@@ -6,6 +6,7 @@ canonical text that they are stored in: answers are put together from it, not pa
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Final, Protocol
 
 import msgspec
@@ -36,6 +37,7 @@ from ...client_sdk.protocol.core.values import (
 )
 from ..http.cancellation import ends_before_caller_goes, has_gone
 from ..http.fair_queue import FairQueue
+from ..http.large_bodies import read_apart, waited_s
 from ..http.problems import Refusal, refusal_of
 from . import object_models as models
 from .answers import enqueued, held, held_at, json_response, length_of, listed, nothing
@@ -111,8 +113,11 @@ class Operations:
             raise lost
         if self.front_end is None:
             raise Refusal("unavailable", "the replica is starting", definite=True)
-        deadline_s = self.deadline(deadline_s, wait_s)
-        outcome = await self.front_end.run(operation, deadline_s)
+        left_s = self.deadline(deadline_s, wait_s) - waited_s()
+        if left_s <= 0:
+            detail = "its deadline passed while the request waited for its turn, and nothing was done"
+            raise Refusal("overloaded", detail)
+        outcome = await self.front_end.run(operation, left_s)
         if isinstance(outcome, Done):
             await self._long_answers.wait(None, length_of(outcome.result))
             return outcome.result
@@ -203,7 +208,7 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
         items = [body.item] if isinstance(body, models.OneItem) else body.items
         if len(items) > limits.batch_items_max:
             raise Refusal("malformed", f"items: 1 to {limits.batch_items_max} of them go in one request")
-        values = operations.values(items)
+        values = await read_apart(partial(operations.values, items))
         if body.expires_s is not None and body.expires_s <= body.delay_s:
             raise Refusal("malformed", "expires_s: must be above delay_s, or nobody gets the items")
         spans = Spans(body.delay_s, body.expires_s or 0.0)
@@ -257,7 +262,8 @@ def _add_registers(router: APIRouter, operations: Operations) -> None:
     @router.put("/v1/registers/{name}", status_code=204, operation_id="writeRegister", tags=["registers"])
     async def write_register(name: Name, body: models.ValueBody, deadline_s: DeadlineS = None) -> Response:
         """Write a register, whatever it holds."""
-        operation = Write(object_name("register", name), operations.value(body.value))
+        value = await read_apart(partial(operations.value, body.value))
+        operation = Write(object_name("register", name), value)
         await operations.run(operation, deadline_s)
         return nothing()
 
@@ -310,7 +316,8 @@ def _add_entries(router: APIRouter, operations: Operations) -> None:
         name: Name, key: Key, body: models.ValueBody, deadline_s: DeadlineS = None
     ) -> Response:
         """Set the value of a key."""
-        operation = Write(object_name("dictionary", name, key), operations.value(body.value))
+        value = await read_apart(partial(operations.value, body.value))
+        operation = Write(object_name("dictionary", name, key), value)
         await operations.run(operation, deadline_s)
         return nothing()
 
@@ -356,7 +363,8 @@ def _add_entry_decisions(router: APIRouter, operations: Operations) -> None:
     ) -> Response:
         """Set the value of a key if it has none."""
         full_name = object_name("dictionary", name, key)
-        operation = PutIfAbsent(full_name, operations.value(body.value), idempotency_key or "")
+        value = await read_apart(partial(operations.value, body.value))
+        operation = PutIfAbsent(full_name, value, idempotency_key or "")
         was_absent = await operations.decide(request, operation, deadline_s)
         return json_response(f'{{"stored":{"true" if was_absent else "false"}}}')
 
@@ -369,6 +377,7 @@ async def _compare_and_set(
     deadline_s: float | None,
     key: str | None,
 ) -> Response:
-    operation = CompareAndSet(full_name, operations.value(body.old), operations.value(body.new), key or "")
+    old, new = await read_apart(lambda: (operations.value(body.old), operations.value(body.new)))
+    operation = CompareAndSet(full_name, old, new, key or "")
     was_old = await operations.decide(request, operation, deadline_s)
     return json_response(f'{{"swapped":{"true" if was_old else "false"}}}')

@@ -16,9 +16,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...adts.types.catalogue import NAME_PATTERN, object_name
 from ...api_specs.json_text import BadJson
+from ...api_specs.values import collector_off
 from ...client_sdk.protocol.core.values import Dequeue, Enqueue, Operation, Read, Write
 from ..http.gate import Replay
 from ..http.json_body import decoded
+from ..http.large_bodies import read_apart
 from . import answers
 from .object_api import Operations
 
@@ -53,12 +55,25 @@ class PlainRequests:
         if scope["method"] != "GET":
             body = (await receive())["body"]
             receive = Replay(body, receive)
-        plain = ask(self._operations, place, body) if _is_plain(scope["headers"], body) else None
+        plain = None
+        if _is_plain(scope["headers"], body):
+            plain = await read_apart(partial(_asked, ask, self._operations, place, body))
         if plain is None:
             await self._app(scope, receive, send)
             return
         result = await self._operations.run(plain.operation, None)
         await plain.answer(result)(scope, receive, send)
+
+
+def _asked(
+    ask: Callable[[Operations, re.Match[str], bytes], Plain | None],
+    operations: Operations,
+    place: re.Match[str],
+    body: bytes,
+) -> Plain | None:
+    """What a parser makes of the body is gone before somebody looks for garbage again."""
+    with collector_off():
+        return ask(operations, place, body)
 
 
 def _is_plain(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:

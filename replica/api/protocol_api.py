@@ -6,6 +6,7 @@ batches and forwarded requests do not pass the framework; their place in the Ope
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -35,6 +36,7 @@ from ..access.token_list import Access
 from ..http import json_body
 from ..http.cancellation import ends_before_caller_goes
 from ..http.gate import CALLER, lacks_scope
+from ..http.large_bodies import read_apart
 from ..http.problems import Refusal, problem_response
 from ..service.member import Member
 from .forwarded import Serving
@@ -99,7 +101,8 @@ def batch_app(batches: Batches) -> ASGIApp:
             await problem_response(refused, {"Allow": "POST"})(scope, receive, send)
             return
         body = (await receive())["body"]
-        found, media_type = batches.read(dict(scope["headers"]), body, scope[CALLER])
+        read = partial(batches.read, dict(scope["headers"]), body, scope[CALLER])
+        found, media_type = await read_apart(read)
         answering = asyncio.ensure_future(batches.member.answer(found.sound.requests, found.sound.trace))
         if not await ends_before_caller_goes(answering, receive):
             return
@@ -122,9 +125,7 @@ def ask_app(serving: Serving, access: Access) -> ASGIApp:
             return
         headers = dict(scope["headers"])
         media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
-        ask = _decoded((await receive())["body"], media_type, _DECODE_FORWARDED)
-        _check_cluster(ask.cluster, member)
-        check_forwarded(ask, member.document.limits)
+        ask = await read_apart(partial(_forwarded, (await receive())["body"], media_type, member))
         if (lacking := forwarding_problem(ask, scope[CALLER], access.known)) is not None:
             raise lacks_scope(lacking)
         answer_type = _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
@@ -138,11 +139,20 @@ def ask_app(serving: Serving, access: Access) -> ASGIApp:
     return answer_forwarded
 
 
+def _forwarded(body: bytes, media_type: str, member: Member) -> ForwardedRequest:
+    """The checked forwarded request. Raises what `responses.problem_of` knows."""
+    ask = _decoded(body, media_type, _DECODE_FORWARDED)
+    _check_cluster(ask.cluster, member)
+    check_forwarded(ask, member.document.limits)
+    return ask
+
+
 def announcement_endpoint(member: Member) -> Callable[[Request], Awaitable[Response]]:
     """The endpoint at which other replicas announce themselves to `member`."""
 
     async def answer_announcement(request: Request) -> Response:
-        announcement = _decoded(await request.body(), JSON, _DECODE_ANNOUNCEMENT)
+        body = await request.body()
+        announcement = await read_apart(lambda: _decoded(body, JSON, _DECODE_ANNOUNCEMENT))
         _check_cluster(announcement.cluster, member)
         check_announcement(announcement, [each for each in member.document.urls if each != member.id])
         return Response(msgspec.json.encode(await member.testify(announcement)), media_type=JSON)
@@ -181,10 +191,9 @@ def _decoded(body: bytes, media_type: str, decoders: Mapping[str, Callable[[byte
     if decode is None:
         raise Refusal("unsupported-media-type", f"a message is sent as {JSON} or {MSGPACK}")
     try:
-        message = decode(body)
         if media_type == JSON:
             json_body.decoded(body)
-        return message
+        return decode(body)
     except (*NOT_DECODED, ValueError) as error:
         raise Refusal("malformed", str(error)) from None
 

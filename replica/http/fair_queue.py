@@ -9,17 +9,43 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 LONG_BYTES: Final = 4096
 """What is longer is long. Sixty requests of a batch fit into it, which are read in less than a millisecond."""
+
+
+_Each = TypeVar("_Each")
+
+
+class Turns(Generic[_Each]):
+    """What waits, by caller: the next is one of the caller whose last one is longest ago."""
+
+    def __init__(self) -> None:
+        self._waiting: Final[dict[Hashable, deque[_Each]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def add(self, caller: Hashable, each: _Each) -> None:
+        """It waits behind others of that caller."""
+        self._waiting.setdefault(caller, deque()).append(each)
+
+    def pop(self) -> _Each:
+        """The next one, which waits no more."""
+        caller = next(iter(self._waiting))
+        of_caller = self._waiting.pop(caller)
+        each = of_caller.popleft()
+        if of_caller:
+            self._waiting[caller] = of_caller
+        return each
 
 
 class FairQueue:
     """Those that wait, by caller. How many there may be is bounded by the requests that may be under way."""
 
     def __init__(self) -> None:
-        self._waiting: Final[dict[Hashable, deque[Callable[[], None]]]] = {}
+        self._waiting: Final[Turns[Callable[[], None]]] = Turns()
 
     def put(self, caller: Hashable, size: int, work: Callable[[], None]) -> None:
         """Do the work on `size` bytes: now where they are few, else when its turn has come."""
@@ -28,7 +54,7 @@ class FairQueue:
             return
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self._next)
-        self._waiting.setdefault(caller, deque()).append(work)
+        self._waiting.add(caller, work)
 
     async def wait(self, caller: Hashable, size: int) -> None:
         """Return at once where `size` bytes are few, else when their turn has come."""
@@ -38,12 +64,7 @@ class FairQueue:
             await come
 
     def _next(self) -> None:
-        """One of the caller whose last one is longest ago."""
-        caller = next(iter(self._waiting))
-        works = self._waiting.pop(caller)
-        work = works.popleft()
-        if works:
-            self._waiting[caller] = works
+        work = self._waiting.pop()
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._next)
         work()

@@ -6,7 +6,7 @@ Owns what holds for all endpoints. Must not know any of them, but those that are
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,8 +16,11 @@ from ..access.authorization import OPEN_PREFIX, is_public, scope_needed
 from ..access.credentials import Credential
 from ..access.refused_callers import RefusedCallers
 from ..access.token_list import Access
-from .fair_queue import FairQueue
+from .cancellation import ends_before_caller_goes
+from .connection_shares import origin
+from .fair_queue import LONG_BYTES, FairQueue
 from .host_header import AllowedHosts
+from .large_bodies import Arrived, LargeBodies, being_read
 from .problems import PROBLEM, Refusal, problem_of, problem_response
 from .traffic import Traffic
 
@@ -59,6 +62,7 @@ class Gate:
         self._body_bytes_max: Final = limits.body_bytes_max
         self.refused_callers: Final = refused_callers or RefusedCallers()
         self.long_bodies: Final = FairQueue()
+        self.large_bodies: Final = LargeBodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; lifespan events pass through."""
@@ -118,8 +122,14 @@ class Gate:
                 whole = await self._read(body, most)
         except TimeoutError:
             raise Refusal("timeout", f"the body took longer than {BODY_S_MAX:g} s") from None
-        await self.long_bodies.wait(caller, len(whole))
-        await self._app(scope, Replay(whole, body.receive), send)
+        at_s = asyncio.get_running_loop().time()
+        turn = turn_of(caller, scope.get("client"))
+        if len(whole) > LONG_BYTES:
+            coming = asyncio.ensure_future(self.long_bodies.wait(turn, len(whole)))
+            if not await ends_before_caller_goes(coming, body.receive):
+                raise _Gone
+        with being_read(Arrived(turn, len(whole), at_s, body.receive, self.large_bodies)):
+            await self._app(scope, Replay(whole, body.receive), send)
 
     def admit(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> Credential | None:
         """Who asks, once it is known that they may ask that, now; None for what is open to everyone. Raises Refusal. The
@@ -204,6 +214,13 @@ def check_once(sent: Collection[tuple[bytes, bytes]], headers: Mapping[bytes, by
 def address_of(client: tuple[str, int] | None) -> str:
     """How a log names where a request comes from; a socket of a path has no address."""
     return "an unknown address" if client is None else client[0]
+
+
+def turn_of(caller: Credential | None, client: tuple[str, int] | None) -> Hashable:
+    """Who takes turns with others: a token; where none is asked for, an address."""
+    if caller is not None and caller.digest:
+        return caller
+    return None if client is None else origin(client[0])
 
 
 def lacks_scope(detail: str, needed: str = "") -> Refusal:

@@ -1,17 +1,27 @@
 """JSON bodies, read so that they mean one thing (`quorate.api_specs.json_text`)."""
 
+from functools import partial
 from typing import Any, Final
 
 from fastapi import HTTPException, Request, Response
 from fastapi.routing import APIRoute
 
-from ...api_specs.json_text import BadJson, read_json
+from ...api_specs.json_text import BadJson, TooManyParts, read_json
+from ...api_specs.limits import BODY_VALUES_MAX
+from .large_bodies import read_apart
+from .problems import Refusal
+
+MEMBERS_MAX: Final = 100
+"""More than any body has members, those of what it holds aside. Each that nobody knows would have a sentence of its own."""
 
 
 def decoded(body: bytes) -> Any:
-    """What a body means. Raises BadJson, in a whole sentence."""
+    """What a body means. Raises BadJson, in a whole sentence; Refusal for one that holds too much."""
     try:
-        return read_json(body)
+        return read_json(body, BODY_VALUES_MAX)
+    except TooManyParts as error:
+        detail = f"the body {error} (BODY_VALUES_MAX): send what it holds in several requests"
+        raise Refusal("too-large", detail) from None
     except BadJson as error:
         raise BadJson(f"the body {error}") from None
 
@@ -30,9 +40,14 @@ class _Request(Request):
     async def json(self) -> Any:
         """See starlette.requests.Request."""
         try:
-            return decoded(await self.body())
+            found = await read_apart(partial(decoded, await self.body()))
         except BadJson as error:
             raise HTTPException(400, str(error)) from None
+        except Refusal as error:
+            raise HTTPException(error.problem.status, str(error)) from None
+        if isinstance(found, dict) and len(found) > MEMBERS_MAX:
+            raise HTTPException(400, f"the body has {len(found)} members, and none has more than a few")
+        return found
 
 
 class JsonRoute(APIRoute):

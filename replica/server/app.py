@@ -313,6 +313,8 @@ def _handle_errors(app: FastAPI) -> None:
             allowed = ", ".join(sorted(_methods(app, request)))
             detail = f"not with {request.method}: use {allowed}"
             return problem_response(problem("method-not-allowed", detail), {"Allow": allowed})
+        if error.status_code == 413:
+            return problem_response(problem("too-large", error.detail))
         if coding := request.headers.get("content-encoding"):
             detail = f"a body with Content-Encoding {coding[:64]} is not read: send it as it is"
             return problem_response(problem("unsupported-media-type", _printable(detail)))

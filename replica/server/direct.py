@@ -23,7 +23,8 @@ from ..access.credentials import Credential
 from ..api.protocol_api import PATH, Batches
 from ..http.connection_shares import Crowd
 from ..http.connections import BoundedProtocol, Bounds
-from ..http.gate import Gate, address_of, check_once
+from ..http.gate import Gate, address_of, check_once, turn_of
+from ..http.large_bodies import LARGE_BYTES
 from ..http.problems import Refusal, headers_of, problem_of
 from ..http.tls_door import Door
 from ..http.traffic import Traffic
@@ -74,13 +75,24 @@ class Direct:
             self._end(len(body), self._refused(error, headers, client, closes=True), send)
             return
         call = _Call(headers, body, caller, client, send, is_wanted)
-        self._gate.long_bodies.put(caller, len(body), partial(self._begin, call))
+        self._gate.long_bodies.put(turn_of(caller, client), len(body), partial(self._begin, call))
 
     def _begin(self, call: "_Call") -> None:
+        read = partial(self._read, call)
+        if len(call.body) <= LARGE_BYTES:
+            self._go_on(call, read)
+        else:
+            reading = self._gate.large_bodies.read(turn_of(call.caller, call.client), read)
+            reading.add_done_callback(lambda done: self._go_on(call, done.result))
+
+    def _read(self, call: "_Call") -> tuple[Checked, str]:
+        if not call.is_wanted():
+            raise Unwanted("the caller has gone")
+        return self._batches.read(call.headers, call.body, call.caller)
+
+    def _go_on(self, call: "_Call", read: Callable[[], tuple[Checked, str]]) -> None:
         try:
-            if not call.is_wanted():
-                raise Unwanted("the caller has gone")
-            found, media_type = self._batches.read(call.headers, call.body, call.caller)
+            found, media_type = read()
             done = partial(self._done, call, found, media_type)
             self._batches.member.post(found.sound.requests, done, call.is_wanted)
         except Exception as error:  # noqa: BLE001 - as above

@@ -76,6 +76,10 @@ FIXED = {
         limits.BODIES_BYTES_MAX,
         "Bytes of request bodies that a replica holds together; further ones get 503.",
     ),
+    "BODY_VALUES_MAX": (
+        limits.BODY_VALUES_MAX,
+        "Values and members of objects in one JSON body together; more are refused with 413: send them in several requests.",
+    ),
     "OPEN_BODY_BYTES_MAX": (
         limits.OPEN_BODY_BYTES_MAX,
         "Bytes of the body of a request that needs no token; a larger one is refused with 413 before it is read.",

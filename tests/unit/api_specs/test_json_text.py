@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.api_specs.json_text import BadJson, read_json
+from quorate.api_specs.json_text import BadJson, TooManyParts, has_few_parts, read_json
 
 WORDS = st.text(alphabet='a:"\\{},é\n', max_size=4)
 VALUES = st.recursive(
@@ -49,3 +49,41 @@ def test_a_member_that_is_given_twice_is_refused(outer: dict[str, Any], beside: 
 def test_what_is_no_json_is_refused_in_words(body: bytes, words: str) -> None:
     with pytest.raises(BadJson, match=words):
         read_json(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "parts"),
+    [
+        (b"[1,2,3]", 3),
+        (b"[[],[],[]]", 6),
+        (b'{"a":{},"b":[]}', 6),
+        (b'["a, b: [c] {d}","\\",[","]', 3),
+        (b'["' + b"\\\\" * 9 + b'",[]]', 3),
+        (b'"' + b",:[{" * 99 + b'"', 0),
+    ],
+)
+def test_what_has_too_many_parts_is_not_parsed(body: bytes, parts: int) -> None:
+    assert has_few_parts(body, parts)
+    assert not has_few_parts(body, parts - 1)
+    with pytest.raises(TooManyParts, match="has more than 2 values and members"):
+        read_json(b"[[],[],[", 2)
+
+
+@given(VALUES)
+def test_text_of_many_strings_has_as_many_parts(value: Any) -> None:
+    text = json.dumps(value).encode()
+    signs = json.dumps(_without_strings(value)).encode()
+    parts = sum(signs.count(each) for each in (b",", b":", b"[", b"{"))
+    assert has_few_parts(text, parts)
+    assert parts == 0 or not has_few_parts(text, parts - 1)
+
+
+def _without_strings(value: Any) -> Any:
+    match value:
+        case str():
+            return ""
+        case list():
+            return [_without_strings(each) for each in value]
+        case dict():
+            return {str(place): _without_strings(each) for place, each in enumerate(value.values())}
+    return value

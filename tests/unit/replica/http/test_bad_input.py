@@ -10,6 +10,7 @@ import pytest
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.problems import MEDIA_TYPE, Problem
+from quorate.replica.http import json_body
 from quorate.replica.http.gate import DRAIN_BYTES_MAX
 from quorate.timestamps.timestamp import INFINITY, make
 from tests.unit.replica.conftest import Serving
@@ -366,3 +367,25 @@ async def test_who_asks_for_the_head_alone_hears_of_health_too(client: httpx.Asy
     for path in ("/v1/health/live", "/v1/health/ready"):
         assert (await client.head(path)).status_code == 200
     assert (await client.head("/v1/status")).status_code == 405
+
+
+@pytest.mark.parametrize("key", [{}, {"Idempotency-Key": "k"}])
+async def test_a_body_of_too_many_values_is_refused_before_it_is_parsed(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, key: dict[str, str]
+) -> None:
+    """On each way that JSON is read: by plain requests, by the framework, and as a batch."""
+    monkeypatch.setattr(json_body, "BODY_VALUES_MAX", 20)
+    many = b'{"item": [' + b"[]," * 20
+    for path in ("/v1/queues/q/items", "/replica/v1/batch"):
+        refused = problem_in(await client.post(path, content=many, headers=JSON | key))
+        assert refused.name == "too-large"
+        assert "more than 20 values and members (BODY_VALUES_MAX)" in (refused.detail or "")
+    await assert_nothing_stored(client)
+
+
+async def test_a_body_of_many_members_hears_of_them_in_one_sentence(client: httpx.AsyncClient) -> None:
+    """There were two sentences for each, which took seconds."""
+    members = {f"m{number}": 1 for number in range(101)}
+    refused = problem_in(await client.put("/v1/registers/a", json=members))
+    assert refused.name == "malformed"
+    assert "the body has 101 members" in (refused.detail or "")

@@ -1,12 +1,13 @@
 """Batches that come whole go a shorter way: with the same answers, counters and bounds as by ASGI, and in the same order."""
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
@@ -21,6 +22,7 @@ from quorate.api_specs.messages import Append, Appended, Batch, BatchReply, Coll
 from quorate.api_specs.tokens import digest_of
 from quorate.replica.access.credentials import Credential
 from quorate.replica.access.token_list import from_text
+from quorate.replica.api.protocol_api import Batches
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.http.connections import Bounds
 from quorate.replica.http.host_header import AllowedHosts
@@ -170,6 +172,29 @@ CASES: dict[str, tuple[Callable[[ForwardedReply], bytes], tuple[bytes, ...]]] = 
     "may only read": (lambda here: batch(here, append(1)), (*HEADERS, b"Authorization: Bearer reads")),
     "may write": (lambda here: batch(here, append(1)), (*HEADERS, b"Authorization: Bearer writes")),
 }
+
+
+async def test_a_large_batch_is_read_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On both ways."""
+    threads: list[str] = []
+    read = Batches.read
+
+    def noting(self: Batches, headers: Mapping[bytes, bytes], body: bytes, caller: Credential) -> Any:
+        threads.append(threading.current_thread().name)
+        return read(self, headers, body, caller)
+
+    monkeypatch.setattr(Batches, "read", noting)
+    for module in ("server.direct", "http.large_bodies"):
+        monkeypatch.setattr(f"quorate.replica.{module}.LARGE_BYTES", 300)
+    for is_direct in (True, False):
+        async with served(tmp_path / str(is_direct), is_direct=is_direct) as here:
+            for requests in (1, 9):
+                body = batch(here, *(append(number) for number in range(requests)))
+                reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+                writer.write(post(body, *HEADERS))
+                assert (await one_answer(reader))[0] == b"HTTP/1.1 200 OK"
+                writer.close()
+    assert [name.startswith("quorate-bodies") for name in threads] == [False, True] * 2
 
 
 @pytest.mark.parametrize("case", CASES)

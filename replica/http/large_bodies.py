@@ -1,0 +1,110 @@
+"""Large bodies are read in a thread, one at a time: Python lets the event loop go on between the steps of that, each of which is
+short. Callers take turns.
+
+Owns the thread, and which request's body is being read: what reads it need not know who asks. Must not know what it means.
+"""
+
+import asyncio
+from collections.abc import Callable, Hashable, Iterator
+from concurrent import futures
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
+
+from starlette.types import Receive
+
+from .cancellation import ends_before_caller_goes
+from .fair_queue import LONG_BYTES, Turns
+from .problems import Refusal
+
+LARGE_BYTES: Final = 65_536
+"""What is larger is large: to hand it to a thread takes less than a hundredth of the time to read it."""
+
+_THREAD: Final = futures.ThreadPoolExecutor(1, "quorate-bodies")
+"""Of all that listen in this process: two would only wait for each other. It begins with the first large body."""
+
+_Result = TypeVar("_Result")
+_Work = tuple[Callable[[], Any], "asyncio.Future[Any]"]
+
+
+class LargeBodies:
+    """Those that wait to be read, by caller."""
+
+    def __init__(self) -> None:
+        self._waiting: Final[Turns[_Work]] = Turns()
+        self._is_busy = False
+
+    def read(self, caller: Hashable, work: Callable[[], _Result]) -> "asyncio.Future[_Result]":
+        """What comes of `work`, which is done in the thread in its turn; not at all where the future is cancelled before."""
+        result: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
+        self._waiting.add(caller, (work, result))
+        self._go_on()
+        return result
+
+    def _go_on(self) -> None:
+        while self._waiting and not self._is_busy:
+            work, result = self._waiting.pop()
+            if not result.cancelled():
+                self._is_busy = True
+                _THREAD.submit(work).add_done_callback(partial(self._tell, result))
+
+    def _tell(self, result: "asyncio.Future[Any]", done: "futures.Future[Any]") -> None:
+        """From the thread."""
+        loop = result.get_loop()
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(self._end, result, done)
+
+    def _end(self, result: "asyncio.Future[Any]", done: "futures.Future[Any]") -> None:
+        self._is_busy = False
+        self._go_on()
+        if result.cancelled():
+            return
+        if (error := done.exception()) is not None:
+            result.set_exception(error)
+        else:
+            result.set_result(done.result())
+
+
+class Arrived(NamedTuple):
+    """A request whose body has come: who takes turns with it, how long the body is, when it was whole by the loop's clock, what the
+    client does next, and where it is read if it is large."""
+
+    caller: Hashable
+    size: int
+    at_s: float
+    receive: Receive
+    bodies: LargeBodies
+
+
+_ARRIVED: Final[ContextVar[Arrived | None]] = ContextVar("quorate-arrived", default=None)
+
+
+@contextmanager
+def being_read(request: Arrived) -> Iterator[None]:
+    """What is done within is done for that request."""
+    token = _ARRIVED.set(request)
+    try:
+        yield
+    finally:
+        _ARRIVED.reset(token)
+
+
+async def read_apart(work: Callable[[], _Result]) -> _Result:
+    """What comes of `work` on the body of the request under way: at once, or in the thread where it is large. Raises Refusal where
+    the caller has gone before that is done."""
+    request = _ARRIVED.get()
+    if request is None or request.size <= LARGE_BYTES:
+        return work()
+    reading = request.bodies.read(request.caller, work)
+    if not await ends_before_caller_goes(reading, request.receive):
+        raise Refusal("unavailable", "the client went away", definite=True)
+    return reading.result()
+
+
+def waited_s() -> float:
+    """For how long the request under way has waited since its body was whole; a short one does not wait."""
+    request = _ARRIVED.get()
+    if request is None or request.size <= LONG_BYTES:
+        return 0.0
+    return asyncio.get_running_loop().time() - request.at_s
