@@ -201,11 +201,12 @@ class FrontEnd(TimeNow):
 
     # What operations and proposers ask for (their Machine protocols).
 
-    def send_for(self, task: Task, replica: str, requests: Requests) -> int:
-        """Send, and deliver the answer to the task under the returned token."""
+    def send_for(self, task: Task, replica: str, requests: Requests, repeats: int = 0) -> int:
+        """Send, and deliver the answer to the task under the returned token. It `repeats` what was sent under that one, if any."""
         token = self._new_token()
         self._tokens[token] = task, requests, self._now.mono_s
-        self._sends.append(Send(replica, requests if isinstance(requests, tuple) else (requests,), token))
+        sent = requests if isinstance(requests, tuple) else (requests,)
+        self._sends.append(Send(replica, sent, token, repeats=repeats))
         return token
 
     def send_lazily(self, replica: str, request: Commit) -> None:
@@ -398,6 +399,8 @@ class FrontEnd(TimeNow):
         cache = self._caches.held(getattr(request, "object", ""))
         if cache is not None:
             cache.absorb(replica, incarnation, request, reply)
+            if cache.taken:
+                self._caches.count(cache)
 
     def _forget_proposer(self, name: str) -> bool:
         """The object is idle longest: whether its proposer, if there is one, is idle too, and is forgotten."""

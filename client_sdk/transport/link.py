@@ -58,21 +58,25 @@ class _Outbox:
 
     def __init__(self) -> None:
         self.sends: Final[deque[_Waiting]] = deque()
+        self.tokens: Final[set[int]] = set()
         self.bytes = 0
 
     def push(self, waiting: _Waiting) -> None:
         """Add one at the end."""
         self.sends.append(waiting)
+        self.tokens.add(waiting.send.token)
         self.bytes += waiting.size
 
     def put_back(self, waiting: Sequence[_Waiting]) -> None:
         """Add these at the front, in their order."""
         self.sends.extendleft(reversed(waiting))
+        self.tokens.update(each.send.token for each in waiting)
         self.bytes += sum(each.size for each in waiting)
 
     def pop(self) -> _Waiting:
         """Take the oldest."""
         waiting = self.sends.popleft()
+        self.tokens.discard(waiting.send.token)
         self.bytes -= waiting.size
         return waiting
 
@@ -96,6 +100,8 @@ class Link:
         self._flush_soon: asyncio.Handle | None = None
         self._declined: list[_Waiting] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self._places = document.limits.requests_max
+        """Requests in the next batch, at most: twice as many as a reply that was cut off had answers to."""
         self._incarnation = ""
         self._former = ""
         """The incarnation before: its words may still arrive late, and count for no more than lost."""
@@ -114,11 +120,9 @@ class Link:
         waiting = _Waiting(send, len(msgspec.msgpack.encode(send.requests)))
         if send.lazy:
             self._put_lazy(waiting)
-        elif self._takes(waiting.size):
-            self._eager.push(waiting)
-            self._call_flush()
         else:
-            self._declined.append(waiting)
+            is_taken = send.repeats not in self._eager.tokens and self._takes(waiting.size)
+            (self._eager.push if is_taken else self._declined.append)(waiting)
             self._call_flush()
 
     async def aclose(self, timeout_s: float) -> None:
@@ -196,7 +200,7 @@ class Link:
     def _take(self) -> Iterator[_Waiting]:
         """The sends of the next batch: what waits, in order, then lazy ones, as far as the limits go."""
         room = self._document.limits.body_bytes_max - ENVELOPE_BYTES
-        places = self._document.limits.requests_max
+        places = self._places
         is_first = True
         for outbox in (self._eager, self._lazy):
             while outbox.sends and (
@@ -241,6 +245,7 @@ class Link:
     ) -> tuple[Sequence[_Waiting], BatchReply]:
         """Those sends whose last requests were answered now, and all replies to them. The others go with the next batch: what
         was answered of them counts, unless the replica has restarted since."""
+        self._pace(len(answer.replies), sum(len(each.requests) for each in sent_now))
         given = list(answer.replies)
         whole: list[_Waiting] = []
         replies: list[Reply] = []
@@ -257,6 +262,13 @@ class Link:
                 replies += known
         self._eager.put_back(rest)
         return whole, replace(answer, replies=tuple(replies))
+
+    def _pace(self, answered: int, asked: int) -> None:
+        """Send less at a time while replies are large: what is in a batch is beyond recall, and goes again if it is not answered."""
+        if answered < asked:
+            self._places = 2 * answered
+        else:
+            self._places = min(self._document.limits.requests_max, 2 * self._places)
 
     def _checked(self, batch: Batch, answer: Answer) -> Answer:
         """`answer`, unless it is of another replica (two ids that reach one replica would count it twice) or short."""

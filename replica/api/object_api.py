@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from ...adts.log import Value
 from ...adts.types.catalogue import NAME_PATTERN, object_name
-from ...api_specs.limits import LISTINGS_MAX, Limits
+from ...api_specs.limits import LISTINGS_MAX, READS_MAX, Limits
 from ...api_specs.values import BadValue, json_to_value
 from ...client_sdk.protocol.core.counters import Counts
 from ...client_sdk.protocol.core.values import (
@@ -36,8 +36,8 @@ from ...client_sdk.protocol.core.values import (
     Write,
 )
 from ..http.cancellation import ends_before_caller_goes, has_gone
-from ..http.fair_queue import FairQueue
-from ..http.large_bodies import read_apart, waited_s
+from ..http.fair_queue import FairQueue, Slots
+from ..http.large_bodies import read_apart, turn, waited_s
 from ..http.problems import Refusal, refusal_of
 from . import object_models as models
 from .answers import enqueued, held, held_at, json_response, length_of, listed, nothing
@@ -102,6 +102,7 @@ class Operations:
         self.front_end: FrontEnd | None = None
         self._long_answers: Final = FairQueue()
         """What many callers have read in one round is not sent to all of them at once."""
+        self._reads: Final = Slots(READS_MAX)
 
     def counts(self) -> Counts | None:
         """What the front end has counted, once there is one."""
@@ -114,14 +115,25 @@ class Operations:
         if self.front_end is None:
             raise Refusal("unavailable", "the replica is starting", definite=True)
         left_s = self.deadline(deadline_s, wait_s) - waited_s()
-        if left_s <= 0:
-            detail = "its deadline passed while the request waited for its turn, and nothing was done"
-            raise Refusal("overloaded", detail)
-        outcome = await self.front_end.run(operation, left_s)
+        if isinstance(operation, Read):
+            outcome = await self._read(self.front_end, operation, left_s)
+        else:
+            outcome = await _outcome(self.front_end, operation, left_s)
         if isinstance(outcome, Done):
             await self._long_answers.wait(None, length_of(outcome.result))
             return outcome.result
         raise refusal_of(outcome)
+
+    async def _read(self, front_end: FrontEnd, operation: Read, left_s: float) -> Outcome:
+        """What is read may be large: so many at a time."""
+        try:
+            left_s -= await self._reads.take(turn(), left_s)
+        except TimeoutError:
+            raise _waited_too_long() from None
+        try:
+            return await _outcome(front_end, operation, left_s)
+        finally:
+            self._reads.give()
 
     async def take(self, request: Request, operation: Dequeue | Acquire, deadline_s: float | None) -> Any:
         """As `run`, but one that waits is cancelled when the client goes away: an item taken for nobody would be lost."""
@@ -182,6 +194,17 @@ class Operations:
         if deadline_s < wait_s:
             raise Refusal("malformed", "deadline_s: must not be below wait_s")
         return deadline_s
+
+
+async def _outcome(front_end: FrontEnd, operation: Operation, left_s: float) -> Outcome:
+    if left_s <= 0:
+        raise _waited_too_long()
+    return await front_end.run(operation, left_s)
+
+
+def _waited_too_long() -> Refusal:
+    detail = "its deadline passed while the request waited for its turn, and nothing was done"
+    return Refusal("overloaded", detail)
 
 
 def add_adt_endpoints(router: APIRouter, operations: Operations) -> None:

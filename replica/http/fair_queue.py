@@ -1,5 +1,5 @@
 """Long requests and long answers go on one after another: one in each turn of the event loop. Requests take turns among callers;
-answers go in the order in which they are ready.
+answers go in the order in which they are ready. What may bring much back has slots.
 
 What one of them costs is bounded, and small. Two hundred that came at once would hold the loop for seconds, and with it health
 checks and all other callers: now each of these waits for one of them.
@@ -68,6 +68,41 @@ class FairQueue:
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._next)
         work()
+
+
+class Slots:
+    """Room for so many at a time. Those that wait take turns among callers."""
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._waiting: Final[Turns[asyncio.Future[None]]] = Turns()
+
+    async def take(self, caller: Hashable, most_s: float) -> float:
+        """Return when one is free for this caller, who then has to `give` it back: the seconds that it waited. Raises TimeoutError
+        after so many."""
+        if self._free:
+            self._free -= 1
+            return 0.0
+        loop = asyncio.get_running_loop()
+        come, begun_s = loop.create_future(), loop.time()
+        self._waiting.add(caller, come)
+        try:
+            async with asyncio.timeout(most_s):
+                await come
+        except (asyncio.CancelledError, TimeoutError):
+            if come.done() and not come.cancelled():
+                self.give()
+            raise
+        return loop.time() - begun_s
+
+    def give(self) -> None:
+        """It is free again."""
+        while self._waiting:
+            come = self._waiting.pop()
+            if not come.done():
+                come.set_result(None)
+                return
+        self._free += 1
 
 
 def _come(future: asyncio.Future[None]) -> None:

@@ -102,6 +102,12 @@ async def read_apart(work: Callable[[], _Result]) -> _Result:
     return reading.result()
 
 
+def turn() -> Hashable:
+    """Who takes turns with the request under way."""
+    request = _ARRIVED.get()
+    return None if request is None else request.caller
+
+
 def waited_s() -> float:
     """For how long the request under way has waited since its body was whole; a short one does not wait."""
     request = _ARRIVED.get()

@@ -40,7 +40,6 @@ WITHOUT = frozenset(
         "client_sdk/protocol/decisions/proposer.py",
         "client_sdk/protocol/front_end.py",
         "client_sdk/protocol/operations/blind.py",
-        "client_sdk/protocol/operations/cell_parts.py",
         "client_sdk/protocol/operations/context.py",
         "client_sdk/protocol/operations/observe.py",
         "client_sdk/protocol/operations/queue_looks.py",

@@ -60,6 +60,8 @@ class LogCache:
         self.known: dict[str, Known] = {}
         self.aged: dict[str, Aged] = {}
         """What each replica has held for the retry window. What was old stays so, and ballots name it for ever."""
+        self.taken = 0
+        """Bytes of values that came in, until somebody counts them."""
         self.lives = 0
         """How often something was thrown away: a look that was under way meanwhile must begin again."""
         self.latest: Timestamp = ZERO
@@ -126,6 +128,11 @@ class LogCache:
                     )
         if status is not None:
             self._absorb_status(replica, status)
+
+    def value_bytes(self) -> int:
+        """About how many bytes the values of all entries take."""
+        values = (found.entry.value for found in self.seen.values())
+        return sum(len(value) for value in (*values, self.summary.value) if isinstance(value, str))
 
     def learn_decided(self, ballot: Ballot) -> None:
         """The summary of `ballot` is decided."""
@@ -235,6 +242,8 @@ class LogCache:
         if row.entry.t <= self.after:
             return
         found = self.seen.get(row.entry.t)
+        if isinstance(row.entry.value, str):
+            self.taken += len(row.entry.value)
         if found is None:
             self.seen[row.entry.t] = Seen(row.entry, {replica}, row.complete or row.entry.t == self._complete)
             return

@@ -71,8 +71,8 @@ class Expired(Exception):
 class Sender(Protocol):
     """What a task needs of the machine that runs it."""
 
-    def send_for(self, task: "Task", replica: str, requests: Requests) -> int:
-        """Send, and deliver the answer to the task under the returned token."""
+    def send_for(self, task: "Task", replica: str, requests: Requests, repeats: int = 0) -> int:
+        """Send, and deliver the answer to the task under the returned token. It `repeats` what was sent under that one, if any."""
 
     def resend_s(self, replica: str) -> float:
         """How long to wait for the replica's answer before a request is sent again."""
@@ -113,9 +113,9 @@ class Task:
         self.now = now
         self._sender = sender
 
-    def send(self, replica: str, requests: Requests) -> int:
-        """Send; the answer comes as an Answered with the returned token."""
-        return self._sender.send_for(self, replica, requests)
+    def send(self, replica: str, requests: Requests, repeats: int = 0) -> int:
+        """Send; the answer comes as an Answered with the returned token. It `repeats` what was sent under that one, if any."""
+        return self._sender.send_for(self, replica, requests, repeats)
 
     def resend_s(self, replica: str) -> float:
         """How long to wait for the replica's answer before a request is sent again."""
@@ -164,9 +164,9 @@ class Gathering:
         requests = self._request_to(replica)
         first = requests[0] if isinstance(requests, tuple) else requests
         self._kind = type(first).__name__
-        token = self._task.send(replica, requests)
+        tokens = self._tokens.setdefault(replica, [])
+        tokens.append(self._task.send(replica, requests, tokens[-1] if tokens else 0))
         self.at_large += 1
-        self._tokens.setdefault(replica, []).append(token)
         self._pending[replica] = (self._task.now.mono_s + delay_s, delay_s)
 
     def again(self, replica: str) -> None:

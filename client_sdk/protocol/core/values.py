@@ -244,7 +244,7 @@ class Send(Struct, frozen=True):
     """Send `requests` to `replica`, in one batch; deliver the replies under `token`, which stands for each of them.
 
     `lazy` ones (token 0) want no reply and may wait for the next message to that replica, or be lost. `trace` is its place in
-    a trace, where there is one.
+    a trace, where there is one. It `repeats` what was sent under that token (0: nothing): while that waits to be sent, it is in vain.
     """
 
     replica: str
@@ -252,6 +252,7 @@ class Send(Struct, frozen=True):
     token: int
     lazy: bool = False
     trace: str = ""
+    repeats: int = 0
 
     @property
     def request(self) -> Request:

@@ -29,6 +29,9 @@ def part_of(operation: Operation, machine: Machine) -> Part | None:
     return None
 
 
+READS_TOGETHER_MAX: Final = 32
+"""Reads in one round, which end together: what they bring back may be large, and waits for the last of them."""
+
 Numbered = tuple[Part, list[int]]
 """A part, and the numbers of the operations that it stands for."""
 
@@ -36,7 +39,7 @@ Numbered = tuple[Part, list[int]]
 def sorted_out(
     begun: Iterable[tuple[int, Operation]], machine: Machine
 ) -> tuple[list[tuple[int, Operation]], list[list[Numbered]]]:
-    """Which of these, by number, run alone, and which side by side in a round each for reads and for writes.
+    """Which of these, by number, run alone, and which side by side: all writes in one round, reads in rounds of some.
 
     Reads of one cell are one: all of them begin before its requests are sent.
     """
@@ -52,7 +55,10 @@ def sorted_out(
             reads[operation.object] = part, [number]
         else:
             writes.append((part, [number]))
-    return alone, [parts for parts in (writes, list(reads.values())) if parts]
+    looks = list(reads.values())
+    size = READS_TOGETHER_MAX
+    rounds = [looks[at : at + size] for at in range(0, len(looks), size)]
+    return alone, [*([writes] if writes else []), *rounds]
 
 
 class WritePart:

@@ -130,6 +130,10 @@ FIXED = {
         limits.BACKUP_S_MAX,
         "Seconds that a running replica may take to copy its database for a backup; one at a time. Then 503.",
     ),
+    "READS_MAX": (
+        limits.READS_MAX,
+        "Reads of registers and keys that a replica runs for its REST callers at the same time; further ones wait, and callers take turns.",
+    ),
     "LISTINGS_MAX": (
         limits.LISTINGS_MAX,
         "Whole dictionaries that a replica lists for its REST callers at the same time, until they are sent; further ones wait.",

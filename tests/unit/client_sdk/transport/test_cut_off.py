@@ -44,6 +44,43 @@ async def test_what_a_cut_off_reply_leaves_goes_with_the_next_batch(rig: Rig) ->
     assert [len(tokens) for _, tokens, _ in rig.machine.answers] == [3, 3, 2]
 
 
+async def test_while_replies_are_cut_off_little_is_sent_at_a_time(rig: Rig) -> None:
+    rig.transport.behaviour = cut_off(3)
+    await asyncio.gather(*(rig.run("r1") for _ in range(30)))
+    sizes = rig.batches_to("r1")
+    assert sizes[0] == 30
+    assert max(sizes[1:]) == 6, "twice what was answered"
+    rig.transport.behaviour = reply_to
+    for _ in range(5):
+        await rig.run("r1")
+    before = len(rig.batches_to("r1"))
+    await asyncio.gather(*(rig.run("r1") for _ in range(30)))
+    assert rig.batches_to("r1")[before:] == [30], "and more again once all is answered"
+
+
+async def test_what_still_waits_to_be_sent_is_not_sent_twice(rig: Rig) -> None:
+    rig.transport.stuck["r1"] = asyncio.Event()
+    callers = []
+    for _ in range(3):  # Two batches are under way, and the third one waits.
+        callers.append(asyncio.create_task(rig.run("r1")))
+        await settle()
+    rig.machine.lazies = [
+        Send("r1", (Collect("register/x"),), 1000, repeats=3),
+        Send("r1", (Collect("register/x"),), 2000, repeats=1),
+    ]
+    callers.append(asyncio.create_task(rig.run("r1")))
+    await settle()
+    [(_, tokens, answer)] = rig.machine.answers
+    assert tokens == (1000,)
+    assert isinstance(answer, Unanswered)
+    assert answer.definite
+    rig.transport.stuck["r1"].set()
+    await asyncio.gather(*callers)
+    assert rig.batches_to("r1") == [1, 1, 3], (
+        "the third, the repeat of the first, which may be lost, and the fourth"
+    )
+
+
 async def test_a_send_that_was_answered_in_parts_is_delivered_whole(rig: Rig) -> None:
     rig.transport.behaviour = cut_off(3)
     rig.machine.lazies = [round_to_r1(7)]

@@ -9,9 +9,11 @@ from quorate.adts.log import Dead, Entry, Leased, Value
 from quorate.adts.specification import EventClass
 from quorate.api_specs.limits import Limits
 from quorate.client_sdk.protocol.core.counters import Counts
-from quorate.client_sdk.protocol.core.values import Done, LeaseBook, Operation, Outcome, Read
+from quorate.client_sdk.protocol.core.values import Done, LeaseBook, Operation, Outcome, Read, Write
+from quorate.replica.api import object_api
 from quorate.replica.api.answers import length_of
 from quorate.replica.api.object_api import Operations
+from quorate.replica.http.problems import Refusal
 from quorate.timestamps.timestamp import make
 
 T = make(1, 0, "f")
@@ -70,3 +72,36 @@ async def test_of_many_who_read_a_long_value_one_hears_of_it_in_each_turn(
         before, most = len(heard), max(most, len(heard) - before)
     await callers
     assert most == together
+
+
+class _Held(_Reads):
+    """One whose reads go on when they are let go."""
+
+    def __init__(self) -> None:
+        super().__init__("1")
+        self.begun = 0
+        self.go_on = asyncio.Event()
+
+    async def run(self, operation: Operation, deadline_s: float) -> Outcome:
+        self.begun += 1
+        await self.go_on.wait()
+        return await super().run(operation, deadline_s)
+
+
+async def test_so_many_reads_are_under_way_at_a_time_and_the_others_wait_within_their_deadlines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(object_api, "READS_MAX", 3)
+    operations, front_end = Operations(Limits(), lambda: None), _Held()
+    operations.front_end = front_end
+    patient = [asyncio.create_task(operations.run(Read("register/r"), 20)) for _ in range(10)]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert front_end.begun == 3
+    with pytest.raises(Refusal) as caught:
+        await operations.run(Read("register/r"), 0.001)
+    assert caught.value.problem.name == "overloaded"
+    asyncio.get_running_loop().call_soon(front_end.go_on.set)
+    assert await operations.run(Write("register/r", Value("1")), 20) == "1", "a write waits for nobody"
+    assert await asyncio.gather(*patient) == ["1"] * 10
+    assert front_end.begun == 11

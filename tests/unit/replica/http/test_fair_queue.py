@@ -3,7 +3,9 @@
 import asyncio
 from functools import partial
 
-from quorate.replica.http.fair_queue import LONG_BYTES, FairQueue
+import pytest
+
+from quorate.replica.http.fair_queue import LONG_BYTES, FairQueue, Slots
 
 LONG = LONG_BYTES + 1
 
@@ -58,3 +60,42 @@ async def test_one_that_fails_or_leaves_holds_up_nobody() -> None:
     await queue.wait("d", LONG)
     assert done == ["c"]
     assert [type(each) for each in failed] == [IndexError]
+
+
+async def test_slots_are_for_so_many_at_a_time_and_callers_take_turns() -> None:
+    slots, begun = Slots(2), list[str]()
+
+    async def work(caller: str) -> None:
+        await slots.take(caller, 60)
+        begun.append(caller)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        slots.give()
+
+    many = [asyncio.create_task(work("many")) for _ in range(10)]
+    await asyncio.sleep(0)
+    assert begun == ["many"] * 2
+    await asyncio.gather(work("one"), *many)
+    assert begun.index("one") in (2, 3, 4)
+    assert len(begun) == 11
+
+
+async def test_a_slot_whose_taker_leaves_is_free_for_the_next() -> None:
+    slots = Slots(1)
+    await slots.take("a", 60)
+    leaving = [asyncio.create_task(slots.take("b", 60)) for _ in range(2)]
+    await asyncio.sleep(0)
+    leaving[0].cancel()
+    slots.give()  # To the second, which leaves at the very moment that it gets it.
+    leaving[1].cancel()
+    await asyncio.gather(*leaving, return_exceptions=True)
+    await asyncio.wait_for(slots.take("c", 60), 5)
+
+
+async def test_who_waits_too_long_for_a_slot_hears_so_and_keeps_none() -> None:
+    slots = Slots(1)
+    assert await slots.take("a", 60) == 0
+    with pytest.raises(TimeoutError):
+        await slots.take("b", 0.001)
+    slots.give()
+    assert await slots.take("c", 60) == 0

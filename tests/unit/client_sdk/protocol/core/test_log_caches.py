@@ -2,8 +2,11 @@
 
 import pytest
 
+from quorate.adts.log import Entry, Value
+from quorate.api_specs.messages import Collect, Collected, Row, Status
 from quorate.client_sdk.protocol.core import log_caches
 from quorate.client_sdk.protocol.core.log_caches import LogCaches
+from quorate.timestamps.timestamp import make
 
 
 def test_the_object_idle_longest_is_forgotten_unless_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,3 +27,34 @@ def test_what_somebody_holds_stays_one_and_the_same(monkeypatch: pytest.MonkeyPa
     held = caches.of("queue/held")
     caches.of("queue/other")
     assert caches.of("queue/held") is held
+
+
+def learn(caches: LogCaches, name: str, size: int, number: int = 1) -> None:
+    """A reply shows an entry of so many bytes."""
+    cache, t = caches.of(name), make(number, 0, "s")
+    shown = Collected(Status(), rows=(Row(Entry(t, t, Value("9" * size))),))
+    cache.absorb("r1", "one", Collect(name), shown)
+    caches.count(cache)
+
+
+def test_of_large_values_only_so_many_bytes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_caches, "VALUE_BYTES_MAX", 1000)
+    caches = LogCaches(("r1",), forget=lambda name: name != "register/busy")
+    names = ["register/busy", *(f"register/{number}" for number in range(20))]
+    for name in names:
+        learn(caches, name, 150)
+        learn(caches, f"{name}-small", 1)
+        assert sum(cache.value_bytes() for each in names if (cache := caches.held(each))) <= 1000
+    assert caches.held("register/busy") is not None, "what is in use stays"
+    assert caches.held("register/0") is None
+    assert caches.held("register/19") is not None
+
+
+def test_what_is_replaced_again_and_again_has_nothing_else_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_caches, "VALUE_BYTES_MAX", 1000)
+    caches = LogCaches(("r1",), forget=lambda _: True)
+    learn(caches, "register/other", 100)
+    for number in range(100):
+        learn(caches, "register/busy", 100, number)
+        caches.of("register/busy").drop_superseded(make(number, 0, "s"))
+    assert caches.held("register/other") is not None

@@ -29,9 +29,11 @@ class Post:
         self.sent: list[tuple[str, int]] = []
         self.rounds: list[tuple[str, float]] = []
         self.waits: dict[str, float] = {}
+        self.repeats: list[int] = []
 
-    def send_for(self, task: Task, replica: str, requests: Requests) -> int:
+    def send_for(self, task: Task, replica: str, requests: Requests, repeats: int = 0) -> int:
         self.sent.append((replica, len(self.sent) + 1))
+        self.repeats.append(repeats)
         return len(self.sent)
 
     def resend_s(self, replica: str) -> float:
@@ -90,6 +92,19 @@ def test_an_unanswered_request_is_sent_again_after_growing_waits() -> None:
     waits = [round(after - before, 6) for before, after in zip([0.0, *times], times, strict=False)]
     assert waits[:4] == [RESEND_S_FIRST, 2 * RESEND_S_FIRST, 4 * RESEND_S_FIRST, RESEND_S_MAX]
     assert set(waits[3:]) == {RESEND_S_MAX}
+
+
+def test_a_repeat_says_what_it_repeats() -> None:
+    round_ = Round(two)
+    assert round_.post.repeats == [0, 0, 0]
+    round_.sleep_until(RESEND_S_FIRST)
+    assert round_.post.repeats[3:] == [1, 2, 3]
+    round_.answer("r1", Unanswered("r1: still waits to be sent", definite=True))
+    round_.sleep_until(10 * RESEND_S_FIRST)
+    again = [
+        repeats for (to, _), repeats in zip(round_.post.sent, round_.post.repeats, strict=True) if to == "r1"
+    ]
+    assert again == [0, 1, 1], "of two, that which may still be answered"
 
 
 def test_a_replica_whose_answers_take_longer_is_asked_again_later_and_no_sooner_the_next_time() -> None:
