@@ -17,8 +17,8 @@ def numbers(begun: list[Operation]) -> tuple[list[int], list[list[list[int]]]]:
 
 
 def test_reads_of_one_cell_are_one_and_what_is_no_cell_runs_alone() -> None:
-    begun = [Read("register/a"), Peek("queue/q"), Read("register/b"), Read("register/a")]
-    assert numbers([*begun]) == ([1], [[[0, 3], [2]]])
+    begun: list[Operation] = [Read("register/a"), Peek("queue/q"), Read("register/b"), Read("register/a")]
+    assert numbers(begun) == ([1], [[[0, 3], [2]]])
 
 
 def test_many_reads_go_in_rounds_that_end_one_after_another() -> None:
