@@ -22,7 +22,7 @@ from ..credentials import read_token
 from ..failure import EXIT_FAILED, Failure, Usage
 from ..output import AsJson, answer, reported, say
 from .data_folder import (
-    ForwardedReply,
+    ServeOptions,
     audit_line,
     check_member,
     format_data_folder,
@@ -220,7 +220,7 @@ def serve(
     if stop_with_parent:
         threading.Thread(target=_stop_at_end_of_input, name="parent-watch", daemon=True).start()
     document = read_document(cluster)
-    served = ForwardedReply(
+    options = ServeOptions(
         host,
         port,
         (tls_cert, tls_key, tls_client_ca),
@@ -233,7 +233,7 @@ def serve(
         address_share=address_share,
         capacity=Capacity(objects_max, log_entries_max, disk_bytes_max, disk_free_min),
     )
-    run_replica(document, replica_id, data, served)
+    run_replica(document, replica_id, data, options)
 
 
 def _endpoints(document: ClusterDocument, own: str, words: list[str]) -> dict[str, str]:

@@ -79,7 +79,7 @@ def with_new_store(document: ClusterDocument, replica_id: str) -> ClusterDocumen
     return with_store(document, replica_id, secrets.token_hex(8))
 
 
-class ForwardedReply(Struct, frozen=True):
+class ServeOptions(Struct, frozen=True):
     """How a replica is served, as the command line says it; see `quorate.replica.server.server.Door`. `tls_files` are its
     certificate, its key, and the authority of its callers; empty where not given."""
 
@@ -96,7 +96,7 @@ class ForwardedReply(Struct, frozen=True):
     capacity: Capacity = Capacity()
 
 
-def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served: ForwardedReply) -> None:
+def run_replica(document: ClusterDocument, replica_id: str, folder: Path, options: ServeOptions) -> None:
     """Serve until a signal, with the tokens of the environment; Failure when the folder or the address cannot be used."""
     from ...replica.data_folder.identity import FolderRefused  # noqa: PLC0415
     from ...replica.http.server_tls import ServerTls  # noqa: PLC0415
@@ -104,20 +104,20 @@ def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served
     from ...replica.server.server import Door, ServeRefused, Settings, serve  # noqa: PLC0415
 
     check_member(document, replica_id)
-    certificate, key, client_ca = served.tls_files
+    certificate, key, client_ca = options.tls_files
     if bool(certificate) != bool(key) or (client_ca and not certificate):
         raise Usage("Give --tls-cert and --tls-key together; --tls-client-ca goes with both.")
     door = Door(
-        served.host,
-        served.port,
+        options.host,
+        options.port,
         ServerTls(certificate, key, client_ca) if certificate else None,
         from_environment(),
-        allows_plain=served.allows_plain,
-        allows_anyone=served.allows_anyone,
-        address_share=served.address_share,
+        allows_plain=options.allows_plain,
+        allows_anyone=options.allows_anyone,
+        address_share=options.address_share,
     )
     access = _access()
-    log_to_stderr(replica_id, is_json=served.logs_json)
+    log_to_stderr(replica_id, is_json=options.logs_json)
     try:
         serve(
             document,
@@ -125,7 +125,7 @@ def run_replica(document: ClusterDocument, replica_id: str, folder: Path, served
             folder,
             door=door,
             access=access,
-            settings=Settings(served.capacity, served.endpoints, served.traces, served.clock_offset_s),
+            settings=Settings(options.capacity, options.endpoints, options.traces, options.clock_offset_s),
         )
     except (FolderRefused, ServeRefused) as error:
         raise Failure(f"{error}.") from None

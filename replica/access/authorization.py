@@ -114,14 +114,14 @@ def _own_stamps(request: Request) -> list[Timestamp]:
         case Append(attempt="first"):
             return [entry.t for entry in request.entries]
         case Collect():
-            return _turn(request.ballot)
+            return _term(request.ballot)
         case Reserve():
             return [request.ballot]
         case Accept():
-            return [*_turn(request.ballot), *(_turn(request.then.ballot) if request.then else [])]
+            return [*_term(request.ballot), *(_term(request.then.ballot) if request.then else [])]
         case _:
             return []
 
 
-def _turn(ballot: Ballot | None) -> list[Timestamp]:
+def _term(ballot: Ballot | None) -> list[Timestamp]:
     return [] if ballot is None else [term_of(ballot)]

@@ -29,7 +29,7 @@ class Listing(Response):
         self._turns: Final = turns
         self._run: Final = run
         self._deadline_s: Final = deadline_s
-        self._has_term = False
+        self._has_turn = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See starlette.responses.Response."""
@@ -38,7 +38,7 @@ class Listing(Response):
             if await ends_before_caller_goes(listing, receive):
                 await listing.result()(scope, receive, send)
         finally:
-            if self._has_term:
+            if self._has_turn:
                 self._turns.release()
 
     async def _listed(self) -> Response:
@@ -46,7 +46,7 @@ class Listing(Response):
         until_s = loop.time() + self._deadline_s
         try:
             async with asyncio.timeout_at(until_s):
-                self._has_term = await self._turns.acquire()
+                self._has_turn = await self._turns.acquire()
         except TimeoutError:
             detail = f"{LISTINGS_MAX} dictionaries are being listed at this replica already"
             raise Refusal("overloaded", detail) from None

@@ -25,7 +25,7 @@ GROUP_WEIGHT_MAX: Final = 2000
 GROUP_S_MAX: Final = 0.25
 """Seconds of work in one transaction, unless a single job takes more; the rest of its group goes into the next one."""
 TELL_WEIGHT_MAX: Final = 100
-"""Protocol requests answered in one term of an event loop, unless a single job has more."""
+"""Protocol requests answered in one turn of an event loop, unless a single job has more."""
 STOP_TIMEOUT_S: Final = 10.0
 SIZES: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 """Upper bounds of the classes into which transactions are counted."""
@@ -103,7 +103,7 @@ class Committer:
         self._jobs: deque[_Job] = deque()
         self._changed: Final = threading.Condition()
         self._is_stopping = False
-        self._term: Final = threading.Lock()
+        self._in_use: Final = threading.Lock()
         """Held by whoever uses the store."""
         self._is_busy = False
         """Whether the writer uses the store, or is about to: small reads must not keep it from its turn."""
@@ -176,14 +176,14 @@ class Committer:
 
     def _do_at_once(self, job: _Job) -> bool:
         """Do the job here, unless others wait or the store is in use; whether it was done."""
-        if self._is_busy or self._jobs or not self._term.acquire(blocking=False):
+        if self._is_busy or self._jobs or not self._in_use.acquire(blocking=False):
             return False
         try:
             if self._is_stopping:
                 return False
             self._do([job])
         finally:
-            self._term.release()
+            self._in_use.release()
         return True
 
     def _queue(self, job: _Job) -> None:
@@ -197,7 +197,7 @@ class Committer:
 
     def _run(self) -> None:
         while group := self._next_group():
-            with self._term:
+            with self._in_use:
                 left = self._do(group)
             with self._changed:
                 self._jobs.extendleft(reversed(left))
@@ -205,7 +205,7 @@ class Committer:
             waiting = set(left)
             _release([job for job in group if job not in waiting])
         try:
-            with self._term:
+            with self._in_use:
                 self._store.close()
         except StorageFailed as error:
             _log.error("closing the store: %s", error)

@@ -75,7 +75,7 @@ class EnqueueRound:
     """Such enqueues, from their beginning until each has ended or goes on alone."""
 
     def __init__(
-        self, begun: Sequence[tuple[int, Enqueue]], task: Task, machine: Machine, coordinator: Host
+        self, begun: Sequence[tuple[int, Enqueue]], task: Task, machine: Machine, host: Host
     ) -> None:
         first = begun[0][1]
         self._name: Final = first.object
@@ -83,7 +83,7 @@ class EnqueueRound:
         """Those that have not ended, by their numbers."""
         self._task: Final = task
         self._machine: Final = machine
-        self._host: Final = coordinator
+        self._host: Final = host
         self._choice: Final = machine.choice_of(self._name)
         self._cache: Final = machine.cache_of(self._name)
         self._blind: Final = Blind(self._name, task, machine, spans=first.spans)

@@ -61,14 +61,14 @@ class SideBySide:
     """One such round, of `parts`: each with the numbers of the operations that it stands for."""
 
     def __init__(
-        self, parts: Iterable[tuple[Part, list[int]]], replicas: Iterable[str], task: Task, coordinator: Host
+        self, parts: Iterable[tuple[Part, list[int]]], replicas: Iterable[str], task: Task, host: Host
     ) -> None:
         self._parts: Final = tuple(part for part, _ in parts)
         self._open: Final[dict[int, tuple[Part, list[int]]]] = dict(enumerate(parts))
         """Those that have not ended, by their places in the round."""
         self._replicas: Final = tuple(replicas)
         self._task: Final = task
-        self._host: Final = coordinator
+        self._host: Final = host
         self._asked: Final[set[str]] = set()
         self._hedge_s: Final = task.now.mono_s + HEDGE_S
 

@@ -74,7 +74,7 @@ class Scenario(Struct, frozen=True):
     is_routed: bool = False
     """Whether front ends that share an object hand their commands over; every replica has a front end then."""
     is_gathered: bool = False
-    """Whether operations that are called at nearly one moment at one front end begin together, as those of one term of an
+    """Whether operations that are called at nearly one moment at one front end begin together, as those of one turn of an
     event loop do."""
     is_forgetful: bool = False
     """Whether the cluster's memory is short, so that forgetting happens within the run, and is checked at its end."""

@@ -79,7 +79,7 @@ def test_takes_get_the_heads_in_the_order_of_the_commands() -> None:
 
 
 def test_what_lies_above_the_bound_is_not_touched() -> None:
-    """Above it, an older entry may still term up."""
+    """Above it, an older entry may still turn up."""
     plan = queue_plan(NOTHING, complete(1, 2), DequeueCommand(5), bound=at(1))
     assert taken(plan.results[0]) == ["1"]
     assert queue_plan(NOTHING, complete(2), DequeueCommand(1), PeekCommand(), bound=at(1)).results == {}
