@@ -136,24 +136,24 @@ def check_announcement(announcement: Announcement, senders: Collection[str]) -> 
         raise BadBatch(f"announcement: {error}") from None
 
 
-def check_forwarded(ask: ForwardedRequest, limits: Limits) -> None:
-    """Raises BadBatch unless `ask` is in form and in bounds: commands that fit the object's type, none under a key, and a
+def check_forwarded(request: ForwardedRequest, limits: Limits) -> None:
+    """Raises BadBatch unless `request` is in form and in bounds: commands that fit the object's type, none under a key, and a
     deadline; or nothing but the question which incarnation answers."""
     try:
-        _check_timestamps((ask.id,))
-        _check_object(ask.object)
-        _check_listed(ask.commands, "commands", FORWARDED_COMMANDS_MAX)
-        if not _is_place(ask.trace):
+        _check_timestamps((request.id,))
+        _check_object(request.object)
+        _check_listed(request.commands, "commands", FORWARDED_COMMANDS_MAX)
+        if not _is_place(request.trace):
             raise ValueError(_NO_PLACE)
-        if not ask.commands:
+        if not request.commands:
             return
-        _check_id(ask.incarnation)
-        if not 0 < ask.deadline_s <= FORWARD_S_MAX:
+        _check_id(request.incarnation)
+        if not 0 < request.deadline_s <= FORWARD_S_MAX:
             raise ValueError(f"deadline_s: must be above 0, and at most {FORWARD_S_MAX} seconds")
-        for command in ask.commands:
-            _check_command(command, is_queue=adt_of(ask.object) == "queue", limits=limits)
+        for command in request.commands:
+            _check_command(command, is_queue=adt_of(request.object) == "queue", limits=limits)
     except ValueError as error:
-        raise BadBatch(f"ask: {error}") from None
+        raise BadBatch(f"forwarded request: {error}") from None
 
 
 def _check_command(command: ForwardableCommand, *, is_queue: bool, limits: Limits) -> None:

@@ -67,7 +67,7 @@ class Recipe(Struct, frozen=True):
         driver = Driver(
             document,
             transport=transport,
-            asker=transport if self.forward else None,
+            forwarder=transport if self.forward else None,
             site=new_site(self.token),
             seed=secrets.randbits(64),
         )

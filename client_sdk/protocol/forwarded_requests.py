@@ -47,7 +47,7 @@ class ForwardedRequests:
             self._send(None, replica, name, "", (), 0.0, GREETING_S)
         return self.coordinators.coordinator_of(name, now_s)
 
-    def ask(
+    def forward(
         self,
         task: Task,
         coordinator: str,
@@ -72,9 +72,9 @@ class ForwardedRequests:
         timeout_s: float,
     ) -> int:
         token = self._new_token()
-        ask = ForwardedRequest(self._cluster, self._stamp(), name, incarnation, commands, deadline_s)
+        request = ForwardedRequest(self._cluster, self._stamp(), name, incarnation, commands, deadline_s)
         self._under_way[token] = (task, coordinator)
-        self.sends.append(SendForwarded(coordinator, ask, token, timeout_s))
+        self.sends.append(SendForwarded(coordinator, request, token, timeout_s))
         return token
 
     def take(

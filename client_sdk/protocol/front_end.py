@@ -248,7 +248,7 @@ class FrontEnd(TimeNow):
         timeout_s: float,
     ) -> int:
         """Ask the coordinator; its answer comes to the task as an Answered with the returned token."""
-        return self._forwarded.ask(task, coordinator, name, commands, deadline_s, timeout_s)
+        return self._forwarded.forward(task, coordinator, name, commands, deadline_s, timeout_s)
 
     def cache_of(self, name: str) -> LogCache:
         """What is known of the object."""

@@ -91,7 +91,7 @@ class Tracing:
     def asked(self, send: SendForwarded, numbers: Sequence[int]) -> str:
         """See Traces."""
         return self._ask(
-            send.token, "ask", send.replica, numbers, {"quorate.commands": len(send.ask.commands)}
+            send.token, "ask", send.replica, numbers, {"quorate.commands": len(send.request.commands)}
         )
 
     def answered(self, tokens: Sequence[int], answer: Answer) -> None:

@@ -34,7 +34,7 @@ from ..protocol.core.values import (
 )
 from ..protocol.front_end import FrontEnd
 from .link import Link
-from .ports import Asker, Clock, SystemClock, Traces, Transport
+from .ports import Clock, Forwarder, SystemClock, Traces, Transport
 from .starts import Start, Starts
 
 CLOSE_TIMEOUT_S: Final = 0.5
@@ -73,7 +73,7 @@ class Machine(Protocol):
         """Look at the time."""
 
     def served_by(self, token: int) -> list[int]:
-        """The numbers of the operations for which the request or ask under `token` was sent."""
+        """The numbers of the operations for which the request or forwarded request under `token` was sent."""
 
     def cancel(self, number: int, now: Now) -> Effects:
         """Stop driving an operation whose caller went away."""
@@ -100,7 +100,7 @@ def new_site(token: str | None = None) -> str:
 class Driver:
     """One front end. `own` is the id of the replica that it is embedded in, if any; `site` comes from `new_site`.
 
-    With an `asker`, commands on objects that other front ends decide on, too, are forwarded to one of them.
+    With a `forwarder`, commands on objects that other front ends decide on, too, are forwarded to one of them.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Driver:
         document: ClusterDocument,
         *,
         transport: Transport,
-        asker: Asker | None = None,
+        forwarder: Forwarder | None = None,
         site: str,
         seed: int,
         own: str | None = None,
@@ -118,11 +118,11 @@ class Driver:
         self._clock: Final = clock or SystemClock()
         self.counts: Final = Counts()
         self._machine: Final = machine or FrontEnd(
-            document, site=site, seed=seed, own=own, may_forward=asker is not None, counts=self.counts
+            document, site=site, seed=seed, own=own, may_forward=forwarder is not None, counts=self.counts
         )
         self._transport: Final = transport
-        self._asker: Final = asker
-        self._asking: Final[set[asyncio.Task[None]]] = set()
+        self._forwarder: Final = forwarder
+        self._forwarding: Final[set[asyncio.Task[None]]] = set()
         self._links: Final = {
             replica.id: Link(replica.id, document, transport, self._clock, self._delivered)
             for replica in document.replicas
@@ -215,9 +215,9 @@ class Driver:
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
-        for asking in self._asking:
-            asking.cancel()
-        await asyncio.gather(*self._asking, return_exceptions=True)
+        for forwarding in self._forwarding:
+            forwarding.cancel()
+        await asyncio.gather(*self._forwarding, return_exceptions=True)
         await asyncio.gather(*(link.aclose(CLOSE_TIMEOUT_S) for link in self._links.values()))
         await self._transport.aclose()
         if self._traces is not None:
@@ -229,19 +229,19 @@ class Driver:
         if not self._is_closed:
             self._step(lambda: self._machine.deliver(replica, tokens, answer, sent, now))
 
-    async def _ask(self, send: SendForwarded, *, has_room: bool) -> None:
+    async def _forward(self, send: SendForwarded, *, has_room: bool) -> None:
         """Carry one forwarded request, and its answer back."""
         answer: ForwardedReply | Unanswered = Unanswered(
             "too many forwarded requests are under way", definite=True
         )
-        if has_room and self._asker is not None:
+        if has_room and self._forwarder is not None:
             answer = Unanswered("the transport failed")
             try:
                 async with asyncio.timeout(send.timeout_s):
-                    answer = await self._asker.ask(send.replica, send.ask, send.timeout_s)
+                    answer = await self._forwarder.forward(send.replica, send.request, send.timeout_s)
             except TimeoutError:
                 answer = Unanswered(f"{send.replica}: no answer within {send.timeout_s:.1f} s")
-            except Exception:  # noqa: BLE001 - a mistake of the asker's: whoever waits for the answer must hear of it
+            except Exception:  # noqa: BLE001 - a mistake of the forwarder's: whoever waits for the answer must hear of it
                 _log.exception("a forwarded request could not be carried")
         if self._traces is not None:
             self._traces.served(send.token, answer)
@@ -284,11 +284,11 @@ class Driver:
             effects = _traced(effects, self._traces, self._machine)
         for send in effects.sends:
             self._links[send.replica].put(send)
-        for ask in effects.asks:
-            has_room = len(self._asking) < FORWARDED_MAX
-            asking = asyncio.get_running_loop().create_task(self._ask(ask, has_room=has_room))
-            self._asking.add(asking)
-            asking.add_done_callback(self._asking.discard)
+        for request in effects.forwards:
+            has_room = len(self._forwarding) < FORWARDED_MAX
+            forwarding = asyncio.get_running_loop().create_task(self._forward(request, has_room=has_room))
+            self._forwarding.add(forwarding)
+            forwarding.add_done_callback(self._forwarding.discard)
         for finish in effects.finished:
             future = self._waiting.pop(finish.number, None)
             if future is not None and not future.done():
@@ -329,16 +329,16 @@ def _traced(effects: Effects, traces: Traces, machine: Machine) -> Effects:
         send if send.lazy else replace(send, trace=traces.sent(send, machine.served_by(send.token)))
         for send in effects.sends
     )
-    asks = tuple(_traced_ask(each, traces, machine) for each in effects.asks)
-    return replace(effects, sends=sends, asks=asks)
+    forwards = tuple(_traced_forward(each, traces, machine) for each in effects.forwards)
+    return replace(effects, sends=sends, forwards=forwards)
 
 
-def _traced_ask(send: SendForwarded, traces: Traces, machine: Machine) -> SendForwarded:
+def _traced_forward(send: SendForwarded, traces: Traces, machine: Machine) -> SendForwarded:
     """The same; a greeting, which nobody waits for, has no place."""
-    if not send.ask.commands:
+    if not send.request.commands:
         return send
     trace = traces.asked(send, machine.served_by(send.token))
-    return replace(send, ask=replace(send.ask, trace=trace))
+    return replace(send, request=replace(send.request, trace=trace))
 
 
 __all__ = ["Clock", "Driver", "Machine", "SystemClock", "Transport", "new_site"]

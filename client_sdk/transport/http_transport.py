@@ -92,14 +92,16 @@ class HttpTransport:
         )
         return batch_reply(replica, answer) if isinstance(answer, HttpAnswer) else answer
 
-    async def ask(self, replica: str, ask: ForwardedRequest, timeout_s: float) -> ForwardedReply | Unanswered:
-        """See Asker. Only what any copy of the forwarded request would meet with is definite: a refusal of what it says, or no way."""
+    async def forward(
+        self, replica: str, request: ForwardedRequest, timeout_s: float
+    ) -> ForwardedReply | Unanswered:
+        """See Forwarder. Only what any copy of the forwarded request would meet with is definite: a refusal of what it says, or no way."""
         answer = await self._client.request(
             replica,
             self._base_urls[replica] + FORWARD_PATH,
             timeout_s=timeout_s,
             bytes_max=self._reply_bytes_max,
-            body=msgspec.msgpack.encode(ask),
+            body=msgspec.msgpack.encode(request),
             media_type=MSGPACK,
         )
         if not isinstance(answer, HttpAnswer):

@@ -22,11 +22,13 @@ class Transport(Protocol):
         """Give up all connections; no exchange is under way."""
 
 
-class Asker(Protocol):
+class Forwarder(Protocol):
     """Carries forwarded requests to the front ends embedded in replicas. Never raises for what a network or a replica does."""
 
-    async def ask(self, replica: str, ask: ForwardedRequest, timeout_s: float) -> ForwardedReply | Unanswered:
-        """The answer to `ask`, which is sent once, or why there is none, within `timeout_s`. May be cancelled."""
+    async def forward(
+        self, replica: str, request: ForwardedRequest, timeout_s: float
+    ) -> ForwardedReply | Unanswered:
+        """The answer to `request`, which is sent once, or why there is none, within `timeout_s`. May be cancelled."""
 
 
 class Traces(Protocol):

@@ -76,12 +76,12 @@ def batch_problem(batch: Batch, caller: Credential, known: TokenList) -> str | N
     return None
 
 
-def forwarding_problem(ask: ForwardedRequest, caller: Credential, known: TokenList) -> str | None:
+def forwarding_problem(request: ForwardedRequest, caller: Credential, known: TokenList) -> str | None:
     """Why `caller` must not send this forwarded request; None when it may."""
-    holders = [command.holder for command in ask.commands if isinstance(command, AcquireCommand)]
+    holders = [command.holder for command in request.commands if isinstance(command, AcquireCommand)]
     if "replica" in caller.scopes:
         holders = []  # Replicas ask for whoever called them.
-    is_foreign = any(known.is_foreign(caller, whose) for whose in (site(ask.id), *holders))
+    is_foreign = any(known.is_foreign(caller, whose) for whose in (site(request.id), *holders))
     return _foreign(caller) if is_foreign else None
 
 

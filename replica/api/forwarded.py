@@ -19,51 +19,52 @@ from .object_api import FrontEnd
 
 
 class Serving:
-    """Serves asks at `member`, with the front end that `front_end` gives once there is one."""
+    """Serves forwarded requests at `member`, with the front end that `front_end` gives once there is one."""
 
     def __init__(self, member: Member, front_end: Callable[[], FrontEnd | None]) -> None:
         self.member: Final = member
         self._front_end: Final = front_end
         self.outcomes: Final = {"granted": 0, "denied": 0}
         """How many commands ended how."""
-        self._asks: Final = AtMostOnce(member.folder.incarnation, member.document.clock.offset_max_s)
+        self._at_most_once: Final = AtMostOnce(member.folder.incarnation, member.document.clock.offset_max_s)
 
-    async def serve(self, ask: ForwardedRequest) -> ForwardedReply:
-        """The answer to a checked ask."""
-        if not ask.commands:
+    async def serve(self, request: ForwardedRequest) -> ForwardedReply:
+        """The answer to a checked forwarded request."""
+        if not request.commands:
             return self._answer(())
-        if (problem := self._asks.problem(ask, self.member.wall_us())) is not None:
-            return self._answer((Denied(problem),) * len(ask.commands))
-        is_shared = self._asks.is_shared(ask, time.monotonic())
+        if (problem := self._at_most_once.problem(request, self.member.wall_us())) is not None:
+            return self._answer((Denied(problem),) * len(request.commands))
+        is_shared = self._at_most_once.is_shared(request, time.monotonic())
         front_end, reasons = self._front_end(), self.member.why_not_ready()
         if front_end is None or reasons:
-            return self._denied(ask, "; ".join(reasons) or "the replica is starting")
-        if not self._asks.begin(len(ask.commands)):
-            return self._denied(ask, "too many commands of other front ends wait here")
+            return self._denied(request, "; ".join(reasons) or "the replica is starting")
+        if not self._at_most_once.begin(len(request.commands)):
+            return self._denied(request, "too many commands of other front ends wait here")
         try:
             traces = self.member.traces
-            with nullcontext() if traces is None else traces.below(ask.trace):
+            with nullcontext() if traces is None else traces.below(request.trace):
                 commands = [
-                    asyncio.create_task(self._one(front_end, ask, command)) for command in ask.commands
+                    asyncio.create_task(self._one(front_end, request, command))
+                    for command in request.commands
                 ]
             return self._answer(tuple(await asyncio.gather(*commands)), is_shared=is_shared)
         finally:
-            self._asks.end(len(ask.commands))
+            self._at_most_once.end(len(request.commands))
 
     async def _one(
-        self, front_end: FrontEnd, ask: ForwardedRequest, command: ForwardableCommand
+        self, front_end: FrontEnd, request: ForwardedRequest, command: ForwardableCommand
     ) -> Granted | Denied:
         try:
-            return result_of(await front_end.run(Serve(ask.object, command), ask.deadline_s))
+            return result_of(await front_end.run(Serve(request.object, command), request.deadline_s))
         except Closed as error:
             return Denied("the replica is stopping", error.definite)
 
-    def _denied(self, ask: ForwardedRequest, detail: str) -> ForwardedReply:
+    def _denied(self, request: ForwardedRequest, detail: str) -> ForwardedReply:
         """Certainly not served: the forwarded request was met, so that no copy of it will be."""
-        return self._answer((Denied(detail, definite=True),) * len(ask.commands))
+        return self._answer((Denied(detail, definite=True),) * len(request.commands))
 
     def _answer(self, results: tuple[Granted | Denied, ...], *, is_shared: bool = False) -> ForwardedReply:
         granted = sum(isinstance(result, Granted) for result in results)
         self.outcomes["granted"] += granted
         self.outcomes["denied"] += len(results) - granted
-        return ForwardedReply(self.member.id, self._asks.incarnation, results, is_shared)
+        return ForwardedReply(self.member.id, self._at_most_once.incarnation, results, is_shared)

@@ -114,7 +114,7 @@ def batch_app(batches: Batches) -> ASGIApp:
     return answer_batch
 
 
-def ask_app(serving: Serving, access: Access) -> ASGIApp:
+def forward_app(serving: Serving, access: Access) -> ASGIApp:
     """The ASGI application at which other front ends ask the replica's own; where it stands, see `batch_app`."""
     member = serving.member
 
@@ -125,11 +125,11 @@ def ask_app(serving: Serving, access: Access) -> ASGIApp:
             return
         headers = dict(scope["headers"])
         media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
-        ask = await read_apart(partial(_forwarded, (await receive())["body"], media_type, member))
-        if (lacking := forwarding_problem(ask, scope[CALLER], access.known)) is not None:
+        forwarded = await read_apart(partial(_forwarded, (await receive())["body"], media_type, member))
+        if (lacking := forwarding_problem(forwarded, scope[CALLER], access.known)) is not None:
             raise lacks_scope(lacking)
         answer_type = _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
-        body = _ENCODE[answer_type](await serving.serve(ask))
+        body = _ENCODE[answer_type](await serving.serve(forwarded))
         sent = [(b"content-type", answer_type.encode()), (b"content-length", str(len(body)).encode())]
         if member.is_stopping:
             sent.append((b"connection", b"close"))
@@ -141,10 +141,10 @@ def ask_app(serving: Serving, access: Access) -> ASGIApp:
 
 def _forwarded(body: bytes, media_type: str, member: Member) -> ForwardedRequest:
     """The checked forwarded request. Raises what `responses.problem_of` knows."""
-    ask = _decoded(body, media_type, _DECODE_FORWARDED)
-    _check_cluster(ask.cluster, member)
-    check_forwarded(ask, member.document.limits)
-    return ask
+    forwarded = _decoded(body, media_type, _DECODE_FORWARDED)
+    _check_cluster(forwarded.cluster, member)
+    check_forwarded(forwarded, member.document.limits)
+    return forwarded
 
 
 def announcement_endpoint(member: Member) -> Callable[[Request], Awaitable[Response]]:

@@ -1,4 +1,4 @@
-"""Which asks of other front ends a replica's own front end serves (`quorate.api_specs.messages.ForwardedRequest`). Pure.
+"""Which requests of other front ends a replica's own front end serves (`quorate.api_specs.messages.ForwardedRequest`). Pure.
 
 Owns the rule "once at most". A forwarded request names the incarnation that may serve it, and this one remembers the ids that it has
 met. Those that it forgets are the lowest, and below the highest of them nothing is served any more: so a copy that
@@ -20,7 +20,7 @@ COMMANDS_MAX: Final = 1000
 """Commands under way for other front ends; one more is left to its own."""
 OBJECTS_MAX: Final = 1000
 
-Asker = tuple[str, float]
+LastSent = tuple[str, float]
 """A front end's site, and when it asked last."""
 
 
@@ -34,19 +34,19 @@ class AtMostOnce:
         self._ids: Final[list[Timestamp]] = []
         self._floor = ZERO
         self._under_way = 0
-        self._askers: Final[OrderedDict[str, tuple[Asker, Asker]]] = OrderedDict()
+        self._senders: Final[OrderedDict[str, tuple[LastSent, LastSent]]] = OrderedDict()
         """Of each object: the front end that asked last, and the one before that was another."""
 
-    def problem(self, ask: ForwardedRequest, now_us: int) -> str | None:
+    def problem(self, request: ForwardedRequest, now_us: int) -> str | None:
         """Why the forwarded request must not be served; None for one that was not met before, and is now."""
-        if ask.incarnation != self.incarnation:
+        if request.incarnation != self.incarnation:
             return "the replica was restarted meanwhile"
-        if abs(wall_us(ask.id) - now_us) > self._offset_max_us:
+        if abs(wall_us(request.id) - now_us) > self._offset_max_us:
             return "the forwarded request's id is far from the replica's clock: it comes late, or one of the two is wrong"
-        place = bisect_left(self._ids, ask.id)
-        if ask.id <= self._floor or (place < len(self._ids) and self._ids[place] == ask.id):
+        place = bisect_left(self._ids, request.id)
+        if request.id <= self._floor or (place < len(self._ids) and self._ids[place] == request.id):
             return "the forwarded request was met before, or is too old to tell"
-        insort(self._ids, ask.id)
+        insort(self._ids, request.id)
         if len(self._ids) > self._ids_max:
             self._floor = self._ids[self._ids_max // 10]
             del self._ids[: self._ids_max // 10 + 1]
@@ -63,15 +63,15 @@ class AtMostOnce:
         """So many commands are no longer under way."""
         self._under_way -= commands
 
-    def is_shared(self, ask: ForwardedRequest, now_s: float) -> bool:
+    def is_shared(self, request: ForwardedRequest, now_s: float) -> bool:
         """Whether another front end asked about the same object just now; notes that this one did."""
         nobody = ("", float("-inf"))
-        last, other = self._askers.pop(ask.object, (nobody, nobody))
-        here = (site(ask.id), now_s)
+        last, other = self._senders.pop(request.object, (nobody, nobody))
+        here = (site(request.id), now_s)
         other = other if last[0] == here[0] else last
-        self._askers[ask.object] = (here, other)
-        if len(self._askers) > OBJECTS_MAX:
-            self._askers.popitem(last=False)
+        self._senders[request.object] = (here, other)
+        if len(self._senders) > OBJECTS_MAX:
+            self._senders.popitem(last=False)
         return now_s - other[1] < SHARED_S
 
 

@@ -71,7 +71,7 @@ class ReplicaApp(FastAPI):
     """The application, with the paths of front ends, which do not pass the framework (`protocol_api`)."""
 
     batches: ASGIApp
-    asks: ASGIApp
+    forwards: ASGIApp
     direct: Direct | None
     """The shorter way of batches that come in one piece; none where requests are traced."""
     traffic: Traffic
@@ -83,7 +83,7 @@ class ReplicaApp(FastAPI):
         if scope["type"] == "http" and scope["path"] == protocol_api.PATH:
             await self.batches(scope, receive, send)
         elif scope["type"] == "http" and scope["path"] == protocol_api.FORWARD_PATH:
-            await self.asks(scope, receive, send)
+            await self.forwards(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)
 
@@ -186,12 +186,12 @@ def _put_behind_gate(
         traffic=app.traffic,
         hosts=hosts,
         refused_callers=RefusedCallers(),
-        # A forwarded request is refused by who knows which asks it has met: only then is it certain that no copy was or will be served.
+        # A forwarded request is refused by who knows which ones it has met: only then is it certain that no copy was or will be served.
         is_over=lambda path: member.is_stopping and path != protocol_api.FORWARD_PATH,
     )
     batches = protocol_api.Batches(member, access)
     app.batches = gated = gate(protocol_api.batch_app(batches))
-    app.asks = gate(protocol_api.ask_app(serving, access))
+    app.forwards = gate(protocol_api.forward_app(serving, access))
     app.direct = Direct(gated, app.traffic, batches) if member.traces is None else None
     if member.traces is None:
         app.add_middleware(partial(PlainRequests, operations=operations))

@@ -80,7 +80,7 @@ def embedded_front_end(member: Member, token: str | None, tls: ClientTls = SYSTE
     driver = Driver(
         document,
         transport=EmbeddedTransport(member, others),
-        asker=others,
+        forwarder=others,
         site=new_site(token),
         seed=secrets.randbits(63),
         own=member.id,

@@ -25,6 +25,7 @@ REGRESSIONS: Final = {
     3140: "the same",
     5000157: "expired items filled the room for leases, dead letters their own: no requeue made room, ever",
     5002173: "the same",
+    92000926: "a letter that found no room kept later ones, which would have, from being requeued",
 }
 """Seeds that failed once, and what was wrong."""
 

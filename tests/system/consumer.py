@@ -22,15 +22,17 @@ WAIT_S: Final = 0.2
 
 
 class Telling:
-    """Carries asks, and tells who granted something."""
+    """Carries forwarded requests, and tells who granted something."""
 
     def __init__(self, inner: HttpTransport) -> None:
         self._inner: Final = inner
         self._last = ""
 
-    async def ask(self, replica: str, ask: ForwardedRequest, timeout_s: float) -> ForwardedReply | Unanswered:
-        """See Asker."""
-        answer = await self._inner.ask(replica, ask, timeout_s)
+    async def forward(
+        self, replica: str, request: ForwardedRequest, timeout_s: float
+    ) -> ForwardedReply | Unanswered:
+        """See Forwarder."""
+        answer = await self._inner.forward(replica, request, timeout_s)
         is_granted = isinstance(answer, ForwardedReply) and any(
             isinstance(each, Granted) for each in answer.results
         )
@@ -45,7 +47,7 @@ async def _consume(document_path: str, history: str, name: str) -> None:
     transport = http(document)
     ended = asyncio.ensure_future(asyncio.to_thread(sys.stdin.read))
     async with front_end(
-        document, transport, asker=Telling(transport), history=History(history), deadline_s=DEADLINE_S
+        document, transport, forwarder=Telling(transport), history=History(history), deadline_s=DEADLINE_S
     ) as client:
         queue = client.queue(name)
         while not ended.done():

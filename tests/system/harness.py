@@ -24,7 +24,7 @@ from quorate.client_sdk.api.history import History
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.transport.driver import Driver, new_site
 from quorate.client_sdk.transport.http_transport import HttpTransport
-from quorate.client_sdk.transport.ports import Asker, Transport
+from quorate.client_sdk.transport.ports import Forwarder, Transport
 from quorate.measurement.faults.held_ports import HeldPort
 from quorate.timestamps.timestamp import Timestamp
 
@@ -153,12 +153,14 @@ async def front_end(
     document: ClusterDocument,
     transport: Transport,
     *,
-    asker: Asker | None = None,
+    forwarder: Forwarder | None = None,
     history: History | None = None,
     deadline_s: float = 5.0,
 ) -> AsyncIterator[AsyncClient]:
     """The SDK's client over a transport of the test's; without an `asker` it hands nothing over."""
-    driver = Driver(document, transport=transport, asker=asker, site=new_site(), seed=secrets.randbits(64))
+    driver = Driver(
+        document, transport=transport, forwarder=forwarder, site=new_site(), seed=secrets.randbits(64)
+    )
     async with AsyncClient(document, driver, deadline_s=deadline_s, history=history) as client:
         yield client
 

@@ -261,10 +261,10 @@ class Send(Struct, frozen=True):
 
 
 class SendForwarded(Struct, frozen=True):
-    """Send `ask` to `replica`, once; `FrontEnd.take_forwarded_reply` wants what comes of it, under `token`, within `timeout_s`."""
+    """Send `request` to `replica`, once; `FrontEnd.take_forwarded_reply` wants what comes of it, under `token`, within `timeout_s`."""
 
     replica: str
-    ask: ForwardedRequest
+    request: ForwardedRequest
     token: int
     timeout_s: float
 
@@ -282,4 +282,4 @@ class Effects(Struct, frozen=True):
     sends: tuple[Send, ...]
     finished: tuple[Finish, ...]
     wake_at_s: float | None
-    asks: tuple[SendForwarded, ...] = ()
+    forwards: tuple[SendForwarded, ...] = ()

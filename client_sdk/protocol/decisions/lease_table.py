@@ -215,12 +215,14 @@ class Ledger:
         return next((each.how for each in self._settled if sought in each.tokens), None)
 
     def clear(self, command: ClearCommand) -> int | Failed:
-        """Clear dead letters away; one that is requeued starts afresh, and expires no more."""
-        cleared = [dead for dead in self._dead if not command.ids or dead.entry.id in command.ids]
-        for number, dead in enumerate(cleared):
+        """Clear dead letters away; one that is requeued starts afresh, and expires no more. Those that find no room stay."""
+        named = [dead for dead in self._dead if not command.ids or dead.entry.id in command.ids]
+        cleared = 0
+        for dead in named:
             expired = self._in_exchange_for(dead.entry) if command.is_requeued else []
             if expired is None:
-                return number or TOO_MANY_LEASES
+                continue
+            cleared += 1
             self._dead.remove(dead)
             self._dead_room = self._dead_room.left((dead.entry,))
             self.is_changed = True
@@ -228,12 +230,12 @@ class Ledger:
                 self._collect_tombstone(record, "expired")
             if command.is_requeued:
                 self._put(Leased(dead.entry, deliveries=dead.deliveries, excused=dead.deliveries))
-        return len(cleared)
+        return cleared if cleared or not named else TOO_MANY_LEASES
 
     def _in_exchange_for(self, letter: Entry) -> list[Leased] | None:
         """The expired items that are to take the room of this dead letter, so that it finds room among the leases; None if it
         finds none. Else where both rooms are full, of letters and of items that none but a dead letter's room will take, no
-        requeue would ever end that (leased seed 5000157)."""
+        requeue would ever end that (leased seeds 5000157 and 92000926)."""
         room, dead_room = self._room.kept((letter,)), self._dead_room.left((letter,))
         if room.is_enough:
             return []

@@ -37,7 +37,9 @@ class ForwardedUnderWay:
 def send_forwarded(front: "FrontNode", send: SendForwarded, node: "ReplicaNode") -> None:
     """The forwarded request starts on its way; when its time is over, it counts as unanswered."""
     world = front.world
-    world.trace(front.name, lambda: f"asks {send.replica} about {send.ask.object}: {send.ask.commands}")
+    world.trace(
+        front.name, lambda: f"asks {send.replica} about {send.request.object}: {send.request.commands}"
+    )
     under_way = ForwardedUnderWay(front, send)
     network, link = world.network, (front.address, node.id)
     under_way.is_doubled = network.is_doubled()
@@ -58,7 +60,7 @@ def _arrive(under_way: ForwardedUnderWay, node: "ReplicaNode") -> None:
         if process is not None and process.is_stopped:
             process.hold(_arrive, under_way, node)
             return
-    ask = under_way.send.ask
+    ask = under_way.send.request
     if world.has_codec:
         ask = _decode_forwarded(msgpack.encode(ask))
     check_forwarded(ask, world.document.limits)

@@ -317,7 +317,7 @@ class FrontNode(Stoppable):
             self._put(effects.sends)
         if not self.is_alive:
             return
-        for ask in effects.asks:
+        for ask in effects.forwards:
             send_forwarded(self, ask, self._replicas[ask.replica])
         self._schedule(effects.wake_at_s)
         for finish in effects.finished:

@@ -298,7 +298,7 @@ def test_what_another_front_end_decides_stands_below_the_ask(traced: Traced) -> 
             cluster.document.hash, make(cluster.clock.now().wall_us, 0, "asker"), "queue/jobs"
         )
         try:
-            greeted = await transport.ask("r1", asked, 5.0)
+            greeted = await transport.forward("r1", asked, 5.0)
             assert isinstance(greeted, ForwardedReply)
             wanted = ForwardedRequest(
                 cluster.document.hash,
@@ -309,7 +309,7 @@ def test_what_another_front_end_decides_stands_below_the_ask(traced: Traced) -> 
                 1.0,
                 place_of(asking),
             )
-            served = await transport.ask("r1", wanted, 5.0)
+            served = await transport.forward("r1", wanted, 5.0)
             assert isinstance(served, ForwardedReply)
             return served
         finally:

@@ -78,7 +78,7 @@ class ScriptedMachine:
         self.wake_at_s: float | None = None
         self.lazies: list[Send] = []
         self.lasts: list[Send] = []
-        self.asks: list[SendForwarded] = []
+        self.forwards: list[SendForwarded] = []
         self.served: list[tuple[int, ForwardedReply | Unanswered]] = []
         self.breaks = False
         self.pacing = Pacing(())
@@ -95,9 +95,9 @@ class ScriptedMachine:
             self._open[numbers[-1]] = {send.token for send in own}
             sends += own
         lazies, self.lazies = self.lazies, []
-        asks, self.asks = self.asks, []
+        forwards, self.forwards = self.forwards, []
         self.begun.append(len(begun))
-        return numbers, Effects((*lazies, *sends), (), self.wake_at_s, tuple(asks))
+        return numbers, Effects((*lazies, *sends), (), self.wake_at_s, tuple(forwards))
 
     def _sends_of(self, operation: Operation) -> list[Send]:
         sends = []

@@ -32,7 +32,7 @@ def test_hosts_that_nobody_heard_of_are_greeted_without_commands_and_nobody_wait
     asks = asks_of()
     assert asks.choose(NAME, 0.0) is None
     assert [send.replica for send in asks.sends] == list(asks.coordinators.ranked(NAME))
-    assert all(send.ask.commands == () for send in asks.sends)
+    assert all(send.request.commands == () for send in asks.sends)
     first = asks.sends[0]
     assert asks.take(first.token, ForwardedReply(first.replica, "i"), 0.1) is None, "nobody waits for it"
     assert asks.choose(NAME, 0.1) == first.replica
@@ -51,9 +51,9 @@ def test_an_answer_goes_to_the_task_that_asked_once() -> None:
     asks = asks_of()
     asks.coordinators.heard("r1", "i", 0.0)
     task = Task(1, None, Now(0.0, 0), 10.0)  # type: ignore[arg-type]
-    token = asks.ask(task, "r1", NAME, (DequeueCommand(1),), 1.0, 1.5)
+    token = asks.forward(task, "r1", NAME, (DequeueCommand(1),), 1.0, 1.5)
     (send,) = asks.sends
-    assert (send.ask.incarnation, send.ask.commands, send.token) == ("i", (DequeueCommand(1),), token)
+    assert (send.request.incarnation, send.request.commands, send.token) == ("i", (DequeueCommand(1),), token)
     served = ForwardedReply("r1", "i")
     assert asks.take(token, served, 0.1) == (task, Answered("r1", token, served))
     assert asks.take(token, served, 0.1) is None

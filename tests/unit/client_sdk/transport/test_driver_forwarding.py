@@ -10,7 +10,7 @@ from tests.unit.client_sdk.scripted import ScriptedMachine, ScriptedTransport, a
 from tests.unit.client_sdk.transport.test_driver import settle
 
 
-class ScriptedAsker:
+class ScriptedForwarder:
     """Answers a forwarded request once it is set free."""
 
     def __init__(self, answer: ForwardedReply | Unanswered) -> None:
@@ -18,42 +18,48 @@ class ScriptedAsker:
         self.free = asyncio.Event()
         self.asked: list[tuple[str, ForwardedRequest]] = []
 
-    async def ask(self, replica: str, ask: ForwardedRequest, timeout_s: float) -> ForwardedReply | Unanswered:
-        """See Asker."""
-        self.asked.append((replica, ask))
+    async def forward(
+        self, replica: str, request: ForwardedRequest, timeout_s: float
+    ) -> ForwardedReply | Unanswered:
+        """See Forwarder."""
+        self.asked.append((replica, request))
         await self.free.wait()
         return self.answer
 
 
-def driver_asking(asker: ScriptedAsker, asks: int, timeout_s: float = 5.0) -> tuple[Driver, ScriptedMachine]:
-    """A driver whose machine wants so many asks sent with its next operation."""
+def driver_asking(
+    forwarder: ScriptedForwarder, asks: int, timeout_s: float = 5.0
+) -> tuple[Driver, ScriptedMachine]:
+    """A driver whose machine wants so many forwarded requests sent with its next operation."""
     machine = ScriptedMachine()
     ask = ForwardedRequest("hash", make(1, 0, "f1"), "queue/q")
-    machine.asks = [SendForwarded("r1", ask, token, timeout_s) for token in range(asks)]
+    machine.forwards = [SendForwarded("r1", ask, token, timeout_s) for token in range(asks)]
     transport = ScriptedTransport()
-    driver = Driver(document_of("r1"), transport=transport, asker=asker, site="test", seed=0, machine=machine)
+    driver = Driver(
+        document_of("r1"), transport=transport, forwarder=forwarder, site="test", seed=0, machine=machine
+    )
     return driver, machine
 
 
 async def test_asks_are_carried_once_and_bounded_and_their_answers_come_back() -> None:
-    asker = ScriptedAsker(ForwardedReply("r1", "i"))
-    driver, machine = driver_asking(asker, FORWARDED_MAX + 1)
+    forwarder = ScriptedForwarder(ForwardedReply("r1", "i"))
+    driver, machine = driver_asking(forwarder, FORWARDED_MAX + 1)
     await driver.run(asking("r1"), 5)
     await settle()
-    assert len(asker.asked) == FORWARDED_MAX
+    assert len(forwarder.asked) == FORWARDED_MAX
     [(token, refused)] = machine.served
     assert token == FORWARDED_MAX
     assert isinstance(refused, Unanswered)
     assert refused.definite, "it was not sent"
-    asker.free.set()
+    forwarder.free.set()
     await settle()
-    assert machine.served[1:] == [(token, asker.answer) for token in range(FORWARDED_MAX)]
+    assert machine.served[1:] == [(token, forwarder.answer) for token in range(FORWARDED_MAX)]
     await driver.aclose()
 
 
 async def test_a_forwarded_request_without_an_answer_is_lost_when_its_time_is_over() -> None:
-    asker = ScriptedAsker(ForwardedReply("r1", "i"))
-    driver, machine = driver_asking(asker, 1, timeout_s=0.01)
+    forwarder = ScriptedForwarder(ForwardedReply("r1", "i"))
+    driver, machine = driver_asking(forwarder, 1, timeout_s=0.01)
     await driver.run(asking("r1"), 5)
     async with asyncio.timeout(30):
         while not machine.served:
@@ -65,8 +71,8 @@ async def test_a_forwarded_request_without_an_answer_is_lost_when_its_time_is_ov
 
 
 async def test_closing_gives_asks_up() -> None:
-    asker = ScriptedAsker(ForwardedReply("r1", "i"))
-    driver, machine = driver_asking(asker, 1)
+    forwarder = ScriptedForwarder(ForwardedReply("r1", "i"))
+    driver, machine = driver_asking(forwarder, 1)
     await driver.run(asking("r1"), 5)
     await settle()
     async with asyncio.timeout(30):
@@ -74,12 +80,12 @@ async def test_closing_gives_asks_up() -> None:
     assert not machine.served
 
 
-async def test_an_asker_that_raises_is_a_forwarded_request_without_an_answer() -> None:
-    class Broken(ScriptedAsker):
-        async def ask(
-            self, replica: str, ask: ForwardedRequest, timeout_s: float
+async def test_a_forwarder_that_raises_is_a_forwarded_request_without_an_answer() -> None:
+    class Broken(ScriptedForwarder):
+        async def forward(
+            self, replica: str, request: ForwardedRequest, timeout_s: float
         ) -> ForwardedReply | Unanswered:
-            raise RuntimeError("a mistake of the asker's")
+            raise RuntimeError("a mistake of the forwarder's")
 
     driver, machine = driver_asking(Broken(ForwardedReply("r1", "i")), 1)
     await driver.run(asking("r1"), 5)

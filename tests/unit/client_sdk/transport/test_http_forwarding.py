@@ -24,7 +24,7 @@ async def asked_of(server: Server, to: Make, answer: bytes) -> ForwardedReply | 
     server.handler = handle
     transport = to(server.url, token=TOKEN)
     try:
-        return await transport.ask("r1", ASK, 5)
+        return await transport.forward("r1", ASK, 5)
     finally:
         await transport.aclose()
 
@@ -61,7 +61,7 @@ async def test_a_forwarded_request_that_never_left_is_definite(to: Make) -> None
     with socket.socket() as bound:  # Nobody listens there, nor can anybody else.
         bound.bind(("127.0.0.1", 0))
         transport = to(f"http://127.0.0.1:{bound.getsockname()[1]}")
-        got = await transport.ask("r1", ASK, 5)
+        got = await transport.forward("r1", ASK, 5)
         await transport.aclose()
     assert isinstance(got, Unanswered)
     assert got.definite

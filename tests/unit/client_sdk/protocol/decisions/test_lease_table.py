@@ -310,6 +310,18 @@ def test_where_both_rooms_are_full_a_requeued_letter_changes_places_with_an_expi
     assert running.results[0] is TOO_MANY_LEASES, "whose lease runs is left to its holder, expired or not"
 
 
+def test_a_letter_that_finds_no_room_does_not_keep_others_from_theirs() -> None:
+    """Both rooms are full. The first letter is smaller than the expired item, which does not fit into its place; the second one is
+    as large (leased seed 92000926)."""
+    expired = tuple(Leased(sized(n, size), expires_us=5) for n, size in ((1, 490), (2, 510)))
+    letters = tuple(Dead(sized(n, size), "rejected", 1) for n, size in ((101, 10), (102, 490)))
+    summary = Summary(horizon=at(900), leases=expired, dead=letters)
+    plan = planned(summary, {}, ClearCommand((), is_requeued=True), leases_bytes_max=1000)
+    assert plan.results[0] == 1
+    assert [dead.reason for dead in plan.summary.dead] == ["rejected", "expired"]
+    assert [record.entry for record in plan.summary.leases] == [expired[1].entry, letters[1].entry]
+
+
 def test_an_item_that_was_delivered_as_often_as_can_be_counted_is_a_dead_letter() -> None:
     spent = Leased(entry(1), deliveries=DELIVERIES_MAX, excused=DELIVERIES_MAX)
     last = replace(spent, entry=entry(2), deliveries=DELIVERIES_MAX - 1, excused=0)

@@ -87,7 +87,7 @@ def test_what_a_front_end_asks_passes(ask: ForwardedRequest) -> None:
     ids=str,
 )
 def test_a_forwarded_request_out_of_form_or_bounds_is_refused(change: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(BadBatch, match=r"^ask: ") as caught:
+    with pytest.raises(BadBatch, match=r"^forwarded request: ") as caught:
         check_forwarded(replace(GOOD, **change), DEFAULTS)
     assert sentence in str(caught.value)
 
