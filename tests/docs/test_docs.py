@@ -17,6 +17,7 @@ PAGES = [
     "docs/internals/verification.md",
     "docs/reference/limits.md",
     "docs/explanation/security.md",
+    "docs/explanation/sharing-a-replica.md",
     "docs/reference/types.md",
     "docs/how-to/quorums.md",
     "docs/explanation/celery.md",
