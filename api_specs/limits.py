@@ -50,8 +50,9 @@ UNPROVEN_PER_S_MAX: Final = 100.0
 """Requests a second without a valid token that are answered 401; further ones are answered 429."""
 CONCURRENT_MAX: Final = 4000
 """Requests under way at one replica."""
-READS_MAX: Final = 256
-"""Reads of registers and keys that a replica runs for its REST callers at the same time; further ones wait, and callers take turns."""
+READS_MAX: Final = 512
+"""Reads of registers and keys that a replica runs for its REST callers at the same time, half of them for one caller; further ones wait, and
+callers take turns."""
 BODIES_BYTES_MAX: Final = 256 * 1024 * 1024
 """Request bodies that a replica holds together."""
 BODY_VALUES_MAX: Final = 1_000_000

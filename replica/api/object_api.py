@@ -126,14 +126,15 @@ class Operations:
 
     async def _read(self, front_end: FrontEnd, operation: Read, left_s: float) -> Outcome:
         """What is read may be large: so many at a time."""
+        caller = turn()
         try:
-            left_s -= await self._reads.take(turn(), left_s)
+            left_s -= await self._reads.take(caller, left_s)
         except TimeoutError:
             raise _waited_too_long() from None
         try:
             return await _outcome(front_end, operation, left_s)
         finally:
-            self._reads.give()
+            self._reads.give(caller)
 
     async def take(self, request: Request, operation: Dequeue | Acquire, deadline_s: float | None) -> Any:
         """As `run`, but one that waits is cancelled when the client goes away: an item taken for nobody would be lost."""

@@ -6,7 +6,7 @@ checks and all other callers: now each of these waits for one of them.
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Final, Generic, TypeVar
@@ -31,14 +31,15 @@ class Turns(Generic[_Each]):
         """It waits behind others of that caller."""
         self._waiting.setdefault(caller, deque()).append(each)
 
-    def pop(self) -> _Each:
-        """The next one, which waits no more."""
-        caller = next(iter(self._waiting))
-        of_caller = self._waiting.pop(caller)
-        each = of_caller.popleft()
-        if of_caller:
-            self._waiting[caller] = of_caller
-        return each
+    def pop(self, may_go: Callable[[Hashable], bool] = lambda _: True) -> _Each | None:
+        """The next one of a caller that may go, which waits no more; None where there is none."""
+        for caller in filter(may_go, self._waiting):
+            of_caller = self._waiting.pop(caller)
+            each = of_caller.popleft()
+            if of_caller:
+                self._waiting[caller] = of_caller
+            return each
+        return None
 
 
 class FairQueue:
@@ -65,44 +66,57 @@ class FairQueue:
 
     def _next(self) -> None:
         work = self._waiting.pop()
+        assert work is not None, "it was called since something waits"
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._next)
         work()
 
 
 class Slots:
-    """Room for so many at a time. Those that wait take turns among callers."""
+    """Room for so many at a time. Those that wait take turns among callers, and none has more than are left then for others (a
+    threshold that moves: Choudhury and Hahne 1998): one caller half of them, a second one a quarter."""
 
     def __init__(self, most: int) -> None:
         self._free = most
-        self._waiting: Final[Turns[asyncio.Future[None]]] = Turns()
+        self._held: Final[Counter[Hashable]] = Counter()
+        self._waiting: Final[Turns[tuple[Hashable, asyncio.Future[None]]]] = Turns()
 
     async def take(self, caller: Hashable, most_s: float) -> float:
-        """Return when one is free for this caller, who then has to `give` it back: the seconds that it waited. Raises TimeoutError
+        """Return when one is there for this caller, who then has to `give` it back: the seconds that it waited. Raises TimeoutError
         after so many."""
-        if self._free:
-            self._free -= 1
+        if self._may_hold(caller):
+            self._hold(caller)
             return 0.0
         loop = asyncio.get_running_loop()
         come, begun_s = loop.create_future(), loop.time()
-        self._waiting.add(caller, come)
+        self._waiting.add(caller, (caller, come))
         try:
             async with asyncio.timeout(most_s):
                 await come
         except (asyncio.CancelledError, TimeoutError):
             if come.done() and not come.cancelled():
-                self.give()
+                self.give(caller)
             raise
         return loop.time() - begun_s
 
-    def give(self) -> None:
-        """It is free again."""
-        while self._waiting:
-            come = self._waiting.pop()
-            if not come.done():
-                come.set_result(None)
-                return
+    def give(self, caller: Hashable) -> None:
+        """What this caller took is free again."""
         self._free += 1
+        self._held[caller] -= 1
+        if not self._held[caller]:
+            del self._held[caller]
+        while (waiting := self._waiting.pop(self._may_hold)) is not None:
+            whose, come = waiting
+            if not come.done():
+                self._hold(whose)
+                come.set_result(None)
+
+    def _may_hold(self, caller: Hashable) -> bool:
+        return self._free > self._held.get(caller, 0)
+
+    def _hold(self, caller: Hashable) -> None:
+        self._free -= 1
+        self._held[caller] += 1
 
 
 def _come(future: asyncio.Future[None]) -> None:

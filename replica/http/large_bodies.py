@@ -43,8 +43,8 @@ class LargeBodies:
         return result
 
     def _go_on(self) -> None:
-        while self._waiting and not self._is_busy:
-            work, result = self._waiting.pop()
+        while not self._is_busy and (waiting := self._waiting.pop()) is not None:
+            work, result = waiting
             if not result.cancelled():
                 self._is_busy = True
                 _THREAD.submit(work).add_done_callback(partial(self._tell, result))

@@ -132,7 +132,7 @@ FIXED = {
     ),
     "READS_MAX": (
         limits.READS_MAX,
-        "Reads of registers and keys that a replica runs for its REST callers at the same time; further ones wait, and callers take turns.",
+        "Reads of registers and keys that a replica runs for its REST callers at the same time, half of them for one caller; further ones wait, and callers take turns.",
     ),
     "LISTINGS_MAX": (
         limits.LISTINGS_MAX,

@@ -91,7 +91,7 @@ class _Held(_Reads):
 async def test_so_many_reads_are_under_way_at_a_time_and_the_others_wait_within_their_deadlines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(object_api, "READS_MAX", 3)
+    monkeypatch.setattr(object_api, "READS_MAX", 6)
     operations, front_end = Operations(Limits(), lambda: None), _Held()
     operations.front_end = front_end
     patient = [asyncio.create_task(operations.run(Read("register/r"), 20)) for _ in range(10)]

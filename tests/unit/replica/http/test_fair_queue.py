@@ -62,22 +62,41 @@ async def test_one_that_fails_or_leaves_holds_up_nobody() -> None:
     assert [type(each) for each in failed] == [IndexError]
 
 
-async def test_slots_are_for_so_many_at_a_time_and_callers_take_turns() -> None:
+async def test_no_caller_has_more_slots_than_are_left_for_others_and_all_take_turns() -> None:
+    slots = Slots(8)
+    for _ in range(4):
+        assert await slots.take("many", 60) == 0
+    waiting = [asyncio.create_task(slots.take("many", 60)) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert not any(each.done() for each in waiting), "half of them are for others"
+    for _ in range(2):
+        assert await slots.take("other", 60) == 0
+    assert await slots.take("third", 60) == 0
+    slots.give("many")
+    await asyncio.sleep(0)
+    assert not any(each.done() for each in waiting), "three are held, and two are free"
+    for _ in range(2):
+        slots.give("other")
+    await asyncio.gather(waiting[0])
+    assert [each.done() for each in waiting] == [True, False, False]
+    slots.give("third")
+    for _ in range(4):
+        slots.give("many")
+    await asyncio.gather(*waiting)
+
+
+async def test_where_all_are_taken_callers_take_turns() -> None:
     slots, begun = Slots(2), list[str]()
 
     async def work(caller: str) -> None:
         await slots.take(caller, 60)
         begun.append(caller)
         await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        slots.give()
+        slots.give(caller)
 
-    many = [asyncio.create_task(work("many")) for _ in range(10)]
-    await asyncio.sleep(0)
-    assert begun == ["many"] * 2
-    await asyncio.gather(work("one"), *many)
-    assert begun.index("one") in (2, 3, 4)
-    assert len(begun) == 11
+    await asyncio.gather(*(work("many") for _ in range(10)), *(work("one") for _ in range(2)))
+    assert sorted(begun) == ["many"] * 10 + ["one"] * 2
+    assert begun.index("one") < 3
 
 
 async def test_a_slot_whose_taker_leaves_is_free_for_the_next() -> None:
@@ -86,7 +105,7 @@ async def test_a_slot_whose_taker_leaves_is_free_for_the_next() -> None:
     leaving = [asyncio.create_task(slots.take("b", 60)) for _ in range(2)]
     await asyncio.sleep(0)
     leaving[0].cancel()
-    slots.give()  # To the second, which leaves at the very moment that it gets it.
+    slots.give("a")  # To the second, which leaves at the very moment that it gets it.
     leaving[1].cancel()
     await asyncio.gather(*leaving, return_exceptions=True)
     await asyncio.wait_for(slots.take("c", 60), 5)
@@ -97,5 +116,5 @@ async def test_who_waits_too_long_for_a_slot_hears_so_and_keeps_none() -> None:
     assert await slots.take("a", 60) == 0
     with pytest.raises(TimeoutError):
         await slots.take("b", 0.001)
-    slots.give()
+    slots.give("a")
     assert await slots.take("c", 60) == 0
