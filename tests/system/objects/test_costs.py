@@ -14,6 +14,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ from quorate.client_sdk.protocol.core.values import (
 from quorate.client_sdk.protocol.decisions import pending
 from quorate.client_sdk.protocol.decisions.read_window import WINDOW_MIN
 from quorate.client_sdk.protocol.operations import reservation
+from quorate.client_sdk.protocol.operations.cell_parts import READS_TOGETHER_MAX
 from quorate.client_sdk.transport import link
 from quorate.client_sdk.transport.driver import Driver
 from quorate.replica.store.store import Store
@@ -298,10 +300,10 @@ def test_writes_at_once_go_together(replicas: Replicas, make: Make) -> None:
     assert cost["bytes answered"] <= REPLICAS * AT_ONCE * 150
 
 
-def test_reads_at_once_write_nothing_and_share_one_round(replicas: Replicas) -> None:
+def test_reads_at_once_write_nothing_and_share_rounds_and_one_exchange(replicas: Replicas) -> None:
     prepare = [make(number) for number in range(AT_ONCE) for make in (WRITE_OWN, READ_OWN)]
     cost = counted(replicas, prepare, [READ_OWN(number) for number in range(AT_ONCE)], at_once=True)
-    assert cost["rounds"] == 1
+    assert cost["rounds"] == ceil(AT_ONCE / READS_TOGETHER_MAX)
     assert cost["exchanges"] == REPLICAS
     assert cost[Collect.__name__] == REPLICAS * AT_ONCE
     assert cost["commits"] == cost["rows written"] == 0
