@@ -273,7 +273,7 @@ class Queue:
 
     def accept(self, *leases: Lease | str, deadline_s: float | None = None) -> None:
         """The items are done with. LeaseLost for those that are not the caller's any more. A repeat is answered as the first."""
-        self._client.perform(lease_calls.dispose(self.name, "accept", leases), deadline_s)
+        self._client.perform(lease_calls.settle(self.name, "accept", leases), deadline_s)
 
     def release(self, *leases: Lease | str, delay_s: float = 0, deadline_s: float | None = None) -> None:
         """Give the items back: they are delivered again, after `delay_s` seconds."""
@@ -282,7 +282,7 @@ class Queue:
     def reject(self, *leases: Lease | str, dead_letter: bool = True, deadline_s: float | None = None) -> None:
         """The items are not to be delivered again: they become dead letters, or (`dead_letter` False) are dropped."""
         how: Literal["reject", "drop"] = "reject" if dead_letter else "drop"
-        self._client.perform(lease_calls.dispose(self.name, how, leases), deadline_s)
+        self._client.perform(lease_calls.settle(self.name, how, leases), deadline_s)
 
     def renew(
         self, *leases: Lease | str, lease_s: float = lease_calls.LEASE_S, deadline_s: float | None = None

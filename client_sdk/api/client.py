@@ -234,7 +234,7 @@ class AsyncQueue:
 
     async def accept(self, *leases: Lease | str, deadline_s: float | None = None) -> None:
         """The items are done with. LeaseLost for those that are not the caller's any more. A repeat is answered as the first."""
-        await self._client.perform(lease_calls.dispose(self.name, "accept", leases), deadline_s)
+        await self._client.perform(lease_calls.settle(self.name, "accept", leases), deadline_s)
 
     async def release(
         self, *leases: Lease | str, delay_s: float = 0, deadline_s: float | None = None
@@ -247,7 +247,7 @@ class AsyncQueue:
     ) -> None:
         """The items are not to be delivered again: they become dead letters, or (`dead_letter` False) are dropped."""
         how: Literal["reject", "drop"] = "reject" if dead_letter else "drop"
-        await self._client.perform(lease_calls.dispose(self.name, how, leases), deadline_s)
+        await self._client.perform(lease_calls.settle(self.name, how, leases), deadline_s)
 
     async def renew(
         self, *leases: Lease | str, lease_s: float = lease_calls.LEASE_S, deadline_s: float | None = None

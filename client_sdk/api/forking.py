@@ -10,17 +10,17 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
-_renewals: Final[weakref.WeakKeyDictionary[Any, Callable[[Any], None]]] = weakref.WeakKeyDictionary()
+_after_fork: Final[weakref.WeakKeyDictionary[Any, Callable[[Any], None]]] = weakref.WeakKeyDictionary()
 
 
-def in_child(thing: T, renew: Callable[[T], None]) -> None:
-    """Have `renew(thing)` called in every child that is forked while `thing` lives. `renew` must not hold it itself."""
-    _renewals[thing] = renew
+def in_child(thing: T, mend: Callable[[T], None]) -> None:
+    """Have `mend(thing)` called in every child that is forked while `thing` lives. `mend` must not hold it itself."""
+    _after_fork[thing] = mend
 
 
-def _renew_all() -> None:
-    for thing, renew in list(_renewals.items()):
-        renew(thing)
+def _tell_all() -> None:
+    for thing, mend in list(_after_fork.items()):
+        mend(thing)
 
 
-os.register_at_fork(after_in_child=_renew_all)
+os.register_at_fork(after_in_child=_tell_all)

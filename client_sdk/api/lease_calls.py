@@ -49,24 +49,22 @@ def acquire(
     )
 
 
-def dispose(name: str, how: How, leases: Sequence[Lease | str], span_s: float = 0.0) -> Call[None]:
+def settle(name: str, how: How, leases: Sequence[Lease | str], span_s: float = 0.0) -> Call[None]:
     """End leases; LeaseLost names those that were lost, and the others are ended."""
-    return _disposing(name, how, leases, span_s, lambda _: None)
+    return _settling(name, how, leases, span_s, lambda _: None)
 
 
 def renew(name: str, leases: Sequence[Lease | str], lease_s: float) -> Call[float]:
     """Renew leases: their new deadline."""
-    return _disposing(
-        name, "renew", leases, _span("lease_s", lease_s), lambda settled: settled.until_us / 1e6
-    )
+    return _settling(name, "renew", leases, _span("lease_s", lease_s), lambda settled: settled.until_us / 1e6)
 
 
 def release(name: str, leases: Sequence[Lease | str], delay_s: float) -> Call[None]:
     """Give leases back."""
-    return dispose(name, "release", leases, spans(delay_s, None).delay_s)
+    return settle(name, "release", leases, spans(delay_s, None).delay_s)
 
 
-def _disposing(
+def _settling(
     name: str, how: How, leases: Sequence[Lease | str], span_s: float, result: Callable[[SettleResult], Any]
 ) -> Call[Any]:
     tokens = tuple(lease.token if isinstance(lease, Lease) else lease for lease in leases)

@@ -56,7 +56,7 @@ class ForwardedRequests:
         deadline_s: float,
         timeout_s: float,
     ) -> int:
-        """Ask a host that was just chosen; its answer comes to the task as an Answered with the returned token."""
+        """Ask a coordinator that was just chosen; its answer comes to the task as an Answered with the returned token."""
         incarnation = self.coordinators.incarnation_of(coordinator, task.now.mono_s)
         assert incarnation is not None, "only one that is known to be live is chosen"
         return self._send(task, coordinator, name, incarnation, commands, deadline_s, timeout_s)

@@ -75,7 +75,7 @@ class Batches:
         self._access: Final = access
 
     def read(self, headers: Mapping[bytes, bytes], body: bytes, caller: Credential) -> tuple[Checked, str]:
-        """The checked batch, and the media type to answer in. Raises what `responses.problem_of` knows."""
+        """The checked batch, and the media type to answer in. Raises what `..http.problems.problem_of` knows."""
         media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
         batch = _decoded(body, media_type, _DECODE)
         caller.bucket.charge(min(len(batch.requests), self.member.document.limits.requests_max) - 1)
@@ -140,7 +140,7 @@ def forward_app(serving: Serving, access: Access) -> ASGIApp:
 
 
 def _forwarded(body: bytes, media_type: str, member: Member) -> ForwardedRequest:
-    """The checked forwarded request. Raises what `responses.problem_of` knows."""
+    """The checked forwarded request. Raises what `..http.problems.problem_of` knows."""
     forwarded = _decoded(body, media_type, _DECODE_FORWARDED)
     _check_cluster(forwarded.cluster, member)
     check_forwarded(forwarded, member.document.limits)

@@ -1,4 +1,4 @@
-"""Each module of a pure floor has a unit test of its own name, in the folder that log caches its own or in the one above."""
+"""Each module of a pure floor has a unit test of its own name, in the folder that mirrors its own or in the one above."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -70,7 +70,7 @@ class Acquire(Struct, frozen=True):
 class Settle(Struct, frozen=True):
     """End leases, or renew them (`SettleCommand` says how); what was meant for later comes after `span_s`. Result: a SettleResult.
 
-    A repeat changes nothing, and has the same result.
+    A repeat changes nothing, and has the same result; but a repeated renewal counts from the repeat.
     """
 
     object: str

@@ -39,7 +39,7 @@ LOOK_S: Final = 0.5
 ALONE_S: Final = 3.0
 LEFT_S_MIN: Final = 0.02
 """With less time left, a command is not worth the way."""
-HOSTS_SHARE: Final = 0.7
+COORDINATORS_SHARE: Final = 0.7
 """Of the least time that a caller has left, the coordinator gets so much: when it can do nothing, for want of a quorum, its word
 that it certainly did nothing must be back in time, or the caller would be told that the outcome is unknown."""
 GRACE_S: Final = 0.5
@@ -92,7 +92,7 @@ class ForwardingPolicy:
         self._until_s = max(self._until_s, now_s + ROUTED_S)
 
     def _hear(self, now_s: float, *, is_shared: bool) -> None:
-        """The host says whether others ask, too."""
+        """The coordinator says whether others ask, too."""
         if is_shared:
             self._until_s, self._is_shared = now_s + SHARED_S, True
         elif not self._is_shared and now_s >= self._since_s + LOOK_S:
@@ -126,7 +126,7 @@ class ForwardingPolicy:
             asked.is_proposed = True
             self._machine.count("commands forwarded")
         left_s = min(asked.task.deadline_s for asked in batch) - task.now.mono_s
-        limit_s = min(FORWARD_S_MAX, HOSTS_SHARE * max(left_s, LEFT_S_MIN))
+        limit_s = min(FORWARD_S_MAX, COORDINATORS_SHARE * max(left_s, LEFT_S_MIN))
         answer = yield from self._exchange(task, coordinator, tuple(commands), limit_s, limit_s + GRACE_S)
         if isinstance(answer, ForwardedReply) and len(answer.results) == len(batch):
             self._take_in(task, coordinator, answer, batch, finish)

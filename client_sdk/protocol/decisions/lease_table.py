@@ -117,7 +117,7 @@ class Ledger:
         return tuple(given) or (TOO_MANY_LEASES if is_withheld else None)
 
     def _acquire_again(self, command: AcquireCommand) -> tuple[list[Leased], bool]:
-        """Deliver items that were met before, in the order in which they were enqueued; collect those that are past it. And
+        """Deliver items that were met before, in the order in which they were enqueued; make dead letters of those that are past it. And
         whether there are some for which the caller has no share left."""
         given: list[Leased] = []
         is_withheld = False
@@ -128,9 +128,9 @@ class Ledger:
                 continue
             is_due = record.is_held or record.until_us < self._context.earliest_us
             if self._is_expired(record):
-                self._collect_tombstone(record, "expired")
+                self._make_dead(record, "expired")
             elif is_due and self._is_spent(record, command):
-                self._collect_tombstone(record, "deliveries")
+                self._make_dead(record, "deliveries")
             elif is_due and self._may_hold(record):
                 given.append(self._deliver(record, command))
             else:
@@ -162,7 +162,7 @@ class Ledger:
         times = Times.of(entry.id)
         record = Leased(entry, times.due_us, expires_us=times.expires_us)
         if self._is_past(times.expires_us) and self._dead_room.kept((entry,)).is_enough:
-            self._collect_tombstone(record, "expired")
+            self._make_dead(record, "expired")
             return record
         if not self._room.kept((entry,)).is_enough:
             return None
@@ -178,7 +178,7 @@ class Ledger:
         self._put(held)
         return held
 
-    def tend(self, command: SettleCommand) -> SettleResult | Failed:
+    def settle(self, command: SettleCommand) -> SettleResult | Failed:
         """End or renew the leases that these tokens name, as far as they are still held."""
         held = {record.token: record for record in self._records.values() if record.is_held}
         tokens = dict.fromkeys(command.tokens)
@@ -205,7 +205,7 @@ class Ledger:
         if command.how == "release":
             self._put(replace(record, until_us=until_us if command.span_us else 0, is_held=False))
         elif command.how == "reject":
-            self._collect_tombstone(record, "rejected")
+            self._make_dead(record, "rejected")
         else:
             self._drop(record)
 
@@ -227,7 +227,7 @@ class Ledger:
             self._dead_room = self._dead_room.left((dead.entry,))
             self.is_changed = True
             for record in expired:
-                self._collect_tombstone(record, "expired")
+                self._make_dead(record, "expired")
             if command.is_requeued:
                 self._put(Leased(dead.entry, deliveries=dead.deliveries, excused=dead.deliveries))
         return cleared if cleared or not named else TOO_MANY_LEASES
@@ -276,7 +276,7 @@ class Ledger:
                 self._share = self._share.left((known.entry,))
         self.is_changed = True
 
-    def _collect_tombstone(self, record: Leased, reason: DeadReason) -> None:
+    def _make_dead(self, record: Leased, reason: DeadReason) -> None:
         """Make it a dead letter; while there is no room for one, it stays what it is, and is delivered to nobody."""
         room = self._dead_room.kept((record.entry,))
         if room.is_enough:

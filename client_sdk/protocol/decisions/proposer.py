@@ -75,7 +75,7 @@ class Proposer:
         return "nothing was asked yet" if self._round is None else self._round.explain()
 
     def run(self, task: Task) -> Steps:
-        """Decide, or forward to the object's host, until nobody asks any more."""
+        """Decide, or forward to the object's coordinator, until nobody asks any more."""
         while batch := (yield from self.batches.next(task)):
             if (chosen := self._forwarding.choose(batch, task.now.mono_s)) is not None:
                 yield from self._forwarding.forward(task, *chosen, self._finish)

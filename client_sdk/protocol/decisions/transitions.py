@@ -185,7 +185,7 @@ def _lease(
         given = result if isinstance(result, tuple) else ()
         events += [f"Acquire();Ok({each.token})" for each in given]
     elif isinstance(command, SettleCommand):
-        result = ledger.tend(command)
+        result = ledger.settle(command)
         events.append(f"{command.how.capitalize()}({', '.join(command.tokens)})")
     else:
         result = ledger.clear(command)

@@ -14,27 +14,27 @@ from tests.sim.planted.plant import Planting, patched
 
 def settle_by_item() -> Planting:
     """An item is settled by whoever names it, though it was handed to another since."""
-    right = Ledger.tend
+    right = Ledger.settle
 
-    def tend(self: Ledger, command: SettleCommand) -> Any:
+    def settle(self: Ledger, command: SettleCommand) -> Any:
         now = {record.entry.id: record.token for record in self.leases}
         latest = (now.get(token.partition("/")[2], token) for token in command.tokens)
         return right(self, replace(command, tokens=tuple(latest)))
 
-    return patched(Ledger, tend=tend)
+    return patched(Ledger, settle=settle)
 
 
 def end_with_the_deadline() -> Planting:
     """A lease that is over cannot be settled, though the item was given to nobody else."""
-    right = Ledger.tend
+    right = Ledger.settle
 
-    def tend(self: Ledger, command: SettleCommand) -> Any:
+    def settle(self: Ledger, command: SettleCommand) -> Any:
         over = [record for record in self.leases if record.until_us < self._context.earliest_us]
         for record in over:
             self._put(replace(record, is_held=False))
         return right(self, command)
 
-    return patched(Ledger, tend=tend)
+    return patched(Ledger, settle=settle)
 
 
 def keep_what_is_accepted() -> Planting:
