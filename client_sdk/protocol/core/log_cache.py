@@ -28,7 +28,7 @@ from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
 
 
 class Known(Struct):
-    """How much of a replica's log is cached: (log cache.after, upto] as of arrival number `since`, unless cut off."""
+    """How much of a replica's log is cached: (LogCache.after, upto] as of arrival number `since`, unless cut off."""
 
     since: int = 0
     upto: Timestamp = ZERO

@@ -205,7 +205,7 @@ class Proposer:
             take_bytes_max=self._machine.limits.page_bytes_max,
             recent_max=self._machine.limits.recent_decisions_max,
             aged=tuple(self._cache.aged.values()),
-            turns_before=self._machine.oldest_remembered(),
+            terms_before=self._machine.oldest_remembered(),
             earliest_us=self._machine.earliest_us(),
             latest_us=self._machine.latest_us(),
             leases_bytes_max=self._machine.limits.leases_bytes_max,

@@ -33,8 +33,8 @@ class Context(LeasingContext, frozen=True):
     aged: Sequence[Aged]
     """What replicas have held for the retry window: nobody asks for it any more. While there is no room for another key, and
     none may go, a new key is refused."""
-    turns_before: Timestamp
-    """Turns older than this need not be remembered."""
+    terms_before: Timestamp
+    """Terms older than this need not be remembered."""
 
 
 class SummaryBuilder:
@@ -113,7 +113,7 @@ class SummaryBuilder:
         is_noted = any(known not in self.before.recent for known in self.recent)
         if after == self.before and not is_noted:
             return self.before
-        old = self.context.turns_before
+        old = self.context.terms_before
         latest = enumerate(self._terms[-TERMS_MAX:], TERMS_KEPT - min(len(self._terms), TERMS_MAX))
         terms = tuple(known for place, known in latest if place >= 0 or known >= old)
         dropped = self._terms[: len(self._terms) - len(terms)]

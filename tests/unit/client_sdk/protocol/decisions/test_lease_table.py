@@ -32,7 +32,7 @@ CONTEXT = Context(
     is_complete=lambda found: len(found.holders) >= 2,
     recent_max=2,
     aged=(),
-    turns_before=ZERO,
+    terms_before=ZERO,
     earliest_us=NOW,
     latest_us=NOW + 10,
     leases_bytes_max=1000,

@@ -31,7 +31,7 @@ CONTEXT = Context(
     is_complete=lambda found: found.complete or len(found.holders) >= 2,
     recent_max=2,
     aged=(),
-    turns_before=ZERO,
+    terms_before=ZERO,
     earliest_us=1000,
     latest_us=1000,
     leases_bytes_max=1000,
@@ -325,6 +325,6 @@ def test_the_latest_turns_are_remembered_however_long_ago_they_began() -> None:
     summary = NOTHING
     ballots = [make_ballot(make(term, 0, "f"), 1) for term in range(1, TERMS_KEPT + 3)]
     for number, ballot in enumerate(ballots, 1):
-        context = replace(CONTEXT, ballot=ballot, turns_before=at(1_000_000))
+        context = replace(CONTEXT, ballot=ballot, terms_before=at(1_000_000))
         summary = queue_plan(summary, complete(number), DequeueCommand(1), context=context).summary
     assert [is_included(summary, ballot) for ballot in ballots] == [None, None] + [True] * TERMS_KEPT
