@@ -4,7 +4,7 @@ Owns whose turn it is. What a dictionary holds, the front end finds out; how lar
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Final
 
 from starlette.responses import Response
@@ -13,23 +13,25 @@ from starlette.types import Receive, Scope, Send
 from ...adts.log import Value
 from ...api_specs.limits import LISTINGS_MAX
 from ..http.cancellation import ends_before_caller_goes
+from ..http.fair_queue import Slots
 from ..http.problems import Refusal
 
 List = Callable[[float], Awaitable[Mapping[str, Value]]]
 
 
 class Listing(Response):
-    """A dictionary, listed when there is one of `turns`, which it keeps until all is sent.
+    """A dictionary, listed when there is one of `slots` for the caller, which it keeps until all is sent.
 
     `run` lists it within so many seconds. Raises Refusal where `deadline_s` passes first, and what `run` raises.
     """
 
-    def __init__(self, turns: asyncio.Semaphore, run: List, deadline_s: float) -> None:
+    def __init__(self, slots: Slots, caller: Hashable, run: List, deadline_s: float) -> None:
         super().__init__()
-        self._turns: Final = turns
+        self._slots: Final = slots
+        self._caller: Final = caller
         self._run: Final = run
         self._deadline_s: Final = deadline_s
-        self._has_turn = False
+        self._has_slot = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See starlette.responses.Response."""
@@ -38,18 +40,16 @@ class Listing(Response):
             if await ends_before_caller_goes(listing, receive):
                 await listing.result()(scope, receive, send)
         finally:
-            if self._has_turn:
-                self._turns.release()
+            if self._has_slot:
+                self._slots.give(self._caller)
 
     async def _listed(self) -> Response:
-        loop = asyncio.get_running_loop()
-        until_s = loop.time() + self._deadline_s
         try:
-            async with asyncio.timeout_at(until_s):
-                self._has_turn = await self._turns.acquire()
+            waited_s = await self._slots.take(self._caller, self._deadline_s)
         except TimeoutError:
-            detail = f"{LISTINGS_MAX} dictionaries are being listed at this replica already"
+            detail = f"{LISTINGS_MAX} dictionaries are being listed at this replica already, or this caller has its share of them"
             raise Refusal("overloaded", detail) from None
-        found = await self._run(min(self._deadline_s, until_s - loop.time()))
+        self._has_slot = True
+        found = await self._run(self._deadline_s - waited_s)
         pairs = ",".join(f'"{key}":{value}' for key, value in sorted(found.items()))
         return Response(f'{{"size":{len(found)},"items":{{{pairs}}}}}', media_type="application/json")

@@ -312,7 +312,7 @@ def _add_registers(router: APIRouter, operations: Operations) -> None:
 def _add_dictionaries(router: APIRouter, operations: Operations) -> None:
     _add_entries(router, operations)
     _add_entry_decisions(router, operations)
-    turns = asyncio.Semaphore(LISTINGS_MAX)
+    slots = Slots(LISTINGS_MAX)
 
     @router.get(
         "/v1/dictionaries/{name}",
@@ -323,7 +323,8 @@ def _add_dictionaries(router: APIRouter, operations: Operations) -> None:
     async def dictionary_items(name: Name, deadline_s: DeadlineS = None) -> Response:
         """All keys and values, as they were at one moment."""
         items = Items(object_name("dictionary", name))
-        return Listing(turns, lambda left_s: operations.run(items, left_s), operations.deadline(deadline_s))
+        most_s = operations.deadline(deadline_s)
+        return Listing(slots, turn(), lambda left_s: operations.run(items, left_s), most_s)
 
 
 def _add_entries(router: APIRouter, operations: Operations) -> None:

@@ -58,12 +58,16 @@ class LargeBodies:
     def _end(self, result: "asyncio.Future[Any]", done: "futures.Future[Any]") -> None:
         self._is_busy = False
         self._go_on()
-        if result.cancelled():
-            return
-        if (error := done.exception()) is not None:
-            result.set_exception(error)
-        else:
-            result.set_result(done.result())
+        error = None
+        try:
+            if result.cancelled():
+                return
+            if (error := done.exception()) is not None:
+                result.set_exception(error)
+            else:
+                result.set_result(done.result())
+        finally:
+            del error, result, done  # See `read_apart`.
 
 
 class Arrived(NamedTuple):
@@ -97,9 +101,13 @@ async def read_apart(work: Callable[[], _Result]) -> _Result:
     if request is None or request.size <= LARGE_BYTES:
         return work()
     reading = request.bodies.read(request.caller, work)
-    if not await ends_before_caller_goes(reading, request.receive):
-        raise Refusal("unavailable", "the client went away", definite=True)
-    return reading.result()
+    try:
+        if not await ends_before_caller_goes(reading, request.receive):
+            raise Refusal("unavailable", "the client went away", definite=True)
+        return reading.result()
+    finally:
+        # What it raised knows this frame, and is known to it: with both, all that was parsed would wait for the garbage collector.
+        del reading
 
 
 def turn() -> Hashable:

@@ -8,6 +8,7 @@ import pytest
 
 from quorate.adts.log import Value
 from quorate.replica.api.listings import Listing
+from quorate.replica.http.fair_queue import Slots
 from quorate.replica.http.problems import Refusal
 
 FOUND = {"b": Value("2"), "a": Value("1")}
@@ -55,8 +56,10 @@ async def turns_of_the_loop() -> None:
 
 def test_one_at_a_time_and_the_next_when_it_is_sent() -> None:
     async def ask() -> None:
-        turns, lists, callers = asyncio.Semaphore(1), Lists(), [Caller(), Caller()]
-        asking = [asyncio.ensure_future(caller.ask(Listing(turns, lists.run, 30.0))) for caller in callers]
+        slots, lists, callers = Slots(1), Lists(), [Caller(), Caller()]
+        asking = [
+            asyncio.ensure_future(caller.ask(Listing(slots, None, lists.run, 30.0))) for caller in callers
+        ]
         await turns_of_the_loop()
         assert lists.begun == 1
         lists.may.set()
@@ -70,8 +73,10 @@ def test_one_at_a_time_and_the_next_when_it_is_sent() -> None:
 
 def test_who_goes_away_leaves_its_turn_to_others() -> None:
     async def ask() -> None:
-        turns, lists, callers = asyncio.Semaphore(1), Lists(), [Caller(), Caller(), Caller()]
-        asking = [asyncio.ensure_future(caller.ask(Listing(turns, lists.run, 30.0))) for caller in callers]
+        slots, lists, callers = Slots(1), Lists(), [Caller(), Caller(), Caller()]
+        asking = [
+            asyncio.ensure_future(caller.ask(Listing(slots, None, lists.run, 30.0))) for caller in callers
+        ]
         await turns_of_the_loop()
         for caller in callers[:2]:  # One that is under way, and one that waits.
             caller.has_gone.set()
@@ -81,18 +86,36 @@ def test_who_goes_away_leaves_its_turn_to_others() -> None:
         lists.may.set()
         await asking[2]
         assert [len(caller.sent) for caller in callers] == [0, 0, 2]
-        assert not turns.locked()
+        assert await slots.take("another", 0.01) == 0
 
     asyncio.run(ask())
 
 
 def test_who_waits_in_vain_is_told_so() -> None:
     async def ask() -> None:
-        turns, lists = asyncio.Semaphore(0), Lists()
+        slots, lists = Slots(0), Lists()
         with pytest.raises(Refusal) as refused:
-            await Caller().ask(Listing(turns, lists.run, 0.01))
+            await Caller().ask(Listing(slots, None, lists.run, 0.01))
         assert refused.value.problem.name == "overloaded"
         assert lists.begun == 0
-        assert turns.locked()
+        with pytest.raises(TimeoutError):
+            await slots.take("another", 0.01)
+
+    asyncio.run(ask())
+
+
+def test_one_caller_leaves_a_listing_to_another() -> None:
+    async def ask() -> None:
+        slots, lists = Slots(3), Lists()
+        callers = [(Caller(), whose) for whose in ("many", "many", "many", "other")]
+        asking = [
+            asyncio.ensure_future(caller.ask(Listing(slots, whose, lists.run, 30.0)))
+            for caller, whose in callers
+        ]
+        await turns_of_the_loop()
+        assert lists.begun == 3, "two of the one, and that of the other"
+        lists.may.set()
+        await asyncio.gather(*asking)
+        assert lists.begun == 4
 
     asyncio.run(ask())
