@@ -158,7 +158,7 @@ def watched() -> list[str]:
     table = (
         (ROOT / "docs/how-to/monitoring.md")
         .read_text()
-        .partition("What to look at first:")[2]
+        .partition("## What to look at first\n")[2]
         .partition("\n## ")[0]
     )
     rows = [re.split(r"(?<!\\)\|", line)[1] for line in table.splitlines() if line.startswith("| ")]

@@ -163,6 +163,7 @@ class Bench:
 def replicas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replicas]:
     """Three, and no timers."""
     monkeypatch.setattr(link, "LAZY_WAIT_S", NEVER_S)
+    monkeypatch.setattr(link, "EXCHANGE_TIMEOUT_S", NEVER_S)
     monkeypatch.setattr(completion_notices, "CELL_WAIT_S", NEVER_S)
     monkeypatch.setattr(AnswerTimes, "resend_s", lambda *_: NEVER_S)
     monkeypatch.setattr(reservation, "HEDGE_S_MIN", NEVER_S)
