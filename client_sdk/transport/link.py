@@ -121,7 +121,9 @@ class Link:
         if send.lazy:
             self._put_lazy(waiting)
         else:
-            is_taken = send.repeats not in self._eager.tokens and self._takes(waiting.size)
+            # Lazy ones, token 0, are among those that wait where a reply was cut off.
+            is_repeat = send.repeats > 0 and send.repeats in self._eager.tokens
+            is_taken = not is_repeat and self._takes(waiting.size)
             (self._eager.push if is_taken else self._declined.append)(waiting)
             self._call_flush()
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from quorate.api_specs.messages import Batch, BatchReply, Collect
 from quorate.client_sdk.protocol.core.values import Send, Unanswered
-from tests.unit.client_sdk.scripted import Behaviour, reply_to
+from tests.unit.client_sdk.scripted import Behaviour, lazy, reply_to
 from tests.unit.client_sdk.transport.test_driver import DOWN, Rig, settle
 
 
@@ -79,6 +79,20 @@ async def test_what_still_waits_to_be_sent_is_not_sent_twice(rig: Rig) -> None:
     assert rig.batches_to("r1") == [1, 1, 3], (
         "the third, the repeat of the first, which may be lost, and the fourth"
     )
+
+
+async def test_a_lazy_send_that_a_cut_off_reply_left_keeps_no_other_from_being_sent(rig: Rig) -> None:
+    rig.transport.behaviour = cut_off(1)
+    free = rig.transport.stuck["r1"] = asyncio.Event()
+    rig.machine.lazies = [lazy("r1", number) for number in range(6)]
+    callers = [asyncio.create_task(rig.run("r1"))]
+    await settle()
+    free.set()
+    for _ in range(10):
+        await asyncio.sleep(0)
+        callers.append(asyncio.create_task(rig.run("r1")))
+    await asyncio.gather(*callers)
+    assert not [answer for _, _, answer in rig.machine.answers if isinstance(answer, Unanswered)]
 
 
 async def test_a_send_that_was_answered_in_parts_is_delivered_whole(rig: Rig) -> None:
