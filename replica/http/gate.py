@@ -149,6 +149,12 @@ class Gate:
             if self._hosts is not None:
                 self._hosts.check_site(headers)
             caller = self._caller(method, path, headers.get(b"authorization", b""))
+        coding = headers.get(b"content-encoding", b"identity").strip().lower()
+        if coding != b"identity":
+            # Whoever stands in front may have decoded it and seen another body than what is parsed here (RFC 9110, 15.5.16).
+            shown = coding[:64].decode(errors="replace")
+            detail = f"a body with Content-Encoding {shown} is not read: send it as it is"
+            raise Refusal("unsupported-media-type", detail, headers={"Accept-Encoding": "identity"})
         if self._traffic.under_way > CONCURRENT_MAX:
             raise Refusal("overloaded", f"{CONCURRENT_MAX} requests are under way already")
         return caller

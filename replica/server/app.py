@@ -315,9 +315,6 @@ def _handle_errors(app: FastAPI) -> None:
             return problem_response(problem("method-not-allowed", detail), {"Allow": allowed})
         if error.status_code == 413:
             return problem_response(problem("too-large", error.detail))
-        if coding := request.headers.get("content-encoding"):
-            detail = f"a body with Content-Encoding {coding[:64]} is not read: send it as it is"
-            return problem_response(problem("unsupported-media-type", _printable(detail)))
         # The framework's parser met what it does not name: no UTF-8, or arrays in arrays without end.
         detail = (
             f"{error.detail}: it must be JSON in UTF-8 without a byte order mark, with each member of an object given once, and "

@@ -34,7 +34,7 @@ from ..protocol.capacity import Use, refused, shares
 from ..protocol.refusals import Bounds
 from ..protocol.request_counts import RequestCounts
 from ..protocol.witness import Witness, contradiction, seen
-from ..store.group_commit import Committer, Done, Note, TransactionCounts
+from ..store.group_commit import Committer, Done, Note, Sized, TransactionCounts
 from ..store.store import StorageFailed, Store
 from .reply_budget import Budget
 
@@ -204,7 +204,7 @@ class Member:
 
     async def run(
         self,
-        work: Callable[[Store], _Result],
+        work: Callable[[Store], _Result | Sized[_Result]],
         weight: int = 1,
         *,
         is_quick: bool = False,
@@ -216,7 +216,7 @@ class Member:
             raise self.lost_error()
         return await self._committer.submit(work, weight, is_quick=is_quick, note=note)
 
-    def _handle(self, store: Store, requests: Sequence[Request]) -> BatchReply:
+    def _handle(self, store: Store, requests: Sequence[Request]) -> Sized[BatchReply]:
         replies: list[Reply] = []
         now_us, budget = self.wall_us(), Budget(self._bounds.page_bytes_max)
         for request in requests:
@@ -232,7 +232,8 @@ class Member:
             budget.note(request, reply)
             replies.append(reply)
         incarnation = self.folder.incarnation
-        return BatchReply(self.id, incarnation, store.clock, self.wall_us(), tuple(replies), self.began)
+        whole = BatchReply(self.id, incarnation, store.clock, self.wall_us(), tuple(replies), self.began)
+        return Sized(whole, budget.bytes)
 
     def perform(self, store: Store, request: Request) -> None:
         """Do a request of this replica's own, as part of the transaction."""

@@ -18,7 +18,9 @@ class Budget:
     """What is left for one batch: `bytes_max` of replies, and the time of reads."""
 
     def __init__(self, bytes_max: int, now_s: Callable[[], float] = time.perf_counter) -> None:
-        self._room = bytes_max
+        self._bytes_max: Final = bytes_max
+        self.bytes = 0
+        """Of the replies so far."""
         self._left_s = BATCH_READS_S_MAX
         self._now_s: Final = now_s
         self._begun_s = now_s()
@@ -26,7 +28,7 @@ class Budget:
     @property
     def is_spent(self) -> bool:
         """Whether the rest of the batch is left to another one."""
-        return self._room < 0 or self._left_s < 0
+        return self.bytes > self._bytes_max or self._left_s < 0
 
     def note(self, request: Request, reply: Reply) -> None:
         """Count the request that was handled last. Changes take none of the time: a body bounds them, and it would be sent
@@ -35,4 +37,4 @@ class Budget:
         if not changes(request):
             self._left_s -= now_s - self._begun_s
         self._begun_s = now_s
-        self._room -= weight(reply)
+        self.bytes += weight(reply)

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ...client_sdk.protocol.core.counters import SECONDS, Histogram
 from ..logs.throttle import Troubles
@@ -24,8 +24,16 @@ GROUP_WEIGHT_MAX: Final = 2000
 """Protocol requests in one transaction, unless a single job has more: what comes later waits no longer than that."""
 GROUP_S_MAX: Final = 0.25
 """Seconds of work in one transaction, unless a single job takes more; the rest of its group goes into the next one."""
+GROUP_BYTES_MAX: Final = 32 * 1024 * 1024
+"""Bytes of results of one transaction, unless a single job has more; the rest of its group goes into the next one."""
 TELL_WEIGHT_MAX: Final = 100
 """Protocol requests answered in one turn of an event loop, unless a single job has more."""
+TELL_BYTES_MAX: Final = 1024 * 1024
+"""Bytes of results told in one turn, unless a single job has more."""
+UNTOLD_BYTES_MAX: Final = 32 * 1024 * 1024
+"""Bytes of results that wait to be told. While there are more, nothing new is begun."""
+UNTOLD_S_MAX: Final = 1.0
+"""So long an event loop that is held up keeps the writer, on which others may wait."""
 STOP_TIMEOUT_S: Final = 10.0
 SIZES: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 """Upper bounds of the classes into which transactions are counted."""
@@ -48,6 +56,13 @@ class Transaction(NamedTuple):
     requests: int
 
 
+class Sized(NamedTuple, Generic[_Result]):
+    """What work returns in place of its result to say how many bytes that has. Only so much of it is held at a time."""
+
+    result: _Result
+    size: int
+
+
 class Unwanted(Exception):
     """Whoever wanted it went away before it began; nothing of it was or will be done."""
 
@@ -60,7 +75,7 @@ Done = Callable[[Any, Exception | None], None]
 
 
 class _Job:
-    __slots__ = ("done", "error", "is_wanted", "loop", "note", "result", "weight", "work")
+    __slots__ = ("done", "error", "is_wanted", "loop", "note", "result", "size", "weight", "work")
 
     def __init__(
         self,
@@ -77,7 +92,31 @@ class _Job:
         self.is_wanted = is_wanted
         self.loop = asyncio.get_running_loop()
         self.result: Any = None
+        self.size = 0
+        """Bytes of the result, as far as the work told them."""
         self.error: Exception | None = None
+
+    def do(self, store: Store) -> None:
+        """Do the work and keep what it returned."""
+        result = self.work(store)
+        self.result, self.size = result if isinstance(result, Sized) else (result, 0)
+
+
+class _Portion:
+    """How much of a group one transaction may do: for so long, and with results of so many bytes."""
+
+    def __init__(self) -> None:
+        self._late_s: Final = time.perf_counter() + GROUP_S_MAX
+        self._bytes = 0
+
+    def note(self, job: _Job) -> None:
+        """Count what was done."""
+        self._bytes += job.size
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the rest of the group is left to another transaction."""
+        return self._bytes > GROUP_BYTES_MAX or time.perf_counter() >= self._late_s
 
 
 class TransactionCounts:
@@ -103,6 +142,7 @@ class Committer:
         self._jobs: deque[_Job] = deque()
         self._changed: Final = threading.Condition()
         self._is_stopping = False
+        self._untold_bytes = 0
         self._in_use: Final = threading.Lock()
         """Held by whoever uses the store."""
         self._is_busy = False
@@ -127,7 +167,7 @@ class Committer:
 
     async def submit(
         self,
-        work: Callable[[Store], _Result],
+        work: Callable[[Store], _Result | Sized[_Result]],
         weight: int = 1,
         *,
         is_quick: bool = False,
@@ -170,7 +210,7 @@ class Committer:
             raise StorageFailed(str(self.problem))
         job = _Job(work, weight, done, note, is_wanted)
         if is_quick and self._do_at_once(job):
-            _tell_all([job])
+            _tell(job)
         else:
             self._queue(job)
 
@@ -199,11 +239,13 @@ class Committer:
         while group := self._next_group():
             with self._in_use:
                 left = self._do(group)
+            waiting = set(left)
+            done = [job for job in group if job not in waiting]
             with self._changed:
                 self._jobs.extendleft(reversed(left))
+                self._untold_bytes += sum(job.size for job in done)
             self._is_busy = False
-            waiting = set(left)
-            _release([job for job in group if job not in waiting])
+            self._release(done)
         try:
             with self._in_use:
                 self._store.close()
@@ -227,10 +269,10 @@ class Committer:
             return []
 
     def _next_group(self) -> list[_Job]:
-        """The jobs that wait, up to a weight; waits for one. Empty when the committer stops."""
+        """The jobs that wait, up to a weight; waits for one, and until results were told. Empty when the committer stops."""
         with self._changed:
-            while not self._jobs and not self._is_stopping:
-                self._changed.wait()
+            self._changed.wait_for(lambda: self._untold_bytes <= UNTOLD_BYTES_MAX, UNTOLD_S_MAX)
+            self._changed.wait_for(lambda: self._jobs or self._is_stopping)
             self._is_busy = True
             group: list[_Job] = []
             weight = 0
@@ -241,25 +283,25 @@ class Committer:
 
     def _commit(self, group: list[_Job]) -> list[_Job]:
         """Do the group in one transaction; when one job raises, each in a transaction of its own. What no time is left for."""
-        late_s = time.perf_counter() + GROUP_S_MAX
-        left, error = self._attempt(group, late_s)
+        portion = _Portion()
+        left, error = self._attempt(group, portion)
         if error is not None and not isinstance(error, StorageFailed) and len(group) > 1:
             for place, job in enumerate(group):
-                if place and time.perf_counter() >= late_s:
+                if place and portion.is_full:
                     return group[place:]
-                _, job.error = self._attempt([job], late_s)
+                _, job.error = self._attempt([job], portion)
             return []
         for job in group[: len(group) - len(left)]:
             job.error = error
         return left
 
-    def _attempt(self, group: list[_Job], late_s: float) -> tuple[list[_Job], Exception | None]:
-        """Those of the group that were not begun, for it was late; and what was raised."""
+    def _attempt(self, group: list[_Job], portion: _Portion) -> tuple[list[_Job], Exception | None]:
+        """Those of the group that were not begun, for the portion was full; and what was raised."""
         if self.in_doubt:
             return [], StorageFailed(str(self.problem))
         rows, begun_s = self._store.rows_put, time.perf_counter()
         try:
-            done = self._work(group, late_s)
+            done = self._work(group, portion)
             commits, committing_s = self._store.commits, time.perf_counter()
             self._store.commit()
             ended_s = time.perf_counter()
@@ -273,16 +315,51 @@ class Committer:
             # Work may raise what it likes, which is its submitter's business; here it must only be undone.
             self._undo(error)
             return [], error
-        _tell(done, begun_s, committing_s, ended_s)
+        _note(done, begun_s, committing_s, ended_s)
         return group[len(done) :], None
 
-    def _work(self, group: list[_Job], late_s: float) -> list[_Job]:
-        """Do at least one of the jobs, and others until it is late: those that were done."""
+    def _work(self, group: list[_Job], portion: _Portion) -> list[_Job]:
+        """Do at least one of the jobs, and others until the portion is full: those that were done."""
         for place, job in enumerate(group):
-            if place and time.perf_counter() >= late_s:
+            if place and portion.is_full:
                 return group[:place]
-            job.result = job.work(self._store)
+            job.do(self._store)
+            portion.note(job)
         return group
+
+    def _release(self, group: list[_Job]) -> None:
+        """Answer all jobs of one event loop in one wake-up."""
+        by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
+        for job in group:
+            by_loop.setdefault(job.loop, []).append(job)
+        for loop, jobs in by_loop.items():
+            try:
+                loop.call_soon_threadsafe(self._tell_all, jobs)
+            except RuntimeError:  # The loop was closed: nobody waits any more.
+                _log.debug("an event loop went away before its answers")
+                self._forget(jobs)
+
+    def _tell_all(self, jobs: list[_Job]) -> None:
+        """Tell the first jobs, up to a weight and a size; the others in later turns of the event loop, for an answer is put into
+        bytes here."""
+        weight, size, told = 0, 0, len(jobs)
+        for place, job in enumerate(jobs):
+            weight += job.weight
+            size += job.size
+            if place and (weight > TELL_WEIGHT_MAX or size > TELL_BYTES_MAX):
+                job.loop.call_soon(self._tell_all, jobs[place:])
+                told = place
+                break
+            _tell(job)
+        self._forget(jobs[:told])
+
+    def _forget(self, jobs: list[_Job]) -> None:
+        """Their results are no longer held."""
+        with self._changed:
+            was_full = self._untold_bytes > UNTOLD_BYTES_MAX
+            self._untold_bytes -= sum(job.size for job in jobs)
+            if was_full:
+                self._changed.notify()
 
     def _undo(self, error: Exception) -> None:
         if isinstance(error, StorageFailed):
@@ -301,7 +378,7 @@ class Committer:
         self._troubles.meet(str(self.problem))
 
 
-def _tell(group: list[_Job], begun_s: float, committing_s: float, ended_s: float) -> None:
+def _note(group: list[_Job], begun_s: float, committing_s: float, ended_s: float) -> None:
     """Tell those who want to know of the transaction; the times are of `time.perf_counter`."""
     notes = [job.note for job in group if job.note is not None]
     if not notes:
@@ -317,28 +394,9 @@ def _tell(group: list[_Job], begun_s: float, committing_s: float, ended_s: float
             _log.exception("who was to hear of a transaction met an error of its own")
 
 
-def _release(group: list[_Job]) -> None:
-    """Answer all jobs of one event loop in one wake-up."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
-    for job in group:
-        by_loop.setdefault(job.loop, []).append(job)
-    for loop, jobs in by_loop.items():
-        try:
-            loop.call_soon_threadsafe(_tell_all, jobs)
-        except RuntimeError:  # The loop was closed: nobody waits any more.
-            _log.debug("an event loop went away before its answers")
-
-
-def _tell_all(jobs: list[_Job]) -> None:
-    """Tell the first jobs, up to a weight; the others in later turns of the event loop, for an answer is put into bytes here."""
-    weight = 0
-    for place, job in enumerate(jobs):
-        weight += job.weight
-        if place and weight > TELL_WEIGHT_MAX:
-            job.loop.call_soon(_tell_all, jobs[place:])
-            return
-        # What failed to be made durable has a result, too, and nobody may take it for an answer.
-        job.done(job.result if job.error is None else None, job.error)
+def _tell(job: _Job) -> None:
+    """Tell who posted it. What failed to be made durable has a result, too, and nobody may take it for an answer."""
+    job.done(job.result if job.error is None else None, job.error)
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:

@@ -354,13 +354,23 @@ async def test_a_body_of_curl_without_a_type_is_told_how_to_name_it(
     assert f"{came} (with curl: -H 'Content-Type: application/json')" in problem_in(answer).detail
 
 
-async def test_an_encoded_body_is_told_to_come_as_it_is(client: httpx.AsyncClient) -> None:
-    packed = gzip.compress(b'{"item": 1}')
-    answer = await client.post(
-        "/v1/queues/q/items", content=packed, headers={**JSON, "Content-Encoding": "gzip"}
-    )
+@pytest.mark.parametrize("path", ["/v1/queues/q/items", "/replica/v1/batch"])
+@pytest.mark.parametrize("body", [gzip.compress(b'{"item": 1}'), b'{"item": 1}'], ids=["packed", "plain"])
+async def test_an_encoded_body_is_told_to_come_as_it_is(
+    client: httpx.AsyncClient, path: str, body: bytes
+) -> None:
+    """And so is one that is not what it says."""
+    answer = await client.post(path, content=body, headers={**JSON, "Content-Encoding": "gzip"})
     assert problem_in(answer).name == "unsupported-media-type"
     assert "Content-Encoding gzip" in problem_in(answer).detail
+    assert answer.headers["Accept-Encoding"] == "identity"
+
+
+async def test_a_body_that_says_it_is_not_encoded_is_read(client: httpx.AsyncClient) -> None:
+    answer = await client.post(
+        "/v1/queues/q/items", content=b'{"item": 1}', headers={**JSON, "Content-Encoding": "identity"}
+    )
+    assert answer.status_code == 200
 
 
 async def test_who_asks_for_the_head_alone_hears_of_health_too(client: httpx.AsyncClient) -> None:

@@ -13,7 +13,7 @@ from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol.log import ObjectState, PutRow, PutState
 from quorate.replica.store import group_commit as committing
 from quorate.replica.store.database import StorageFailed
-from quorate.replica.store.group_commit import Committer, Overloaded, Transaction
+from quorate.replica.store.group_commit import Committer, Overloaded, Sized, Transaction
 from quorate.replica.store.store import Store
 from quorate.timestamps.timestamp import ZERO, make
 from tests.unit.replica.conftest import one_replica
@@ -252,7 +252,16 @@ async def test_error_in_undoing_leaves_the_replica_alive_and_not_ready(
         await committer.submit(lambda log: write(log, 1))
 
 
-async def test_much_of_one_transaction_is_answered_in_several_turns(opened: tuple[Store, Committer]) -> None:
+@pytest.mark.parametrize(
+    ("weights", "sizes"),
+    [
+        ((1, 1, committing.TELL_WEIGHT_MAX, committing.TELL_WEIGHT_MAX, 1, 1), (0,) * 6),
+        ((1,) * 6, (1, 1, committing.TELL_BYTES_MAX, committing.TELL_BYTES_MAX, 1, 1)),
+    ],
+)
+async def test_much_of_one_transaction_is_answered_in_several_turns(
+    opened: tuple[Store, Committer], weights: Sequence[int], sizes: Sequence[int]
+) -> None:
     """Each answer is put into bytes as it is told, and the event loop has others to serve."""
     _, committer = opened
     blocker, turn, told = Blocker(), 0, list[int]()
@@ -266,8 +275,8 @@ async def test_much_of_one_transaction_is_answered_in_several_turns(opened: tupl
 
     first = asyncio.ensure_future(committer.submit(blocker))
     await asyncio.to_thread(blocker.entered.wait, 30)
-    for weight in (1, 1, committing.TELL_WEIGHT_MAX, committing.TELL_WEIGHT_MAX, 1, 1):
-        committer.post(lambda _: None, lambda _, __: told.append(turn), weight)
+    for weight, size in zip(weights, sizes, strict=True):
+        committer.post(partial(sized, size=size), lambda _, __: told.append(turn), weight)
     tick()
     blocker.leave.set()
     await first
@@ -275,3 +284,56 @@ async def test_much_of_one_transaction_is_answered_in_several_turns(opened: tupl
         while len(told) < 6:
             await asyncio.sleep(0)
     assert [told.count(each) for each in sorted(set(told))] == [2, 1, 1, 2]
+
+
+def sized(_: Store, size: int) -> Sized[None]:
+    return Sized(None, size)
+
+
+async def test_results_that_nobody_has_taken_yet_are_bounded_in_bytes(
+    opened: tuple[Store, Committer],
+) -> None:
+    """What was begun and not told: a transaction's worth beyond what may wait, however many ask at once."""
+    _, committer = opened
+    size = committing.GROUP_BYTES_MAX // 10
+    blocker, begun, told, held = Blocker(), 0, 0, list[int]()
+
+    def work(_: Store) -> Sized[None]:
+        nonlocal begun
+        begun += size
+        held.append(begun - told)
+        return Sized(None, size)
+
+    def done(_: object, error: Exception | None) -> None:
+        nonlocal told
+        assert error is None
+        told += size
+
+    first = asyncio.ensure_future(committer.submit(blocker))
+    await asyncio.to_thread(blocker.entered.wait, 30)
+    for _ in range(49):
+        committer.post(work, done)
+    blocker.leave.set()
+    await first
+    async with asyncio.timeout(30):
+        while told < 49 * size:
+            await asyncio.sleep(0.001)
+    assert max(held) <= committing.UNTOLD_BYTES_MAX + committing.GROUP_BYTES_MAX + 2 * size
+    assert committer._untold_bytes == 0
+
+
+async def test_an_event_loop_that_is_held_up_does_not_end_the_writers_work(
+    opened: tuple[Store, Committer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, committer = opened
+    monkeypatch.setattr(committing, "UNTOLD_S_MAX", 0.01)
+    last = threading.Event()
+
+    def work(_: Store, number: int) -> Sized[None]:
+        if number == 4:
+            last.set()
+        return Sized(None, committing.UNTOLD_BYTES_MAX + 1)
+
+    for number in range(5):
+        committer.post(partial(work, number=number), lambda _, __: None)
+    assert last.wait(30)  # The event loop tells nobody meanwhile.

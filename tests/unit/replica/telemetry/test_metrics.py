@@ -18,6 +18,7 @@ from quorate.client_sdk.protocol.operations import blind
 from quorate.replica.service.member import Member
 from quorate.replica.store import survey as surveying
 from quorate.replica.store.database import Reader, StorageFailed
+from quorate.replica.store.group_commit import Sized
 from quorate.replica.store.store import Store
 from quorate.replica.store.survey import survey
 from quorate.replica.telemetry.metric_table import EVENTS, METRICS, PROCESS
@@ -262,10 +263,10 @@ def fence_first(cluster: InProcessCluster, patch: pytest.MonkeyPatch, name: str,
     """Have replicas raise their fence to the first entry of an object when it comes, as if another front end had been there just
     before. However slow the machine is, the entry is at the fence, and its next stamp above it."""
 
-    def fencing(member: Member) -> Callable[[Store, Sequence[Request]], BatchReply]:
+    def fencing(member: Member) -> Callable[[Store, Sequence[Request]], Sized[BatchReply]]:
         usual, met = member._handle, False
 
-        def handle(store: Store, requests: Sequence[Request]) -> BatchReply:
+        def handle(store: Store, requests: Sequence[Request]) -> Sized[BatchReply]:
             nonlocal met
             for each in requests:
                 if isinstance(each, Append) and each.object == name and not met:
