@@ -32,7 +32,7 @@ class Invocation(NamedTuple):
 class Response(NamedTuple):
     """A termination condition and its results: `Ok(x)`."""
 
-    term: str
+    condition: str
     results: tuple[Any, ...] = ()
 
 
@@ -45,11 +45,11 @@ class Event(NamedTuple):
     @property
     def event_class(self) -> EventClass:
         """The operation and how it ended: `Enq/Ok`."""
-        return f"{self.invocation.operation}/{self.response.term}"
+        return f"{self.invocation.operation}/{self.response.condition}"
 
     def __str__(self) -> str:
-        (operation, args), (term, results) = self
-        return f"[{operation}({_listed(args)}); {term}({_listed(results)})]"
+        (operation, args), (condition, results) = self
+        return f"[{operation}({_listed(args)}); {condition}({_listed(results)})]"
 
 
 class SerialSpecification(Protocol):

@@ -88,10 +88,10 @@ class Tracing:
         kind = type(send.request).__name__.lower()
         return self._ask(send.token, kind, send.replica, numbers, {"quorate.request": kind})
 
-    def asked(self, send: SendForwarded, numbers: Sequence[int]) -> str:
+    def forward_sent(self, send: SendForwarded, numbers: Sequence[int]) -> str:
         """See Traces."""
         return self._ask(
-            send.token, "ask", send.replica, numbers, {"quorate.commands": len(send.request.commands)}
+            send.token, "forward", send.replica, numbers, {"quorate.commands": len(send.request.commands)}
         )
 
     def answered(self, tokens: Sequence[int], answer: Answer) -> None:
@@ -99,7 +99,7 @@ class Tracing:
         for place, token in enumerate(tokens):
             self._answer(token, answer.replies[place] if isinstance(answer, BatchReply) else answer)
 
-    def served(self, token: int, answer: ForwardedReply | Unanswered) -> None:
+    def forward_answered(self, token: int, answer: ForwardedReply | Unanswered) -> None:
         """See Traces."""
         self._answer(token, answer)
 

@@ -41,7 +41,7 @@ CLOSE_TIMEOUT_S: Final = 0.5
 """What `aclose` gives lazy messages to leave: each of them may be lost."""
 
 FORWARDED_MAX: Final = 64
-"""Asks under way; there is one for an object at most. What is not asked is decided here."""
+"""Forwarded requests under way; there is one for an object at most. What is not forwarded is decided here."""
 
 SITE_CHARS: Final = 13
 TAGGED_SITE_CHARS: Final = 10
@@ -244,7 +244,7 @@ class Driver:
             except Exception:  # noqa: BLE001 - a mistake of the forwarder's: whoever waits for the answer must hear of it
                 _log.exception("a forwarded request could not be carried")
         if self._traces is not None:
-            self._traces.served(send.token, answer)
+            self._traces.forward_answered(send.token, answer)
         if not self._is_closed:
             self._step(lambda: self._machine.take_forwarded_reply(send.token, answer, self._clock.now()))
 
@@ -337,7 +337,7 @@ def _traced_forward(send: SendForwarded, traces: Traces, machine: Machine) -> Se
     """The same; a greeting, which nobody waits for, has no place."""
     if not send.request.commands:
         return send
-    trace = traces.asked(send, machine.served_by(send.token))
+    trace = traces.forward_sent(send, machine.served_by(send.token))
     return replace(send, request=replace(send.request, trace=trace))
 
 

@@ -49,13 +49,13 @@ class Traces(Protocol):
     def sent(self, send: Send, numbers: Sequence[int]) -> str:
         """A request is sent for the operations under these numbers; the place of its span, empty for none."""
 
-    def asked(self, send: SendForwarded, numbers: Sequence[int]) -> str:
+    def forward_sent(self, send: SendForwarded, numbers: Sequence[int]) -> str:
         """As `sent`, for a forwarded request."""
 
     def answered(self, tokens: Sequence[int], answer: Answer) -> None:
         """What came of one batch; `tokens` are those of its requests in order (0 for lazy ones)."""
 
-    def served(self, token: int, answer: ForwardedReply | Unanswered) -> None:
+    def forward_answered(self, token: int, answer: ForwardedReply | Unanswered) -> None:
         """What came of one forwarded request."""
 
     def close(self) -> None:

@@ -1,10 +1,13 @@
 """The reference says what the docstrings and the OpenAPI document say."""
 
 import ast
+import re
+from typing import get_args
 
 import pytest
 
 from quorate import client_sdk
+from quorate.api_specs import messages
 from tests.docs import http_page, sdk_page
 from tests.docs.pages import ROOT
 
@@ -41,3 +44,17 @@ def test_shapes_are_told_in_few_words() -> None:
     assert http_page.shape(thing) == "{a, b?}"
     assert http_page.shape({"anyOf": [thing, {"type": "null"}]}) == "{a, b?} or null"
     assert http_page.shape({}) == "any JSON"
+
+
+def told_messages() -> dict[str, set[str]]:
+    """The fields of each request and reply, as the page of messages has them."""
+    page = (ROOT / "docs/reference/messages.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", page, re.MULTILINE)
+    return {name: set(re.findall(r"`(\w+)`", fields)) for name, fields in rows}
+
+
+def test_every_message_is_told_with_all_its_fields() -> None:
+    structs = (*get_args(messages.Request), *get_args(messages.Reply))
+    assert told_messages() == {
+        str(each.__struct_config__.tag): set(each.__struct_encode_fields__) for each in structs
+    }

@@ -191,7 +191,7 @@ class QueueMachine(AgainstSpecification):
             assert ask(number, items_max) == known.answer
             return
         expected: list[str] = []
-        while len(expected) < items_max and (response := self.step("Deq")).term == "Ok":
+        while len(expected) < items_max and (response := self.step("Deq")).condition == "Ok":
             expected += response.results
         assert ask(number, items_max) == expected
         self.met["taken" if expected else "found empty"] += 1
@@ -241,7 +241,7 @@ class RegisterMachine(AgainstSpecification):
             return self.cluster.run(register.compare_and_set(*args, idempotency_key=key))
 
         if not self.is_repeat("Cas", key, [old, new], number, ask):
-            was_old = self.step("Cas", _text(old), _text(new)).term == "Ok"
+            was_old = self.step("Cas", _text(old), _text(new)).condition == "Ok"
             assert ask(number, [old, new]) == was_old
             self.met["swapped" if was_old else "not swapped"] += 1
             if was_old:
@@ -289,7 +289,7 @@ class DictionaryMachine(AgainstSpecification):
             return self.cluster.run(self.dictionary(by).put_if_absent(at, mine, idempotency_key=key))
 
         if not self.is_repeat(kind, key, value, number, ask):
-            was_absent = self.step("PutIfAbsent", at, to_value(value)).term == "Ok"
+            was_absent = self.step("PutIfAbsent", at, to_value(value)).condition == "Ok"
             assert ask(number, value) == was_absent
             self.met["put" if was_absent else "was present"] += 1
             if was_absent:
@@ -307,7 +307,7 @@ class DictionaryMachine(AgainstSpecification):
 
         if not self.is_repeat(kind, key, [old, new], number, ask):
             expected = None if named == NULL and held is None else named
-            was_old = self.step("Cas", at, expected, to_value(new)).term == "Ok"
+            was_old = self.step("Cas", at, expected, to_value(new)).condition == "Ok"
             assert ask(number, [old, new]) == was_old
             self.met["swapped" if was_old else "not swapped"] += 1
             if was_old:
@@ -321,7 +321,7 @@ class DictionaryMachine(AgainstSpecification):
         if named == NULL or (kind, key or "") in self.remembered:
             return
         old = from_value(Value(named))
-        was_old = self.step("Cas", at, named, None).term == "Ok"
+        was_old = self.step("Cas", at, named, None).condition == "Ok"
         dictionary = self.dictionary(number)
         done = self.cluster.run(dictionary.compare_and_delete(at, old, idempotency_key=key))
         assert done == was_old

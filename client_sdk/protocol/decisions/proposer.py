@@ -1,7 +1,7 @@
 """Decisions on one object: ballots, fences, the accept, and the steady owner (DESIGN section 2, "Decide"). Pure.
 
 One proposer per object and front end takes the commands of all its callers in batches. Its term stands until a replica
-refuses it: while it does, entries at or below the bounds that a quorum froze may be taken with a single accept, on
+refuses it: while it does, entries at or below what a quorum has fenced may be taken with a single accept, on
 which the next collect rides.
 """
 
@@ -130,7 +130,7 @@ class Proposer:
     def _tell(self, granted: list[tuple[PendingCommand, Any]], now_s: float) -> None:
         """Tell callers what is decided."""
         self.batches.hold_for(granted, now_s)
-        answered = self._held.granted_by
+        answered = self._current.granted_by
         for asked, result in granted:
             failed = result if isinstance(result, Failed) else None
             self._finish(asked, CommandResult(result, answered, failed))
@@ -159,7 +159,9 @@ class Proposer:
                 if (is_fresh and self._check_proposed()) or not self._are_asked(batch):
                     return None
                 plan = self._plan(commands, is_fresh, decided_before)
-                if plan and not (looks == 1 and self._windows.is_cut_off(plan, commands, self._held.bound)):
+                if plan and not (
+                    looks == 1 and self._windows.is_cut_off(plan, commands, self._current.bound)
+                ):
                     return plan
                 if plan is None and is_fresh and not self._cache.is_decided:
                     yield from self._write_back(task)
@@ -171,9 +173,9 @@ class Proposer:
 
     def _plan(self, commands: list[Command], is_fresh: bool, decided_before: Ballot) -> Plan | None:
         """The plan, if the view is good enough for at least one result; None asks for another collect."""
-        if not self._held.has_promises:
+        if not self._current.has_promises:
             return None
-        cache, bound = self._cache, self._held.bound
+        cache, bound = self._cache, self._current.bound
         if not self._is_queue:
             is_covered = bound >= self._stamp > cache.summary.horizon
             if not is_covered or any(timestamp >= self._stamp for timestamp in cache.seen):
@@ -183,7 +185,7 @@ class Proposer:
         is_changed = plan.summary != cache.summary
         if (is_fresh and plan.results) or (is_changed and (is_fresh or not is_short(plan, commands))):
             return plan  # An older view will do where the accept proves that the term still stands.
-        is_empty = self._held.is_whole and not view(cache.summary, cache.by_id())
+        is_empty = self._current.is_whole and not view(cache.summary, cache.by_id())
         if not (is_fresh and cache.ballot == decided_before and is_empty):
             return None
         plan.results = {
@@ -194,13 +196,13 @@ class Proposer:
         return plan
 
     @property
-    def _held(self) -> Term:
+    def _current(self) -> Term:
         assert self._term is not None, "a term is taken before anything is asked under it"
         return self._term
 
     def _context(self) -> Context:
         return Context(
-            ballot=self._held.ballot(self._held.step + 1),
+            ballot=self._current.ballot(self._current.step + 1),
             is_complete=lambda found: self._cache.is_complete(found, self._blind_final),
             take_bytes_max=self._machine.limits.page_bytes_max,
             recent_max=self._machine.limits.recent_decisions_max,
@@ -220,12 +222,12 @@ class Proposer:
         def request(replica: str) -> Collect:
             source, horizon = self._machine.payload_source(), self._cache.summary.horizon
             window = self._windows.at(replica, wanted, horizon, source)
-            ballot, fence_next = self._held.ballot(0), wanted if self._is_queue else 0
+            ballot, fence_next = self._current.ballot(0), wanted if self._is_queue else 0
             return Collect(self._cache.name, ballot, fence, fence_next, window, self._cache.ballot)
 
         round_ = self._round = Gathering(task, request, self._choice.votes)
         fresh: set[str] = set()
-        self._held.begin_look()
+        self._current.begin_look()
 
         def has_quorum() -> bool:
             for replica in round_.replies.keys() - fresh:
@@ -234,7 +236,7 @@ class Proposer:
                 if reply.more:
                     round_.again(replica)
                 else:
-                    self._held.grant(replica, reply)
+                    self._current.grant(replica, reply)
                     fresh.add(replica)
             return self._initial.is_met_by(fresh)
 
@@ -263,7 +265,7 @@ class Proposer:
             asked.is_proposed = True
         if sum(isinstance(each, Entry) for each in plan.events) > 1:
             self._machine.count("several taken in one decision")
-        self._proposed = (self._held.ballot(self._held.step + 1), granted)
+        self._proposed = (self._current.ballot(self._current.step + 1), granted)
         # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
         self._windows.note_aside(is_all=not granted)
         next_wanted = self._windows.wanted([asked.command for asked in self.asked[:COMMANDS_MAX]])
@@ -278,8 +280,8 @@ class Proposer:
 
     def _accept(self, task: Task, plan: Plan, wanted: int) -> DecideSteps:
         """Have a final quorum accept the plan's summary under the term's next step; tell all that it is decided."""
-        self._held.step += 1
-        ballot, name = self._held.ballot(), self._cache.name
+        self._current.step += 1
+        ballot, name = self._current.ballot(), self._cache.name
         # Only for logs that keep it: it holds all values taken, and those of many callers may be more than one message.
         event = "; ".join(map(_told, plan.events)) if self._keeps_events else ""
 
@@ -299,7 +301,7 @@ class Proposer:
                     raise TermLost
                 accepted.add(replica)
                 if reply.then is not None and not reply.then.more:
-                    self._held.grant(replica, reply.then)
+                    self._current.grant(replica, reply.then)
             return self._final.is_met_by(accepted)
 
         yield from self._timed(task, round_, is_decided)

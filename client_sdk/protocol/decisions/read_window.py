@@ -17,8 +17,8 @@ WINDOW_MIN: Final = 32
 """Entries asked for ahead of those that are taken now."""
 ASIDE_MAX: Final = 256
 """Entries looked at, at most, for an acquire that meets only items to be set aside (not due yet, or expired)."""
-MIRRORED_MAX: Final = 128
-"""Entries of a queue kept in mind, at least."""
+CACHED_MIN: Final = 128
+"""Entries of a queue that the log cache keeps, at least."""
 CELL_ROWS: Final = 1000
 """Entries of a cell asked for at once; older than the current value, they go as soon as it is complete."""
 
@@ -43,7 +43,7 @@ class ReadWindows:
     def trim(self, wanted: int) -> None:
         """Keep no more of a long queue in mind than the next few batches: a decision must not cost its length."""
         if self._is_queue:
-            self._cache.trim(max(2 * wanted, MIRRORED_MAX))
+            self._cache.trim(max(2 * wanted, CACHED_MIN))
 
     def last_of(self, summary: Summary, wanted: int) -> Timestamp:
         """The last of the first `wanted` entries that wait over `summary`, as far as is known: where to fence a queue."""
@@ -52,7 +52,7 @@ class ReadWindows:
 
     def is_cut_off(self, plan: Plan, commands: list[Command], bound: Timestamp) -> bool:
         """Whether somebody would get fewer items than asked for while further ones wait above `bound`, up to which logs are
-        frozen: as where a replica that missed them froze its log at its own last entry. Another look freezes all logs there.
+        fenced: as where a replica that missed them set its fence at its own last entry. Another look fences all logs there.
         """
         left = view(plan.summary, self._cache.by_id()) if is_short(plan, commands) else []
         return bool(left) and left[0].entry.t > bound

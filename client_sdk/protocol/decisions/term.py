@@ -1,6 +1,6 @@
-"""One term of an owner: its ballots, and how far the replicas that promised it have frozen their logs. Pure.
+"""One term of an owner: its ballots, and how far the replicas that promised it have fenced their logs. Pure.
 
-A term stands until a replica refuses it. What a quorum froze in it can grow no more, so the owner may take from it
+A term stands until a replica refuses it. Up to its fences a quorum's logs can grow no more, so the owner may take from it
 without looking again; that the term still stands is proved by the accept.
 """
 
@@ -26,7 +26,7 @@ class Term:
         """Of the latest accept; 0 is the promise itself."""
         self._cache: Final = cache
         self._initial: Final = initial
-        self._frozen: dict[str, Timestamp] = {}
+        self._fenced: dict[str, Timestamp] = {}
         self._whole: set[str] = set()
 
     def ballot(self, step: int | None = None) -> Ballot:
@@ -36,7 +36,7 @@ class Term:
     @property
     def granted_by(self) -> frozenset[str]:
         """The replicas that promised this term."""
-        return frozenset(self._frozen)
+        return frozenset(self._fenced)
 
     @property
     def has_promises(self) -> bool:
@@ -52,16 +52,16 @@ class Term:
         if reply.refused:
             raise TermLost
         bound = min(reply.status.fence, reply.upto)
-        self._frozen[replica] = max(self._frozen.get(replica, ZERO), bound)
+        self._fenced[replica] = max(self._fenced.get(replica, ZERO), bound)
         if reply.upto == INFINITY:
             self._whole.add(replica)
 
     @property
     def bound(self) -> Timestamp:
-        """Up to here, the logs of an initial quorum can grow no more and are mirrored whole."""
+        """Up to here, the logs of an initial quorum can grow no more and are in the log cache whole."""
         reached: set[str] = set()
         reach = [
-            (min(bound, self._cache.known_upto(replica)), replica) for replica, bound in self._frozen.items()
+            (min(bound, self._cache.known_upto(replica)), replica) for replica, bound in self._fenced.items()
         ]
         for bound, replica in sorted(reach, reverse=True):
             reached.add(replica)

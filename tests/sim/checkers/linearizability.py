@@ -69,7 +69,7 @@ class Serial(Model):
         if call.operation in ("Enq", "Write", "Put", "Delete"):
             return [new]
         conditional = call.operation in ("Cas", "PutIfAbsent")
-        return [new] if call.results == ((response.term,) if conditional else response.results) else []
+        return [new] if call.results == ((response.condition,) if conditional else response.results) else []
 
     def earlier(self, call: Call) -> Iterable[Call]:
         """See Model. First in, first out: what was surely taken before its item was also enqueued before it."""
@@ -91,7 +91,7 @@ class Serial(Model):
         is_known = call.is_known
         for _ in range(max(1, len(call.results)) if is_known else call.count):
             state, response = self._specification.step(state, DEQ)
-            if response.term == "Empty" or (not is_known and response.results[0] in self._returned):
+            if response.condition == "Empty" or (not is_known and response.results[0] in self._returned):
                 break
             taken += response.results
             if is_known and taken != call.results[: len(taken)]:

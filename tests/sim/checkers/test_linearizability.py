@@ -39,7 +39,7 @@ def plays(adt: str, order: Sequence[Call]) -> bool:
     for call in order:
         state, response = specification.step(state, Invocation(call.operation, call.args))
         if call.operation in ("Cas", "PutIfAbsent"):
-            right: tuple[Any, ...] = (response.term,)
+            right: tuple[Any, ...] = (response.condition,)
         else:
             right = response.results
         if call.is_known and call.results != right:
@@ -72,7 +72,7 @@ def random_history(adt: str, seed: int) -> list[Call]:
         if not is_lost or rng.random() < 0.5:
             state, response = specification.step(state, Invocation(operation, args))
             conditional = operation in ("Cas", "PutIfAbsent")
-            results: tuple[Any, ...] = (response.term,) if conditional else response.results
+            results: tuple[Any, ...] = (response.condition,) if conditional else response.results
         else:
             results = ()
         moment = 10 * number

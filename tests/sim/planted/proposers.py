@@ -172,11 +172,11 @@ def accept_at_one() -> Planting:
 
 
 def bound_of_one() -> Planting:
-    """An owner takes up to the highest fence that any replica reports, not up to what a quorum froze."""
+    """An owner takes up to the highest fence that any replica reports, not up to what a quorum has fenced."""
     right: Callable[[Term], Timestamp] = vars(Term)["bound"].fget
 
     def bound(self: Term) -> Timestamp:
-        return max([right(self), *self._frozen.values()]) if self.has_promises else ZERO
+        return max([right(self), *self._fenced.values()]) if self.has_promises else ZERO
 
     return patched(Term, bound=property(bound))
 
@@ -186,7 +186,7 @@ def swap_below_a_write() -> Planting:
     right = Proposer._plan
 
     def plan(self: Proposer, commands: list[Command], is_fresh: bool, decided_before: Ballot) -> Plan | None:
-        if self._is_queue or not self._held.has_promises or not self._stamp > self._cache.summary.horizon:
+        if self._is_queue or not self._current.has_promises or not self._stamp > self._cache.summary.horizon:
             return right(self, commands, is_fresh, decided_before)
         cache = self._cache
         return transitions.plan_cell(cache.summary, cache.by_id(), self._stamp, commands, self._context())

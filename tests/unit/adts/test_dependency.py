@@ -255,7 +255,7 @@ class WaitingQueue:
         self, state: tuple[Any, ...], invocation: Invocation
     ) -> list[tuple[tuple[Any, ...], Response]]:
         after, response = self.step(state, invocation)
-        return [(after, response)] if response.term == "Ok" else []
+        return [(after, response)] if response.condition == "Ok" else []
 
 
 def test_a_relation_that_is_enough_need_not_be_the_only_one() -> None:

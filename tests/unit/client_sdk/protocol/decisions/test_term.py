@@ -31,7 +31,7 @@ def test_a_refusal_ends_the_turn() -> None:
         term().grant("r1", Collected(Status(), refused=True))
 
 
-def test_nothing_is_frozen_of_logs_that_are_not_mirrored() -> None:
+def test_nothing_is_fenced_of_logs_that_the_cache_lacks() -> None:
     ours = term()
     for replica in VOTES:
         ours.grant(replica, Collected(Status(fence=make(9, 0, "b"))))
