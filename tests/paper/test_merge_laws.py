@@ -13,7 +13,7 @@ from quorate.api_specs.messages import Announcement
 from quorate.replica.protocol.witness import Witness, seen
 from quorate.timestamps.clock import HybridClock
 from quorate.timestamps.timestamp import Timestamp, make
-from tests.unit.adts.test_views import SUMMARIES, entry
+from tests.unit.adts.types.test_queue import SUMMARIES, entry
 from tests.unit.timestamps.test_timestamp import PARTS
 
 TIMES = st.lists(PARTS.map(lambda parts: make(*parts)), max_size=6)

@@ -3,21 +3,14 @@
 p depends on q when inserting q can make p illegal: h1·h2·p and h1·q·h2 are legal, h1·q·h2·p is not (DESIGN section 8).
 """
 
-from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import pytest
 
-from quorate.adts.dependency import Bound, Relation, TooLarge, dependencies
-from quorate.adts.own import Computed
+from quorate.adts.dependency import Bound, TooLarge, dependencies
 from quorate.adts.specification import (
-    Event,
     Invocation,
     Response,
-    SerialSpecification,
-    Specification,
-    outcomes_of,
 )
 from quorate.adts.types.bounded_counter import BoundedCounter
 from quorate.adts.types.catalogue import SPECIFICATIONS, known_types
@@ -28,23 +21,9 @@ from tests.unit.adts.brute_force import (
     is_legal,
     least_lengths,
     legal_histories,
-    next_events,
-    short_lists,
     wrong_answer,
 )
-
-SHORT = short_lists()
-
-
-@cache
-def relation_of(adt: str) -> Relation:
-    return dependencies(known_types()[adt])
-
-
-@cache
-def short_relation_of(adt: str) -> Relation:
-    specification, events_max = SHORT[adt]
-    return dependencies(specification, Bound(events_max))
+from tests.unit.adts.relations import SHORT, Drawn, relation_of, short_relation_of
 
 
 @pytest.mark.parametrize("adt", known_types())
@@ -87,34 +66,6 @@ def test_brute_force_finds_the_same_pairs_at_the_same_lengths(adt: str) -> None:
         assert set(relation.pairs) == {pair for pair, length in found.items() if length <= shorter}
 
 
-def fields(specification: SerialSpecification, event: Event, prime: str = "") -> dict[str, Any]:
-    """Arguments and results by name, slowly."""
-    names = [
-        *specification.arguments[event.invocation.operation],
-        *specification.results.get(event.event_class, ()),
-    ]
-    values = [*event.invocation.args, *event.response.results]
-    return dict(zip([name + prime for name in names], values, strict=True))
-
-
-@pytest.mark.parametrize("adt", SHORT)
-def test_conditions_hold_in_every_instance_and_equal_keys_are_not_overlooked(adt: str) -> None:
-    specification, events_max = SHORT[adt]
-    relation = short_relation_of(adt)
-    may_be_unequal = dict.fromkeys(relation.pairs, False)
-    for _, q, _, p in instances(specification, events_max):
-        pair = p.event_class, q.event_class
-        values = {"null": None} | fields(specification, p) | fields(specification, q, "'")
-        for left, comparison, right in relation.conditions[pair]:
-            one, other = values[left], values[right]
-            assert one == other if comparison == "=" else one != other
-            assert comparison in "=≠" or (one < other) == (comparison == "<")
-        may_be_unequal[pair] |= "key" not in values or "key'" not in values or values["key"] != values["key'"]
-    for pair, unequal in may_be_unequal.items():
-        if adt.endswith("of two keys"):
-            assert ("key = key'" in map(str, relation.conditions[pair])) != unequal
-
-
 @pytest.mark.parametrize("adt", SHORT)
 def test_quorums_that_follow_the_table_make_every_answer_right(adt: str) -> None:
     """Herlihy's theorem, on all short histories: who saw what a response depends on, and what that depends on, answers
@@ -132,38 +83,6 @@ def test_no_pair_of_a_table_can_be_left_out(adt: str) -> None:
         assert wrong_answer(specification, less, events_max) is not None, (p, q)
 
 
-CONDITIONS = {
-    ("queue", "Deq/Ok", "Enq/Ok"): ["item ≠ item'"],
-    ("queue", "Deq/Ok", "Deq/Ok"): ["item = item'"],
-    ("priority-queue", "Deq/Ok", "Enq/Ok"): ["item > item'"],
-    ("semiqueue", "Deq/Ok", "Deq/Ok"): ["item = item'"],
-    ("dictionary", "Get/Ok", "Put/Ok"): ["key = key'", "value ≠ value'"],
-    ("dictionary", "PutIfAbsent/Present", "Cas/Ok"): ["new' = null", "key = key'"],
-    ("dictionary", "Size/Ok", "Put/Ok"): [],
-    ("set", "Member/True", "Remove/Ok"): ["element = element'"],
-    ("register", "Cas/Ok", "Write/Ok"): ["old ≠ value'"],
-    ("account", "Debit/Ok", "Debit/Ok"): [],
-}
-
-
-@pytest.mark.parametrize(("adt", "p", "q"), CONDITIONS, ids=str)
-def test_it_is_recognised_when_arguments_matter(adt: str, p: str, q: str) -> None:
-    assert list(map(str, relation_of(adt).conditions[p, q])) == CONDITIONS[adt, p, q]
-
-
-SPLIT = {
-    "dictionary": ("key", ("Put", "Delete", "Get", "PutIfAbsent", "Cas")),
-    "directory": ("key", ("Put", "Insert", "Update", "Delete", "Lookup")),
-    "set": ("element", ("Insert", "Remove", "Member")),
-}
-
-
-@pytest.mark.parametrize("adt", known_types())
-def test_objects_that_fall_apart_are_recognised(adt: str) -> None:
-    relation = relation_of(adt)
-    assert (relation.split_by, relation.split) == SPLIT.get(adt, (None, ()))
-
-
 @pytest.mark.parametrize(
     ("adt", "length", "arguments"),
     [
@@ -177,7 +96,7 @@ def test_what_may_follow_a_history_is_what_may_follow_its_part(
     adt: str, length: int, arguments: dict[str, tuple[Any, ...]]
 ) -> None:
     """So that each key or element may be an object of its own, with a log of its own."""
-    parts = Narrowed(known_types()[adt], SPLIT[adt][1], **arguments)
+    parts = Narrowed(known_types()[adt], relation_of(adt).split, **arguments)
     possible = {event for history in legal_histories(parts, length) for event in history}
     for history in legal_histories(parts, length):
         for event in possible:
@@ -311,46 +230,6 @@ def test_a_search_is_bounded() -> None:
         dependencies(known_types()["queue"], Bound(0))
 
 
-@pytest.mark.parametrize("adt", known_types())
-def test_a_type_of_ones_own_is_completed_by_the_search(adt: str) -> None:
-    declared = known_types()[adt]
-    own: Specification = Computed(Narrowed(declared))
-    assert (own.name, own.kinds, own.changes) == (adt, declared.kinds, declared.changes)
-    assert own.depends == declared.depends
-    for history in legal_histories(declared, 1):
-        assert next_events(own, history) == next_events(declared, history)
-
-
-def test_a_type_of_ones_own_may_answer_in_several_ways() -> None:
-    own = Computed(Narrowed(known_types()["semiqueue"]))
-    assert list(outcomes_of(own, ("a", "b"), Invocation("Deq"))) == [
-        (("b",), Response("Ok", ("a",))),
-        (("a",), Response("Ok", ("b",))),
-    ]
-
-
-class Drawn:
-    """A type drawn as its answers: `answers[state, operation]` is the state after it, and the term. No answer: it waits."""
-
-    name = "drawn"
-    results: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - a test's constant
-
-    def __init__(self, start: str, arguments: Mapping[str, tuple[str, ...]], answers: dict[Any, Any]) -> None:
-        self.arguments = {name: {"x": values} if values else {} for name, values in arguments.items()}
-        self._start = start
-        self._answers = answers
-
-    def initial(self) -> str:
-        return self._start
-
-    def step(self, state: str, invocation: Invocation) -> tuple[str, Response]:
-        return self.outcomes(state, invocation)[0]
-
-    def outcomes(self, state: str, invocation: Invocation) -> list[tuple[str, Response]]:
-        found = self._answers.get((state, invocation.operation, *invocation.args))
-        return [] if found is None else [(found[0], Response(found[1]))]
-
-
 def test_a_long_way_to_a_witness_is_told_in_order_and_a_search_that_ends_before_it_is_not_complete() -> None:
     """Stairs that say where one stands: no event of h2 is legal with and without another step."""
     stairs = Drawn(
@@ -364,26 +243,3 @@ def test_a_long_way_to_a_witness_is_told_in_order_and_a_search_that_ends_before_
     assert str(long.pairs["Step/Third", "Step/Third"]) == (
         "[Step(); First()] [Step(); Second()] +[Step(); Third()] ![Step(); Third()]"
     )
-
-
-def test_objects_do_not_fall_apart_where_an_operation_changes_all_parts() -> None:
-    """Two lamps with one main switch."""
-    lit = {"": "", "a": "a", "b": "b", "ab": "ab"}
-    on = {(state, "On", x): ("".join(sorted({*state, x})), "Ok") for state in lit for x in "ab"}
-    look = {(state, "Look", x): (state, str(x in state)) for state in lit for x in "ab"}
-    off = {(state, "AllOff"): ("", "Ok") for state in lit}
-    lamps = {"On": ("a", "b"), "Look": ("a", "b")}
-    assert dependencies(Drawn("", lamps, on | look)).split == ("On", "Look")
-    whole = dependencies(Drawn("", lamps | {"AllOff": ()}, on | look | off))
-    assert (whole.split_by, whole.split) == (None, ())
-    assert list(map(str, whole.conditions["Look/False", "On/Ok"])) == ["x = x'"]
-
-
-def test_objects_do_not_fall_apart_where_one_part_takes_the_place_of_another() -> None:
-    """A locker for one thing: whether it is full depends on things of any name."""
-    put = {("", "Put", x): (x, "Ok") for x in "ab"} | {(y, "Put", x): (y, "Full") for x in "ab" for y in "ab"}
-    has = {(state, "Has", x): (state, str(x == state)) for state in ("", "a", "b") for x in "ab"}
-    locker = dependencies(Drawn("", {"Put": ("a", "b"), "Has": ("a", "b")}, put | has))
-    assert list(map(str, locker.conditions["Has/False", "Put/Ok"])) == ["x = x'"]
-    assert locker.conditions["Put/Ok", "Put/Ok"] == ()
-    assert (locker.split_by, locker.split) == (None, ())

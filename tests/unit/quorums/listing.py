@@ -45,9 +45,14 @@ def _unions(system: System) -> Iterator[frozenset[str]]:
                 yield frozenset[str]().union(*quorums)
 
 
-def minimal(sets: Sets) -> Sets:
+def sets(*words: str) -> Sets:
+    """Sets of replicas with names of one letter: one for each word."""
+    return {frozenset(word) for word in words}
+
+
+def minimal(found: Sets) -> Sets:
     """Those that hold no other."""
-    return {each for each in sets if not any(other < each for other in sets)}
+    return {each for each in found if not any(other < each for other in found)}
 
 
 def probability_of(sets: Sets, up: Mapping[str, Fraction]) -> Fraction:

@@ -24,7 +24,7 @@ from quorate.quorums.planning.search import (
 from quorate.quorums.planning.strategy import Limits
 from quorate.quorums.systems.failures import Group, Groups, Independent, Joint, Model
 from quorate.quorums.systems.systems import BadQuorums, choose, votes
-from quorate.quorums.systems.targets import Target, parse_target
+from quorate.quorums.systems.targets import parse_target
 
 QUEUE = constraints_of(Queue(), ["Enq", "Deq"])
 MIX = {"Enq/Ok": 2.0, "Deq/Ok": 1.0, "Deq/Empty": 1.0}
@@ -163,44 +163,6 @@ def test_of_equal_offers_the_first_is_kept() -> None:
     offers: list[Offer] = [each for each in measured if each is not None]
     assert len(offers) == 2
     assert pareto(offers) == offers[:1]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Enq >= 99.99%", Target("Enq", "availability", True, 0.9999)),
-        ("Deq p50<=20ms", Target("Deq", "p50", False, 20)),
-        ("Deq resilience >= 1", Target("Deq", "resilience", True, 1)),
-        ("load <= 0.5", Target("", "load", False, 0.5)),
-        (">= 0.9", Target("", "availability", True, 0.9)),
-    ],
-)
-def test_targets_as_text(text: str, expected: Target) -> None:
-    found = parse_target(text, ["Enq", "Deq"])
-    assert (found.operation, found.figure, found.is_floor) == (
-        expected.operation,
-        expected.figure,
-        expected.is_floor,
-    )
-    assert found.number == pytest.approx(expected.number)
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("Enq fast", "states no target: write it as 'Enq >= 99.99%'"),
-        ("Enq >= 1e", "states no target"),
-        ("Peek >= 99%", "the mix has no operation 'Peek'; it has Enq, Deq"),
-        ("Enq speed >= 1", "no figure 'speed'; use availability, p50"),
-        ("Enq load <= 1", "load is of the whole mix; leave Enq out"),
-        ("p50 <= 3ms", "say of which operation"),
-        ("load <= 3ms", "load is not given in ms; leave the unit out"),
-        ("Enq p50 <= 3%", "p50 is not given in %"),
-    ],
-)
-def test_what_is_no_target_is_refused_with_an_example(text: str, sentence: str) -> None:
-    with pytest.raises(BadQuorums, match=sentence):
-        parse_target(text, ["Enq", "Deq"])
 
 
 def test_a_file_is_planned_like_quoracle_would() -> None:

@@ -4,7 +4,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from functools import reduce
 from operator import add, mul
 from typing import Any
@@ -14,18 +13,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from quorate.adts.types.file import File
 from quorate.adts.types.queue import Queue
-from quorate.quorums.choices.assignment import Assignment, of_choice, of_pair
+from quorate.quorums.choices.assignment import of_choice, of_pair
 from quorate.quorums.choices.choices import constraints_of, minimal_choices
 from quorate.quorums.planning import strategy as strategy_module
-from quorate.quorums.planning.cost import Access, Workload, evaluate, one_mix, rounds_of, slots_of, uniform
-from quorate.quorums.planning.latency import answer_time
+from quorate.quorums.planning.cost import Workload, rounds_of
 from quorate.quorums.planning.strategy import Limits, MissingSolver, best_strategy, with_spare
 from quorate.quorums.systems.systems import (
     BadQuorums,
     System,
-    any_of,
     choose,
     dual,
     explicit,
@@ -34,14 +30,10 @@ from quorate.quorums.systems.systems import (
     votes,
 )
 from tests.unit.quorums.listing import NAMES, SYSTEMS, all_sets, minimal, quorums_of
+from tests.unit.quorums.workloads import FILE, reads_and_writes
 
-FILE = constraints_of(File(), replication="timestamps")
 QUEUE = constraints_of(Queue(), ["Enq", "Deq"])
 CLOSE = 1e-7
-
-
-def reads_and_writes(read: float) -> Workload:
-    return Workload(((1.0, {"Read/Ok": read, "Write/Ok": 1 - read}),))
 
 
 def least_load(
@@ -140,18 +132,6 @@ def test_limits_trade_one_cost_for_another() -> None:
         best_strategy(assignment, workload, limits=Limits(messages=1))
 
 
-def test_waiting_is_for_the_slowest_member() -> None:
-    times = {name: answer_time([(ms, 1)]) for name, ms in zip("abcd", (1, 2, 30, 40), strict=True)}
-    workload = Workload(((1.0, {"Read/Ok": 1}),), times=times)
-    assignment = of_pair(FILE, grid(["ab", "cd"]))
-    assert best_strategy(assignment, workload, optimise="wait").wait_ms == pytest.approx(2)
-    even = best_strategy(assignment, workload)
-    assert even.wait_ms == pytest.approx(21)
-    limited = best_strategy(assignment, workload, limits=Limits(wait_ms=11.5))
-    assert limited.wait_ms == pytest.approx(11.5)
-    assert limited.load == pytest.approx(0.75)
-
-
 def test_with_one_to_spare_any_member_may_fail() -> None:
     for system in (choose(2, "abcd"), votes({"a": 2, "b": 1, "c": 1, "d": 1}, 2), grid(["ab", "cd"])):
         quorums = quorums_of(system, "abcd")
@@ -177,45 +157,6 @@ def test_while_replicas_are_dead_the_plan_is_made_of_the_others() -> None:
     assert left is not None
     assert best_strategy(left, reads_and_writes(0.5)).load == pytest.approx(1)
     assert assignment.surviving({"a", "b", "c"}) is None
-
-
-def test_the_uniform_strategy_is_a_strategy_and_no_better() -> None:
-    assignment = of_pair(FILE, any_of(["a", choose(2, "bcd")]))
-    workload = reads_and_writes(0.5)
-    assert uniform(assignment, workload).load >= best_strategy(assignment, workload).load
-
-
-@pytest.mark.parametrize(
-    ("mix", "sentence"),
-    [
-        ({"Peek/Ok": 1}, "the mix names 'Peek/Ok'; event classes here are Write/Ok, Read/Ok"),
-        ({"Read/Ok": -1}, "gives Read/Ok the share -1"),
-        ({"Read/Ok": 0}, "the mix holds nothing"),
-    ],
-)
-def test_a_mix_that_means_nothing_is_refused(mix: dict[str, float], sentence: str) -> None:
-    with pytest.raises(BadQuorums, match=sentence):
-        one_mix(FILE, mix)
-
-
-def test_draws_that_are_no_strategy_are_refused() -> None:
-    workload = reads_and_writes(1.0)
-    slots = slots_of(of_pair(FILE, majority("abc")), workload)
-    read = Access("Read", False)
-    for draw, sentence in (
-        (((frozenset("a"), 1.0),), "is no quorum of"),
-        (((frozenset("ab"), 0.5),), "sum to 0.5, not to 1"),
-        (((frozenset("ab"), 2.0), (frozenset("ac"), -1.0)), "drawn with -1.0"),
-    ):
-        with pytest.raises(BadQuorums, match=sentence):
-            evaluate(slots, {read: draw}, workload)
-
-
-def test_bad_workloads_are_refused() -> None:
-    with pytest.raises(BadQuorums, match="no mix"):
-        Workload(())
-    with pytest.raises(BadQuorums, match="capacity of replica 'a' is 0"):
-        Workload(((1.0, {"Read/Ok": 1}),), {"a": 0})
 
 
 def test_without_scipy_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,19 +222,3 @@ def test_quoracle_finds_the_same_optimum(name: str, read: float) -> None:
         judged = q.QuorumSystem(reads=theirs(q, nodes))
         assert found.load == pytest.approx(judged.load(read_fraction=read), abs=1e-6)
         assert found.capacity == pytest.approx(judged.capacity(read_fraction=read), rel=1e-6)
-
-
-def test_shares_are_exact_whatever_their_sum() -> None:
-    assert one_mix(FILE, {"Read/Ok": Fraction(1, 3), "Write/Ok": Fraction(1, 3)}) == {
-        "Read/Ok": 0.5,
-        "Write/Ok": 0.5,
-    }
-
-
-def test_an_assignment_that_can_miss_is_refused_with_a_quorum_of_each() -> None:
-    with pytest.raises(
-        BadQuorums, match=r"Read depends on Write/Ok and can miss it: \{a, b\} and \{c, d\} share no replica"
-    ):
-        of_pair(FILE, grid(["ab", "cd"]), grid(["ab", "cd"]))
-    with pytest.raises(BadQuorums, match="Write/Ok changes the state and is stored nowhere"):
-        Assignment(FILE, {"Read": majority("abc")}, {})

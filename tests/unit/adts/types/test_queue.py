@@ -1,13 +1,17 @@
-"""Views: what a summary and the entries over it mean, for a queue and for a cell."""
+"""A queue: its steps against a deque, and what waits over a summary."""
+
+from collections import deque
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.adts import cell
 from quorate.adts.log import NOTHING, Entry, Seen, Summary, Value
+from quorate.adts.specification import Response
 from quorate.adts.types import queue
+from quorate.adts.types.queue import Queue
 from quorate.timestamps.ballot import make_ballot
-from quorate.timestamps.timestamp import ZERO, Timestamp, make
+from quorate.timestamps.timestamp import Timestamp, make
+from tests.unit.adts.types.steps import ITEMS, OK, Words, responses
 
 
 def at(us: int) -> Timestamp:
@@ -78,21 +82,16 @@ def test_each_item_waits_once_or_not_at_all(summary: Summary, logs: dict[int, in
     assert len(view) == len(waiting)
 
 
-def test_the_current_value_is_the_newest_of_summary_and_entries() -> None:
-    summary = Summary(horizon=at(5), value=Value("5"))
-    assert cell.current(summary, seen(entry(3))) == (at(5), "5", None)
-    timestamp, value, source = cell.current(summary, seen(entry(3), entry(7)))
-    assert (timestamp, value) == (at(7), "7")
-    assert source is not None
-
-
-def test_a_deletion_is_a_value_like_others() -> None:
-    deletion = Entry(at(7), at(7), None)
-    timestamp, value, source = cell.current(Summary(horizon=at(5), value=Value("5")), seen(deletion))
-    assert (timestamp, value) == (at(7), None)
-    assert source is not None
-    assert source.entry == deletion
-
-
-def test_a_cell_nobody_wrote_is_absent_since_ever() -> None:
-    assert cell.current(NOTHING, {}) == (ZERO, None, None)
+@given(st.lists(st.tuples(st.just("Enq"), ITEMS) | st.sampled_from([("Deq",), ("Peek",), ("Size",)])))
+def test_a_queue_is_first_in_first_out(words: Words) -> None:
+    plain: deque[int] = deque()
+    for (word, *args), response in responses(Queue(), words):
+        if word == "Enq":
+            plain.append(args[0])
+            assert response == OK
+        elif word == "Size":
+            assert response == Response("Ok", (len(plain),))
+        elif not plain:
+            assert response == Response("Empty")
+        else:
+            assert response == Response("Ok", (plain.popleft() if word == "Deq" else plain[0],))

@@ -1,0 +1,1 @@
+"""Tests of quorate.adts, a file for each of its modules."""
