@@ -271,7 +271,9 @@ class Committer:
     def _next_group(self) -> list[_Job]:
         """The jobs that wait, up to a weight; waits for one, and until results were told. Empty when the committer stops."""
         with self._changed:
-            self._changed.wait_for(lambda: self._untold_bytes <= UNTOLD_BYTES_MAX, UNTOLD_S_MAX)
+            self._changed.wait_for(
+                lambda: self._untold_bytes <= UNTOLD_BYTES_MAX or self._is_stopping, UNTOLD_S_MAX
+            )
             self._changed.wait_for(lambda: self._jobs or self._is_stopping)
             self._is_busy = True
             group: list[_Job] = []

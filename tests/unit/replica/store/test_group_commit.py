@@ -337,3 +337,15 @@ async def test_an_event_loop_that_is_held_up_does_not_end_the_writers_work(
     for number in range(5):
         committer.post(partial(work, number=number), lambda _, __: None)
     assert last.wait(30)  # The event loop tells nobody meanwhile.
+
+
+async def test_who_stops_does_not_wait_for_results_to_be_taken(
+    opened: tuple[Store, Committer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be the event loop that stops it, which takes none meanwhile."""
+    _, committer = opened
+    monkeypatch.setattr(committing, "UNTOLD_S_MAX", 600)
+    for _ in range(5):
+        committer.post(lambda _: Sized(None, committing.UNTOLD_BYTES_MAX + 1), lambda _, __: None)
+    committer.stop()
+    assert not committer._thread.is_alive()
