@@ -15,7 +15,6 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
-from pyspark.sql import types as T  # noqa: N812
 
 from ..input import rows
 from ..input.probes import Spacing
@@ -29,15 +28,13 @@ from ..model.run_document import Run
 from ..reference import loading
 from ..reference.reference import Input
 from . import jobs, outcome_jobs, probe_files, probe_jobs, probing_jobs, trace_jobs
-from .small_tables import small_table
+from .expressions import TEXT, json_rows, schema, small_table
 
 Row = TypeVar("Row", bound=NamedTuple)
 
 JOIN_BINS_MIN: Final = 256
 JOIN_BINS_MAX: Final = 1 << 20
-REJECTED_SCHEMA: Final = T.StructType(
-    [T.StructField(name, T.StringType()) for name in ("kind", "source", "reason", "line")]
-)
+REJECTED: Final = schema(kind=TEXT, source=TEXT, reason=TEXT, line=TEXT)
 NAMES_MAX: Final = 10_000
 
 
@@ -123,7 +120,7 @@ class _Reader:
         self.source = source
         self.folder = _Folder(spark, folder)
         self.step_us = step_us
-        self.rejected = [small_table(spark, [], REJECTED_SCHEMA)]
+        self.rejected = [small_table(spark, [], REJECTED)]
         self.rows: dict[str, tables.RowCount] = {}
         self.cached: list[DataFrame] = []
 
@@ -159,10 +156,10 @@ class _Reader:
         parts = []
         if self.source.operation_lines:
             lines = jobs.read_lines(self.spark, self.source.operation_lines)
-            parts.append(jobs.operations_from_lines(lines))
+            parts.append(json_rows(lines, jobs.OPERATION))
         if self.source.operation_parquet is not None:
             parts.append(jobs.read_packed_operations(self.spark, self.source.operation_parquet))
-        read = reduce(DataFrame.unionByName, parts, small_table(self.spark, [], jobs.READ_SCHEMA))
+        read = reduce(DataFrame.unionByName, parts, small_table(self.spark, [], jobs.READ))
         tested = jobs.test_operations(
             read, jobs.choice_table(self.spark, run.choices), jobs.object_table(self.spark, run), run
         )
@@ -224,14 +221,14 @@ def take(spark: SparkSession, source: Source, found: Input, folder: Path) -> Sto
             for kind, read in found.read.items()
         }
         no_operations = jobs.test_operations(
-            small_table(spark, [], jobs.READ_SCHEMA),
+            small_table(spark, [], jobs.READ),
             jobs.choice_table(spark, ()),
             jobs.object_table(spark, found.run),
             found.run,
         )
         operations = place.store("operations", jobs.good_rows(no_operations))
         intervals = place.store("intervals", trace_jobs.interval_table(spark, found.intervals))
-        rejected = place.store("rejected", small_table(spark, aside, REJECTED_SCHEMA))
+        rejected = place.store("rejected", small_table(spark, aside, REJECTED))
         return _joined(place, source, found.run, _Tables(operations, intervals, None, None, rejected), counts)
 
 

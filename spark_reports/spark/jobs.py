@@ -18,58 +18,37 @@ from ..model import contract
 from ..model.aggregates import EXAMPLE_CHARS, QUANTILE_ACCURACY, QUANTILES, Span
 from ..model.quorum_choices import Choice
 from ..model.run_document import Run
-from .small_tables import small_table
+from .expressions import (
+    FLAG,
+    LONG,
+    NUMBER,
+    TEXT,
+    TEXTS,
+    bin_of,
+    file_name,
+    first_reason,
+    microseconds,
+    plausible,
+    schema,
+    small_table,
+)
 
-OPERATION_SCHEMA: Final = T.StructType(
-    [
-        T.StructField("object", T.StringType()),
-        T.StructField("adt", T.StringType()),
-        T.StructField("operation", T.StringType()),
-        T.StructField("event_class", T.StringType()),
-        T.StructField("choice", T.StringType()),
-        T.StructField("front_end", T.StringType()),
-        T.StructField("start_s", T.DoubleType()),
-        T.StructField("latency_s", T.DoubleType()),
-        T.StructField("outcome", T.StringType()),
-        T.StructField("answered", T.ArrayType(T.StringType())),
-    ]
+OPERATION: Final = schema(
+    object=TEXT,
+    adt=TEXT,
+    operation=TEXT,
+    event_class=TEXT,
+    choice=TEXT,
+    front_end=TEXT,
+    start_s=NUMBER,
+    latency_s=NUMBER,
+    outcome=TEXT,
+    answered=TEXTS,
 )
 """One operation as it stands in `operations.jsonl`."""
 
-CHOICE_SCHEMA: Final = T.StructType(
-    [
-        T.StructField("choice", T.StringType(), nullable=False),
-        T.StructField("choice_adt", T.StringType(), nullable=False),
-        T.StructField("choice_operations", T.ArrayType(T.StringType()), nullable=False),
-        T.StructField("choice_classes", T.ArrayType(T.StringType()), nullable=False),
-    ]
-)
-OBJECT_SCHEMA: Final = T.StructType(
-    [
-        T.StructField("object_key", T.StringType(), nullable=False),
-        T.StructField("object_choice", T.StringType(), nullable=False),
-    ]
-)
-READ_SCHEMA: Final = T.StructType(
-    [
-        T.StructField("source", T.StringType()),
-        T.StructField("line", T.StringType()),
-        T.StructField("well_formed", T.BooleanType()),
-        *OPERATION_SCHEMA.fields,
-    ]
-)
+READ: Final = T.StructType([*schema(source=TEXT, line=TEXT, well_formed=FLAG), *OPERATION])
 """An operation as read, before it is tested: from JSON lines or from Parquet."""
-
-_WRAPPED_SCHEMA: Final = T.StructType(
-    [T.StructField("rows", T.ArrayType(OPERATION_SCHEMA)), T.StructField("corrupt", T.StringType())]
-)
-JSON_OPTIONS: Final = {
-    "mode": "PERMISSIVE",
-    "columnNameOfCorruptRecord": "corrupt",
-    "allowSingleQuotes": "false",
-    "allowNonNumericNumbers": "false",
-}
-"""How a line of JSON is read: strictly, and a bad one is no error."""
 
 
 def read_lines(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
@@ -86,77 +65,56 @@ def literal_path(path: Path) -> str:
 
 
 def choice_table(spark: SparkSession, choices: Sequence[Choice]) -> DataFrame:
-    """Give one row per quorum choice that was run (`CHOICE_SCHEMA`)."""
+    """Give one row per quorum choice that was run."""
+    columns = schema(choice=TEXT, choice_adt=TEXT, choice_operations=TEXTS, choice_classes=TEXTS)
     rows = [
         (each.name, each.adt, list(each.operations), [cls.event_class for cls in each.classes])
         for each in choices
     ]
-    return small_table(spark, rows, CHOICE_SCHEMA)
+    return small_table(spark, rows, columns)
 
 
 def object_table(spark: SparkSession, run: Run) -> DataFrame:
-    """Give one row per object of run.json (`OBJECT_SCHEMA`)."""
-    return small_table(spark, list(run.objects_by_key.items()), OBJECT_SCHEMA)
-
-
-def operations_from_lines(lines: DataFrame) -> DataFrame:
-    """Parse lines of JSON (`source`, `line`) into `READ_SCHEMA`."""
-    # A line is wrapped into an array, because Spark reads the first object of a line and drops what follows without
-    # a word: two records run together by a torn write would become one.
-    wrapped = F.concat(F.lit('{"rows":['), F.col("line"), F.lit("]}"))
-    parsed = lines.withColumn("parsed", F.from_json(wrapped, _WRAPPED_SCHEMA, JSON_OPTIONS))
-    one_object = (
-        F.trim("line").startswith("{")
-        & F.trim("line").endswith("}")
-        & F.col("parsed.corrupt").isNull()
-        & (F.size("parsed.rows") == 1)
-    )
-    return parsed.select(
-        "source",
-        "line",
-        F.coalesce(one_object, F.lit(False)).alias("well_formed"),
-        F.get("parsed.rows", F.lit(0)).alias("row"),
-    ).select("source", "line", "well_formed", "row.*")
+    """Give one row per object of run.json."""
+    return small_table(spark, run.objects_by_key.items(), schema(object_key=TEXT, object_choice=TEXT))
 
 
 def read_packed_operations(spark: SparkSession, folder: Path) -> DataFrame:
-    """Read a folder of Parquet files as `READ_SCHEMA`.
+    """Read a folder of Parquet files as `READ`.
 
     Raises:
         ReportError: a file is not whole, lacks a column or has one of another form.
     """
     whole = parquet_files.check(folder, parquet_files.OPERATIONS)
-    stored = [
-        T.StructField(field.name, T.LongType() if field.name in whole else field.dataType)
-        for field in OPERATION_SCHEMA
-    ]
-    packed = spark.read.schema(T.StructType(stored)).parquet(literal_path(folder))
-    return operations_from_parquet(packed.select([F.col(f.name).cast(f.dataType) for f in OPERATION_SCHEMA]))
+    stored = {field.name: LONG if field.name in whole else field.dataType for field in OPERATION}
+    packed = spark.read.schema(schema(**stored)).parquet(literal_path(folder))
+    return operations_from_parquet(packed.select([F.col(f.name).cast(f.dataType) for f in OPERATION]))
 
 
 def operations_from_parquet(rows: DataFrame) -> DataFrame:
-    """Give rows of Parquet (`OPERATION_SCHEMA`) the form of parsed lines; their text is their fields in words."""
-    texts = ("object", "adt", "operation", "event_class", "choice", "front_end", "outcome")
+    """Give rows of Parquet (`OPERATION`) the form of parsed lines; their text is their fields in words."""
+    texts = [field.name for field in OPERATION if field.dataType == TEXT]
     words = [F.coalesce(F.col(name), F.lit("")) for name in texts]
     for name in ("start_s", "latency_s"):
         seconds = F.col(name)
-        plausible = seconds.between(-contract.TIME_S_MAX, contract.TIME_S_MAX)
-        shown = F.when(plausible, microseconds(seconds).cast("string")).otherwise(F.lit("?"))
-        words.append(F.when(seconds.isNull(), F.lit("")).otherwise(shown))
+        shown = F.when(
+            seconds.between(-contract.TIME_S_MAX, contract.TIME_S_MAX), microseconds(seconds).cast("string")
+        )
+        words.append(F.when(seconds.isNull(), F.lit("")).otherwise(F.coalesce(shown, F.lit("?"))))
     answered = F.array_join("answered", "|", null_replacement="")
     line = F.concat_ws(",", *words, F.coalesce(answered, F.lit("")))
-    fields = OPERATION_SCHEMA.fieldNames()
-    source = F.element_at(F.split(F.input_file_name(), "/"), -1)
-    return rows.select(source.alias("source"), line.alias("line"), F.lit(True).alias("well_formed"), *fields)
+    return rows.select(
+        file_name().alias("source"), line.alias("line"), F.lit(True).alias("well_formed"), *OPERATION.names
+    )
 
 
 def test_operations(read: DataFrame, choices: DataFrame, objects: DataFrame, run: Run) -> DataFrame:
     """Test operations as read.
 
     Args:
-        read: `READ_SCHEMA`.
-        choices: `CHOICE_SCHEMA`.
-        objects: `OBJECT_SCHEMA`.
+        read: `READ`.
+        choices: `choice_table`.
+        objects: `object_table`.
         run: whose replicas, front ends and window there are.
 
     Returns:
@@ -174,7 +132,7 @@ def test_operations(read: DataFrame, choices: DataFrame, objects: DataFrame, run
         "source",
         "line",
         "reason",
-        *OPERATION_SCHEMA.fieldNames(),
+        *OPERATION.names,
         start_us.alias("start_us"),
         latency_us.alias("latency_us"),
         (start_us + latency_us).alias("end_us"),
@@ -212,20 +170,15 @@ def _operation_reason(run: Run) -> Column:
         (~is_ok & event_class.isNotNull(), contract.CLASS_WITHOUT_OK),
         (is_ok & event_class.isNull(), contract.CLASS_MISSING),
         (event_class.isNotNull() & foreign_class, contract.UNKNOWN_CLASS),
-        (~F.col("start_s").between(0.0, contract.TIME_S_MAX), contract.BAD_START),
-        (~F.col("latency_s").between(0.0, contract.TIME_S_MAX), contract.BAD_LATENCY),
+        (~plausible("start_s"), contract.BAD_START),
+        (~plausible("latency_s"), contract.BAD_LATENCY),
         (F.size(F.array_except("answered", known)) > 0, contract.UNKNOWN_ANSWER),
     ]
     if run.window is not None:
         start_us = microseconds(F.col("start_s"))
         within = (start_us >= run.window.start_us) & (start_us < run.window.end_us)
         tests.append((~within, contract.OUTSIDE_WINDOW))
-    return F.coalesce(*[F.when(holds, F.lit(reason)) for holds, reason in tests])
-
-
-def microseconds(seconds: Column) -> Column:
-    """Round seconds to whole microseconds exactly as `aggregates.microseconds` does."""
-    return F.floor(seconds * F.lit(1e6) + F.lit(0.5)).cast("long")
+    return first_reason(tests)
 
 
 def good_rows(parsed: DataFrame) -> DataFrame:
@@ -257,11 +210,6 @@ def time_range(intervals: DataFrame) -> DataFrame:
     return intervals.agg(
         F.min("start_us").alias("start_us"), F.max("end_us").alias("end_us"), F.count("*").alias("rows")
     )
-
-
-def bin_of(time_us: Column, origin_us: int, width_us: int) -> Column:
-    """Number the bin of a time; whole-number division, so that it is exact."""
-    return F.call_function("div", time_us - F.lit(origin_us), F.lit(width_us)).cast("long")
 
 
 def count_bins(operations: DataFrame, span: Span) -> DataFrame:

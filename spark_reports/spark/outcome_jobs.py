@@ -1,39 +1,22 @@
 """The Spark side of a report: operations laid over what their front ends saw, and outages as operations saw them."""
 
 from collections.abc import Mapping
-from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
-from pyspark.sql import types as T  # noqa: N812
 
-from .jobs import bin_of
-from .small_tables import small_table
-
-VIEW_SCHEMA: Final = T.StructType(
-    [
-        T.StructField("front_end", T.StringType(), nullable=False),
-        T.StructField("view", T.StringType(), nullable=False),
-    ]
-)
-DECIDER_SCHEMA: Final = T.StructType(
-    [
-        T.StructField("choice", T.StringType(), nullable=False),
-        T.StructField("operation", T.StringType(), nullable=False),
-        T.StructField("system", T.IntegerType(), nullable=False),
-    ]
-)
+from .expressions import INT, TEXT, bin_of, by_bin, period_totals, schema, small_table
 
 
 def view_table(spark: SparkSession, views: Mapping[str, str]) -> DataFrame:
-    """Give the view of each front end (`VIEW_SCHEMA`)."""
-    return small_table(spark, list(views.items()), VIEW_SCHEMA)
+    """Give the view of each front end."""
+    return small_table(spark, views.items(), schema(front_end=TEXT, view=TEXT))
 
 
 def decider_table(spark: SparkSession, run_systems: Mapping[tuple[str, str], int]) -> DataFrame:
-    """Give the quorum system that decides about each operation that was tried (`DECIDER_SCHEMA`)."""
-    rows = [(choice, operation, system) for (choice, operation), system in run_systems.items()]
-    return small_table(spark, rows, DECIDER_SCHEMA)
+    """Give the quorum system that decides about each operation that was tried."""
+    rows = [(*pair, system) for pair, system in run_systems.items()]
+    return small_table(spark, rows, schema(choice=TEXT, operation=TEXT, system=INT))
 
 
 def with_view(operations: DataFrame, views: DataFrame, deciders: DataFrame) -> DataFrame:
@@ -76,8 +59,8 @@ def count_starts(
         F.col("end_us").alias("done_us"),
         bin_of(F.col("start_us"), origin_us, width_us).alias("piece"),
     )
-    sets = _pieces(up_sets.select("view", "start_us", "end_us", "up"), origin_us, width_us)
-    states = _pieces(stretches.drop("holds"), origin_us, width_us)
+    sets = by_bin(up_sets.select("view", "start_us", "end_us", "up"), "piece", origin_us, width_us)
+    states = by_bin(stretches.drop("holds"), "piece", origin_us, width_us)
     within = (F.col("at_us") >= F.col("start_us")) & (F.col("at_us") < F.col("end_us"))
     placed = _left(started, sets, ["view", "piece"], within).drop("start_us", "end_us")
     decided = _left(placed, states, ["view", "system", "piece"], within)
@@ -88,13 +71,6 @@ def count_starts(
     return counted.groupBy("choice", "operation", "outcome", "up", "near").agg(
         F.count("*").alias("operations")
     )
-
-
-def _pieces(intervals: DataFrame, origin_us: int, width_us: int) -> DataFrame:
-    """Put each interval into every bin that it touches."""
-    first = bin_of(F.col("start_us"), origin_us, width_us)
-    last = bin_of(F.col("end_us") - 1, origin_us, width_us)
-    return intervals.withColumn("piece", F.explode(F.sequence(first, last)))
 
 
 def _left(left: DataFrame, right: DataFrame, keys: list[str], within: Column) -> DataFrame:
@@ -127,8 +103,4 @@ def seen_outages(operations: DataFrame) -> DataFrame:
         .where("NOT ok AND coalesce(next_us > start_us, true)")
         .withColumn("length_us", F.coalesce("next_us", "ended_us") - F.col("start_us"))
     )
-    return runs.groupBy(*keys).agg(
-        F.count("*").alias("periods"),
-        F.sum("length_us").alias("total_us"),
-        F.max("length_us").alias("longest_us"),
-    )
+    return runs.groupBy(*keys).agg(*period_totals("length_us"))

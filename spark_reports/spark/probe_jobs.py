@@ -15,34 +15,14 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
-from pyspark.sql import types as T  # noqa: N812
 
 from ..input import probes
 from ..input.probes import Spacing
 from ..model import contract
-from .jobs import microseconds
+from .expressions import NUMBER, TEXT, first_reason, microseconds, plausible, schema
 
-SAMPLE_SCHEMA: Final = T.StructType(
-    [
-        T.StructField("source", T.StringType()),
-        T.StructField("line", T.StringType()),
-        T.StructField("malformed", T.StringType()),
-        T.StructField("replica", T.StringType()),
-        T.StructField("time_s", T.DoubleType()),
-        T.StructField("up", T.DoubleType()),
-        T.StructField("latency_s", T.DoubleType()),
-    ]
-)
-"""A sample as read: the name of its file, its text, why it could not be read (null if it could), and its fields."""
-
-INTERVAL_SCHEMA: Final = T.StructType(
-    [
-        T.StructField("replica", T.StringType()),
-        T.StructField("start_us", T.LongType()),
-        T.StructField("end_us", T.LongType()),
-        T.StructField("up", T.IntegerType()),
-    ]
-)
+FIELDS: Final = schema(replica=TEXT, time_s=NUMBER, up=NUMBER, latency_s=NUMBER)
+"""What a sample says; as read, it also has its `source` (the name of its file), its `line` (null in Parquet), and `well_formed`."""
 
 UP_BITS: Final = 1
 TIME_BITS: Final = 57
@@ -66,7 +46,7 @@ class Found(NamedTuple):
     """What `find_intervals` found.
 
     Args:
-        intervals: `INTERVAL_SCHEMA`.
+        intervals: `replica`, `start_us`, `end_us`, `up`.
         rejected: the rows kept aside, `source`, `reason`, `line`; known to be empty if there are none.
         samples: rows read, good and bad.
         spacing: the one given, or the usual one.
@@ -90,14 +70,14 @@ def tested_samples(samples: DataFrame, replicas: Sequence[str]) -> DataFrame:
     # Data frame libraries write a missing number as NaN: a probe without an answer.
     answered = latency_s.isNotNull() & ~F.isnan(latency_s)
     tests = [
-        (F.col("malformed").isNotNull(), F.col("malformed")),
-        *((F.col(name).isNull(), F.lit(contract.MISSING_FIELD + name)) for name in probes.FIELDS[:3]),
-        (number.isNull(), F.lit(contract.UNKNOWN_REPLICA)),
-        (~F.col("time_s").between(0.0, contract.TIME_S_MAX), F.lit(contract.BAD_TIME)),
-        (~F.col("up").isin(0.0, 1.0), F.lit(contract.BAD_UP)),
-        (answered & ~latency_s.between(0.0, contract.TIME_S_MAX), F.lit(contract.BAD_LATENCY)),
+        (~F.col("well_formed"), contract.MALFORMED_JSON),
+        *((F.col(name).isNull(), contract.MISSING_FIELD + name) for name in contract.PROBE_FIELDS),
+        (number.isNull(), contract.UNKNOWN_REPLICA),
+        (~plausible("time_s"), contract.BAD_TIME),
+        (~F.col("up").isin(0.0, 1.0), contract.BAD_UP),
+        (answered & ~plausible("latency_s"), contract.BAD_LATENCY),
     ]
-    tested = samples.withColumn("reason", F.coalesce(*[F.when(holds, reason) for holds, reason in tests]))
+    tested = samples.withColumn("reason", first_reason(tests))
     time = F.shiftleft(microseconds(F.col("time_s")), UP_BITS)
     up = F.when(F.col("up") == 1.0, F.lit(1)).otherwise(F.lit(0)).cast("long")
     key = F.shiftleft(number.cast("long"), REPLICA_SHIFT).bitwiseOR(time).bitwiseOR(up)
@@ -212,7 +192,7 @@ def at_moments(tested: DataFrame, moments: DataFrame) -> DataFrame:
 
 
 def merged(edges: DataFrame, replicas: Sequence[str], spacing: Spacing) -> DataFrame:
-    """Join the runs of neighbouring chunks, and give `INTERVAL_SCHEMA`.
+    """Join the runs of neighbouring chunks, and give `Found.intervals`.
 
     The last sample of a chunk is an edge too, so the edge before the first one of a chunk is the sample before it.
     """

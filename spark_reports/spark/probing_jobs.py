@@ -3,41 +3,23 @@
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 
+from .expressions import between_changes
+
 
 def segments(true: DataFrame, seen: DataFrame) -> DataFrame:
     """Lay truth and view side by side: `replica`, `start_us`, `end_us`, `true`, `seen` (1, 0 or null)."""
-    edges = [
+    amounts = ("true_known", "true_up", "seen_known", "seen_up")
+    own = [
         rows.select(
-            "replica",
-            F.col(f"{edge}_us").alias("time_us"),
-            *[
-                (F.lit(sign) * value if own == name else F.lit(0)).alias(f"{name}_{what}")
-                for name in ("true", "seen")
-                for what, value in (("known", F.lit(1)), ("up", F.col("up")))
-            ],
+            "replica", "start_us", "end_us", F.lit(1).alias(f"{name}_known"), F.col("up").alias(f"{name}_up")
         )
-        for own, rows in (("true", true), ("seen", seen))
-        for edge, sign in (("start", 1), ("end", -1))
+        for name, rows in (("true", true), ("seen", seen))
     ]
-    moments = edges[0]
-    for more in edges[1:]:
-        moments = moments.unionAll(more)
-    names = ("true_known", "true_up", "seen_known", "seen_up")
-    moments = moments.groupBy("replica", "time_us").agg(*[F.sum(name).alias(name) for name in names])
-    in_time = Window.partitionBy("replica").orderBy("time_us")
-    so_far = in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    running = moments.select(
-        "replica",
-        F.col("time_us").alias("start_us"),
-        F.lead("time_us").over(in_time).alias("end_us"),
-        *[F.sum(name).over(so_far).alias(name) for name in names],
-    )
-    return running.where(F.col("end_us").isNotNull()).select(
-        "replica",
-        "start_us",
-        "end_us",
-        *[F.when(F.col(f"{name}_known") == 1, F.col(f"{name}_up")).alias(name) for name in ("true", "seen")],
-    )
+    both = own[0].unionByName(own[1], allowMissingColumns=True).fillna(0, amounts)
+    states = [
+        F.when(F.col(f"{name}_known") == 1, F.col(f"{name}_up")).alias(name) for name in ("true", "seen")
+    ]
+    return between_changes(both, ("replica",), amounts).select("replica", "start_us", "end_us", *states)
 
 
 def probed(true: DataFrame, seen: DataFrame) -> DataFrame:

@@ -9,52 +9,47 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
-from pyspark.sql import types as T  # noqa: N812
 
 from ..input.rows import Interval
 from ..model import contract
 from ..model.aggregates import Span
 from ..model.run_document import Run
-from .jobs import bin_of, microseconds
-from .small_tables import small_table
-
-INTERVAL_SCHEMA: Final = T.StructType(
-    [
-        T.StructField("front_end", T.StringType(), nullable=False),
-        T.StructField("replica", T.StringType(), nullable=False),
-        T.StructField("start_us", T.LongType(), nullable=False),
-        T.StructField("end_us", T.LongType(), nullable=False),
-        T.StructField("up", T.IntegerType(), nullable=False),
-    ]
+from .expressions import (
+    FLAG,
+    INT,
+    LONG,
+    TEXT,
+    between_changes,
+    by_bin,
+    first_reason,
+    microseconds,
+    period_totals,
+    plausible,
+    schema,
+    small_table,
 )
+
+INTERVAL: Final = schema(front_end=TEXT, replica=TEXT, start_us=LONG, end_us=LONG, up=INT)
 """One good interval of a replica (`front_end` empty), or of the way from a front end to it."""
-
-DECIDING_SCHEMA: Final = T.StructType(
-    [
-        T.StructField("system", T.IntegerType(), nullable=False),
-        T.StructField("up", T.LongType(), nullable=False),
-        T.StructField("enough", T.BooleanType(), nullable=False),
-    ]
-)
 
 
 def interval_table(spark: SparkSession, intervals: Sequence[Interval]) -> DataFrame:
-    """Give intervals that were read elsewhere the form of `INTERVAL_SCHEMA`."""
+    """Give intervals that were read elsewhere the form of `INTERVAL`."""
     rows = [(each.front_end, each.replica, each.start_us, each.end_us, each.up) for each in intervals]
-    return small_table(spark, rows, INTERVAL_SCHEMA)
+    return small_table(spark, rows, INTERVAL)
 
 
 def deciding_table(spark: SparkSession, decided: Mapping[tuple[int, int], bool]) -> DataFrame:
-    """Give one row for each quorum system and up-set: whether it is enough (`DECIDING_SCHEMA`)."""
-    rows = [(system, up, enough) for (system, up), enough in decided.items()]
-    return small_table(spark, rows, DECIDING_SCHEMA)
+    """Give one row for each quorum system and up-set: whether it is enough."""
+    rows = [(*pair, enough) for pair, enough in decided.items()]
+    return small_table(spark, rows, schema(system=INT, up=LONG, enough=FLAG))
 
 
 def parse_intervals(lines: DataFrame, columns: Sequence[str], run: Run) -> DataFrame:
     """Parse and test lines of `replicas.csv` or `links.csv`; the header is no row.
 
     Returns:
-        `source`, `line`, `reason` (null for a good row) and `INTERVAL_SCHEMA`; `settled` makes disjoint intervals of them.
+        `source`, `line`, `reason` (null for a good row) and `INTERVAL`; `settled` makes disjoint intervals of them.
     """
     part = F.split(F.trim("line"), ",", -1)
     count = len(columns)
@@ -89,20 +84,17 @@ def _number(column: str) -> Column:
 
 
 def _interval_reason(columns: int, run: Run) -> Column:
-    plausible = F.col("start_s").between(0.0, contract.TIME_S_MAX) & F.col("end_s").between(
-        0.0, contract.TIME_S_MAX
-    )
     malformed = (F.col("parts") != columns) | F.col("start_s").isNull() | F.col("end_s").isNull()
     tests = [
         (malformed, contract.MALFORMED_CSV),
         (~F.col("replica").isin(*run.votes), contract.UNKNOWN_REPLICA),
-        (~plausible, contract.BAD_TIME),
+        (~(plausible("start_s") & plausible("end_s")), contract.BAD_TIME),
         (~F.col("up_text").isin("0", "1"), contract.BAD_UP),
         (F.col("end_s") < F.col("start_s"), contract.ENDS_BEFORE_START),
     ]
     if columns == len(contract.LINK_COLUMNS):
         tests.insert(1, (~F.col("front_end").isin(*run.front_ends), contract.UNKNOWN_FRONT_END))
-    return F.coalesce(*[F.when(holds, F.lit(reason)) for holds, reason in tests])
+    return first_reason(tests)
 
 
 def _mark_overlaps(timed: DataFrame) -> DataFrame:
@@ -130,37 +122,17 @@ def _mark_overlaps(timed: DataFrame) -> DataFrame:
 
 
 def settled(parsed: DataFrame) -> DataFrame:
-    """Give the disjoint intervals that parsed lines come to (`INTERVAL_SCHEMA`), as `overlaps.settled` does.
+    """Give the disjoint intervals that parsed lines come to (`INTERVAL`), as `overlaps.settled` does.
 
     At every moment the intervals that say up, and those that say down, are counted; where both speak, nothing is known.
     """
     kept = F.col("reason").isNull() | (F.col("reason") == contract.CONTRADICTS)
     whose = ("front_end", "replica")
-    edges = [
-        parsed.where(kept).select(
-            *whose, F.col(f"{edge}_us").alias("time_us"), "up", F.lit(sign).alias("sign")
-        )
-        for edge, sign in (("start", 1), ("end", -1))
-    ]
-    said = {
-        state: F.sum(F.when(F.col("up") == up, F.col("sign")).otherwise(0))
-        for state, up in (("ups", 1), ("downs", 0))
-    }
-    moments = (
-        edges[0]
-        .unionAll(edges[1])
-        .groupBy(*whose, "time_us")
-        .agg(*[total.alias(state) for state, total in said.items()])
+    said = parsed.where(kept).select(
+        *whose, "start_us", "end_us", F.col("up").alias("ups"), (1 - F.col("up")).alias("downs")
     )
-    in_time = Window.partitionBy(*whose).orderBy("time_us")
-    so_far = in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    running = moments.select(
-        *whose,
-        F.col("time_us").alias("start_us"),
-        F.lead("time_us").over(in_time).alias("end_us"),
-        *[F.sum(state).over(so_far).alias(state) for state in said],
-    )
-    known = running.where((F.col("ups") > 0) != (F.col("downs") > 0))
+    counted = between_changes(said, whose, ("ups", "downs"))
+    known = counted.where((F.col("ups") > 0) != (F.col("downs") > 0))
     joined = stretches(known.withColumn("holds", F.col("ups") > 0), whose)
     return joined.select(*whose, "start_us", "end_us", F.col("holds").cast("int").alias("up"))
 
@@ -186,11 +158,9 @@ def joint_up_sets(
 ) -> DataFrame:
     """Turn the intervals of the replicas, and of the links to them, into joint up-sets as intervals, one row each.
 
-    Each interval adds its replica's bit at its start and takes it away at its end; running sums over the sorted moments
-    give who is up between two of them. Example: r1 (bit 1) up 0-10, r2 (bit 2) up 0-4, down 4-10: at 0 the sum becomes 3,
-    at 4 it is 1; result 0-4 with up 3 and 4-10 with up 1. Links have sums of their own; both bits must be set.
-
-    The running sum needs all moments of a view in one partition: the number of changes, not of operations or samples.
+    Each interval that says up adds its replica's bit while it lasts. Example: r1 (bit 1) up 0-10, r2 (bit 2) up 0-4, down
+    4-10: at 0 the sum becomes 3, at 4 it is 1; result 0-4 with up 3 and 4-10 with up 1. Links have sums of their own; both
+    bits must be set.
 
     Args:
         intervals: of the replicas, within the window.
@@ -205,66 +175,41 @@ def joint_up_sets(
     bit = F.lit(0).cast("long")
     for index, name in enumerate(replicas):
         bit = F.when(F.col("replica") == name, F.lit(1 << index).cast("long")).otherwise(bit)
+    amounts = {"known": F.lit(1), "bits": F.col("up") * bit}
+    of_links = {f"link_{name}": amount for name, amount in amounts.items()}
+    nothing = F.lit(0).cast("long")
     every_view = F.explode(F.array(*[F.lit(view) for view in views]))
-    viewed = intervals.select(every_view.alias("view"), "*", bit.alias("bit"), F.lit(0).alias("is_link"))
+    viewed = intervals.select(every_view.alias("view"), "start_us", "end_us", *_named(amounts)).withColumns(
+        dict.fromkeys(of_links, nothing)
+    )
     linked = links.where(F.col("front_end").isin(*views)).select(
-        F.col("front_end").alias("view"), "*", bit.alias("bit"), F.lit(1).alias("is_link")
+        F.col("front_end").alias("view"), "start_us", "end_us", *_named(of_links)
     )
-    moments = _moments(viewed.unionByName(linked))
-    in_time = Window.partitionBy("view").orderBy("time_us")
-    so_far = in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    names = ("known", "bits", "links_known", "link_bits")
-    running = moments.select(
-        "view",
-        F.col("time_us").alias("start_us"),
-        F.lead("time_us").over(in_time).alias("end_us"),
-        *[F.sum(name).over(so_far).alias(name) for name in names],
-    )
-    wanted, free = F.lit(0), F.lit(0).cast("long")
+    every = viewed.unionByName(linked.withColumns(dict.fromkeys(amounts, nothing)))
+    summed = between_changes(every, ("view",), (*amounts, *of_links))
+    wanted, free = F.lit(0), nothing
     for view, own in views.items():
         mask = sum(1 << index for index, name in enumerate(replicas) if name not in own)
         wanted = F.when(F.col("view") == view, F.lit(len(own))).otherwise(wanted)
         free = F.when(F.col("view") == view, F.lit(mask).cast("long")).otherwise(free)
-    complete = (F.col("known") == len(replicas)) & (F.col("links_known") == wanted)
+    complete = (F.col("known") == len(replicas)) & (F.col("link_known") == wanted)
     up = F.col("bits").bitwiseAND(F.col("link_bits").bitwiseOR(free))
-    whole = running.where(F.col("end_us").isNotNull() & complete)
-    return whole.select("view", "start_us", "end_us", up.alias("up"))
+    return summed.where(complete).select("view", "start_us", "end_us", up.alias("up"))
 
 
-def _moments(intervals: DataFrame) -> DataFrame:
-    """Give, for each moment of each view, what changes in the four running sums."""
-    edges = [
-        intervals.select(
-            "view", F.col(f"{edge}_us").alias("time_us"), F.lit(sign).alias("sign"), "up", "bit", "is_link"
-        )
-        for edge, sign in (("start", 1), ("end", -1))
-    ]
-    changed = F.col("sign") * F.col("up") * F.col("bit")
-    is_link = F.col("is_link") == 1
-    return (
-        edges[0]
-        .unionAll(edges[1])
-        .groupBy("view", "time_us")
-        .agg(
-            F.sum(F.when(~is_link, F.col("sign")).otherwise(0)).alias("known"),
-            F.sum(F.when(~is_link, changed).otherwise(0)).alias("bits"),
-            F.sum(F.when(is_link, F.col("sign")).otherwise(0)).alias("links_known"),
-            F.sum(F.when(is_link, changed).otherwise(0)).alias("link_bits"),
-        )
-    )
+def _named(columns: Mapping[str, Column]) -> list[Column]:
+    return [column.alias(name) for name, column in columns.items()]
 
 
 def up_set_times(up_sets: DataFrame, span: Span) -> DataFrame:
     """Sum the time of each distinct up-set within each bin of each view, in microseconds."""
-    pieces = by_bin(up_sets, span)
+    pieces = in_timeline(up_sets, span)
     return pieces.groupBy("view", "bin", "up").agg(F.sum("piece_us").alias("time_us"))
 
 
-def by_bin(intervals: DataFrame, span: Span) -> DataFrame:
+def in_timeline(intervals: DataFrame, span: Span) -> DataFrame:
     """Cut intervals at the bins of the timeline: a row for each `bin` that one touches, and how long, `piece_us`."""
-    first = bin_of(F.col("start_us"), span.start_us, span.bin_us)
-    last = bin_of(F.col("end_us") - 1, span.start_us, span.bin_us)
-    pieces = intervals.withColumn("bin", F.explode(F.sequence(first, last)))
+    pieces = by_bin(intervals, "bin", span.start_us, span.bin_us)
     bin_start_us = F.lit(span.start_us) + F.col("bin") * F.lit(span.bin_us)
     overlap_us = F.least("end_us", bin_start_us + F.lit(span.bin_us)) - F.greatest("start_us", bin_start_us)
     return pieces.withColumn("piece_us", overlap_us)
@@ -321,7 +266,7 @@ def stretches(intervals: DataFrame, keys: Sequence[str]) -> DataFrame:
 
 
 def decided(up_sets: DataFrame, deciding: DataFrame) -> DataFrame:
-    """Give the stretches with (`holds`) and without enough, for each view and quorum system (`DECIDING_SCHEMA`)."""
+    """Give the stretches with (`holds`) and without enough, for each view and quorum system (`deciding_table`)."""
     asked = up_sets.join(F.broadcast(deciding), "up").withColumnRenamed("enough", "holds")
     return stretches(asked.select("view", "system", "start_us", "end_us", "holds"), ["view", "system"])
 
@@ -340,14 +285,10 @@ def outages(stretches_of_systems: DataFrame) -> DataFrame:
     joined = numbered.groupBy("system", "outage").agg(
         (F.max("end_us") - F.min("start_us")).alias("length_us")
     )
-    return joined.groupBy("system").agg(
-        F.count("*").alias("periods"),
-        F.sum("length_us").alias("total_us"),
-        F.max("length_us").alias("longest_us"),
-    )
+    return joined.groupBy("system").agg(*period_totals("length_us"))
 
 
 def down_bins(intervals: DataFrame, span: Span) -> DataFrame:
     """Give the down time of each replica within each timeline bin, in microseconds."""
-    down = by_bin(intervals.where(F.col("up") == 0), span)
+    down = in_timeline(intervals.where(F.col("up") == 0), span)
     return down.groupBy("replica", "bin").agg(F.sum("piece_us").alias("down_us"))

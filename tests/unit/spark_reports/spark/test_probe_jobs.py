@@ -71,12 +71,6 @@ def write_json(path: Path, samples: list[Sample]) -> None:
     path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
 
 
-def write_csv(path: Path, samples: list[Sample]) -> None:
-    lines = [f"{replica},{time_us / 1e6!r},{up}," for replica, time_us, up in samples]
-    text = "\n".join([",".join(probes.FIELDS), *lines]).encode()
-    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
-
-
 def write_parquet(path: Path, samples: list[Sample]) -> None:
     import pyarrow  # noqa: PLC0415
     from pyarrow import parquet  # noqa: PLC0415
@@ -96,8 +90,6 @@ WRITERS = {
     "b.parquet": write_parquet,
     "c.jsonl": write_json,
     "d.jsonl.gz": write_json,
-    "e.csv": write_csv,
-    "f.csv.gz": write_csv,
 }
 
 
@@ -193,9 +185,9 @@ def test_the_usual_step_is_found_as_in_the_rule(spark: "SparkSession", tmp_path:
     paths = write(tmp_path / "files", samples, rng)
     found = found_in(spark, paths, REPLICAS, None)
     assert found.spacing == Spacing(probes.usual_step_us(samples))
-    write_csv(tmp_path / "one.csv", samples[:1])
+    write_json(tmp_path / "one.jsonl", samples[:1])
     with pytest.raises(ReportError, match="give the step"):
-        found_in(spark, [tmp_path / "one.csv"], REPLICAS, None)
+        found_in(spark, [tmp_path / "one.jsonl"], REPLICAS, None)
 
 
 BAD_JSON = {
@@ -211,15 +203,6 @@ BAD_JSON = {
     '{"replica":"r1","time_s":1760000000,"up":0.5}': contract.BAD_UP,
     '{"replica":"r1","time_s":1760000000,"up":1,"latency_s":-0.1}': contract.BAD_LATENCY,
 }
-BAD_CSV = {
-    "r1,1760000000": contract.MALFORMED_CSV,
-    "r1,soon,1,": contract.MALFORMED_CSV,
-    "r1,NaN,1,": contract.MALFORMED_CSV,
-    "r1,1760000000,1,slow": contract.MALFORMED_CSV,
-    "r99,1760000000,1,": contract.UNKNOWN_REPLICA,
-    "r1,1760000000,2,": contract.BAD_UP,
-    "r1,1760000000,1,-1": contract.BAD_LATENCY,
-}
 
 
 def test_bad_rows_are_kept_aside_with_the_reason_and_their_text(
@@ -229,23 +212,21 @@ def test_bad_rows_are_kept_aside_with_the_reason_and_their_text(
     from pyarrow import parquet  # noqa: PLC0415
 
     (tmp_path / "bad.jsonl").write_text("\n\n".join(BAD_JSON) + "\n", encoding="utf-8")
-    (tmp_path / "bad.csv").write_text("\n".join(["replica,time_s,up", *BAD_CSV]), encoding="utf-8")
     nan = float("nan")
     columns = {"replica": ["r1", "r1", "r1"], "time_s": [nan, 1760000000.0, 1760000001.0]}
     table = pyarrow.table(columns | {"up": [1, 1, 1], "latency_s": [0.1, nan, None]})
     parquet.write_table(table, tmp_path / "bad rows.parquet")
-    paths = [tmp_path / name for name in ("bad.jsonl", "bad.csv", "bad rows.parquet")]
+    paths = [tmp_path / name for name in ("bad.jsonl", "bad rows.parquet")]
     found = found_in(spark, paths, REPLICAS, Spacing(1_000_000))
     aside = {(each.source, each.reason, each.line) for each in found.rejected.collect()}
     assert {each[1:] for each in aside if each[0] == "bad.jsonl"} == {(v, k) for k, v in BAD_JSON.items()}
-    assert {each[1:] for each in aside if each[0] == "bad.csv"} == {(v, k) for k, v in BAD_CSV.items()}
     (packed,) = (each for each in aside if each[0].endswith(".parquet"))
     assert packed[1] == contract.BAD_TIME
     assert json.loads(packed[2])["replica"] == "r1"
     assert [each[:3] for each in intervals_of(found.intervals)] == [
         ("r1", 1760000000000000, 1760000002000000)
     ]
-    assert found.samples == len(BAD_JSON) + len(BAD_CSV) + 3
+    assert found.samples == len(BAD_JSON) + 3
 
 
 def test_files_that_hold_no_probes_are_refused(spark: "SparkSession", tmp_path: Path) -> None:
@@ -257,10 +238,6 @@ def test_files_that_hold_no_probes_are_refused(spark: "SparkSession", tmp_path: 
     parquet.write_table(pyarrow.table({"replica": ["r1"], "up": [1]}), tmp_path / "some.parquet")
     with pytest.raises(ReportError, match=r"some\.parquet has no column time_s"):
         read(spark, [tmp_path / "some.parquet"])
-    with pytest.raises(ReportError, match=r"notes\.txt is no file of probes"):
-        read(spark, [tmp_path / "notes.txt"])
-    with pytest.raises(ReportError, match="name at least one"):
-        read(spark, [])
 
 
 def test_no_python_runs_on_rows_and_no_rows_come_to_the_driver(
