@@ -7,8 +7,9 @@ from `quorate.quorums` and recorded measurements, and talks to no replica.
     contract        the words of a run on disk, and why rows are kept aside; run_document reads run.json
     session         a quiet, offline Spark session, here or on a cluster, and the Java it needs
     probes          how long a prober's sample speaks; probe_jobs does it for many, probe_files reads them
-    engine          runs jobs, trace_jobs, outcome_jobs, probe_jobs, probing_jobs  ┐ both fill the tables
-    loading         reads with rows, probe_rows, foreign; reference counts         ┘ of aggregates
+    engine          counts operations with jobs and outcome_jobs on Spark, reads probes with probe_jobs  ┐ both fill the
+    loading         reads with rows, probe_rows, foreign; reference counts operations in plain Python     ┘ tables of
+    trace           joint up-sets and outages, for both engines; probing compares a prober with the truth   aggregates
     quorum_choices  what was run, and every other valid choice; questions is what is asked of the trace
     derive          aggregates to figures, with models, confidence, derive_operations, derive_choices
     keys            what every figure means; figure_tables writes them as Parquet

@@ -13,7 +13,7 @@ from .figures import derive, figure_tables
 from .figures.derive import Origin
 from .figures.keys import KEYS
 from .figures.output_folders import SPARK_TABLES, OutputFolder
-from .input import probe_rows, rows, sources
+from .input import probe_rows, sources
 from .input.foreign import LABEL
 from .input.rows import Reject
 from .input.sources import Source, find_source
@@ -26,7 +26,7 @@ from .model.questions import Questions
 from .model.run_document import Run, read_run
 from .page import page
 from .reference import loading, reference
-from .reference.reference import Input
+from .reference.trace import Input
 from .spark.session import EMBEDDED, local_session
 
 Engine = Literal["auto", "spark", "python"]
@@ -155,11 +155,8 @@ class _Maker:
         found = self._loaded()
         asked = self._ask(found.run, found.attempted)
         counted = reference.aggregate(found, asked, microseconds(self.options.lag_s))
-        if not counted.up_sets:
-            cut = [*rows.clipped(found.intervals, found.span), *rows.clipped(found.links, found.span)]
-            raise loading.never_observed_together(self.source, found.run.votes, loading.known_of(cut))
-        linked = reference.linked_front_ends(found.links)
-        figures = self._derive(counted, found.run, asked, linked, "python")
+        loading.check_observed(self.source, found, counted.up_sets)
+        figures = self._derive(counted, found.run, asked, found.linked, "python")
         return self._write(figures, versions(), found.rejects)
 
     def _loaded(self) -> Input:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..input import foreign, probe_rows, rows, sources
 from ..input.foreign import Foreign
-from ..input.rows import Interval, OperationRows, Reject
+from ..input.rows import Interval, Operation, OperationRows, Reject
 from ..input.sources import Source
 from ..model import contract
 from ..model.aggregates import Span
@@ -15,7 +15,7 @@ from ..model.errors import ReportError
 from ..model.phrases import EARLIEST_S, LATEST_S, listed
 from ..model.run_document import Run
 from . import overlaps
-from .reference import Input
+from .trace import Input
 
 
 def load(source: Source, run: Run, step_us: int | None) -> Input:
@@ -35,12 +35,27 @@ def load(source: Source, run: Run, step_us: int | None) -> Input:
     seen: list[Interval] = []
     if source.has_probes():
         seen, read[contract.PROBES] = probe_rows.read_probes(source, run, step_us, rejects)
-    intervals = seen
+    return with_up_times(source, run, operations, seen, read, rejects)
+
+
+def with_up_times(
+    source: Source,
+    run: Run,
+    operations: Sequence[Operation],
+    seen: list[Interval],
+    read: dict[str, int],
+    rejects: list[Reject],
+) -> Input:
+    """Add the up times of replicas and links to what was read already; where there are none, those that a prober saw.
+
+    Raises:
+        ReportError: a file cannot be read, or the replicas are never all observed at the same time.
+    """
+    intervals, links = seen, list[Interval]()
     if source.replicas is not None:
         intervals, read[contract.INTERVALS] = _up_times(
             source.replicas, contract.REPLICA_COLUMNS, run, rejects
         )
-    links: list[Interval] = []
     if source.links is not None:
         links, read[contract.LINKS] = _up_times(source.links, contract.LINK_COLUMNS, run, rejects)
     return Input(
@@ -156,6 +171,13 @@ def _moment(time_us: int) -> str:
     if not EARLIEST_S <= time_s < LATEST_S:
         return f"{time_s:.10g} s"
     return f"{datetime.fromtimestamp(time_s, tz=UTC):%Y-%m-%d %H:%M:%S UTC}"
+
+
+def check_observed(source: Source, found: Input, up_sets: Sequence[object]) -> None:
+    """See that the state of every replica is known at some moment; ReportError where it never is."""
+    if not up_sets:
+        cut = [*rows.clipped(found.intervals, found.span), *rows.clipped(found.links, found.span)]
+        raise never_observed_together(source, found.run.votes, known_of(cut))
 
 
 def known_of(intervals: Iterable[Interval]) -> dict[tuple[str, str], tuple[int, int]]:

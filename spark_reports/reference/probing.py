@@ -1,13 +1,14 @@
-"""What a prober made of each replica, against the truth. Plain Python; `probe_jobs` does the same on Spark.
+"""What a prober made of each replica, against the truth.
 
 Both are laid side by side: between two changes of either, a *segment* says what was true and what was seen, up, down or
 unknown. Everything else is asked of the segments of one replica in order.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import chain, groupby, islice, pairwise
 
 from ..input.rows import Interval
 from ..model.aggregates import Probed
@@ -77,8 +78,9 @@ def _stretches(found: Sequence[Segment], column: str) -> list[list[Segment]]:
 
 def _recovery_us(ended_us: int, found: Sequence[Segment]) -> int | None:
     """From the end of an outage to the first moment at which it was seen up; None if it ended in the unknown."""
-    after = [each for each in found if each.start_us >= ended_us]
-    if not after or after[0].true != 1:
+    after = islice(found, bisect_left(found, ended_us, key=lambda each: each.start_us), None)
+    first = next(after, None)
+    if first is None or first.true != 1:
         return None
-    seen = next((each for each in after if each.seen == 1), None)
+    seen = next((each for each in chain([first], after) if each.seen == 1), None)
     return None if seen is None else seen.start_us - ended_us

@@ -1,8 +1,8 @@
 """The Spark side of a report: from the lines of a measured run to small aggregates.
 
 All functions but `read_*` and `*_table` take and give DataFrames and know no session. Every row is parsed, tested and
-aggregated by Spark's built-in expressions; no Python runs per row and only grouped results reach the driver.
-`trace_jobs` does the same for the up and down intervals, `outcome_jobs` lays operations over them.
+aggregated by Spark's built-in expressions; no Python runs per row, and only grouped results reach the driver.
+`probe_jobs` finds up and down intervals in probes, `outcome_jobs` lays operations over what replicas did.
 """
 
 from collections.abc import Sequence
@@ -49,6 +49,9 @@ OPERATION: Final = schema(
 
 READ: Final = T.StructType([*schema(source=TEXT, line=TEXT, well_formed=FLAG), *OPERATION])
 """An operation as read, before it is tested: from JSON lines or from Parquet."""
+
+GOOD: Final = T.StructType([*OPERATION, *schema(start_us=LONG, latency_us=LONG, end_us=LONG)])
+"""A good operation."""
 
 
 def read_lines(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
@@ -182,7 +185,7 @@ def _operation_reason(run: Run) -> Column:
 
 
 def good_rows(parsed: DataFrame) -> DataFrame:
-    """Give the rows without a reason, without the text they came from."""
+    """Give the rows without a reason, without the text they came from (`GOOD`)."""
     return parsed.where(F.col("reason").isNull()).drop("reason", "line", "source")
 
 
@@ -193,23 +196,10 @@ def rejected_rows(parsed: DataFrame, kind: str) -> DataFrame:
     )
 
 
-def row_counts(parsed: DataFrame, kind: str) -> DataFrame:
-    """Count rows read, and those that are good: `kind`, `read`, `used`."""
-    used = F.count_if(F.col("reason").isNull()).alias("used")
-    return parsed.agg(F.lit(kind).alias("kind"), F.count("*").alias("read"), used)
-
-
 def rejected_counts(rejected: DataFrame) -> DataFrame:
     """Count rows kept aside by `source` and `reason`, each with an example."""
     example = F.substring(F.min("line"), 1, EXAMPLE_CHARS)
     return rejected.groupBy("source", "reason").agg(F.count("*").alias("rows"), example.alias("example"))
-
-
-def time_range(intervals: DataFrame) -> DataFrame:
-    """Give `start_us` and `end_us`, the first start and last end, and the number of `rows`, in one row."""
-    return intervals.agg(
-        F.min("start_us").alias("start_us"), F.max("end_us").alias("end_us"), F.count("*").alias("rows")
-    )
 
 
 def count_bins(operations: DataFrame, span: Span) -> DataFrame:

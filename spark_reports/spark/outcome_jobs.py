@@ -1,11 +1,44 @@
 """The Spark side of a report: operations laid over what their front ends saw, and outages as operations saw them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 
-from .expressions import INT, TEXT, bin_of, by_bin, period_totals, schema, small_table
+from ..input.rows import Interval
+from ..reference.trace import Period, UpSet
+from .expressions import FLAG, INT, LONG, TEXT, bin_of, schema, small_table
+
+INTERVAL: Final = schema(front_end=TEXT, replica=TEXT, start_us=LONG, end_us=LONG, up=INT)
+"""One good interval of a replica (`front_end` empty), or of the way from a front end to it."""
+
+UP_SET: Final = schema(view=TEXT, start_us=LONG, end_us=LONG, up=LONG)
+PERIOD: Final = schema(
+    view=TEXT, system=INT, start_us=LONG, end_us=LONG, changed_before=FLAG, changed_after=FLAG
+)
+
+
+def interval_table(spark: SparkSession, intervals: Iterable[Interval]) -> DataFrame:
+    """Give intervals the form of a table (`INTERVAL`)."""
+    return small_table(spark, map(attrgetter(*INTERVAL.names), intervals), INTERVAL)
+
+
+def up_set_table(spark: SparkSession, up_sets: Iterable[UpSet]) -> DataFrame:
+    """Give up-sets the form of a table (`UP_SET`)."""
+    return small_table(spark, map(attrgetter(*UP_SET.names), up_sets), UP_SET)
+
+
+def period_table(spark: SparkSession, deciders: Mapping[int, Mapping[str, Sequence[Period]]]) -> DataFrame:
+    """Give the periods of each view and system that decides (`PERIOD`)."""
+    rows = (
+        (view, system, each.start_us, each.end_us, each.changed_before, each.changed_after)
+        for system, views in deciders.items()
+        for view, periods in views.items()
+        for each in periods
+    )
+    return small_table(spark, rows, PERIOD)
 
 
 def view_table(spark: SparkSession, views: Mapping[str, str]) -> DataFrame:
@@ -29,7 +62,7 @@ def with_view(operations: DataFrame, views: DataFrame, deciders: DataFrame) -> D
 def count_starts(
     operations: DataFrame,
     up_sets: DataFrame,
-    stretches: DataFrame,
+    periods: DataFrame,
     *,
     lag_us: int,
     origin_us: int,
@@ -43,8 +76,8 @@ def count_starts(
 
     Args:
         operations: `with_view`.
-        up_sets: disjoint intervals of each view, `start_us`, `end_us`, `up`.
-        stretches: with and without enough, of each view and system that decides (`trace_jobs.decided`).
+        up_sets: `UP_SET`, disjoint within a view.
+        periods: `PERIOD`.
         lag_us: how near a change must be.
         origin_us: where bins begin, at or before the first interval.
         width_us: width of a bin, about the mean length of an interval.
@@ -59,8 +92,7 @@ def count_starts(
         F.col("end_us").alias("done_us"),
         bin_of(F.col("start_us"), origin_us, width_us).alias("piece"),
     )
-    sets = by_bin(up_sets.select("view", "start_us", "end_us", "up"), "piece", origin_us, width_us)
-    states = by_bin(stretches.drop("holds"), "piece", origin_us, width_us)
+    sets, states = _pieces(up_sets, origin_us, width_us), _pieces(periods, origin_us, width_us)
     within = (F.col("at_us") >= F.col("start_us")) & (F.col("at_us") < F.col("end_us"))
     placed = _left(started, sets, ["view", "piece"], within).drop("start_us", "end_us")
     decided = _left(placed, states, ["view", "system", "piece"], within)
@@ -71,6 +103,13 @@ def count_starts(
     return counted.groupBy("choice", "operation", "outcome", "up", "near").agg(
         F.count("*").alias("operations")
     )
+
+
+def _pieces(intervals: DataFrame, origin_us: int, width_us: int) -> DataFrame:
+    """Put each interval into every bin that it touches."""
+    first = bin_of(F.col("start_us"), origin_us, width_us)
+    last = bin_of(F.col("end_us") - 1, origin_us, width_us)
+    return intervals.withColumn("piece", F.explode(F.sequence(first, last)))
 
 
 def _left(left: DataFrame, right: DataFrame, keys: list[str], within: Column) -> DataFrame:
@@ -103,4 +142,8 @@ def seen_outages(operations: DataFrame) -> DataFrame:
         .where("NOT ok AND coalesce(next_us > start_us, true)")
         .withColumn("length_us", F.coalesce("next_us", "ended_us") - F.col("start_us"))
     )
-    return runs.groupBy(*keys).agg(*period_totals("length_us"))
+    return runs.groupBy(*keys).agg(
+        F.count("*").alias("periods"),
+        F.sum("length_us").alias("total_us"),
+        F.max("length_us").alias("longest_us"),
+    )
