@@ -14,13 +14,13 @@ from ...quorums.choices.assignment import Assignment
 from ...quorums.choices.choices import constraints_of
 from ...quorums.choices.minimal import shown
 from ...quorums.planning.cost import Workload
-from ...quorums.planning.search import Offer, Setting, candidates_of, plan
+from ...quorums.planning.offers import Offer, Target, parse_target
+from ...quorums.planning.search import Setting, candidates_of, plan
 from ...quorums.planning.strategy import MissingSolver, best_strategy, check_solver
 from ...quorums.systems.expressions import parse_system
 from ...quorums.systems.failures import Group, Groups, Independent, Joint, Model
 from ...quorums.systems.systems import System
 from ...quorums.systems.systems import replicas_of as replicas_in
-from ...quorums.systems.targets import Target, parse_target
 from ..failure import Usage
 from ..output import AsJson, answer, console, reported, say
 from .choice_rule import TomlOption, check_offered, offered_text

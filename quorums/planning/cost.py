@@ -18,7 +18,6 @@ from typing import NamedTuple
 from ...adts.specification import EventClass, operation_of
 from ..choices.assignment import Assignment, Mix, is_empty
 from ..choices.choices import Constraints
-from ..choices.minimal import minimal_quorums
 from ..systems.systems import BadQuorums, System, is_quorum, replicas_of, without
 from .latency import AnswerTime, mean_ms, of_quorum
 
@@ -171,16 +170,6 @@ def wait_ms(system: System, asked: frozenset[str], workload: Workload) -> float:
     if found is None:
         raise BadQuorums(f"{sorted(asked)} is no quorum of {system}")
     return found
-
-
-def uniform(assignment: Assignment, workload: Workload) -> Strategy:
-    """The strategy that draws all minimal quorums equally often."""
-    slots = slots_of(assignment, workload)
-    draws = {}
-    for slot in slots:
-        quorums = minimal_quorums(slot.system)
-        draws[slot.access] = tuple((quorum, 1 / len(quorums)) for quorum in quorums)
-    return evaluate(slots, draws, workload)
 
 
 def rounds_of(assignment: Assignment, event_class: EventClass) -> int:

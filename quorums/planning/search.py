@@ -9,8 +9,8 @@ The front is exact over the candidates, which are not all quorum systems there a
 that is measured are interchangeable: of votes that differ by exchanging them one is tried.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import comb, prod
 from typing import Final
@@ -22,9 +22,9 @@ from ..choices.minimal import resilience
 from ..systems.diagrams import diagram
 from ..systems.failures import Groups, Independent, Joint, Model, availability
 from ..systems.systems import BadQuorums, System, dual, grid, majority, replicas_of
-from ..systems.targets import Target
 from .cost import Workload, one_mix, rounds_of
 from .latency import of_event, quantile_ms
+from .offers import Offer, Target
 from .strategy import Limits, Objective, best_strategy
 
 CANDIDATES_MAX: Final = 20_000
@@ -55,40 +55,6 @@ class Setting:
     def operations(self) -> tuple[str, ...]:
         """The operations of the mix."""
         return tuple(dict.fromkeys(operation_of(name) for name, share in self.mix.items() if share))
-
-
-@dataclass(frozen=True)
-class Offer:
-    """What an assignment offers: shares, milliseconds (while all live replicas answer), operations a second, messages.
-
-    `availability` is that of each operation however it ends, `overall` that of the mix. Absent figures were not asked for.
-    """
-
-    assignment: Assignment
-    availability: Mapping[str, float]
-    overall: float
-    resilience: Mapping[str, int]
-    rounds: float
-    p50_ms: Mapping[str, float] = field(default_factory=dict)
-    p99_ms: Mapping[str, float] = field(default_factory=dict)
-    load: float | None = None
-    capacity: float | None = None
-    messages: float | None = None
-    wait_ms: float | None = None
-
-    def goals(self) -> tuple[float, ...]:
-        """What the Pareto front weighs, less being better; rounding does not decide."""
-        p50 = (each for each in self.p50_ms.values())
-        costs = (self.load, self.messages)
-        return tuple(
-            round(each, 12)
-            for each in (
-                *(-each for each in self.availability.values()),
-                *p50,
-                *(cost for cost in costs if cost is not None),
-                self.rounds,
-            )
-        )
 
 
 def plan(
@@ -156,18 +122,8 @@ def with_cost(setting: Setting, offer: Offer) -> Offer | None:
         if not setting.limits.given():
             raise
         return None
-    return Offer(
-        offer.assignment,
-        offer.availability,
-        offer.overall,
-        offer.resilience,
-        offer.rounds,
-        offer.p50_ms,
-        offer.p99_ms,
-        found.load,
-        found.capacity,
-        found.messages,
-        found.wait_ms,
+    return replace(
+        offer, load=found.load, capacity=found.capacity, messages=found.messages, wait_ms=found.wait_ms
     )
 
 

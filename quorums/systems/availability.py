@@ -1,15 +1,10 @@
-"""How often enough votes are live: exact availability of a number of votes, without any input or output.
+"""How often how many votes are live, exactly, by summing rather than by drawing samples. Pure.
 
-Owns the arithmetic from "which replicas are up, how often" to "how often may an operation run". It knows votes and
-up-sets; it must not know ADTs, clocks, files or Spark.
+Owns the arithmetic from "which replicas are up, how often" to "how often are so many votes live". It knows votes and
+up-sets; it must not know ADTs, clocks, files or Spark. Two models of failure are answered:
 
-An operation of event class `(initial, final)` can run while `max(initial, final)` votes are live, because its two
-quorums may coincide: the replicas that were read may be the ones that are written. So one number, `needed`, decides.
-
-Two models of failure are answered, and both exactly, by summing rather than by drawing samples:
-
-* *independent* replicas, each up with a probability of its own (`availability_independent`);
-* *joint* up-sets, as weighed in a trace, in which replicas may fail together (`availability_joint`).
+* *independent* replicas, each up with a probability of its own (`live_votes_independent`);
+* *joint* up-sets, as weighed in a trace, in which replicas may fail together (`live_votes_joint`).
 
 Probabilities may be `float` or `fractions.Fraction`; with `Fraction` the results carry no rounding at all.
 """
@@ -53,21 +48,6 @@ def live_votes_independent(
     return dict(sorted(distribution.items()))
 
 
-def availability_independent(
-    votes: Mapping[str, int], up_probability: Mapping[str, Probability], needed: int
-) -> Probability:
-    """Give the probability that at least `needed` votes are live, for replicas that fail independently.
-
-    It is the tail of `live_votes_independent`. For three replicas of one vote, each up with p, and `needed=2` it is
-    `3*p**2*(1-p) + p**3`: 0.972 for p = 0.9.
-
-    Raises:
-        ValueError: as `live_votes_independent`, or `needed` is negative.
-    """
-    _check_needed(needed)
-    return _at_least(live_votes_independent(votes, up_probability), needed)
-
-
 def live_votes_joint(
     up_set_weights: Mapping[frozenset[str], Probability], votes: Mapping[str, int]
 ) -> dict[int, Probability]:
@@ -89,29 +69,6 @@ def live_votes_joint(
     return {live: weight_of[live] / total for live in sorted(weight_of)}
 
 
-def availability_joint(
-    up_set_weights: Mapping[frozenset[str], Probability], votes: Mapping[str, int], needed: int
-) -> Probability:
-    """Give the weighted share of the up-sets that hold at least `needed` votes.
-
-    Nothing is assumed about independence. Example: `a` and `b` stand in one rack and are down together a tenth of the
-    time, `c` never fails, one vote each: weights `{abc: 9, c: 1}`. Two votes are live for 9/10. The independent
-    replicas with the same p (0.9, 0.9, 1) would give 0.99: shared racks are what that figure cannot see.
-
-    Raises:
-        ValueError: a weight, a vote or `needed` is negative, no weight is positive, or a set names a replica without
-            votes.
-    """
-    _check_needed(needed)
-    return _at_least(live_votes_joint(up_set_weights, votes), needed)
-
-
-def _at_least(shares: Mapping[int, Probability], needed: int) -> Probability:
-    number = type(next(iter(shares.values())))
-    share = reduce(add, (share for live, share in shares.items() if live >= needed), number(0))
-    return min(share, number(1))  # a sum of floats may end one rounding above 1
-
-
 def _with_replica(
     distribution: Mapping[int, Probability], replica_votes: int, up: Probability
 ) -> dict[int, Probability]:
@@ -130,11 +87,6 @@ def _check_votes(votes: Mapping[str, int]) -> None:
     for replica, replica_votes in votes.items():
         if replica_votes < 0:
             raise ValueError(f"replica {replica!r} has {replica_votes} votes; give 0 or more")
-
-
-def _check_needed(needed: int) -> None:
-    if needed < 0:
-        raise ValueError(f"needed is {needed} votes; give 0 or more, the larger of initial and final quorum")
 
 
 def _check_probabilities(votes: Mapping[str, int], up_probability: Mapping[str, Probability]) -> None:

@@ -139,17 +139,6 @@ def _all_of(system: System, up: Mapping[str, Probability], weight: Probability) 
     return {name: up.get(name, weight * 0) for name in replicas_of(system)}
 
 
-def check_known(system: System, model: Model[Probability]) -> None:
-    """BadQuorums when the model says nothing about a replica of the system."""
-    if isinstance(model, Joint):
-        return
-    for name in replicas_of(system):
-        if name not in model.up:
-            raise BadQuorums(
-                f"nothing says how often replica {name!r} is up; known are {', '.join(model.up)}"
-            )
-
-
 def _given(system: System, up: Mapping[str, Probability], one: Probability) -> Probability:
     """For replicas that fail independently."""
     if all(p in (0, 1) for p in up.values()):

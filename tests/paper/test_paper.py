@@ -17,7 +17,8 @@ from quorate.adts.types import queue
 from quorate.adts.types.queue import Queue
 from quorate.adts.types.register import Register
 from quorate.quorums.choices.choice import BadChoice, QuorumChoice
-from quorate.quorums.systems.availability import availability_independent
+from quorate.quorums.systems.failures import Independent, availability
+from quorate.quorums.systems.systems import votes as votes_system
 from quorate.timestamps.clock import HybridClock
 from quorate.timestamps.timestamp import make
 from tests.unit.adts.brute_force import found_dependencies
@@ -128,8 +129,12 @@ def test_gifford_blocking_probabilities_of_his_three_examples(
     """Gifford 1979, the table of three example files: each representative is up with 0.99; two digits are given there."""
     votes = dict(zip(REPLICAS, weights, strict=True))
     up = dict.fromkeys(REPLICAS, 0.99)
-    assert 1 - availability_independent(votes, up, read) == pytest.approx(read_blocked, rel=0.02)
-    assert 1 - availability_independent(votes, up, write) == pytest.approx(write_blocked, rel=0.02)
+    assert 1 - availability(votes_system(votes, read), Independent(up)) == pytest.approx(
+        read_blocked, rel=0.02
+    )
+    assert 1 - availability(votes_system(votes, write), Independent(up)) == pytest.approx(
+        write_blocked, rel=0.02
+    )
 
 
 def test_gifford_representatives_without_votes_never_count() -> None:
@@ -137,5 +142,5 @@ def test_gifford_representatives_without_votes_never_count() -> None:
     votes = {"r1": 1, "r2": 1, "r3": 1, "weak": 0}
     assert QuorumChoice(Queue(), votes).classes == QuorumChoice(Queue(), EQUAL).classes
     up = {"r1": 1.0, "r2": 1.0, "r3": 0.0, "weak": 1.0}
-    assert availability_independent(votes, up, 2) == 1.0
-    assert availability_independent(votes, up, 3) == 0.0
+    assert availability(votes_system(votes, 2), Independent(up)) == 1.0
+    assert availability(votes_system(votes, 3), Independent(up)) == 0.0

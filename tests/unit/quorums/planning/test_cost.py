@@ -5,13 +5,11 @@ from fractions import Fraction
 import pytest
 
 from quorate.quorums.choices.assignment import of_pair
-from quorate.quorums.planning.cost import Access, Workload, evaluate, one_mix, slots_of, uniform
+from quorate.quorums.planning.cost import Access, Workload, evaluate, one_mix, slots_of
 from quorate.quorums.planning.latency import answer_time
 from quorate.quorums.planning.strategy import Limits, best_strategy
 from quorate.quorums.systems.systems import (
     BadQuorums,
-    any_of,
-    choose,
     grid,
     majority,
 )
@@ -28,12 +26,6 @@ def test_waiting_is_for_the_slowest_member() -> None:
     limited = best_strategy(assignment, workload, limits=Limits(wait_ms=11.5))
     assert limited.wait_ms == pytest.approx(11.5)
     assert limited.load == pytest.approx(0.75)
-
-
-def test_the_uniform_strategy_is_a_strategy_and_no_better() -> None:
-    assignment = of_pair(FILE, any_of(["a", choose(2, "bcd")]))
-    workload = reads_and_writes(0.5)
-    assert uniform(assignment, workload).load >= best_strategy(assignment, workload).load
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from quorate.quorums.choices.assignment import of_choice, of_pair
 from quorate.quorums.choices.choices import constraints_of, minimal_choices
 from quorate.quorums.planning.cost import Workload
 from quorate.quorums.planning.latency import answer_time
+from quorate.quorums.planning.offers import Offer, parse_target
 from quorate.quorums.planning.search import (
-    Offer,
     Setting,
     candidates_of,
     measure,
@@ -24,7 +24,6 @@ from quorate.quorums.planning.search import (
 from quorate.quorums.planning.strategy import Limits
 from quorate.quorums.systems.failures import Group, Groups, Independent, Joint, Model
 from quorate.quorums.systems.systems import BadQuorums, choose, votes
-from quorate.quorums.systems.targets import parse_target
 
 QUEUE = constraints_of(Queue(), ["Enq", "Deq"])
 MIX = {"Enq/Ok": 2.0, "Deq/Ok": 1.0, "Deq/Empty": 1.0}

@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.quorums.systems.availability import (
-    availability_independent,
-    availability_joint,
-    live_votes_independent,
-    live_votes_joint,
-)
+from quorate.quorums.systems.availability import live_votes_independent, live_votes_joint
 
 REPLICAS = st.lists(
     st.tuples(st.integers(0, 3), st.fractions(0, 1, max_denominator=50)), min_size=1, max_size=6
@@ -30,63 +25,41 @@ def up_sets(votes: dict[str, int], up: dict[str, Fraction]) -> dict[frozenset[st
     return result
 
 
-@given(replicas=REPLICAS, needed=st.integers(0, 20))
-def test_independent_is_the_sum_over_all_up_sets(replicas: list[tuple[int, Fraction]], needed: int) -> None:
+@given(replicas=REPLICAS, live=st.integers(0, 20))
+def test_independent_is_the_sum_over_all_up_sets(replicas: list[tuple[int, Fraction]], live: int) -> None:
     votes = {f"r{i}": v for i, (v, _) in enumerate(replicas)}
     up = {f"r{i}": p for i, (_, p) in enumerate(replicas)}
     sets = up_sets(votes, up)
-    brute = sum((p for s, p in sets.items() if sum(votes[r] for r in s) >= needed), start=Fraction(0))
-    assert availability_independent(votes, up, needed) == brute
-    assert availability_joint(sets, votes, needed) == brute
+    brute = sum((p for s, p in sets.items() if sum(votes[r] for r in s) == live), start=Fraction(0))
     distribution = live_votes_independent(votes, up)
+    assert distribution.get(live, 0) == brute
     assert sum(distribution.values()) == 1
     positive = {live: p for live, p in distribution.items() if p}
     assert {live: p for live, p in live_votes_joint(sets, votes).items() if p} == positive
-
-
-@given(replicas=REPLICAS, needed=st.integers(0, 19))
-def test_more_needed_votes_are_never_more_available(
-    replicas: list[tuple[int, Fraction]], needed: int
-) -> None:
-    votes = {f"r{i}": v for i, (v, _) in enumerate(replicas)}
-    up = {f"r{i}": p for i, (_, p) in enumerate(replicas)}
-    assert availability_independent(votes, up, needed) >= availability_independent(votes, up, needed + 1)
 
 
 def test_the_docstring_examples_hold() -> None:
     assert live_votes_independent({"a": 1, "b": 2}, {"a": 0.9, "b": 0.8}) == pytest.approx(
         {0: 0.02, 1: 0.18, 2: 0.08, 3: 0.72}
     )
-    three = dict.fromkeys("abc", 1)
-    assert availability_independent(three, dict.fromkeys("abc", 0.9), 2) == pytest.approx(0.972)
-    rack = {frozenset("abc"): 9.0, frozenset("c"): 1.0}
-    assert availability_joint(rack, three, 2) == 0.9
-    assert availability_independent(three, {"a": 0.9, "b": 0.9, "c": 1.0}, 2) == pytest.approx(0.99)
-
-
-def test_zero_needed_votes_are_always_live_and_too_many_never() -> None:
-    assert availability_independent({"a": 1}, {"a": 0.5}, 0) == 1
-    assert availability_independent({"a": 1}, {"a": 0.5}, 2) == 0
-    assert availability_joint({frozenset(): 1.0}, {"a": 1}, 1) == 0
 
 
 @pytest.mark.parametrize(
-    ("votes", "up", "needed", "sentence"),
+    ("votes", "up", "sentence"),
     [
-        ({"a": 1}, {"a": 1.5}, 1, "'a' is 1.5; give a number from 0 to 1"),
-        ({"a": 1}, {"a": float("nan")}, 1, "'a' is nan"),
-        ({"a": 1}, {}, 1, "'a' has votes but no up-probability"),
-        ({"a": 1}, {"a": 1.0, "z": 1.0}, 1, "unknown replica 'z'; known are {a}"),
-        ({"a": -1}, {"a": 1.0}, 1, "'a' has -1 votes; give 0 or more"),
-        ({"a": 1}, {"a": 1.0}, -1, "needed is -1 votes; give 0 or more"),
-        ({}, {}, 0, "names no replica"),
+        ({"a": 1}, {"a": 1.5}, "'a' is 1.5; give a number from 0 to 1"),
+        ({"a": 1}, {"a": float("nan")}, "'a' is nan"),
+        ({"a": 1}, {}, "'a' has votes but no up-probability"),
+        ({"a": 1}, {"a": 1.0, "z": 1.0}, "unknown replica 'z'; known are {a}"),
+        ({"a": -1}, {"a": 1.0}, "'a' has -1 votes; give 0 or more"),
+        ({}, {}, "names no replica"),
     ],
 )
 def test_bad_input_to_independent_is_named(
-    votes: dict[str, int], up: dict[str, float], needed: int, sentence: str
+    votes: dict[str, int], up: dict[str, float], sentence: str
 ) -> None:
     with pytest.raises(ValueError, match=sentence):
-        availability_independent(votes, up, needed)
+        live_votes_independent(votes, up)
 
 
 @pytest.mark.parametrize(
@@ -99,9 +72,5 @@ def test_bad_input_to_independent_is_named(
     ],
 )
 def test_bad_input_to_joint_is_named(weights: dict[frozenset[str], float], sentence: str) -> None:
-    for run in (
-        lambda: availability_joint(weights, {"a": 1}, 1),
-        lambda: live_votes_joint(weights, {"a": 1}),
-    ):
-        with pytest.raises(ValueError, match=sentence):
-            run()
+    with pytest.raises(ValueError, match=sentence):
+        live_votes_joint(weights, {"a": 1})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.quorums.systems.failures import Group, Groups, Independent, Joint, availability, check_known
+from quorate.quorums.systems.failures import Group, Groups, Independent, Joint, availability
 from quorate.quorums.systems.systems import (
     NOBODY,
     BadQuorums,
@@ -17,7 +17,6 @@ from quorate.quorums.systems.systems import (
     both,
     choose,
     dual,
-    explicit,
     grid,
     votes,
 )
@@ -159,10 +158,6 @@ def test_an_empty_quorum_is_always_there() -> None:
         ),
         (lambda: Joint({frozenset("a"): -1.0}), r"up-set \{a\} has weight -1.0"),
         (lambda: Joint({frozenset("a"): 0.0}), "no up-set has a positive weight"),
-        (
-            lambda: check_known(explicit(["ab"]), Independent({"a": 1.0})),
-            "nothing says how often replica 'b'",
-        ),
     ],
 )
 def test_bad_probabilities_are_named(make: Any, sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""Targets that a plan must meet, as text: `Enq >= 99.99%`, `Deq p50 <= 20ms`, `capacity >= 2000`. Pure.
+"""What an assignment offers, and targets that it must meet, as text: `Enq >= 99.99%`, `Deq p50 <= 20ms`, `capacity >= 2000`. Pure.
 
 target    :=  [OPERATION] [figure] (">=" | "<=") NUMBER ["%" | "ms"]
 figure    :=  "availability" | "p50" | "p99" | "resilience"       of an operation; availability where none is named
@@ -7,54 +7,49 @@ figure    :=  "availability" | "p50" | "p99" | "resilience"       of an operatio
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Final, Protocol
+from dataclasses import dataclass, field
+from typing import Final
 
-from .systems import BadQuorums
+from ..choices.assignment import Assignment
+from ..systems.systems import BadQuorums
 
 _TARGET = re.compile(r"\s*(?:([A-Z]\w*)\b)?\s*([a-z]\w*)?\s*(>=|<=|=>|=<)\s*([0-9.eE+-]+)\s*(%|ms)?\s*")
 _OF_OPERATION: Final = ("availability", "p50", "p99", "resilience")
 _OF_MIX: Final = ("load", "capacity", "messages", "rounds")
 
 
-class Figures(Protocol):
-    """The figures that targets speak of."""
+@dataclass(frozen=True)
+class Offer:
+    """What an assignment offers: shares, milliseconds (while all live replicas answer), operations a second, messages.
 
-    @property
-    def availability(self) -> Mapping[str, float]:
-        """By operation."""
+    `availability` is that of each operation however it ends, `overall` that of the mix. Absent figures were not asked for.
+    """
 
-    @property
-    def overall(self) -> float:
-        """Availability of the mix."""
+    assignment: Assignment
+    availability: Mapping[str, float]
+    overall: float
+    resilience: Mapping[str, int]
+    rounds: float
+    p50_ms: Mapping[str, float] = field(default_factory=dict)
+    p99_ms: Mapping[str, float] = field(default_factory=dict)
+    load: float | None = None
+    capacity: float | None = None
+    messages: float | None = None
+    wait_ms: float | None = None
 
-    @property
-    def resilience(self) -> Mapping[str, int]:
-        """By operation."""
-
-    @property
-    def p50_ms(self) -> Mapping[str, float]:
-        """By operation."""
-
-    @property
-    def p99_ms(self) -> Mapping[str, float]:
-        """By operation."""
-
-    @property
-    def rounds(self) -> float:
-        """Round trips."""
-
-    @property
-    def load(self) -> float | None:
-        """Of the best strategy."""
-
-    @property
-    def capacity(self) -> float | None:
-        """Of the best strategy."""
-
-    @property
-    def messages(self) -> float | None:
-        """Of the best strategy."""
+    def goals(self) -> tuple[float, ...]:
+        """What the Pareto front weighs, less being better; rounding does not decide."""
+        p50 = (each for each in self.p50_ms.values())
+        costs = (self.load, self.messages)
+        return tuple(
+            round(each, 12)
+            for each in (
+                *(-each for each in self.availability.values()),
+                *p50,
+                *(cost for cost in costs if cost is not None),
+                self.rounds,
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -71,21 +66,21 @@ class Target:
         """Whether the figure is one of a strategy."""
         return self.figure in ("load", "capacity", "messages")
 
-    def is_met_by(self, figures: Figures) -> bool:
-        """Whether the figure keeps the target; one that is not known does not."""
-        value = self._value(figures)
+    def is_met_by(self, offer: Offer) -> bool:
+        """Whether its figure keeps the target; one that is not known does not."""
+        value = self._value(offer)
         if value is None:
             return False
         return value >= self.number - 1e-12 if self.is_floor else value <= self.number + 1e-12
 
-    def _value(self, figures: Figures) -> float | None:
+    def _value(self, offer: Offer) -> float | None:
         if self.figure in _OF_MIX:
-            found: float | None = getattr(figures, self.figure)
+            found: float | None = getattr(offer, self.figure)
             return found
         if self.figure == "availability" and not self.operation:
-            return figures.overall
+            return offer.overall
         name = f"{self.figure}_ms" if self.figure in ("p50", "p99") else self.figure
-        by_operation: Mapping[str, float] = getattr(figures, name)
+        by_operation: Mapping[str, float] = getattr(offer, name)
         return by_operation.get(self.operation)
 
 

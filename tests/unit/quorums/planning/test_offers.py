@@ -2,8 +2,8 @@
 
 import pytest
 
+from quorate.quorums.planning.offers import Target, parse_target
 from quorate.quorums.systems.systems import BadQuorums
-from quorate.quorums.systems.targets import Target, parse_target
 
 
 @pytest.mark.parametrize(
