@@ -8,7 +8,6 @@ from msgspec import Struct
 from ..adts.specification import operation_of
 from ..adts.types.catalogue import adt_of
 from ..client_sdk.protocol.core.values import (
-    Acquire,
     ClearDeadLetters,
     CollectTombstone,
     CompareAndSet,
@@ -16,15 +15,11 @@ from ..client_sdk.protocol.core.values import (
     Done,
     Enqueue,
     Failed,
-    Items,
     Operation,
     Outcome,
-    Peek,
-    PutIfAbsent,
     QueueSize,
     Read,
     ReadLeases,
-    Repair,
     Settle,
     Write,
 )
@@ -34,17 +29,13 @@ Ending = Literal["ok", "unavailable", "unknown"]
 _OPERATIONS: Final[Mapping[type[Operation], str]] = {
     Enqueue: "Enq",
     Dequeue: "Deq",
-    Acquire: "Acquire",
     ClearDeadLetters: "ClearDead",
     ReadLeases: "Leases",
-    Peek: "Peek",
     QueueSize: "Size",
     CompareAndSet: "Cas",
-    PutIfAbsent: "PutIfAbsent",
-    Items: "Items",
     CollectTombstone: "Delete",
-    Repair: "Repair",
 }
+"""Those that have another name in their serial specification than in the SDK."""
 
 
 class OperationRow(Struct, frozen=True, gc=False):
@@ -112,4 +103,4 @@ def operation_name(operation: Operation) -> str:
             return "Write" if not is_cell_of_dictionary else "Delete" if value is None else "Put"
         case Settle(how=how):
             return how.capitalize()
-    return _OPERATIONS[type(operation)]
+    return _OPERATIONS.get(type(operation), type(operation).__name__)

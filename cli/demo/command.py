@@ -24,7 +24,7 @@ from ...measurement.faults.held_ports import HeldPort
 from ...measurement.rows import OperationRow
 from ...measurement.run.parquet import convert
 from ...measurement.run.recorder import Recorder
-from ...measurement.run.run_folder import Run, clear, write_replicas, write_run
+from ...measurement.run.run_folder import REPLICAS, Run, clear, write_run, write_up_times
 from ...measurement.up_times import UpTimes
 from ..cluster.local_cluster import LocalCluster
 from ..failure import EXIT_FAILED
@@ -145,7 +145,7 @@ async def _under_load(
             await outages
             flushing.cancel()
     end_s = clock.now_s()
-    write_replicas(out, up_times.intervals(end_s))
+    write_up_times(out / REPLICAS, "replica", up_times.intervals(end_s))
     run = Run(cluster.document, OBJECTS, FRONT_END_NAMES, (start_s, end_s), made={"by": "quorate demo"})
     write_run(out, run)
     return load.seen, outcome_rows(rows, up_times.intervals(end_s), cluster.document, OBJECTS)

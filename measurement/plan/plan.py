@@ -120,14 +120,7 @@ class Partition(_Part, frozen=True, kw_only=True, rename={"lasts": "for"}):
         """Its process; None when it is planned."""
         if self.mttf is None or self.mttr is None:
             return None
-        return Process(
-            mttf=self.mttf,
-            mttr=self.mttr,
-            law=self.law,
-            shape=self.shape,
-            repair_law=self.repair_law,
-            repair_shape=self.repair_shape,
-        )
+        return msgspec.convert(self, Process, from_attributes=True)
 
 
 class Choice(_Part, frozen=True):

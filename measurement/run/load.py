@@ -128,7 +128,6 @@ class Load:
             for workload in self._workloads
             for operation, rate in workload.rates.items()
         ]
-        stopped = asyncio.ensure_future(stop.wait())
         # Sources begin at different moments, or all would ask for the machine at once.
         begun = asyncio.gather(
             *(
@@ -138,15 +137,7 @@ class Load:
                 for place, (workload, operation, rate) in enumerate(sources)
             )
         )
-        try:
-            await asyncio.wait((begun, stopped), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            begun.cancel()
-            stopped.cancel()
-            # Waited for where it was cancelled, too: what nobody takes is printed as a traceback in the middle of the table.
-            (ended,) = await asyncio.gather(begun, return_exceptions=True)
-        if isinstance(ended, Exception):
-            raise ended
+        await done_before(stop, begun)
         if self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -186,6 +177,22 @@ class Load:
         return OperationRow(
             object, workload.type, operation, None, choice, front_end, now_s, 0.0, "unavailable", ()
         )
+
+
+async def done_before(stop: asyncio.Event, work: Awaitable[object]) -> bool:
+    """Whether `work` came to its end before `stop` was set; it is cancelled then. Raises what it raised."""
+    task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        is_done = task.done()
+        for each in (task, stopped):
+            each.cancel()
+        # Waited for where it was cancelled, too: what nobody takes is printed as a traceback in the middle of the table.
+        (ended, _) = await asyncio.gather(task, stopped, return_exceptions=True)
+    if isinstance(ended, Exception):
+        raise ended
+    return is_done
 
 
 async def _answered(operation: Awaitable[object]) -> None:

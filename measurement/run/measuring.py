@@ -26,11 +26,11 @@ from ..plan.schedule import Schedule, Streams, draw
 from ..rows import OperationRow
 from .conductor import Conductor
 from .course import UNENDED, Course
-from .load import Load, observer
+from .load import Load, done_before, observer
 from .prober import Prober
 from .recorder import Recorder
 from .replicas import Replicas, find_any, start_all
-from .run_folder import Run, write_links, write_replica_links, write_replicas, write_run
+from .run_folder import LINKS, REPLICA_LINKS, REPLICAS, Run, write_run, write_up_times
 
 OPERATIONS: Final = "operations-1.jsonl.gz"
 PROBES: Final = "probes-1.jsonl.gz"
@@ -107,7 +107,7 @@ async def measure(plan: Plan, setting: Setting, stop: asyncio.Event, onlooker: O
     tally: Counter[tuple[str, str, str]] = Counter()
     async with AsyncExitStack() as stack:
         ways = await stack.enter_async_context(Ways(closable(plan, setting, schedule), setting.document.urls))
-        if not await _done_before(stop, _replicas_up(setting, ways, onlooker)):
+        if not await done_before(stop, _replicas_up(setting, ways, onlooker)):
             return _NOTHING
         operations = stack.enter_context(contextlib.closing(Recorder(setting.folder / OPERATIONS)))
         probes = stack.enter_context(contextlib.closing(Recorder(setting.folder / PROBES)))
@@ -120,7 +120,7 @@ async def measure(plan: Plan, setting: Setting, stop: asyncio.Event, onlooker: O
         load = Load(plan.workloads, clients, record, clock)
         onlooker.begins("Filling the objects")
         prefills = [prefill_of(workload, plan.length_s) for workload in plan.workloads]
-        if not await _done_before(stop, load.fill(prefills)):
+        if not await done_before(stop, load.fill(prefills)):
             return _NOTHING
         for name, client in clients.items():
             client.on_finished(observer(name, plan.choice_by_object, record, clock))
@@ -144,21 +144,6 @@ async def measure(plan: Plan, setting: Setting, stop: asyncio.Event, onlooker: O
             )
             files.end(course)
     return Measured(tally, probes.count, files.end_s - files.start_s, course)
-
-
-async def _done_before(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
-    """Whether `work` came to its end before `stop` was set; it is cancelled then. Raises what it raised."""
-    task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        is_done = task.done()
-        for each in (task, stopped):
-            each.cancel()
-        (ended, _) = await asyncio.gather(task, stopped, return_exceptions=True)
-    if isinstance(ended, Exception):
-        raise ended
-    return is_done
 
 
 async def _replicas_up(setting: Setting, ways: Ways, onlooker: Onlooker) -> None:
@@ -270,9 +255,10 @@ class _Files:
         )
         write_run(setting.folder, run)
         # Of replicas that others start and stop, nothing is known for true; the prober alone tells.
-        write_replicas(setting.folder, self._conductor.up_times.intervals(now_s) if setting.replicas else ())
+        up_times = self._conductor.up_times.intervals(now_s) if setting.replicas else ()
+        write_up_times(setting.folder / REPLICAS, "replica", up_times)
         links = self._conductor.link_times.intervals(now_s)
         if of_front_ends := [each for each in links if each.name[0] in plan.cluster.front_ends]:
-            write_links(setting.folder, of_front_ends)
+            write_up_times(setting.folder / LINKS, "front_end,replica", of_front_ends)
         if between := [each for each in links if each.name[0] not in plan.cluster.front_ends]:
-            write_replica_links(setting.folder, between)
+            write_up_times(setting.folder / REPLICA_LINKS, "asker,replica", between)

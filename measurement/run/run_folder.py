@@ -107,29 +107,16 @@ def machine() -> dict[str, Any]:
     }
 
 
-def write_replicas(folder: Path, intervals: Iterable[Interval[str]]) -> None:
-    """Write `replicas.csv`, over a former one."""
-    lines = [f"{each.name},{_times(each)}" for each in intervals]
-    _replace(folder / REPLICAS, "".join(["replica,start_s,end_s,up\n", *lines]))
+def write_up_times(path: Path, names: str, intervals: Iterable[Interval[Any]]) -> None:
+    """Write `replicas.csv` or one of the files of links, over a former one; `names` heads the columns that say what was up.
 
-
-def write_links(folder: Path, intervals: Iterable[Interval[tuple[str, str]]]) -> None:
-    """Write `links.csv`, over a former one; each name is a front end and a replica."""
-    _write_ways(folder / LINKS, "front_end,replica", intervals)
-
-
-def write_replica_links(folder: Path, intervals: Iterable[Interval[tuple[str, str]]]) -> None:
-    """Write `replica-links.csv`, over a former one; each name is the replica that asks, and the one that is asked."""
-    _write_ways(folder / REPLICA_LINKS, "asker,replica", intervals)
-
-
-def _write_ways(path: Path, names: str, intervals: Iterable[Interval[tuple[str, str]]]) -> None:
-    lines = [f"{each.name[0]},{each.name[1]},{_times(each)}" for each in intervals]
-    _replace(path, "".join([f"{names},start_s,end_s,up\n", *lines]))
-
-
-def _times(interval: Interval[Any]) -> str:
-    return f"{interval.start_s:.6f},{interval.end_s:.6f},{int(interval.up)}\n"
+    The name of each interval is a replica, or who asks and the replica that is asked.
+    """
+    lines = [f"{names},start_s,end_s,up\n"]
+    for each in intervals:
+        name = each.name if isinstance(each.name, str) else ",".join(each.name)
+        lines.append(f"{name},{each.start_s:.6f},{each.end_s:.6f},{int(each.up)}\n")
+    _replace(path, "".join(lines))
 
 
 def _replace(path: Path, text: str) -> None:

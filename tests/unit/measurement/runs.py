@@ -6,7 +6,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quorate.measurement.run.parquet import read_rows
+import msgspec
+
+from quorate.measurement.run.recorder import lines_of
+
+
+def read_rows(folder: Path, name: str) -> Iterator[dict[str, Any]]:
+    """The rows of a run in either form: `name` is operations or probes. Lines that are no JSON are left out."""
+    for path in sorted(folder.glob(f"{name}*.jsonl*")):
+        for line in lines_of(path):
+            try:
+                yield msgspec.json.decode(line)
+            except msgspec.DecodeError:
+                continue
+    if (folder / name).is_dir():
+        from pyarrow import dataset  # noqa: PLC0415
+
+        for batch in dataset.dataset(folder / name, partitioning="hive").to_batches():
+            yield from batch.to_pylist()
 
 
 class Down(NamedTuple):

@@ -12,8 +12,9 @@ from pyarrow import parquet
 
 from quorate.measurement.rows import OperationRow, ProbeRow
 from quorate.measurement.run import parquet as module
-from quorate.measurement.run.parquet import convert, read_rows
+from quorate.measurement.run.parquet import convert
 from quorate.measurement.run.recorder import Recorder
+from tests.unit.measurement.runs import read_rows
 
 DAY_S = 86_400.0
 NOON_S = 1_700_000_000 - 1_700_000_000 % DAY_S + DAY_S / 2
