@@ -18,7 +18,6 @@ FLUSH_S: Final = 1.0
 ROWS_MAX: Final = 5000
 """Rows that wait for a flush; the next one after these flushes at once."""
 _LEVEL: Final = 3
-_MEMBER_START: Final = b"\x1f\x8b"
 _CHUNK_BYTES: Final = 1 << 20
 
 

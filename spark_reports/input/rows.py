@@ -104,9 +104,6 @@ def parquet_rows(folder: Path, columns: Sequence[str]) -> Iterator[tuple[str, di
         raise ReportError(f"{folder} cannot be read ({error}); write it anew or take it away") from error
 
 
-PROBE_COLUMNS: Final = (*contract.PROBE_FIELDS, "latency_s")
-
-
 def json_object(line: str, numbers: Sequence[str], texts: Sequence[str]) -> dict[str, Any] | None:
     """Parse a line as Spark does: text fields take any value as its text, the others only their own type."""
     try:

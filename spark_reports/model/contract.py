@@ -72,30 +72,3 @@ SAME_INTERVAL: Final = "says the same as another interval, which is kept"
 CONTRADICTS: Final = (
     "contradicts another interval of the same replica or link; the time of which both speak is unknown"
 )
-
-REASONS: Final = (
-    MALFORMED_JSON,
-    MISSING_FIELD,
-    UNKNOWN_OUTCOME,
-    UNKNOWN_CHOICE,
-    OTHER_ADT,
-    UNKNOWN_OBJECT,
-    OTHER_CHOICE,
-    UNKNOWN_FRONT_END,
-    UNKNOWN_OPERATION,
-    CLASS_WITHOUT_OK,
-    CLASS_MISSING,
-    UNKNOWN_CLASS,
-    BAD_START,
-    BAD_LATENCY,
-    UNKNOWN_ANSWER,
-    OUTSIDE_WINDOW,
-    DUPLICATE,
-    MALFORMED_CSV,
-    UNKNOWN_REPLICA,
-    BAD_TIME,
-    BAD_UP,
-    ENDS_BEFORE_START,
-    SAME_INTERVAL,
-    CONTRADICTS,
-)

@@ -66,7 +66,6 @@ def picture(
 
 
 def line(x1: float, y1: float, x2: float, y2: float, css: str) -> Markup:
-    """Give a straight line."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=css)
 
 
@@ -76,7 +75,6 @@ def text(x: float, y: float, content: str, css: str = "", anchor: str = "start")
 
 
 def rect(x: float, y: float, width: float, height: float, css: str) -> Markup:
-    """Give a filled rectangle."""
     return element("rect", x=x, y=y, width=width, height=height, class_=css)
 
 
@@ -92,17 +90,14 @@ def diamond(x: float, y: float, css: str, size: float = 8) -> Markup:
 
 
 def bar(x: float, y: float, css: str) -> Markup:
-    """Give an upright bar through a point."""
     return line(x, y - 9, x, y + 9, css)
 
 
 def path(steps: str, css: str) -> Markup:
-    """Give a path from the text of its steps."""
     return element("path", d=steps, class_=css)
 
 
 def polyline(points: Sequence[tuple[float, float]], css: str) -> Markup:
-    """Give a line from point to point."""
     return element("polyline", points=" ".join(f"{number(x)},{number(y)}" for x, y in points), class_=css)
 
 

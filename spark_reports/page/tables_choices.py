@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ..model.figures import CandidateFigures, CounterfactualFigures, Figures, OperationFigures, OutageFigures
+from ..model.figures import (
+    CandidateFigures,
+    ClaimFigures,
+    ComparisonFigures,
+    CounterfactualFigures,
+    Figures,
+    OperationFigures,
+    OutageFigures,
+)
 from ..model.phrases import NO_BREAK, NO_VALUE, counted, duration, maybe_duration, percent, signed
 from .tables import Cell, Cells, Columns, Table, prose, table, text
 
@@ -161,52 +169,32 @@ def outage_cells(outages: OutageFigures) -> list[str]:
 
 def comparisons(figures: Figures) -> Table:
     """Give each operation under each two choices that were run."""
-    rows: list[Cells] = [
-        [
-            Cell(row.choice, f"instead of {row.other}"),
-            Cell(row.operation),
-            Cell(signed(row.difference), f"{signed(row.low)} to {signed(row.high)}"),
-            signed(row.predicted_joint),
-            _verdict(row.difference, certain=row.certain),
-        ]
-        for row in figures.comparisons
-    ]
-    columns: Columns = [
-        prose("Choice"),
-        text("Operation"),
-        "Points, measured",
-        "Points, predicted",
-        text("Verdict"),
-    ]
-    return table(
-        "One choice against another: difference of availability, in percentage points", columns, rows
-    )
+    caption = "One choice against another: difference of availability, in percentage points"
+    rows = [_difference(row, row.choice, row.other) for row in figures.comparisons]
+    return table(caption, [prose("Choice"), *DIFFERENCE], rows)
 
 
 def claim(figures: Figures) -> Table:
     """Give the lecture's claim, one line for each pair of choices and each operation."""
-    rows: list[Cells] = [
-        [
-            Cell(row.typed, f"instead of {row.read_write}"),
-            Cell(row.operation, "goes without reading" if row.blind else "has to read"),
-            Cell(signed(row.difference), f"{signed(row.low)} to {signed(row.high)}"),
-            signed(row.predicted_joint),
-            _verdict(row.difference, certain=row.certain),
-        ]
+    caption = "Typed quorums against read/write quorums: difference of availability, in percentage points"
+    rows = [
+        _difference(row, row.typed, row.read_write, "goes without reading" if row.blind else "has to read")
         for row in figures.claim
     ]
-    columns: Columns = [
-        prose("Typed choice"),
-        text("Operation"),
-        "Points, measured",
-        "Points, predicted",
-        text("Verdict"),
+    return table(caption, [prose("Typed choice"), *DIFFERENCE], rows)
+
+
+DIFFERENCE: Final[Columns] = [text("Operation"), "Points, measured", "Points, predicted", text("Verdict")]
+
+
+def _difference(row: ComparisonFigures | ClaimFigures, choice: str, other: str, note: str = "") -> Cells:
+    return [
+        Cell(choice, f"instead of {other}"),
+        Cell(row.operation, note),
+        Cell(signed(row.difference), f"{signed(row.low)} to {signed(row.high)}"),
+        signed(row.predicted_joint),
+        _verdict(row.difference, certain=row.certain),
     ]
-    return table(
-        "Typed quorums against read/write quorums: difference of availability, in percentage points",
-        columns,
-        rows,
-    )
 
 
 def _verdict(difference: float, *, certain: bool) -> str:

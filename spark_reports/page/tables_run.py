@@ -23,7 +23,6 @@ PAIRS_MAX: Final = 12
 
 
 def operations(figures: Figures) -> Table:
-    """Give measured and predicted availability of every operation that was run."""
     rows: list[Cells] = []
     for row in figures.operations:
         failed = f"{row.unavailable:,} unavailable, {row.unknown:,} unknown"
@@ -46,7 +45,6 @@ def operations(figures: Figures) -> Table:
 
 
 def gaps(figures: Figures) -> Table:
-    """Give measured less predicted, held together stretch by stretch."""
     rows: list[Cells] = []
     for row in figures.operations:
         cells: Cells = [row.choice, Cell(row.operation)]
@@ -72,7 +70,6 @@ def _agrees(agrees: bool) -> str:
 
 
 def causes(figures: Figures) -> Table:
-    """Give the way from the independent prediction to what was measured, step by step."""
     rows: list[Cells] = []
     for row in figures.operations:
         cause = row.cause
@@ -92,7 +89,6 @@ def causes(figures: Figures) -> Table:
 
 
 def surprises(figures: Figures) -> Table:
-    """Give the attempts that ended otherwise than the up-set at their start would have it."""
     rows: list[Cells] = [
         [
             row.choice,
@@ -118,7 +114,6 @@ def surprises(figures: Figures) -> Table:
 
 
 def outages(figures: Figures) -> Table:
-    """Give outages of every operation that was run, from the trace and as operations saw them."""
     rows: list[Cells] = [
         [row.choice, Cell(row.operation), *outage_cells(row.trace), *outage_cells(row.seen)]
         for row in figures.operations
@@ -131,7 +126,6 @@ def outages(figures: Figures) -> Table:
 
 
 def replicas(figures: Figures) -> Table:
-    """Give each replica's own record."""
     racks = any(row.rack is not None for row in figures.replicas)
     rows: list[Cells] = []
     for row in figures.replicas:
@@ -175,7 +169,6 @@ def stretches(figures: Figures) -> Table:
 
 
 def live_votes(figures: Figures) -> Table:
-    """Give how often so many votes were live."""
     rows: list[Cells] = [
         [counted(row.live_votes, "live vote"), percent(row.measured_share), percent(row.independent_share)]
         for row in figures.live_votes
@@ -203,7 +196,6 @@ def pairs(figures: Figures) -> Table:
 
 
 def latencies(figures: Figures) -> Table:
-    """Give the latency of every event class and outcome."""
     rows: list[Cells] = [
         [
             row.choice,
@@ -222,7 +214,6 @@ def latencies(figures: Figures) -> Table:
 
 
 def prober(figures: Figures) -> Table:
-    """Give what the prober made of each replica."""
     rows: list[Cells] = [
         [
             row.replica,
@@ -243,7 +234,6 @@ def prober(figures: Figures) -> Table:
 
 
 def rows_read(figures: Figures) -> Table:
-    """Give how many rows were read, used and kept aside."""
     rows: list[Cells] = [
         [row.kind, f"{row.read:,}", f"{row.used:,}", f"{row.rejected:,}"] for row in figures.rows
     ]
@@ -251,7 +241,6 @@ def rows_read(figures: Figures) -> Table:
 
 
 def rejected(figures: Figures) -> Table:
-    """Give the reasons why rows were kept aside."""
     rows: list[Cells] = [
         [row.source, Cell(row.reason), Cell(f"{row.rows:,}"), Cell(row.example)] for row in figures.rejected
     ]

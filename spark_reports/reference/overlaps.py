@@ -6,12 +6,16 @@ other nobody can tell which is right: that time is unknown, and every row that t
 still counts, for a wrong row of a second must not take away a day.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby, pairwise
+from typing import TypeVar
 
 from ..input.rows import Interval
 from ..model import contract
+
+Key = TypeVar("Key", bound=Hashable)
 
 Line = tuple[Interval, str]
 """An interval, and the text that it was read from."""
@@ -34,6 +38,18 @@ def settled(lines: Iterable[Line]) -> tuple[list[Interval], list[tuple[str, str]
         intervals += disjoint
         aside += [(own[index][1], contract.CONTRADICTS) for index in sorted(contested)]
     return intervals, aside
+
+
+def states(rows: Iterable[tuple[Key, Interval]]) -> Iterator[tuple[int, int, Mapping[Key, int | None]]]:
+    """Each stretch between two changes, and what each key's disjoint intervals say in it: 1, 0, or None for nothing."""
+    changes: dict[int, list[tuple[Key, int | None]]] = defaultdict(list)
+    for key, each in rows:
+        changes[each.end_us].insert(0, (key, None))
+        changes[each.start_us].append((key, each.up))
+    state: dict[Key, int | None] = {}
+    for start_us, end_us in pairwise(sorted(changes)):
+        state.update(changes[start_us])
+        yield start_us, end_us, state
 
 
 def _laid_out(own: list[Interval]) -> tuple[list[Interval], set[int]]:

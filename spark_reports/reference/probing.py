@@ -5,13 +5,13 @@ unknown. Everything else is asked of the segments of one replica in order.
 """
 
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, islice, pairwise
+from itertools import chain, groupby, islice
 
 from ..input.rows import Interval
 from ..model.aggregates import Probed
+from .overlaps import states
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +26,11 @@ class Segment:
 
 def segments(true: Iterable[Interval], seen: Iterable[Interval]) -> list[Segment]:
     """Lay the truth and the prober's view of one replica side by side."""
-    changes: dict[int, list[tuple[int, int | None]]] = defaultdict(list)
-    for which, rows in enumerate((true, seen)):
-        for each in rows:
-            changes[each.end_us].insert(0, (which, None))
-            changes[each.start_us].append((which, each.up))
-    state: list[int | None] = [None, None]
-    found = []
-    for start_us, end_us in pairwise(sorted(changes)):
-        for which, up in changes[start_us]:
-            state[which] = up
-        found.append(Segment(start_us, end_us, *state))
-    return found
+    rows = [*(("true", each) for each in true), *(("seen", each) for each in seen)]
+    return [
+        Segment(start_us, end_us, state.get("true"), state.get("seen"))
+        for start_us, end_us, state in states(rows)
+    ]
 
 
 def probed(true: Sequence[Interval], seen: Sequence[Interval]) -> Iterator[Probed]:

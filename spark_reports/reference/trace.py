@@ -15,6 +15,7 @@ from ..model import aggregates as tables
 from ..model.aggregates import Aggregates, Span
 from ..model.questions import Questions, deciding
 from ..model.run_document import Run
+from .overlaps import states
 from .probing import probed
 
 Key = TypeVar("Key", bound=Hashable)
@@ -81,16 +82,11 @@ def view_up_sets(
     """Walk through the moments of change and note who was up between two of them, where all is known."""
     own = [each for each in links if each.front_end == view] if view else []
     watched = {("", name) for name in replicas} | {("link", each.replica) for each in own}
-    changes: dict[int, list[tuple[tuple[str, str], int | None]]] = defaultdict(list)
-    for kind, rows in (("", intervals), ("link", own)):
-        for each in rows:
-            changes[each.end_us].insert(0, ((kind, each.replica), None))
-            changes[each.start_us].append(((kind, each.replica), each.up))
-    state: dict[tuple[str, str], int | None] = dict.fromkeys(watched)
+    rows = [(("", each.replica), each) for each in intervals]
+    rows += [(("link", each.replica), each) for each in own]
     result = []
-    for start_us, end_us in pairwise(sorted(changes)):
-        state.update(changes[start_us])
-        if None not in state.values():
+    for start_us, end_us, state in states(rows):
+        if all(state.get(one) is not None for one in watched):
             up = sum(
                 1 << bit
                 for bit, name in enumerate(replicas)

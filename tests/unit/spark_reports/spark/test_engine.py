@@ -19,6 +19,7 @@ from quorate.spark_reports.model.errors import ReportError
 from quorate.spark_reports.model.run_document import read_run
 from quorate.spark_reports.reference import loading, reference
 from tests.unit.spark_reports import measured_run
+from tests.unit.spark_reports.report_page import REASONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,7 +87,7 @@ def test_spark_equals_reference_on_a_run_with_all_parts_and_bad_rows(
     assert sum(row.rows for row in found.rejected) == bad
     assert sum(row.operations for row in found.classes) == 1501, "one of the twins stays"
     kinds = {row.reason.partition(": ")[0] for row in found.rejected}
-    reasons = {kind.removesuffix(": ") for kind in contract.REASONS}
+    reasons = {kind.removesuffix(": ") for kind in REASONS}
     assert kinds >= reasons, "each kind of bad row must occur"
     assert {row.view for row in found.up_sets} == {"", "c2"}
     assert [row for row in found.starts if row.up is None], "some of c2 began while a link was unknown"
