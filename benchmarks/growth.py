@@ -27,7 +27,7 @@ from works import Operation, item
 
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, AsyncQueue, connect_async
-from quorate.measurement.faults.fault_proxy import Proxy
+from quorate.measurement.faults.proxy import CHUNK_BYTES, Proxy
 
 OPERATIONS: Final = 50
 """Of each figure, in each turn; fewer than the shortest queue has items."""
@@ -239,19 +239,35 @@ async def drain(queue: AsyncQueue, count: int) -> None:
         count -= len(await queue.dequeue(max_items=min(count, FILL)))
 
 
+class _Late(Proxy):
+    """Hands on what the server says SLOW_S later."""
+
+    async def carry(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_request: bool
+    ) -> None:
+        if is_request:
+            await super().carry(reader, writer, is_request=True)
+            return
+        loop = asyncio.get_running_loop()
+        while chunk := await reader.read(CHUNK_BYTES):
+            loop.call_later(SLOW_S, writer.write, chunk)
+        await asyncio.sleep(SLOW_S)
+
+
 async def slow(stage: Stage, scale: float) -> None:
     """One replica answers SLOW_S late."""
     del scale
     cluster, client = await stage.cluster("slow")
-    async with Proxy(cluster.urls["r3"], seed=0) as proxy:
-        proxy.to_client.delay_s = SLOW_S
-        async with connect_async(cluster.document, endpoints={"r3": proxy.url}) as hampered:
-            rows = {}
-            for what, each in (("all prompt", client), (f"one answers after {SLOW_S:.0f} s", hampered)):
-                queue = each.queue(what.replace(" ", "-"))
-                await fill(queue, 100)
-                rows[what] = Row(cluster, _one_out_one_in(queue))
-            await in_turns("dequeue and enqueue, one replica slow", rows, stage.turns)
+    async with (
+        _Late(cluster.urls["r3"]) as proxy,
+        connect_async(cluster.document, endpoints={"r3": proxy.url}) as hampered,
+    ):
+        rows = {}
+        for what, each in (("all prompt", client), (f"one answers after {SLOW_S:.0f} s", hampered)):
+            queue = each.queue(what.replace(" ", "-"))
+            await fill(queue, 100)
+            rows[what] = Row(cluster, _one_out_one_in(queue))
+        await in_turns("dequeue and enqueue, one replica slow", rows, stage.turns)
 
 
 async def size(stage: Stage, scale: float) -> None:

@@ -1,1 +1,1 @@
-"""Faults on the network: proxies that delay, cut and refuse; ports that are held until they are listened on."""
+"""Faults on the network: proxies that cut and refuse; ports that are held until they are listened on."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import Final, Self
 
-from .fault_proxy import Proxy
+from .proxy import Proxy
 
 Way = tuple[str, str]
 """Who asks, and the replica that is asked."""
@@ -19,7 +19,7 @@ class Ways:
 
     def __init__(self, ways: Iterable[Way], urls: Mapping[str, str]) -> None:
         names = sorted(set(ways))
-        self._proxies: Final = {way: Proxy(urls[way[1]], seed=0) for way in names}
+        self._proxies: Final = {way: Proxy(urls[way[1]]) for way in names}
         self._reasons: Final[dict[Way, set[str]]] = {way: set() for way in names}
         self._urls: Final = dict(urls)
         self._stack: Final = AsyncExitStack()

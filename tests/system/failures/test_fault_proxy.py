@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from quorate.measurement.faults.fault_proxy import Proxy
+from tests.support.fault_proxy import FaultProxy
 from tests.system.harness import until
 
 WAIT_S: Final = 90.0
@@ -38,25 +38,25 @@ class Peer:
 
 
 @asynccontextmanager
-async def proxied() -> AsyncIterator[tuple[Peer, Proxy]]:
+async def proxied() -> AsyncIterator[tuple[Peer, FaultProxy]]:
     peer = Peer()
     server = await asyncio.start_server(peer.serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     try:
         async with (
             asyncio.timeout(WAIT_S),
-            Proxy(f"http://127.0.0.1:{port}", seed=1) as proxy,
+            FaultProxy(f"http://127.0.0.1:{port}", seed=1) as proxy,
         ):
             yield peer, proxy
     finally:
         server.close()
 
 
-async def opened(proxy: Proxy) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def opened(proxy: FaultProxy) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     return await asyncio.open_connection("127.0.0.1", int(proxy.url.rpartition(":")[2]))
 
 
-async def echoed(proxy: Proxy, text: bytes) -> bytes:
+async def echoed(proxy: FaultProxy, text: bytes) -> bytes:
     """What comes back of `text` on a connection of its own."""
     reader, writer = await opened(proxy)
 

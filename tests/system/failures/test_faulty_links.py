@@ -24,7 +24,7 @@ import pytest
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, QuorateError, connect_async
 from quorate.client_sdk.api.history import History
-from quorate.measurement.faults.fault_proxy import Proxy, Way
+from tests.support.fault_proxy import FaultProxy, Way
 from tests.system.harness import Clusters, until
 from tests.system.histories import Told
 from tests.system.load import MAJORITIES, Load, goes_on, last_look
@@ -45,10 +45,10 @@ class Linked(NamedTuple):
     """A client, and its proxy before each replica."""
 
     client: AsyncClient
-    links: Mapping[str, Proxy]
+    links: Mapping[str, FaultProxy]
 
 
-Fault = Callable[[Proxy, random.Random], Awaitable[None]]
+Fault = Callable[[FaultProxy, random.Random], Awaitable[None]]
 
 
 async def _felt(counter: Counter[str], fault: str, rng: random.Random) -> None:
@@ -76,7 +76,7 @@ async def _swallow(way: Way, rng: random.Random) -> None:
     way.is_swallowing = False
 
 
-async def _cut(proxy: Proxy, _: random.Random) -> None:
+async def _cut(proxy: FaultProxy, _: random.Random) -> None:
     before = proxy.cut_count
 
     def is_cut() -> bool:
@@ -86,7 +86,7 @@ async def _cut(proxy: Proxy, _: random.Random) -> None:
     await until(is_cut, "a connection is there, and cut")
 
 
-async def _refuse(proxy: Proxy, rng: random.Random) -> None:
+async def _refuse(proxy: FaultProxy, rng: random.Random) -> None:
     await _cut(proxy, rng)  # First: once it refuses, there may never be a connection to cut.
     proxy.refuse()
     await asyncio.sleep(LONGER_S * rng.random())
@@ -105,7 +105,7 @@ FAULTS: Final[Mapping[str, Fault]] = {
 }
 
 
-async def _break_links(links: Mapping[str, Proxy], rng: random.Random) -> None:
+async def _break_links(links: Mapping[str, FaultProxy], rng: random.Random) -> None:
     """Every fault once, each at some replica, for one client."""
     for fault in rng.sample(sorted(FAULTS), len(FAULTS)):
         replica = rng.choice(sorted(links))
@@ -183,7 +183,7 @@ async def _break_everything(cluster: LocalCluster, clients: Sequence[Linked], lo
 async def _linked(stack: AsyncExitStack, cluster: LocalCluster, seed: int, history: History) -> Linked:
     """A client with a proxy of its own before each replica."""
     links = {
-        replica: await stack.enter_async_context(Proxy(url, seed=seed))
+        replica: await stack.enter_async_context(FaultProxy(url, seed=seed))
         for replica, url in cluster.urls.items()
     }
     endpoints = {replica: proxy.url for replica, proxy in links.items()}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.measurement.faults.fault_proxy import Proxy
 from quorate.measurement.faults.held_ports import LOCAL, HeldPort, is_free
+from quorate.measurement.faults.proxy import Proxy
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere two sockets cannot share a port")
 
@@ -75,7 +75,7 @@ def test_ports_of_replicas_are_held_before_they_start(tmp_path: Path) -> None:
 
 
 async def test_a_proxy_keeps_its_port_while_it_refuses() -> None:
-    async with Proxy("http://127.0.0.1:9", seed=0) as proxy:
+    async with Proxy("http://127.0.0.1:9") as proxy:
         port = int(proxy.url.rpartition(":")[2])
         proxy.refuse()
         assert not somebody_takes(port)

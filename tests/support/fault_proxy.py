@@ -7,21 +7,14 @@ arrives after the sender has hung up, as what is under way does. It must not kno
 
 import asyncio
 import random
-import socket
-import struct
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Final, Self
-from urllib.parse import urlsplit
+from typing import Final
 
-from .held_ports import LOCAL, HeldPort
+from quorate.measurement.faults.proxy import CHUNK_BYTES, Proxy
 
-CHUNK_BYTES: Final = 64 * 1024
 CHUNKS_MAX: Final = 64
 """Chunks of one way of one connection that wait; the sender then waits too."""
-CLOSE_DEADLINE_S: Final = 5.0
-_RESET: Final = struct.pack("ii", 1, 0)
-"""SO_LINGER: closing sends a reset, and what waits is dropped."""
 
 
 class Way:
@@ -61,83 +54,27 @@ class Way:
         await self._passing.wait()
 
 
-class Proxy:
-    """A proxy before the server at `url`. `to_server` and `to_client` are its two ways.
-
-    Its port is its own for as long as it is there, also while it refuses.
-    """
+class FaultProxy(Proxy):
+    """A proxy before the server at `url`. `to_server` and `to_client` are its two ways."""
 
     def __init__(self, url: str, seed: int) -> None:
-        self._host: Final = urlsplit(url).hostname or "127.0.0.1"
-        self._port: Final = urlsplit(url).port or 80
-        self._held: Final = HeldPort.chosen()
-        self.url: Final = f"http://{LOCAL}:{self._held.number}"
+        super().__init__(url)
         rng = random.Random(seed)
         self.to_server: Final = Way(rng)
         self.to_client: Final = Way(rng)
         self.cut_count = 0
-        self._server: asyncio.Server | None = None
-        self._pairs: set[asyncio.Task[None]] = set()
-        self._writers: set[asyncio.StreamWriter] = set()
 
-    async def __aenter__(self) -> Self:
-        await self.listen()
-        return self
+    def cut(self) -> int:
+        """See Proxy; counted."""
+        count = super().cut()
+        self.cut_count += count
+        return count
 
-    async def __aexit__(self, *_: object) -> None:
-        self.refuse()
-        self.cut()
-        for pair in self._pairs:
-            pair.cancel()
-        if self._pairs:
-            await asyncio.wait(self._pairs, timeout=CLOSE_DEADLINE_S)
-        self._held.release()
-
-    async def listen(self) -> None:
-        """Take connections, again after `refuse`."""
-        assert self._server is None
-        self._server = await asyncio.start_server(self._begin, LOCAL, self._held.number)
-
-    def refuse(self) -> None:
-        """Refuse further connections; those that are there stay."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
-
-    def cut(self) -> None:
-        """Reset every connection on both sides; what was under way is lost."""
-        for writer in self._writers:
-            _reset(writer)
-        self.cut_count += len(self._writers) // 2
-
-    def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Take a connection, in a task of our own: the server's would report it as an error that we cancel it."""
-        task = asyncio.get_running_loop().create_task(self._take(reader, writer))
-        self._pairs.add(task)
-        task.add_done_callback(self._pairs.discard)
-
-    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
-        try:
-            await self._pair(reader, writer)
-        except OSError:
-            _reset(writer)
-        finally:
-            self._writers.discard(writer)
-            writer.close()
-
-    async def _pair(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        far_reader, far_writer = await asyncio.open_connection(self._host, self._port)
-        self._writers.add(far_writer)
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(_carry(reader, far_writer, self.to_server))
-                group.create_task(_carry(far_reader, writer, self.to_client))
-        except* OSError:
-            _reset(writer)
-        finally:
-            self._writers.discard(far_writer)
-            far_writer.close()
+    async def carry(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_request: bool
+    ) -> None:
+        """See Proxy."""
+        await _carry(reader, writer, self.to_server if is_request else self.to_client)
 
 
 async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Way) -> None:
@@ -176,10 +113,3 @@ async def _write(writer: asyncio.StreamWriter, way: Way, waiting: asyncio.Queue[
             continue
         writer.write(chunk)
         await writer.drain()
-
-
-def _reset(writer: asyncio.StreamWriter) -> None:
-    found = writer.get_extra_info("socket")
-    if found is not None and not writer.transport.is_closing():
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-    writer.transport.abort()
