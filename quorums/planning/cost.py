@@ -1,4 +1,4 @@
-"""What a strategy over quorums costs: load, capacity, messages, round trips, waiting. Pure.
+"""What a strategy over quorums costs: load, capacity, messages, round trips. Pure.
 
 Owns the arithmetic once it is known which quorum is asked how often; `strategy` looks for the best of these. An event first
 accesses its operation's initial quorum, then its own final quorum, each drawn from a distribution (a *strategy*). With
@@ -18,8 +18,8 @@ from typing import NamedTuple
 from ...adts.specification import EventClass, operation_of
 from ..choices.assignment import Assignment, Mix, is_empty
 from ..choices.choices import Constraints
-from ..systems.systems import BadQuorums, System, is_quorum, replicas_of, without
-from .latency import AnswerTime, mean_ms, of_quorum
+from ..systems.systems import BadQuorums, System, is_quorum
+from .latency import AnswerTime
 
 Draw = tuple[tuple[frozenset[str], float], ...]
 """Quorums, each with its probability."""
@@ -82,17 +82,15 @@ class Strategy:
 
     `load` is the share of its capacity that the busiest replica spends when one operation comes each second, averaged over
     the mixes; `capacity` how many operations a second make the busiest replica busy all the time. `messages` counts
-    requests and replies of an operation, `wait_ms` its mean time when just the drawn quorum is asked, `rounds` its round
-    trips. No strategy does better than `bound` in what was optimised, which float arithmetic lets differ a little.
+    requests and replies of an operation, `rounds` its round trips. No strategy has less load than `bound`, which float
+    arithmetic lets differ a little.
     """
 
     draws: Mapping[Access, Draw]
     load: float
     capacity: float
-    replica_loads: Mapping[str, float]
     messages: float
     rounds: float
-    wait_ms: float
     bound: float | None = None
 
 
@@ -131,45 +129,19 @@ def evaluate(
     weights = workload.weights
     loads = [_loads(slots, draws, workload, mix) for mix in range(len(weights))]
     busiest = [max(each.values(), default=0.0) for each in loads]
-    names = dict.fromkeys(name for each in loads for name in each)
     total = [sum(w * share for w, share in zip(weights, slot.shares, strict=True)) for slot in slots]
     return Strategy(
         draws=dict(draws),
         load=sum(w * each for w, each in zip(weights, busiest, strict=True)),
         capacity=sum(w / each if each else float("inf") for w, each in zip(weights, busiest, strict=True)),
-        replica_loads={
-            name: sum(w * each.get(name, 0.0) for w, each in zip(weights, loads, strict=True))
-            for name in names
-        },
         messages=sum(
-            share * p * messages_of(quorum)
+            share * p * 2 * len(quorum)  # a request to each member and a reply from it
             for slot, share in zip(slots, total, strict=True)
             for quorum, p in draws[slot.access]
         ),
         rounds=sum(total),
-        wait_ms=sum(
-            share * p * wait_ms(slot.system, quorum, workload)
-            for slot, share in zip(slots, total, strict=True)
-            for quorum, p in draws[slot.access]
-        ),
         bound=bound,
     )
-
-
-def messages_of(quorum: frozenset[str]) -> int:
-    """A request to each member and a reply from it."""
-    return 2 * len(quorum)
-
-
-def wait_ms(system: System, asked: frozenset[str], workload: Workload) -> float:
-    """The mean time until those asked hold a quorum of `system`: for a minimal quorum, until the slowest has answered."""
-    if not workload.times:
-        return 0.0
-    left = without(system, {name for name in replicas_of(system) if name not in asked})
-    found = None if left is None else mean_ms([of_quorum(left, workload.times)])
-    if found is None:
-        raise BadQuorums(f"{sorted(asked)} is no quorum of {system}")
-    return found
 
 
 def rounds_of(assignment: Assignment, event_class: EventClass) -> int:

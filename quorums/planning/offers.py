@@ -35,7 +35,6 @@ class Offer:
     load: float | None = None
     capacity: float | None = None
     messages: float | None = None
-    wait_ms: float | None = None
 
     def goals(self) -> tuple[float, ...]:
         """What the Pareto front weighs, less being better; rounding does not decide."""

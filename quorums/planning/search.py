@@ -10,7 +10,7 @@ that is measured are interchangeable: of votes that differ by exchanging them on
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from math import comb, prod
 from typing import Final
@@ -25,7 +25,7 @@ from ..systems.systems import BadQuorums, System, dual, grid, majority, replicas
 from .cost import Workload, one_mix, rounds_of
 from .latency import of_event, quantile_ms
 from .offers import Offer, Target
-from .strategy import Limits, Objective, best_strategy
+from .strategy import best_strategy
 
 CANDIDATES_MAX: Final = 20_000
 VECTORS_MAX: Final = 5_000
@@ -48,8 +48,6 @@ class Setting:
     dead: frozenset[str] = frozenset()
     has_loads: bool = True
     """Whether to compute strategies, which needs a linear program for each candidate."""
-    optimise: Objective = "load"
-    limits: Limits = field(default_factory=Limits)
 
     @property
     def operations(self) -> tuple[str, ...]:
@@ -62,7 +60,7 @@ def plan(
     candidates: Sequence[Assignment],
     targets: Sequence[Target] = (),
 ) -> list[Offer]:
-    """The Pareto front of the candidates that meet all targets and limits, the most available first.
+    """The Pareto front of the candidates that meet all targets, the most available first.
 
     Targets that need no linear program are tried first, so that few are computed.
     """
@@ -73,7 +71,7 @@ def plan(
         if offer is None or not all(target.is_met_by(offer) for target in cheap):
             continue
         full = with_cost(setting, offer) if setting.has_loads else offer
-        if full is not None and all(target.is_met_by(full) for target in targets):
+        if all(target.is_met_by(full) for target in targets):
             offers.append(full)
     return sorted(pareto(offers), key=lambda offer: (-offer.overall, offer.goals(), offer.assignment.label))
 
@@ -112,19 +110,10 @@ def measure(setting: Setting, candidate: Assignment) -> Offer | None:
     )
 
 
-def with_cost(setting: Setting, offer: Offer) -> Offer | None:
-    """The offer with its best strategy's costs; None when no strategy keeps the limits."""
-    try:
-        found = best_strategy(
-            offer.assignment, setting.workload, optimise=setting.optimise, limits=setting.limits
-        )
-    except BadQuorums:
-        if not setting.limits.given():
-            raise
-        return None
-    return replace(
-        offer, load=found.load, capacity=found.capacity, messages=found.messages, wait_ms=found.wait_ms
-    )
+def with_cost(setting: Setting, offer: Offer) -> Offer:
+    """The offer with its best strategy's costs."""
+    found = best_strategy(offer.assignment, setting.workload)
+    return replace(offer, load=found.load, capacity=found.capacity, messages=found.messages)
 
 
 def candidates_of(

@@ -21,7 +21,6 @@ from quorate.quorums.planning.search import (
     vote_vectors,
     with_cost,
 )
-from quorate.quorums.planning.strategy import Limits
 from quorate.quorums.systems.failures import Group, Groups, Independent, Joint, Model
 from quorate.quorums.systems.systems import BadQuorums, choose, votes
 
@@ -103,13 +102,6 @@ def test_targets_are_kept_and_narrow_the_front() -> None:
         assert offer.load <= 1.5
     assert len(found) < len(plan(SKEWED, candidates))
     assert plan(SKEWED, candidates, [parse_target("Deq p99 <= 0.5", SKEWED.operations)]) == []
-
-
-def test_limits_drop_candidates_whose_strategies_cannot_keep_them() -> None:
-    limited = replace(THREE, limits=Limits(messages=3.0))
-    found = plan(limited, candidates_of(limited, votes_max=2))
-    assert found
-    assert all(offer.messages is not None and offer.messages <= 3 + 1e-6 for offer in found)
 
 
 def test_racks_bring_a_majority_of_rack_majorities() -> None:
