@@ -6,10 +6,11 @@ up-sets; it must not know ADTs, clocks, files or Spark. Two models of failure ar
 * *independent* replicas, each up with a probability of its own (`live_votes_independent`);
 * *joint* up-sets, as weighed in a trace, in which replicas may fail together (`live_votes_joint`).
 
-Probabilities may be `float` or `fractions.Fraction`; with `Fraction` the results carry no rounding at all.
+Probabilities may be `float` or `fractions.Fraction`; with `Fraction` the results carry no rounding at all. Nothing is checked
+here: models of failure (`failures`) and systems (`systems.votes`) refuse what is no probability and no vote.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import reduce
 from operator import add
@@ -34,13 +35,8 @@ def live_votes_independent(
 
     Args:
         votes: votes of each replica, not negative; a replica may have none.
-        up_probability: for each replica of `votes`, and no other, a number from 0 to 1.
-
-    Raises:
-        ValueError: no replica, a vote is negative, a probability is outside [0, 1], or the two name different replicas.
+        up_probability: for each of them a number from 0 to 1.
     """
-    _check_votes(votes)
-    _check_probabilities(votes, up_probability)
     number = type(next(iter(up_probability.values())))
     distribution = {0: number(1)}
     for replica, replica_votes in votes.items():
@@ -55,12 +51,7 @@ def live_votes_joint(
 
     A weight is how long the replicas of the set, and no others, were up, in any unit, or how often; the shares are
     the weights divided by their sum.
-
-    Raises:
-        ValueError: a weight or vote is negative, no weight is positive, or a set names a replica without votes.
     """
-    _check_votes(votes)
-    _check_weights(up_set_weights, votes)
     total = reduce(add, up_set_weights.values())
     weight_of: dict[int, Probability] = {}
     for up_set, weight in up_set_weights.items():
@@ -79,41 +70,3 @@ def _with_replica(
             share = probability * factor
             result[live_after] = result[live_after] + share if live_after in result else share
     return result
-
-
-def _check_votes(votes: Mapping[str, int]) -> None:
-    if not votes:
-        raise ValueError("votes names no replica; give at least one replica and its votes")
-    for replica, replica_votes in votes.items():
-        if replica_votes < 0:
-            raise ValueError(f"replica {replica!r} has {replica_votes} votes; give 0 or more")
-
-
-def _check_probabilities(votes: Mapping[str, int], up_probability: Mapping[str, Probability]) -> None:
-    for replica in votes:
-        if replica not in up_probability:
-            raise ValueError(f"replica {replica!r} has votes but no up-probability; give one from 0 to 1")
-    for replica, up in up_probability.items():
-        if replica not in votes:
-            raise ValueError(f"up-probability of unknown replica {replica!r}; known are {_names(votes)}")
-        if not 0 <= up <= 1:  # written so that not-a-number is refused too
-            raise ValueError(f"up-probability of replica {replica!r} is {up}; give a number from 0 to 1")
-
-
-def _check_weights(up_set_weights: Mapping[frozenset[str], Probability], votes: Mapping[str, int]) -> None:
-    for up_set, weight in up_set_weights.items():
-        for replica in up_set:
-            if replica not in votes:
-                raise ValueError(
-                    f"up-set {_names(up_set)} holds unknown replica {replica!r}; known are {_names(votes)}"
-                )
-        if not 0 <= weight < float("inf"):
-            raise ValueError(
-                f"weight of up-set {_names(up_set)} is {weight}; give how long it lasted, 0 or more"
-            )
-    if not any(up_set_weights.values()):
-        raise ValueError("no up-set has a positive weight; give the time that each set of replicas was up")
-
-
-def _names(replicas: Collection[str]) -> str:
-    return "{" + ", ".join(sorted(replicas)) + "}"

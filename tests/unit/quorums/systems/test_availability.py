@@ -42,35 +42,3 @@ def test_the_docstring_examples_hold() -> None:
     assert live_votes_independent({"a": 1, "b": 2}, {"a": 0.9, "b": 0.8}) == pytest.approx(
         {0: 0.02, 1: 0.18, 2: 0.08, 3: 0.72}
     )
-
-
-@pytest.mark.parametrize(
-    ("votes", "up", "sentence"),
-    [
-        ({"a": 1}, {"a": 1.5}, "'a' is 1.5; give a number from 0 to 1"),
-        ({"a": 1}, {"a": float("nan")}, "'a' is nan"),
-        ({"a": 1}, {}, "'a' has votes but no up-probability"),
-        ({"a": 1}, {"a": 1.0, "z": 1.0}, "unknown replica 'z'; known are {a}"),
-        ({"a": -1}, {"a": 1.0}, "'a' has -1 votes; give 0 or more"),
-        ({}, {}, "names no replica"),
-    ],
-)
-def test_bad_input_to_independent_is_named(
-    votes: dict[str, int], up: dict[str, float], sentence: str
-) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        live_votes_independent(votes, up)
-
-
-@pytest.mark.parametrize(
-    ("weights", "sentence"),
-    [
-        ({frozenset({"z"}): 1.0}, "unknown replica 'z'; known are {a}"),
-        ({frozenset({"a"}): -1.0}, "is -1.0; give how long"),
-        ({frozenset({"a"}): 0.0}, "no up-set has a positive weight"),
-        ({}, "no up-set has a positive weight"),
-    ],
-)
-def test_bad_input_to_joint_is_named(weights: dict[frozenset[str], float], sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        live_votes_joint(weights, {"a": 1})
