@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from ..api_specs.cluster import ClusterDocument
     from .api.blocking import Client, Dictionary, Queue, Register
-    from .api.client import AsyncClient, AsyncDictionary, AsyncQueue, AsyncRegister
+    from .api.client import AsyncClient
     from .api.connect import connect, connect_async
+    from .api.handles import AsyncDictionary, AsyncQueue, AsyncRegister
     from .api.history import History
     from .api.leases import DeadLetter, Lease, LeaseCounts
     from .errors import (
@@ -63,7 +64,8 @@ __all__ = [
 _HOMES: Final = {
     "quorate.api_specs.cluster": ("ClusterDocument",),
     "quorate.client_sdk.api.blocking": ("Client", "Dictionary", "Queue", "Register"),
-    "quorate.client_sdk.api.client": ("AsyncClient", "AsyncDictionary", "AsyncQueue", "AsyncRegister"),
+    "quorate.client_sdk.api.client": ("AsyncClient",),
+    "quorate.client_sdk.api.handles": ("AsyncDictionary", "AsyncQueue", "AsyncRegister"),
     "quorate.client_sdk.api.connect": ("connect", "connect_async"),
     "quorate.client_sdk.protocol.core.counters": ("Distribution", "FrontEndCounts", "OperationKind"),
     "quorate.client_sdk.errors": (

@@ -31,7 +31,7 @@ except ModuleNotFoundError as error:
     raise ImportError("huey is not installed: pip install 'quorate[huey]'") from error
 
 from ..client_sdk import Client, Dictionary, Queue, QuorateError, Unavailable, connect
-from ..client_sdk.api.client import checked_name
+from ..client_sdk.api.calls import checked_name
 from ..client_sdk.api.connect import DEADLINE_S, Cluster
 from .result_keys import key_name
 

@@ -5,24 +5,25 @@ and new connections, on first use. Must not know how operations run. One client 
 """
 
 import asyncio
+import functools
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeVar
+from typing import Any, ClassVar, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from ...api_specs.cluster import ClusterDocument
 from ..errors import Closed, OutcomeUnknown
 from ..protocol.core.counters import FrontEndCounts
-from . import calls, lease_calls
 from .background_loop import enter, new_loop
 from .call_reports import Observer
 from .calls import Call
-from .client import AsyncClient, checked_name
+from .client import AsyncClient
 from .forking import in_child
+from .handles import AsyncDictionary, AsyncQueue, AsyncRegister
 from .history import History
-from .leases import DeadLetter, Lease, LeaseCounts
 
+P = ParamSpec("P")
 Result = TypeVar("Result")
 
 Make = Callable[[History | None, ClusterDocument | None], Coroutine[Any, Any, AsyncClient]]
@@ -112,15 +113,15 @@ class Client:
 
     def queue(self, name: str) -> "Queue":
         """The queue of that name; BadInput when the name is not allowed."""
-        return Queue(self, checked_name(name))
+        return Queue(self, name)
 
     def register(self, name: str) -> "Register":
         """The register of that name; BadInput when the name is not allowed."""
-        return Register(self, checked_name(name))
+        return Register(self, name)
 
     def dictionary(self, name: str) -> "Dictionary":
         """The dictionary of that name; BadInput when the name is not allowed."""
-        return Dictionary(self, checked_name(name))
+        return Dictionary(self, name)
 
     def on_finished(self, observer: Observer) -> None:
         """Call `observer` after each operation that came to an outcome, in the background thread; it must be quick. What it
@@ -183,210 +184,88 @@ class Client:
         self._lock = threading.Lock()
 
 
-class Queue:
+class _Waiting:
+    """A blocking client as asyncio handles use one: what they await is there at once, since `perform` has waited for it."""
+
+    def __init__(self, client: Client) -> None:
+        self.document: Final = client.document
+        self._client: Final = client
+
+    async def perform(self, call: Call[Result], deadline_s: float | None = None) -> Result:
+        """See Client."""
+        return self._client.perform(call, deadline_s)
+
+
+class _Handle:
+    """A named object of a cluster. Its methods are those of the asyncio handle, for callers that block."""
+
+    _of: ClassVar[type[AsyncQueue] | type[AsyncRegister] | type[AsyncDictionary]]
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.name: Final = name
+        self._asyncio: Final = self._of(_Waiting(client), name)
+
+
+def _blocking(
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, Result]],
+) -> Callable[Concatenate[_Handle, P], Result]:
+    """The method with the same arguments and help. It runs in the caller's thread, to its end: nothing in it suspends."""
+
+    @functools.wraps(method)
+    def run(handle: _Handle, /, *args: P.args, **kwargs: P.kwargs) -> Result:
+        work = method(handle._asyncio, *args, **kwargs)
+        try:
+            work.send(None)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        raise AssertionError(f"{method.__name__} waits for something else than its client")
+
+    return run
+
+
+class Queue(_Handle):
     """A first-in-first-out queue."""
 
-    def __init__(self, client: Client, name: str) -> None:
-        self.name: Final = name
-        self._client: Final = client
-        self._limits: Final = client.document.limits
+    _of = AsyncQueue
 
-    def enqueue(
-        self,
-        value: Any,
-        *,
-        delay_s: float = 0,
-        expires_s: float | None = None,
-        deadline_s: float | None = None,
-        idempotency_key: str | None = None,
-    ) -> None:
-        """Add a value (anything JSON) at the end. A repeat with the same key adds it once.
-
-        `acquire` (and it alone) delivers it after `delay_s` seconds at the earliest, and not after `expires_s`.
-        """
-        spans = calls.spans(delay_s, expires_s)
-        call = calls.enqueue(self.name, [value], idempotency_key, self._limits, spans)
-        self._client.perform(call, deadline_s)
-
-    def enqueue_many(
-        self,
-        values: Iterable[Any],
-        *,
-        delay_s: float = 0,
-        expires_s: float | None = None,
-        deadline_s: float | None = None,
-        idempotency_key: str | None = None,
-    ) -> None:
-        """Add values at the end, in order, at the cost of one; items of others may come between them. Else as `enqueue`."""
-        spans = calls.spans(delay_s, expires_s)
-        call = calls.enqueue(self.name, list(values), idempotency_key, self._limits, spans)
-        if call.told:
-            self._client.perform(call, deadline_s)
-
-    def dequeue(
-        self,
-        max_items: int | None = None,
-        wait_s: float = 0,
-        *,
-        deadline_s: float | None = None,
-        idempotency_key: str | None = None,
-    ) -> Any:
-        """Take the value at the front, None when there is none; with `max_items`, a list of up to so many.
-
-        Waits up to `wait_s` seconds for a first value. A repeat with the same key gets what the first took. Where a signal's
-        handler raises meanwhile, what is taken nevertheless is given to this client's next dequeue of the queue, unless the answer
-        was there already: use `acquire` where that must not be.
-        """
-        call = calls.dequeue(self.name, max_items, wait_s, idempotency_key, self._limits)
-        return self._client.perform(call, deadline_s)
-
-    def peek(self, *, deadline_s: float | None = None) -> Any:
-        """The value at the front, which stays; None when there is none."""
-        return self._client.perform(calls.peek(self.name), deadline_s)
-
-    def items(self, max_items: int | None = None, *, deadline_s: float | None = None) -> list[Any]:
-        """The values that wait, or the first `max_items` of them, oldest first; all stay. What is added meanwhile may
-        still come between them: only what is taken, or peeked at, has its final place.
-        """
-        return self._client.perform(calls.queue_items(self.name, max_items), deadline_s)
-
-    def size(self, *, deadline_s: float | None = None) -> int:
-        """How many items wait."""
-        return self._client.perform(calls.queue_size(self.name), deadline_s)
-
-    def acquire(
-        self,
-        max_items: int = 1,
-        lease_s: float = lease_calls.LEASE_S,
-        wait_s: float = 0,
-        *,
-        max_deliveries: int | None = None,
-        deadline_s: float | None = None,
-    ) -> list[Lease]:
-        """Be delivered up to `max_items` items, each under a lease of `lease_s` seconds; waits up to `wait_s` for a first one.
-
-        Items whose lease is over, and those given back, come before those at the front. What was delivered
-        `max_deliveries` times becomes a dead letter. Where the outcome is unknown, what was taken comes back by itself.
-        """
-        call = lease_calls.acquire(self.name, max_items, lease_s, wait_s, max_deliveries, self._limits)
-        return self._client.perform(call, deadline_s)
-
-    def accept(self, *leases: Lease | str, deadline_s: float | None = None) -> None:
-        """The items are done with. LeaseLost for those that are not the caller's any more. A repeat is answered as the first."""
-        self._client.perform(lease_calls.settle(self.name, "accept", leases), deadline_s)
-
-    def release(self, *leases: Lease | str, delay_s: float = 0, deadline_s: float | None = None) -> None:
-        """Give the items back: they are delivered again, after `delay_s` seconds."""
-        self._client.perform(lease_calls.release(self.name, leases, delay_s), deadline_s)
-
-    def reject(self, *leases: Lease | str, dead_letter: bool = True, deadline_s: float | None = None) -> None:
-        """The items are not to be delivered again: they become dead letters, or (`dead_letter` False) are dropped."""
-        how: Literal["reject", "drop"] = "reject" if dead_letter else "drop"
-        self._client.perform(lease_calls.settle(self.name, how, leases), deadline_s)
-
-    def renew(
-        self, *leases: Lease | str, lease_s: float = lease_calls.LEASE_S, deadline_s: float | None = None
-    ) -> float:
-        """Let the leases last `lease_s` seconds from now; the new deadline (seconds since 1970)."""
-        return self._client.perform(lease_calls.renew(self.name, leases, lease_s), deadline_s)
-
-    def leases(self, *, deadline_s: float | None = None) -> LeaseCounts:
-        """How many items are delivered, wait to be delivered again or for the first time, and are dead letters."""
-        return self._client.perform(lease_calls.lease_counts(self.name), deadline_s)
-
-    def dead_letters(self, *, deadline_s: float | None = None) -> list[DeadLetter]:
-        """The dead letters, oldest first."""
-        return self._client.perform(lease_calls.dead_letters(self.name), deadline_s)
-
-    def requeue_dead_letters(
-        self, letters: Sequence[DeadLetter | str] | None = None, *, deadline_s: float | None = None
-    ) -> int:
-        """Have dead letters (or their ids; left out: all) delivered again, without an expiry and with a fresh count towards
-        a maximum; how many that were."""
-        return self._client.perform(lease_calls.clear_dead(self.name, letters, is_requeued=True), deadline_s)
-
-    def discard_dead_letters(
-        self, letters: Sequence[DeadLetter | str] | None = None, *, deadline_s: float | None = None
-    ) -> int:
-        """Forget dead letters (or their ids; left out: all); how many that were."""
-        return self._client.perform(lease_calls.clear_dead(self.name, letters, is_requeued=False), deadline_s)
+    enqueue = _blocking(AsyncQueue.enqueue)
+    enqueue_many = _blocking(AsyncQueue.enqueue_many)
+    dequeue = _blocking(AsyncQueue.dequeue)
+    peek = _blocking(AsyncQueue.peek)
+    items = _blocking(AsyncQueue.items)
+    size = _blocking(AsyncQueue.size)
+    acquire = _blocking(AsyncQueue.acquire)
+    accept = _blocking(AsyncQueue.accept)
+    release = _blocking(AsyncQueue.release)
+    reject = _blocking(AsyncQueue.reject)
+    renew = _blocking(AsyncQueue.renew)
+    leases = _blocking(AsyncQueue.leases)
+    dead_letters = _blocking(AsyncQueue.dead_letters)
+    requeue_dead_letters = _blocking(AsyncQueue.requeue_dead_letters)
+    discard_dead_letters = _blocking(AsyncQueue.discard_dead_letters)
 
 
-class Register:
+class Register(_Handle):
     """One value; None until somebody writes it."""
 
-    def __init__(self, client: Client, name: str) -> None:
-        self.name: Final = name
-        self._client: Final = client
-        self._limits: Final = client.document.limits
+    _of = AsyncRegister
 
-    def read(self, *, deadline_s: float | None = None) -> Any:
-        """The value."""
-        return self._client.perform(calls.read(self.name), deadline_s)
-
-    def write(self, value: Any, *, deadline_s: float | None = None) -> None:
-        """Set the value (anything JSON)."""
-        self._client.perform(calls.write(self.name, value, self._limits), deadline_s)
-
-    def compare_and_set(
-        self, old: Any, new: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
-    ) -> bool:
-        """Set `new` if the value is `old` (None before the first write; 1 is 1.0); whether it was."""
-        call = calls.compare_and_set_register(self.name, old, new, idempotency_key, self._limits)
-        return self._client.perform(call, deadline_s)
+    read = _blocking(AsyncRegister.read)
+    write = _blocking(AsyncRegister.write)
+    compare_and_set = _blocking(AsyncRegister.compare_and_set)
 
 
-class Dictionary:
+class Dictionary(_Handle):
     """Keys (text, as names are) and values (anything JSON). A key whose value is null is there; `get` gives None for both."""
 
-    def __init__(self, client: Client, name: str) -> None:
-        self.name: Final = name
-        self._client: Final = client
-        self._limits: Final = client.document.limits
+    _of = AsyncDictionary
 
-    def get(self, key: str, *, deadline_s: float | None = None) -> Any:
-        """The value of a key; None when it is absent."""
-        return self._client.perform(calls.get(self.name, key), deadline_s)
-
-    def put(self, key: str, value: Any, *, deadline_s: float | None = None) -> None:
-        """Set the value of a key."""
-        self._client.perform(calls.put(self.name, key, value, self._limits), deadline_s)
-
-    def delete(self, key: str, *, deadline_s: float | None = None) -> None:
-        """Remove a key; it need not be there."""
-        self._client.perform(calls.delete(self.name, key), deadline_s)
-
-    def put_if_absent(
-        self, key: str, value: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
-    ) -> bool:
-        """Set the value of a key if it is absent; whether it was."""
-        call = calls.put_if_absent(self.name, key, value, idempotency_key, self._limits)
-        return self._client.perform(call, deadline_s)
-
-    def compare_and_set(
-        self,
-        key: str,
-        old: Any,
-        new: Any,
-        *,
-        deadline_s: float | None = None,
-        idempotency_key: str | None = None,
-    ) -> bool:
-        """Set `new` if the key's value is `old` (None: absent, or null; 1 is 1.0); whether it was. `new` None sets null."""
-        call = calls.compare_and_set_key(self.name, key, old, new, idempotency_key, self._limits)
-        return self._client.perform(call, deadline_s)
-
-    def compare_and_delete(
-        self, key: str, old: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
-    ) -> bool:
-        """Remove a key if its value is `old` (anything but None); whether it was: of several callers, one hears True."""
-        call = calls.compare_and_delete(self.name, key, old, idempotency_key, self._limits)
-        return self._client.perform(call, deadline_s)
-
-    def items(self, *, deadline_s: float | None = None) -> dict[str, Any]:
-        """All keys and values, in the order of the keys, as they were at one moment."""
-        return self._client.perform(calls.items(self.name), deadline_s)
-
-    def size(self, *, deadline_s: float | None = None) -> int:
-        """How many keys there were at one moment."""
-        return self._client.perform(calls.dictionary_size(self.name), deadline_s)
+    get = _blocking(AsyncDictionary.get)
+    put = _blocking(AsyncDictionary.put)
+    delete = _blocking(AsyncDictionary.delete)
+    put_if_absent = _blocking(AsyncDictionary.put_if_absent)
+    compare_and_set = _blocking(AsyncDictionary.compare_and_set)
+    compare_and_delete = _blocking(AsyncDictionary.compare_and_delete)
+    items = _blocking(AsyncDictionary.items)
+    size = _blocking(AsyncDictionary.size)

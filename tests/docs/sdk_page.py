@@ -56,7 +56,7 @@ def home_of(name: str) -> str:
     """The path of the module that defines a public name of the SDK."""
     found = inspect.getsourcefile(getattr(client_sdk, name))
     assert found is not None
-    return str(Path(found).relative_to(ROOT))
+    return str(Path(found).resolve().relative_to(ROOT.resolve()))
 
 
 def definition(path: str, name: str) -> Def:
@@ -84,6 +84,17 @@ def members(node: ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
     for each in node.body:
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and not each.name.startswith("_"):
             yield each
+        elif isinstance(each, ast.Assign) and ast.unparse(each.value).startswith("_blocking("):
+            yield blocking(ast.unparse(each.value).removeprefix("_blocking(").removesuffix(")"))
+
+
+def blocking(method: str) -> ast.FunctionDef:
+    """The method of a blocking handle that is made of an asyncio one, as `AsyncQueue.peek`."""
+    kind, _, name = method.partition(".")
+    node = definition(home_of(kind), kind)
+    assert isinstance(node, ast.ClassDef)
+    [found] = [each for each in members(node) if each.name == name]
+    return ast.FunctionDef(name, found.args, found.body, [], found.returns)
 
 
 def described(node: Def) -> str:
@@ -96,9 +107,8 @@ def entry(path: str, name: str) -> str:
     node = definition(path, name)
     if not isinstance(node, ast.ClassDef):
         return f"### {name}\n\n`{signature(node, name)}`\n\n{described(node)}\n\n"
-    bases = ", ".join(
-        ast.unparse(base) for base in node.bases if ast.unparse(base) not in ("Struct", "NamedTuple")
-    )
+    names = [ast.unparse(base) for base in node.bases]
+    bases = ", ".join(each for each in names if each not in ("Struct", "NamedTuple") and each[0] != "_")
     text = f"### {name}\n\n" + (f"A kind of `{bases}`. " if bases else "") + f"{described(node)}\n\n"
     for each in members(node):
         called = (

@@ -22,7 +22,7 @@ from quorate.adts.log import Value
 from quorate.adts.specification import Invocation, Response
 from quorate.adts.types.catalogue import SPECIFICATIONS, object_name
 from quorate.api_specs.values import from_value, to_value
-from quorate.client_sdk.api.client import AsyncClient, AsyncDictionary
+from quorate.client_sdk import AsyncClient, AsyncDictionary
 from quorate.client_sdk.errors import RefusedByReplicas
 from quorate.client_sdk.protocol.core.values import CollectTombstone, Done
 from tests.support.in_process import FrontEndHere, InProcessCluster, in_process

@@ -18,8 +18,7 @@ from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.api_specs.messages import Accepted, Append, Appended, Batch, BatchReply, Status
 from quorate.cli.cluster.document import DEFAULT_NAME, new_document, write_new
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.client_sdk import OutcomeUnknown, Unavailable
-from quorate.client_sdk.api.client import AsyncClient, AsyncDictionary, AsyncQueue
+from quorate.client_sdk import AsyncClient, AsyncDictionary, AsyncQueue, OutcomeUnknown, Unavailable
 from quorate.client_sdk.api.history import History
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.transport.driver import Driver, new_site

@@ -7,8 +7,7 @@ import httpx
 import pytest
 
 from quorate.api_specs.limits import Limits
-from quorate.client_sdk import LimitReached
-from quorate.client_sdk.api import client
+from quorate.client_sdk import AsyncQueue, LimitReached
 from quorate.client_sdk.protocol.decisions import lease_table
 from quorate.replica.protocol import key_consensus
 from tests.support.in_process import InProcessCluster, in_process
@@ -84,7 +83,7 @@ def test_a_queue_that_hands_out_no_more(
     held = caller.post("queues/lent/acquire", {"max": 3}).json()["leases"]
     assert len(held) == FEW
     assert tells(caller.post("queues/lent/acquire", {}), "too-many-leases")
-    queue: client.AsyncQueue = cluster.front_end().client.queue("lent")
+    queue: AsyncQueue = cluster.front_end().client.queue("lent")
     (lease,) = cluster.run(queue.acquire(3))
     assert lease.value == 3, "another caller is given what is left"
     with pytest.raises(LimitReached) as reached:

@@ -1,0 +1,366 @@
+"""The handles of the asyncio client: queues, registers and dictionaries. `quorate.client_sdk.api.blocking` makes the others of them.
+
+Owns the methods: the operation that each runs, and what a history is told of it. Must not know how operations are run.
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Final, Protocol, TypeVar
+
+from ...adts.log import Value, count_leases
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.values import from_value, text_bytes, to_value
+from ..errors import BadInput
+from ..protocol.core.values import (
+    CompareAndSet,
+    Dequeue,
+    Enqueue,
+    Items,
+    Peek,
+    PutIfAbsent,
+    QueueSize,
+    Read,
+    ReadLeases,
+    Write,
+)
+from . import lease_calls
+from .calls import (
+    NULL,
+    UNBOUNDED,
+    Call,
+    Told,
+    boolean,
+    check_taking,
+    checked_key,
+    checked_value,
+    decoded,
+    first,
+    full_name,
+    nothing,
+    null,
+    number,
+    one_or_null,
+    single,
+    some_or_null,
+    spans,
+)
+from .leases import DeadLetter, Lease, LeaseCounts, dead_letter_of
+
+Result = TypeVar("Result")
+
+
+class Performer(Protocol):
+    """What runs the calls of handles: a client."""
+
+    @property
+    def document(self) -> ClusterDocument:
+        """That of its cluster."""
+
+    async def perform(self, call: Call[Result], deadline_s: float | None = None) -> Result:
+        """Run one call."""
+
+
+class _Handle:
+    """A named object of a cluster."""
+
+    _type: ClassVar[str]
+
+    def __init__(self, client: Performer, name: str) -> None:
+        self._full: Final = full_name(self._type, name)
+        self.name: Final = name
+        self._perform: Final = client.perform
+        self._limits: Final = client.document.limits
+
+
+class AsyncQueue(_Handle):
+    """A first-in-first-out queue."""
+
+    _type = "queue"
+
+    async def enqueue(
+        self,
+        value: Any,
+        *,
+        delay_s: float = 0,
+        expires_s: float | None = None,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> None:
+        """Add a value (anything JSON) at the end. A repeat with the same key adds it once.
+
+        `acquire` (and it alone) delivers it after `delay_s` seconds at the earliest, and not after `expires_s`.
+        """
+        await self.enqueue_many(
+            [value],
+            delay_s=delay_s,
+            expires_s=expires_s,
+            deadline_s=deadline_s,
+            idempotency_key=idempotency_key,
+        )
+
+    async def enqueue_many(
+        self,
+        values: Iterable[Any],
+        *,
+        delay_s: float = 0,
+        expires_s: float | None = None,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> None:
+        """Add values at the end, in order, at the cost of one; items of others may come between them. Else as `enqueue`."""
+        times = spans(delay_s, expires_s)
+        texts = self._texts(list(values))
+        operation = Enqueue(self._full, texts, checked_key(idempotency_key), times)
+        told = tuple(Told("enqueue", self._full, value=text) for text in texts)
+        if texts:
+            await self._perform(Call(operation, told, nothing, lambda _: [NULL] * len(texts)), deadline_s)
+
+    def _texts(self, values: Sequence[Any]) -> tuple[Value, ...]:
+        """The values of one enqueue as JSON text."""
+        most = self._limits.batch_items_max
+        if len(values) > most:
+            raise BadInput(f"{len(values)} values at once: at most {most} (batch_items_max) are allowed")
+        texts = tuple(checked_value(value, self._limits) for value in values)
+        if sum(map(text_bytes, texts)) * 2 > self._limits.body_bytes_max and len(texts) > 1:
+            raise BadInput("the values are too long for one message: enqueue fewer at once")
+        return texts
+
+    async def dequeue(
+        self,
+        max_items: int | None = None,
+        wait_s: float = 0,
+        *,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
+        """Take the value at the front, None when there is none; with `max_items`, a list of up to so many.
+
+        Waits up to `wait_s` seconds for a first value. A repeat with the same key gets what the first took. Where (without a
+        key) an asyncio caller is cancelled, or a signal's handler raises while a blocking one waits, what is taken nevertheless
+        is given to this client's next dequeue of the queue. It is gone when the client is closed before, or when a blocking
+        caller's answer was there already: use `acquire` where that must not be.
+        """
+        most = 1 if max_items is None else max_items
+        check_taking(most, wait_s, self._limits)
+        call: Call[Any] = Call(
+            Dequeue(self._full, most, wait_s, checked_key(idempotency_key)),
+            (Told("dequeue", self._full),) * most,
+            first if max_items is None else lambda values: [from_value(each) for each in values],
+            some_or_null,
+            wait_s,
+        )
+        return await self._perform(call, deadline_s)
+
+    async def peek(self, *, deadline_s: float | None = None) -> Any:
+        """The value at the front, which stays; None when there is none."""
+        return await self._perform(single("peek", Peek(self._full), first, some_or_null), deadline_s)
+
+    async def items(self, max_items: int | None = None, *, deadline_s: float | None = None) -> list[Any]:
+        """The values that wait, or the first `max_items` of them, oldest first; all stay. What is added meanwhile may
+        still come between them: only what is taken, or peeked at, has its final place.
+        """
+        if max_items is not None and max_items < 1:
+            raise BadInput(f"max_items is {max_items}: use 1 or more, or leave it out for all")
+        counting = QueueSize(self._full, sys.maxsize if max_items is None else max_items)
+        return await self._perform(
+            single(
+                "size",
+                counting,
+                lambda info: [from_value(each) for each in info.first],
+                lambda info: number(info.size),
+            ),
+            deadline_s,
+        )
+
+    async def size(self, *, deadline_s: float | None = None) -> int:
+        """How many items wait."""
+        call: Call[int] = single(
+            "size", QueueSize(self._full), lambda info: info.size, lambda info: number(info.size)
+        )
+        return await self._perform(call, deadline_s)
+
+    async def acquire(
+        self,
+        max_items: int = 1,
+        lease_s: float = lease_calls.LEASE_S,
+        wait_s: float = 0,
+        *,
+        max_deliveries: int | None = None,
+        deadline_s: float | None = None,
+    ) -> list[Lease]:
+        """Be delivered up to `max_items` items, each under a lease of `lease_s` seconds; waits up to `wait_s` for a first one.
+
+        Items whose lease is over, and those given back, come before those at the front. What was delivered
+        `max_deliveries` times becomes a dead letter. Where the outcome is unknown, or an asyncio caller is cancelled, what was
+        taken comes back by itself, once its lease is over.
+        """
+        call = lease_calls.acquire(self._full, max_items, lease_s, wait_s, max_deliveries, self._limits)
+        return await self._perform(call, deadline_s)
+
+    async def accept(self, *leases: Lease | str, deadline_s: float | None = None) -> None:
+        """The items are done with. LeaseLost for those that are not the caller's any more. A repeat is answered as the first."""
+        await self._perform(lease_calls.settle(self._full, "accept", leases, nothing), deadline_s)
+
+    async def release(
+        self, *leases: Lease | str, delay_s: float = 0, deadline_s: float | None = None
+    ) -> None:
+        """Give the items back: they are delivered again, after `delay_s` seconds."""
+        delay_s = spans(delay_s, None).delay_s
+        await self._perform(lease_calls.settle(self._full, "release", leases, nothing, delay_s), deadline_s)
+
+    async def reject(
+        self, *leases: Lease | str, dead_letter: bool = True, deadline_s: float | None = None
+    ) -> None:
+        """The items are not to be delivered again: they become dead letters, or (`dead_letter` False) are dropped."""
+        call = lease_calls.settle(self._full, "reject" if dead_letter else "drop", leases, nothing)
+        await self._perform(call, deadline_s)
+
+    async def renew(
+        self, *leases: Lease | str, lease_s: float = lease_calls.LEASE_S, deadline_s: float | None = None
+    ) -> float:
+        """Let the leases last `lease_s` seconds from now; the new deadline (seconds since 1970)."""
+        lease_s = lease_calls.checked_lease(lease_s)
+        call = lease_calls.settle(
+            self._full, "renew", leases, lambda settled: settled.until_us / 1e6, lease_s
+        )
+        return await self._perform(call, deadline_s)
+
+    async def leases(self, *, deadline_s: float | None = None) -> LeaseCounts:
+        """How many items are delivered, wait to be delivered again or for the first time, and are dead letters."""
+        call = single(
+            "leases",
+            ReadLeases(self._full),
+            lambda book: count_leases(book.leases, book.dead),
+            lambda book: number(len(book.leases)),
+        )
+        return await self._perform(call, deadline_s)
+
+    async def dead_letters(self, *, deadline_s: float | None = None) -> list[DeadLetter]:
+        """The dead letters, oldest first."""
+        call = single(
+            "dead_letters",
+            ReadLeases(self._full),
+            lambda book: [dead_letter_of(dead) for dead in book.dead],
+            lambda book: number(len(book.dead)),
+        )
+        return await self._perform(call, deadline_s)
+
+    async def requeue_dead_letters(
+        self, letters: Sequence[DeadLetter | str] | None = None, *, deadline_s: float | None = None
+    ) -> int:
+        """Have dead letters (or their ids; left out: all) delivered again, without an expiry and with a fresh count towards
+        a maximum; how many that were."""
+        return await self._perform(lease_calls.clear_dead(self._full, letters, is_requeued=True), deadline_s)
+
+    async def discard_dead_letters(
+        self, letters: Sequence[DeadLetter | str] | None = None, *, deadline_s: float | None = None
+    ) -> int:
+        """Forget dead letters (or their ids; left out: all); how many that were."""
+        return await self._perform(lease_calls.clear_dead(self._full, letters, is_requeued=False), deadline_s)
+
+
+class _Cells(_Handle):
+    """What registers and the keys of dictionaries have in common. `cell` is the full name of one."""
+
+    async def _read(self, f: str, cell: str, deadline_s: float | None) -> Any:
+        return await self._perform(single(f, Read(cell), decoded, one_or_null), deadline_s)
+
+    async def _write(self, f: str, cell: str, text: Value | None, deadline_s: float | None) -> None:
+        await self._perform(single(f, Write(cell, text), nothing, null, text or NULL), deadline_s)
+
+    async def _swap(
+        self, cell: str, old: Any, new: Value | None, idempotency_key: str | None, deadline_s: float | None
+    ) -> bool:
+        before = checked_value(old, self._limits)
+        operation = CompareAndSet(cell, before, new, checked_key(idempotency_key))
+        told = Value(f"[{before},{new or NULL}]")
+        return await self._perform(single("cas", operation, bool, boolean, told), deadline_s)
+
+
+class AsyncRegister(_Cells):
+    """One value; None until somebody writes it."""
+
+    _type = "register"
+
+    async def read(self, *, deadline_s: float | None = None) -> Any:
+        """The value."""
+        return await self._read("read", self._full, deadline_s)
+
+    async def write(self, value: Any, *, deadline_s: float | None = None) -> None:
+        """Set the value (anything JSON)."""
+        await self._write("write", self._full, checked_value(value, self._limits), deadline_s)
+
+    async def compare_and_set(
+        self, old: Any, new: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
+    ) -> bool:
+        """Set `new` if the value is `old` (None before the first write; 1 is 1.0); whether it was."""
+        after = checked_value(new, self._limits)
+        return await self._swap(self._full, old, after, idempotency_key, deadline_s)
+
+
+class AsyncDictionary(_Cells):
+    """Keys (text, as names are) and values (anything JSON). A key whose value is null is there; `get` gives None for both."""
+
+    _type = "dictionary"
+
+    def _cell(self, key: str) -> str:
+        return full_name(self._type, self.name, key)
+
+    async def get(self, key: str, *, deadline_s: float | None = None) -> Any:
+        """The value of a key; None when it is absent."""
+        return await self._read("get", self._cell(key), deadline_s)
+
+    async def put(self, key: str, value: Any, *, deadline_s: float | None = None) -> None:
+        """Set the value of a key."""
+        await self._write("put", self._cell(key), checked_value(value, self._limits), deadline_s)
+
+    async def delete(self, key: str, *, deadline_s: float | None = None) -> None:
+        """Remove a key; it need not be there."""
+        await self._write("delete", self._cell(key), None, deadline_s)
+
+    async def put_if_absent(
+        self, key: str, value: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
+    ) -> bool:
+        """Set the value of a key if it is absent; whether it was."""
+        text = checked_value(value, self._limits)
+        operation = PutIfAbsent(self._cell(key), text, checked_key(idempotency_key))
+        return await self._perform(single("put_if_absent", operation, bool, boolean, text), deadline_s)
+
+    async def compare_and_set(
+        self,
+        key: str,
+        old: Any,
+        new: Any,
+        *,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> bool:
+        """Set `new` if the key's value is `old` (None: absent, or null; 1 is 1.0); whether it was. `new` None sets null."""
+        after = checked_value(new, self._limits)
+        return await self._swap(self._cell(key), old, after, idempotency_key, deadline_s)
+
+    async def compare_and_delete(
+        self, key: str, old: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
+    ) -> bool:
+        """Remove a key if its value is `old` (anything but None); whether it was: of several callers, one hears True."""
+        if old is None:
+            raise BadInput(
+                "compare_and_delete needs a value: null stands for an absent key as well, so use delete"
+            )
+        return await self._swap(self._cell(key), old, None, idempotency_key, deadline_s)
+
+    async def items(self, *, deadline_s: float | None = None) -> dict[str, Any]:
+        """All keys and values, in the order of the keys, as they were at one moment."""
+
+        def result(pairs: dict[str, Value]) -> dict[str, Any]:
+            return {key: from_value(value) for key, value in pairs.items()}
+
+        def told(pairs: dict[str, Value]) -> Sequence[Value]:
+            return [to_value(result(pairs), UNBOUNDED)]
+
+        return await self._perform(single("items", Items(self._full), result, told), deadline_s)
+
+    async def size(self, *, deadline_s: float | None = None) -> int:
+        """How many keys there were at one moment."""
+        call = single("size", Items(self._full), len, lambda pairs: number(len(pairs)))
+        return await self._perform(call, deadline_s)
