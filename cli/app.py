@@ -21,7 +21,8 @@ EXIT_CODES = (
 
 
 class _Command(NamedTuple):
-    """A word at the top, and where its command or group (named `..._app`) is. `with_modules` add commands to the group."""
+    """A word at the top, and where its command or group (named `..._app`) is. `with_modules` add commands to the group as they are
+    imported."""
 
     word: str
     panel: str
@@ -90,11 +91,7 @@ def app_of(word: str = "") -> typer.Typer:
 def _add(app: typer.Typer, command: _Command) -> None:
     found: Any = getattr(import_module(f"quorate.cli.{command.module}"), command.name)
     for module in command.with_modules:
-        added: Any = import_module(f"quorate.cli.{module}")
-        known = {each.name for each in found.registered_commands}
-        for name, function in added.COMMANDS.items():
-            if name not in known:
-                found.command(name)(function)
+        import_module(f"quorate.cli.{module}")
     if isinstance(found, typer.Typer):
         app.add_typer(found, name=command.word, rich_help_panel=command.panel)
     else:

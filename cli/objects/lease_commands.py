@@ -3,20 +3,17 @@
 Owns these words and what they print. Each is one call of the SDK, as in `quorate.cli.objects.commands`.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Final
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import typer
 from msgspec import to_builtins
 
-from ...client_sdk import LeaseLost, Queue
+from ...client_sdk import LeaseLost
 from ...client_sdk.api.lease_calls import LEASE_S
-from ..cluster.document import DEFAULT_NAME
-from ..failure import EXIT_FAILED
-from ..options import DEADLINE_S, ClusterOption, DeadlineOption
-from ..output import AsJson, answer, reported
 from ..values import compact
-from .commands import connected
+from .asking import Answer, Asked, asking
+from .commands import WaitOption, queue_app
 
 Tokens = Annotated[
     list[str], typer.Argument(metavar="TOKEN…", help="Which leases: the tokens that acquire printed.")
@@ -24,168 +21,99 @@ Tokens = Annotated[
 Ids = Annotated[
     list[str] | None, typer.Argument(metavar="ID…", help="Which dead letters, by their ids; none named: all.")
 ]
+AcquireMaxOption = Annotated[int, typer.Option("--max", min=1, help="Up to so many.")]
 LeaseOption = Annotated[
     float, typer.Option("--lease", metavar="SECONDS", min=0.001, help="How long the lease lasts.")
 ]
+MaxDeliveriesOption = Annotated[
+    int | None,
+    typer.Option("--max-deliveries", min=1, help="What was delivered so often is a dead letter instead."),
+]
+DelayOption = Annotated[float, typer.Option("--delay", metavar="SECONDS", min=0, help="Not before so long.")]
+DropOption = Annotated[bool, typer.Option("--drop", help="Without a dead letter: it is gone.")]
 
 
-def _settle(
-    context: typer.Context, cluster: str, deadline_s: float, as_json: bool, settle: Callable[[Queue], object]
-) -> None:
-    """Leases that were lost are told, with the exit code that lets a shell branch on it; all others count."""
-    lost: tuple[str, ...] = ()
-    with connected(cluster, deadline_s) as client:
-        try:
-            settle(client.queue(context.obj))
-        except LeaseLost as error:
-            lost = error.lost
-    answer(as_json, {"lost": list(lost)}, f"lost: {' '.join(lost)}" if lost else "ok")
-    if lost:
-        raise typer.Exit(EXIT_FAILED)
-
-
-@reported
+@queue_app.command()
+@asking
 def acquire(
-    context: typer.Context,
-    items_max: Annotated[int, typer.Option("--max", min=1, help="Up to so many.")] = 1,
+    asked: Asked,
+    items_max: AcquireMaxOption = 1,
     lease_s: LeaseOption = LEASE_S,
-    wait_s: Annotated[
-        float, typer.Option("--wait", metavar="SECONDS", min=0, help="Wait for the first one.")
-    ] = 0.0,
-    max_deliveries: Annotated[
-        int | None,
-        typer.Option("--max-deliveries", min=1, help="What was delivered so often is a dead letter instead."),
-    ] = None,
-    cluster: ClusterOption = DEFAULT_NAME,
-    deadline_s: DeadlineOption = DEADLINE_S,
-    as_json: AsJson = False,
-) -> None:
+    wait_s: WaitOption = 0.0,
+    max_deliveries: MaxDeliveriesOption = None,
+) -> Answer:
     """Be delivered values under leases: a token, how often it was delivered, and the value, one a line."""
-    with connected(cluster, deadline_s) as client:
-        leases = client.queue(context.obj).acquire(items_max, lease_s, wait_s, max_deliveries=max_deliveries)
+    leases = asked.queue.acquire(items_max, lease_s, wait_s, max_deliveries=max_deliveries)
     lines = "\n".join(f"{lease.token}\t{lease.deliveries}\t{compact(lease.value)}" for lease in leases)
-    answer(as_json, {"leases": to_builtins(leases)}, lines)
+    return Answer({"leases": to_builtins(leases)}, lines)
 
 
-@reported
-def accept(
-    context: typer.Context,
-    tokens: Tokens,
-    cluster: ClusterOption = DEFAULT_NAME,
-    deadline_s: DeadlineOption = DEADLINE_S,
-    as_json: AsJson = False,
-) -> None:
+@queue_app.command()
+@asking
+def accept(asked: Asked, tokens: Tokens) -> Answer:
     """Say that the values are done with. Exit code 1 if a lease was lost; all others count."""
-    _settle(context, cluster, deadline_s, as_json, lambda queue: queue.accept(*tokens))
+    return _settled(asked.queue.accept, tokens)
 
 
-@reported
-def release(
-    context: typer.Context,
-    tokens: Tokens,
-    delay_s: Annotated[
-        float, typer.Option("--delay", metavar="SECONDS", min=0, help="Not before so long.")
-    ] = 0.0,
-    cluster: ClusterOption = DEFAULT_NAME,
-    deadline_s: DeadlineOption = DEADLINE_S,
-    as_json: AsJson = False,
-) -> None:
+@queue_app.command()
+@asking
+def release(asked: Asked, tokens: Tokens, delay_s: DelayOption = 0.0) -> Answer:
     """Give values back, to be delivered again. Exit code 1 if a lease was lost."""
-    _settle(context, cluster, deadline_s, as_json, lambda queue: queue.release(*tokens, delay_s=delay_s))
+    return _settled(asked.queue.release, tokens, delay_s=delay_s)
 
 
-@reported
-def reject(
-    context: typer.Context,
-    tokens: Tokens,
-    is_dropped: Annotated[bool, typer.Option("--drop", help="Without a dead letter: it is gone.")] = False,
-    cluster: ClusterOption = DEFAULT_NAME,
-    deadline_s: DeadlineOption = DEADLINE_S,
-    as_json: AsJson = False,
-) -> None:
+@queue_app.command()
+@asking
+def reject(asked: Asked, tokens: Tokens, is_dropped: DropOption = False) -> Answer:
     """Have values delivered to nobody any more. Exit code 1 if a lease was lost."""
-    _settle(
-        context, cluster, deadline_s, as_json, lambda queue: queue.reject(*tokens, dead_letter=not is_dropped)
-    )
+    return _settled(asked.queue.reject, tokens, dead_letter=not is_dropped)
 
 
-@reported
-def renew(
-    context: typer.Context,
-    tokens: Tokens,
-    lease_s: LeaseOption = LEASE_S,
-    cluster: ClusterOption = DEFAULT_NAME,
-    deadline_s: DeadlineOption = DEADLINE_S,
-    as_json: AsJson = False,
-) -> None:
+@queue_app.command()
+@asking
+def renew(asked: Asked, tokens: Tokens, lease_s: LeaseOption = LEASE_S) -> Answer:
     """Let leases last longer, counted from now. Exit code 1 if a lease was lost."""
-    _settle(context, cluster, deadline_s, as_json, lambda queue: queue.renew(*tokens, lease_s=lease_s))
+    return _settled(asked.queue.renew, tokens, lease_s=lease_s)
 
 
-@reported
-def leases(
-    context: typer.Context,
-    cluster: ClusterOption = DEFAULT_NAME,
-    deadline_s: DeadlineOption = DEADLINE_S,
-    as_json: AsJson = False,
-) -> None:
+def _settled(settle: Callable[..., object], tokens: Sequence[str], **options: Any) -> Answer:
+    """Leases that were lost are told, and all others count."""
+    lost: tuple[str, ...] = ()
+    try:
+        settle(*tokens, **options)
+    except LeaseLost as error:
+        lost = error.lost
+    return Answer({"lost": list(lost)}, f"lost: {' '.join(lost)}" if lost else "ok", is_no=bool(lost))
+
+
+@queue_app.command()
+@asking
+def leases(asked: Asked) -> Answer:
     """Count what is delivered, what waits to be (again), and dead letters."""
-    with connected(cluster, deadline_s) as client:
-        counts = client.queue(context.obj).leases()
-    answer(as_json, to_builtins(counts), f"held {counts.held}  waiting {counts.waiting}  dead {counts.dead}")
+    counts = asked.queue.leases()
+    return Answer(to_builtins(counts), f"held {counts.held}  waiting {counts.waiting}  dead {counts.dead}")
 
 
-@reported
-def dead_letters(
-    context: typer.Context,
-    cluster: ClusterOption = DEFAULT_NAME,
-    deadline_s: DeadlineOption = DEADLINE_S,
-    as_json: AsJson = False,
-) -> None:
+@queue_app.command()
+@asking
+def dead_letters(asked: Asked) -> Answer:
     """List what is delivered to nobody any more: id, reason, how often it was delivered, and the value."""
-    with connected(cluster, deadline_s) as client:
-        letters = client.queue(context.obj).dead_letters()
+    letters = asked.queue.dead_letters()
     lines = (f"{each.id}\t{each.reason}\t{each.deliveries}\t{compact(each.value)}" for each in letters)
-    answer(as_json, {"letters": to_builtins(letters)}, "\n".join(lines))
+    return Answer({"letters": to_builtins(letters)}, "\n".join(lines))
 
 
-@reported
-def requeue(
-    context: typer.Context,
-    ids: Ids = None,
-    cluster: ClusterOption = DEFAULT_NAME,
-    deadline_s: DeadlineOption = DEADLINE_S,
-    as_json: AsJson = False,
-) -> None:
+@queue_app.command()
+@asking
+def requeue(asked: Asked, ids: Ids = None) -> Answer:
     """Have dead letters delivered again by acquire."""
-    with connected(cluster, deadline_s) as client:
-        number = client.queue(context.obj).requeue_dead_letters(ids or None)
-    answer(as_json, {"requeued": number}, str(number))
+    number = asked.queue.requeue_dead_letters(ids or None)
+    return Answer({"requeued": number}, str(number))
 
 
-@reported
-def discard(
-    context: typer.Context,
-    ids: Ids = None,
-    cluster: ClusterOption = DEFAULT_NAME,
-    deadline_s: DeadlineOption = DEADLINE_S,
-    as_json: AsJson = False,
-) -> None:
+@queue_app.command()
+@asking
+def discard(asked: Asked, ids: Ids = None) -> Answer:
     """Forget dead letters."""
-    with connected(cluster, deadline_s) as client:
-        number = client.queue(context.obj).discard_dead_letters(ids or None)
-    answer(as_json, {"discarded": number}, str(number))
-
-
-COMMANDS: Final[Mapping[str, Callable[..., None]]] = {
-    "acquire": acquire,
-    "accept": accept,
-    "release": release,
-    "reject": reject,
-    "renew": renew,
-    "leases": leases,
-    "dead-letters": dead_letters,
-    "requeue": requeue,
-    "discard": discard,
-}
-"""By the words that follow `quorate queue NAME`."""
+    number = asked.queue.discard_dead_letters(ids or None)
+    return Answer({"discarded": number}, str(number))

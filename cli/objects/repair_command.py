@@ -8,23 +8,17 @@ from typing import Annotated
 import typer
 
 from ...client_sdk.api.calls import repair as repair_call
-from ..cluster.document import DEFAULT_NAME
-from ..options import DEADLINE_S, ClusterOption, DeadlineOption
-from ..output import AsJson, answer, reported
-from .commands import connected
+from .asking import Answer, Asked, asking
 
 
-@reported
+@asking
 def repair(
+    asked: Asked,
     name: Annotated[
         str,
         typer.Argument(metavar="OBJECT", help="queue/NAME, register/NAME or dictionary/NAME/KEY."),
     ],
-    cluster: ClusterOption = DEFAULT_NAME,
-    deadline_s: DeadlineOption = DEADLINE_S,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Set an object right whose decided state the replicas refuse. Tells each change, with what was taken out."""
-    with connected(cluster, deadline_s) as client:
-        told = client.perform(repair_call(name))
-    answer(as_json, {"changes": list(told)}, "\n".join(told) or "nothing was wrong")
+    told = asked.client.perform(repair_call(name))
+    return Answer({"changes": list(told)}, "\n".join(told) or "nothing was wrong")

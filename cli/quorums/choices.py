@@ -1,6 +1,6 @@
 """`quorate quorums choices|availability`: all minimal quorum choices of a data type, and how often each is up."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -21,6 +21,7 @@ from ...quorums.systems.systems import replicas_of as named_in
 from ..failure import Usage
 from ..output import AsJson, answer, console, reported
 from .choice_rule import TomlOption, check_offered, offered_text
+from .commands import quorums_app
 from .data_types import TypeArgument, type_named
 from .input import (
     GroupsOption,
@@ -90,6 +91,7 @@ def _asked(
     return Question(constraints, votes, minimal_choices(constraints, votes, rule))
 
 
+@quorums_app.command()
 @reported
 def choices(
     type_name: TypeArgument,
@@ -129,6 +131,7 @@ def choices(
             answer(False, None, f"# {each}\n{text}")
 
 
+@quorums_app.command("availability")
 @reported
 def availability_of_choices(
     type_name: TypeArgument,
@@ -282,9 +285,3 @@ def _blocked(sets: Sequence[Sequence[str]] | None) -> str:
     listed = " ".join(shown(each) for each in sets[:BLOCKING_SHOWN_MAX])
     more = len(sets) - BLOCKING_SHOWN_MAX
     return listed + (f" and {more} more" if more > 0 else "")
-
-
-COMMANDS: Final[Mapping[str, Callable[..., None]]] = {
-    "choices": choices,
-    "availability": availability_of_choices,
-}

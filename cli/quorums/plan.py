@@ -1,6 +1,6 @@
 """`quorate quorums plan`: which votes, choices and systems suit a mix of operations best."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -25,6 +25,7 @@ from ..failure import Usage
 from ..output import AsJson, answer, console, reported, say
 from .choice_rule import TomlOption, check_offered, offered_text
 from .choices import OrderingOption, ReplicationOption, RuleOption
+from .commands import quorums_app
 from .data_types import TypeArgument, type_named
 from .input import (
     GroupsOption,
@@ -82,6 +83,7 @@ TargetOption = Annotated[
 ]
 
 
+@quorums_app.command("plan")
 @reported
 def plan_command(
     type_name: TypeArgument,
@@ -339,6 +341,3 @@ def _strategy_lines(setting: Setting, assignment: Assignment) -> list[str]:
         label = f"{row['of']} {row['quorum']}"
         of_access.setdefault(label, []).append(f"{shown(row['ask'])} {row['share']:.0%}")
     return [f"{label}: " + ", ".join(sorted(asked)) for label, asked in of_access.items()]
-
-
-COMMANDS: Final[Mapping[str, Callable[..., None]]] = {"plan": plan_command}

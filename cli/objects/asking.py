@@ -1,0 +1,100 @@
+"""What all commands about objects share: which cluster, for how long, a client for one command, and its answer.
+
+Owns the options that all of them have. Every command opens a client of its own, runs one operation and closes it.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Concatenate, NamedTuple
+
+import typer
+
+from ...api_specs.cluster import ClusterDocument
+from ...client_sdk import Client, Dictionary, Queue, Register, connect
+from ...client_sdk.transport.tls import from_environment
+from ..cluster.document import DEFAULT_NAME, read_document, url_of
+from ..credentials import read_token
+from ..failure import EXIT_FAILED
+from ..options import DEADLINE_S, ClusterOption, DeadlineOption
+from ..output import AsJson, answer, reported
+from ..values import compact
+
+
+class Answer(NamedTuple):
+    """What a command answers: with --json, and as text. `is_no`: "no" is an answer too, with the exit code that lets a shell
+    branch on it."""
+
+    data: Any
+    text: str = ""
+    is_no: bool = False
+
+
+def shown(word: str, value: Any) -> Answer:
+    """One value."""
+    return Answer({word: value}, compact(value))
+
+
+class Asked:
+    """The object that a command is about, on a client that is connected at first use."""
+
+    def __init__(self, name: str, cluster: str, deadline_s: float, ending: ExitStack) -> None:
+        self._name = name
+        self._cluster = cluster
+        self._deadline_s = deadline_s
+        self._ending = ending
+
+    @cached_property
+    def client(self) -> Client:
+        """A client, until the command ends."""
+        place: str | ClusterDocument = url_of(self._cluster) or read_document(Path(self._cluster))
+        made = connect(place, token=read_token(), tls=from_environment(), deadline_s=self._deadline_s)
+        return self._ending.enter_context(made)
+
+    @property
+    def queue(self) -> Queue:
+        """The queue of the name."""
+        return self.client.queue(self._name)
+
+    @property
+    def register(self) -> Register:
+        """The register of the name."""
+        return self.client.register(self._name)
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """The dictionary of the name."""
+        return self.client.dictionary(self._name)
+
+
+def asking(command: Callable[Concatenate[Asked, ...], Answer]) -> Callable[..., None]:
+    """`command` with the options that all have behind its own. Its answer is told when its client is closed."""
+
+    def run(
+        context: typer.Context,
+        cluster: ClusterOption = DEFAULT_NAME,
+        deadline_s: DeadlineOption = DEADLINE_S,
+        as_json: AsJson = False,
+        **words: Any,
+    ) -> None:
+        with ExitStack() as ending:
+            told = command(Asked(context.obj, cluster, deadline_s, ending), **words)
+        answer(as_json, told.data, told.text)
+        if told.is_no:
+            raise typer.Exit(EXIT_FAILED)
+
+    parameters = _joined(run, command)
+    functools.update_wrapper(run, command)
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return reported(run)
+
+
+def _joined(run: Callable[..., None], command: Callable[..., Answer]) -> list[inspect.Parameter]:
+    """What typer is to read: the context, what `command` takes behind what is asked, and the options of `run`."""
+    context, *options, _ = inspect.signature(run).parameters.values()
+    _, *own = inspect.signature(command).parameters.values()
+    return [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (context, *own, *options)]
