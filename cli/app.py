@@ -36,7 +36,7 @@ _COMMANDS: Final = (
     _Command("init", "Replicas", "cluster.commands", "init"),
     _Command("format", "Replicas", "cluster.commands", "format_folder"),
     _Command("replace", "Replicas", "cluster.commands", "replace_store"),
-    _Command("serve", "Replicas", "cluster.commands", "serve"),
+    _Command("serve", "Replicas", "cluster.serve_command", "serve"),
     _Command("backup", "Replicas", "cluster.backup_commands", "backup"),
     _Command("repair", "Objects", "objects.repair_command", "repair"),
     _Command("restore", "Replicas", "cluster.backup_commands", "restore"),

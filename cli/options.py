@@ -1,5 +1,6 @@
-"""Options that several commands have: which cluster, and for how long to try."""
+"""Options that several commands have: which cluster or replica, and for how long to try."""
 
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -25,3 +26,8 @@ DeadlineOption = Annotated[
         help="Give up after this time; a dequeue after this and --wait.",
     ),
 ]
+DocumentOption = Annotated[
+    Path, typer.Option("--cluster", "-c", metavar="FILE", help="The cluster document.")
+]
+IdOption = Annotated[str, typer.Option("--id", metavar="ID", help="Which replica of the document, as r1.")]
+DataOption = Annotated[Path, typer.Option("--data", metavar="DIR", help="The replica's data folder.")]

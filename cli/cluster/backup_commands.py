@@ -7,14 +7,14 @@ from typing import Annotated, Any, Final
 import typer
 
 from ...api_specs.cluster import ClusterDocument
+from ...replica.logs.audit import audit_line
 from ..credentials import read_token
 from ..failure import EXIT_FAILED, Failure, Usage
-from ..options import ClusterOption
+from ..options import ClusterOption, DocumentOption
 from ..output import AsJson, answer, reported, say
-from .backup_folder import back_up_data_folder, back_up_running, restore_all, restore_data_folder
-from .commands import DocumentOption
-from .data_folder import audit_line, check_member
-from .document import DEFAULT_NAME, change_stores, read_document
+from .data_folder import back_up_data_folder, restore_all, restore_data_folder
+from .document import DEFAULT_NAME, change_stores, check_member, read_document
+from .running_backup import back_up_running
 from .status import cluster_document
 
 _MIB: Final = 1024 * 1024

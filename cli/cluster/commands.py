@@ -1,11 +1,8 @@
-"""`quorate init|format|replace|serve|up`: cluster documents, data folders and replica processes."""
+"""`quorate init|format|replace|up`: cluster documents, data folders, and replicas in this terminal."""
 
-import os
 import shutil
 import signal
-import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,38 +12,22 @@ from urllib.parse import urlsplit
 
 import typer
 
-from ...api_specs.cluster import ClusterDocument
-from ...api_specs.limits import ADDRESS_SHARE_MAX, REPLICAS_MAX, STOP_S_MAX, Capacity
-from ...client_sdk.api.connect import is_url
+from ...api_specs.limits import REPLICAS_MAX
+from ...replica.logs.audit import audit_line
 from ..credentials import read_token
 from ..failure import EXIT_FAILED, Failure, Usage
+from ..options import DataOption, DocumentOption, IdOption
 from ..output import AsJson, answer, reported, say
-from .data_folder import (
-    ServeOptions,
-    audit_line,
+from .data_folder import format_data_folder, make_root, replace_data_folder, what_is_lost, with_new_store
+from .document import (
+    DEFAULT_NAME,
+    change_stores,
     check_member,
-    format_data_folder,
-    make_root,
-    replace_data_folder,
-    run_replica,
-    what_is_lost,
-    with_new_store,
+    new_document,
+    read_document,
+    write_new,
 )
-from .document import DEFAULT_NAME, change_stores, new_document, read_document, write_new
 from .local_cluster import READY_DEADLINE_S, LocalCluster
-from .serve_options import (
-    CAPACITY,
-    AddressShareOption,
-    ClockOffsetOption,
-    DiskBytesMaxOption,
-    DiskFreeMinOption,
-    LogEntriesMaxOption,
-    LogFormat,
-    LogFormatOption,
-    ObjectsMaxOption,
-    PortOption,
-    TracesOption,
-)
 
 _WATCH_S: Final = 0.2
 
@@ -54,11 +35,6 @@ ReplicasOption = Annotated[
     int, typer.Option("--replicas", "-n", min=1, max=REPLICAS_MAX, help="How many replicas: r1, r2 …")
 ]
 PortsOption = Annotated[str, typer.Option("--ports", metavar="P1,P2,…", help="One port for each replica.")]
-DocumentOption = Annotated[
-    Path, typer.Option("--cluster", "-c", metavar="FILE", help="The cluster document.")
-]
-IdOption = Annotated[str, typer.Option("--id", metavar="ID", help="Which replica of the document, as r1.")]
-DataOption = Annotated[Path, typer.Option("--data", metavar="DIR", help="The replica's data folder.")]
 
 
 @reported
@@ -104,6 +80,7 @@ def init(
     answer(as_json, data | {"data": {id: str(folder) for id, folder in folders.items()}}, "\n".join(lines))
 
 
+@reported
 def format_folder(
     cluster: DocumentOption, replica_id: IdOption, data: DataOption, as_json: AsJson = False
 ) -> None:
@@ -113,9 +90,6 @@ def format_folder(
     say(audit_line("format", cluster=document.name, replica=replica_id, data=str(data)))
     text = f"Formatted {data} for {replica_id}.\nNext: quorate serve --cluster {cluster} --id {replica_id} --data {data}"
     answer(as_json, {"id": replica_id, "data": str(data), "hash": document.hash}, text)
-
-
-format_folder = reported(format_folder)
 
 
 @reported
@@ -167,89 +141,6 @@ def _named_folder(text: str) -> tuple[str, Path]:
     if not (replica and equals and folder):
         raise Usage(f"--from {text!r} is not ID=DIR, as --from r1=my-cluster/r1.")
     return replica, Path(folder)
-
-
-@reported
-def serve(
-    cluster: DocumentOption,
-    replica_id: IdOption,
-    data: DataOption,
-    host: Annotated[
-        str | None, typer.Option("--host", help="Listen there instead of at the document's host.")
-    ] = None,
-    port: PortOption = None,
-    tls_cert: Annotated[
-        str, typer.Option("--tls-cert", metavar="FILE", help="Its certificate (PEM), for an https:// URL.")
-    ] = "",
-    tls_key: Annotated[str, typer.Option("--tls-key", metavar="FILE", help="The certificate's key.")] = "",
-    tls_client_ca: Annotated[
-        str,
-        typer.Option("--tls-client-ca", metavar="FILE", help="Let in only callers with certificates of it."),
-    ] = "",
-    allow_plain_http: Annotated[
-        bool, typer.Option("--allow-plain-http", help="Listen beyond this machine without TLS.")
-    ] = False,
-    allow_anyone: Annotated[
-        bool, typer.Option("--allow-anyone", help="Listen beyond this machine without tokens.")
-    ] = False,
-    clock_offset_s: ClockOffsetOption = 0.0,
-    endpoint: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--endpoint",
-            metavar="ID=URL",
-            help="Find that other replica there instead of at its URL: a proxy, a tunnel. Repeat it.",
-        ),
-    ] = None,
-    log_format: LogFormatOption = LogFormat.TEXT,
-    traces: TracesOption = "",
-    address_share: AddressShareOption = ADDRESS_SHARE_MAX,
-    objects_max: ObjectsMaxOption = CAPACITY.objects_max,
-    log_entries_max: LogEntriesMaxOption = CAPACITY.log_entries_max,
-    disk_bytes_max: DiskBytesMaxOption = CAPACITY.disk_bytes_max,
-    disk_free_min: DiskFreeMinOption = CAPACITY.disk_free_min,
-    stop_with_parent: Annotated[bool, typer.Option("--stop-with-parent", hidden=True)] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Tell an error as one JSON line.")] = False,
-) -> None:
-    """Run one replica until Ctrl-C or SIGTERM; SIGHUP reads tokens and certificate again.
-
-    QUORATE_TOKENS_FILE names the list of tokens it accepts (`quorate token new` makes them); QUORATE_TOKEN or
-    QUORATE_TOKEN_FILE is what it sends to the other replicas, and, without a list, the one it accepts.
-    """
-    del as_json  # It has no answer; `reported` looks at it when it fails.
-    if stop_with_parent:
-        threading.Thread(target=_stop_at_end_of_input, name="parent-watch", daemon=True).start()
-    document = read_document(cluster)
-    options = ServeOptions(
-        host,
-        port,
-        (tls_cert, tls_key, tls_client_ca),
-        allows_plain=allow_plain_http,
-        allows_anyone=allow_anyone,
-        clock_offset_s=clock_offset_s,
-        endpoints=_endpoints(document, replica_id, endpoint or []),
-        logs_json=log_format is LogFormat.JSON,
-        traces=traces,
-        address_share=address_share,
-        capacity=Capacity(objects_max, log_entries_max, disk_bytes_max, disk_free_min),
-    )
-    run_replica(document, replica_id, data, options)
-
-
-def _endpoints(document: ClusterDocument, own: str, words: list[str]) -> dict[str, str]:
-    """Where other replicas are found instead of at their URLs."""
-    found: dict[str, str] = {}
-    for text in words:
-        replica, _, url = text.partition("=")
-        if not is_url(url):
-            raise Usage(f"--endpoint {text!r} is not ID=URL, as --endpoint r2=http://127.0.0.1:9002.")
-        others = [id for id in document.urls if id != own]
-        if replica not in others:
-            raise Usage(
-                f"--endpoint {text!r}: {own} has no other replica {replica!r}; they are {', '.join(others) or 'none'}."
-            )
-        found[replica] = url
-    return found
 
 
 @reported
@@ -343,15 +234,6 @@ def _watch(running: LocalCluster) -> None:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
-
-
-def _stop_at_end_of_input() -> None:
-    """Stops this process when the parent's end of the pipe closes, which happens however the parent ends."""
-    while os.read(sys.stdin.fileno(), 1024):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(STOP_S_MAX)
-    os._exit(EXIT_FAILED)
 
 
 def _check_empty(folders: Iterable[Path]) -> None:

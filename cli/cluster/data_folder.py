@@ -1,50 +1,48 @@
-"""What the command line asks of the replica room: format a data folder, replace a lost one, run a replica.
+"""What the command line asks of the replica room: to format a data folder, replace a lost one, take and restore backups.
 
 That room is imported only when it is asked, so that the other commands work where only the client is installed. Its
 refusals become this room's.
 """
 
-import os
 import secrets
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from ...api_specs.cluster import ClusterDocument
-from ...api_specs.limits import ADDRESS_SHARE_MAX, Capacity
-from ...client_sdk.transport.tls import from_environment
-from ..credentials import read_token
+from ...replica.data_folder.private_folders import make_private_folder
 from ..failure import Failure, Usage
+from .document import check_member
 
 if TYPE_CHECKING:
-    from ...replica.access.token_list import Access
+    from ...replica.data_folder.backup import Manifest
 
 
-def check_member(document: ClusterDocument, replica_id: str) -> None:
-    """Usage unless the document has that replica."""
-    if replica_id not in document.urls:
-        raise Usage(
-            f"The cluster document has no replica {replica_id!r}: use one of {', '.join(document.urls)}."
-        )
+@contextmanager
+def refusals_told() -> Iterator[None]:
+    """Within, what the replica room refuses is a Failure."""
+    from ...replica.data_folder.backup import BackupRefused  # noqa: PLC0415
+    from ...replica.data_folder.identity import FolderRefused  # noqa: PLC0415
+
+    try:
+        yield
+    except (BackupRefused, FolderRefused) as error:
+        raise Failure(f"{error}.") from None
 
 
+@refusals_told()
 def format_data_folder(folder: Path, document: ClusterDocument, replica_id: str) -> None:
     """Make the data folder of a replica that never ran; Failure when there is a store already."""
-    from ...replica.data_folder.identity import FolderRefused, format_store  # noqa: PLC0415
+    from ...replica.data_folder.identity import format_store  # noqa: PLC0415
 
     check_member(document, replica_id)
-    try:
-        format_store(folder, document, replica_id)
-    except FolderRefused as error:
-        raise Failure(f"{error}.") from None
+    format_store(folder, document, replica_id)
 
 
 def make_root(root: Path) -> None:
     """Make the folder in which data folders and logs of replicas will lie, for its owner alone, unless it is there."""
-    from ...replica.data_folder.private_folders import make_private_folder  # noqa: PLC0415
-
     try:
         make_private_folder(root)
     except OSError as error:
@@ -52,17 +50,14 @@ def make_root(root: Path) -> None:
         raise Usage(f"{root} cannot be used as a folder: {reason}. Name another with --data.") from None
 
 
+@refusals_told()
 def replace_data_folder(
     old: ClusterDocument, new: ClusterDocument, replica_id: str, folder: Path, others: dict[str, Path]
 ) -> int:
     """Fill a new store from all the others; the number of objects. Failure when a folder cannot be used."""
-    from ...replica.data_folder.identity import FolderRefused  # noqa: PLC0415
     from ...replica.data_folder.replacement import make_replacement  # noqa: PLC0415
 
-    try:
-        return make_replacement(old, new, replica_id, folder, others)
-    except FolderRefused as error:
-        raise Failure(f"{error}.") from None
+    return make_replacement(old, new, replica_id, folder, others)
 
 
 def what_is_lost(document: ClusterDocument, replica_id: str) -> list[str]:
@@ -79,76 +74,28 @@ def with_new_store(document: ClusterDocument, replica_id: str) -> ClusterDocumen
     return with_store(document, replica_id, secrets.token_hex(8))
 
 
-class ServeOptions(Struct, frozen=True):
-    """How a replica is served, as the command line says it; see `quorate.replica.server.server.Door`. `tls_files` are its
-    certificate, its key, and the authority of its callers; empty where not given."""
+@refusals_told()
+def back_up_data_folder(document: ClusterDocument, replica_id: str, data: Path, folder: Path) -> "Manifest":
+    """Back up the data folder of a replica that is stopped. Raises Failure."""
+    from ...replica.data_folder.backup import back_up_stopped  # noqa: PLC0415
 
-    host: str | None = None
-    port: int | None = None
-    tls_files: tuple[str, str, str] = ("", "", "")
-    allows_plain: bool = False
-    allows_anyone: bool = False
-    clock_offset_s: float = 0.0
-    endpoints: Mapping[str, str] | None = None
-    logs_json: bool = False
-    traces: str = ""
-    address_share: float = ADDRESS_SHARE_MAX
-    capacity: Capacity = Capacity()
+    return back_up_stopped(document, replica_id, data, folder, time.time_ns() // 1000)
 
 
-def run_replica(document: ClusterDocument, replica_id: str, folder: Path, options: ServeOptions) -> None:
-    """Serve until a signal, with the tokens of the environment; Failure when the folder or the address cannot be used."""
-    from ...replica.data_folder.identity import FolderRefused  # noqa: PLC0415
-    from ...replica.http.server_tls import ServerTls  # noqa: PLC0415
-    from ...replica.logs.formats import log_to_stderr  # noqa: PLC0415
-    from ...replica.server.server import Door, ServeRefused, Settings, serve  # noqa: PLC0415
+@refusals_told()
+def restore_data_folder(backup: Path, data: Path) -> tuple["Manifest", str]:
+    """Make a data folder of a backup: its manifest, and the id of the new store. Raises Failure."""
+    from ...replica.data_folder.backup import restore  # noqa: PLC0415
 
-    check_member(document, replica_id)
-    certificate, key, client_ca = options.tls_files
-    if bool(certificate) != bool(key) or (client_ca and not certificate):
-        raise Usage("Give --tls-cert and --tls-key together; --tls-client-ca goes with both.")
-    door = Door(
-        options.host,
-        options.port,
-        ServerTls(certificate, key, client_ca) if certificate else None,
-        from_environment(),
-        allows_plain=options.allows_plain,
-        allows_anyone=options.allows_anyone,
-        address_share=options.address_share,
-    )
-    access = _access()
-    log_to_stderr(replica_id, is_json=options.logs_json)
-    try:
-        serve(
-            document,
-            replica_id,
-            folder,
-            door=door,
-            access=access,
-            settings=Settings(options.capacity, options.endpoints, options.traces, options.clock_offset_s),
-        )
-    except (FolderRefused, ServeRefused) as error:
-        raise Failure(f"{error}.") from None
+    manifest, identity = restore(backup, data)
+    return manifest, identity.store
 
 
-def _access() -> "Access":
-    """Which tokens the environment says are accepted."""
-    from ...replica.access.token_list import BadTokens, from_file, from_text, one_token  # noqa: PLC0415
+@refusals_told()
+def restore_all(
+    document: ClusterDocument, backups: list[Path], root: Path, *, accept_loss: bool
+) -> tuple[ClusterDocument, int]:
+    """Make all data folders of a cluster: its document with the new stores, and the number of objects. Raises Failure."""
+    from ...replica.data_folder.backup import restore_cluster, sort_backups  # noqa: PLC0415
 
-    token = read_token()
-    file, text = os.environ.get("QUORATE_TOKENS_FILE", ""), os.environ.get("QUORATE_TOKENS", "")
-    if file and text:
-        raise Usage("QUORATE_TOKENS_FILE and QUORATE_TOKENS are both set: keep one.")
-    try:
-        if file:
-            return from_file(Path(file), token)
-        return from_text(text, token) if text else one_token(token)
-    except BadTokens as error:
-        raise Usage(f"{error}.") from None
-
-
-def audit_line(act: str, **facts: str | bool) -> str:
-    """The audit line of an act that changes a data folder."""
-    from ...replica.logs import audit  # noqa: PLC0415
-
-    return audit.audit_line(act, **facts)
+    return restore_cluster(document, sort_backups(document, backups, accept_loss=accept_loss), root)

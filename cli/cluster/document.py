@@ -146,6 +146,14 @@ def read_document(path: Path) -> ClusterDocument:
     return parse(text, str(path))
 
 
+def check_member(document: ClusterDocument, replica_id: str) -> None:
+    """Usage unless the document has that replica."""
+    if replica_id not in document.urls:
+        raise Usage(
+            f"The cluster document has no replica {replica_id!r}: use one of {', '.join(document.urls)}."
+        )
+
+
 def change_stores(path: Path, old: ClusterDocument, new: ClusterDocument) -> None:
     """Write the ids of new stores into the document's file; its comments stay, and no reader meets half a file."""
     text = path.read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ...api_specs.tokens import SECRET_BYTES, TAG_CHARS, digest_of, is_scope, make_token
+from ...replica.access.credentials import BadTokens, parse_tokens
 from ..failure import Failure, Usage
 from ..groups import Group
 from ..output import AsJson, answer, reported
@@ -77,8 +78,6 @@ def show(
 
 def check_list(text: str, source: str) -> list[tuple[str, str, list[str], float]]:
     """Tag, name, scopes with all that they imply, and rate of each token; Usage for a list that a replica would refuse."""
-    from ...replica.access.credentials import BadTokens, parse_tokens  # noqa: PLC0415
-
     try:
         found = parse_tokens(text, source).credentials
     except BadTokens as error:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from ...client_sdk.errors import BadInput
 from ...client_sdk.transport.tls import from_environment
+from ...replica.access.token_list import BadTokens, from_file, from_text
 from ..cluster.probe import TlsFailed
 from ..credentials import read_token
 from ..failure import Usage
@@ -60,8 +61,6 @@ def hidden(variable: str, path: Path) -> Check:
 
 def tokens() -> Check:
     """Whether the list of tokens that a replica accepts can be used, and holds the one that it sends to the others."""
-    from ...replica.access.token_list import BadTokens, from_file, from_text  # noqa: PLC0415
-
     file, text = os.environ.get("QUORATE_TOKENS_FILE", ""), os.environ.get("QUORATE_TOKENS", "")
     if file and text:
         found = "QUORATE_TOKENS_FILE and QUORATE_TOKENS are both set"

@@ -1,11 +1,10 @@
-"""What the command line asks of the replica room for backups: take, check, restore. Its refusals become this room's.
+"""The backup of a replica that runs: asked for over HTTP, and checked as it comes.
 
-That room is imported only when it is asked, so that the other commands work where only the client is installed.
+The replica room is imported only when it is asked, so that the other commands work where only the client is installed.
 """
 
 import base64
 import hashlib
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -15,18 +14,20 @@ import msgspec
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import NOT_DECODED
 from ..failure import Failure
+from .data_folder import refusals_told
 from .probe import NoAnswer, WrongToken, download
 
 if TYPE_CHECKING:
     from ...replica.data_folder.backup import Manifest, Taken
 
 
+@refusals_told()
 def back_up_running(
     document: ClusterDocument, replica_id: str, token: str | None, folder: Path
 ) -> "Manifest":
     """Back up a replica that runs. Raises Failure, after which nothing is left in `folder`."""
     from ...replica.api.admin_api import BACKUP_PATH  # noqa: PLC0415
-    from ...replica.data_folder.backup import BackupRefused, begin, finish, give_up  # noqa: PLC0415
+    from ...replica.data_folder.backup import begin, finish, give_up  # noqa: PLC0415
 
     try:
         new = begin(folder)
@@ -47,8 +48,6 @@ def back_up_running(
         raise Failure(
             f"{replica_id} at {document.urls[replica_id]} gave no backup: {error}{advice}"
         ) from None
-    except BackupRefused as error:
-        raise Failure(f"{error}.") from None
     return manifest
 
 
@@ -77,39 +76,3 @@ class _Summed:
             return msgspec.json.decode(found.get(TAKEN_HEADER.lower(), ""), type=Taken)
         except NOT_DECODED:
             raise NoAnswer("it answers, but not as a replica does") from None
-
-
-def back_up_data_folder(document: ClusterDocument, replica_id: str, data: Path, folder: Path) -> "Manifest":
-    """Back up the data folder of a replica that is stopped. Raises Failure."""
-    from ...replica.data_folder.backup import BackupRefused, back_up_stopped  # noqa: PLC0415
-    from ...replica.data_folder.identity import FolderRefused  # noqa: PLC0415
-
-    try:
-        return back_up_stopped(document, replica_id, data, folder, time.time_ns() // 1000)
-    except (BackupRefused, FolderRefused) as error:
-        raise Failure(f"{error}.") from None
-
-
-def restore_data_folder(backup: Path, data: Path) -> tuple["Manifest", str]:
-    """Make a data folder of a backup: its manifest, and the id of the new store. Raises Failure."""
-    from ...replica.data_folder.backup import BackupRefused, restore  # noqa: PLC0415
-    from ...replica.data_folder.identity import FolderRefused  # noqa: PLC0415
-
-    try:
-        manifest, identity = restore(backup, data)
-    except (BackupRefused, FolderRefused) as error:
-        raise Failure(f"{error}.") from None
-    return manifest, identity.store
-
-
-def restore_all(
-    document: ClusterDocument, backups: list[Path], root: Path, *, accept_loss: bool
-) -> tuple[ClusterDocument, int]:
-    """Make all data folders of a cluster: its document with the new stores, and the number of objects. Raises Failure."""
-    from ...replica.data_folder.backup import BackupRefused, restore_cluster, sort_backups  # noqa: PLC0415
-    from ...replica.data_folder.identity import FolderRefused  # noqa: PLC0415
-
-    try:
-        return restore_cluster(document, sort_backups(document, backups, accept_loss=accept_loss), root)
-    except (BackupRefused, FolderRefused) as error:
-        raise Failure(f"{error}.") from None
