@@ -301,12 +301,12 @@ def _reject(queue: Queue, leases: Sequence[Lease], deadline_s: float) -> None:
 
 
 def _attempt(step: Callable[[], bool], what: str, queue: str) -> bool | None:
-    """What the step answers; None when it came to nothing. That is written down, whatever it was: its thread must go on."""
+    """What the step answers; None when it came to nothing."""
     try:
         return step()
     except QuorateError as error:
         _logger.warning("queue %s: %s, trying again: %s", queue, what, error)
-    except Exception:
+    except Exception:  # noqa: BLE001 - the border of its thread, which must go on: leases of all queues are renewed there
         _logger.exception("queue %s: %s, trying again", queue, what)
     return None
 

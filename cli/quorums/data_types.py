@@ -2,6 +2,8 @@
 
 import importlib.util
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Final
@@ -43,11 +45,9 @@ def type_named(text: str, bound: Bound = DEFAULT) -> Specification:
 def _own(file: Path, name: str) -> SerialSpecification:
     """What the file calls `name`: a specification, or a class of which one is made without arguments."""
     module = _loaded(file)
-    try:
+    with _code_of_the_user(f"{file} has no data type {name!r}"):
         found = getattr(module, name)
         serial = found() if isinstance(found, type) else found
-    except Exception as error:  # noqa: BLE001 - whatever the user's class raises
-        raise Usage(f"{file} has no data type {name!r}: {type(error).__name__}: {error}") from None
     missing = [member for member in _MEMBERS if not hasattr(serial, member)]
     if missing:
         raise Usage(
@@ -65,17 +65,22 @@ def _loaded(file: Path) -> ModuleType:
         raise Usage(f"{file} is not a Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # Dataclasses look their module up.
-    try:
+    with _code_of_the_user(f"{file} cannot be read"):
         spec.loader.exec_module(module)
-    except Exception as error:  # noqa: BLE001 - whatever the user's module raises
-        raise Usage(f"{file} cannot be read: {type(error).__name__}: {error}") from None
     return module
 
 
 def _computed(text: str, serial: SerialSpecification, bound: Bound) -> Specification:
-    try:
+    with _code_of_the_user(f"{text} cannot be searched"):
         return Computed(serial, bound)
+
+
+@contextmanager
+def _code_of_the_user(trouble: str) -> Iterator[None]:
+    """The border to a file of the user's own: whatever its code raises is told as `trouble`."""
+    try:
+        yield
     except TooLarge as error:
         raise Usage(str(error)) from None
-    except Exception as error:  # noqa: BLE001 - whatever the user's step raises
-        raise Usage(f"{text} cannot be searched: {type(error).__name__}: {error}") from None
+    except Exception as error:  # noqa: BLE001 - the border: nothing is known of what that code raises
+        raise Usage(f"{trouble}: {type(error).__name__}: {error}") from None

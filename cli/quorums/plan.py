@@ -83,44 +83,51 @@ TargetOption = Annotated[
 ]
 
 
+NamesOption = Annotated[
+    str | None, typer.Option("--names", metavar="a,b,…", help="The replicas' names, instead of -n.")
+]
+VotesMaxOption = Annotated[
+    int | None,
+    typer.Option(
+        "--votes-max",
+        min=1,
+        max=10,
+        help=f"Try 0 to so many votes each (2; of more than {MANY} replicas 1).",
+    ),
+]
+SystemsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--system", metavar="READS", help="Try this system and its dual, too, as 'a*b + c*d'; repeat it."
+    ),
+]
+DeadOption = Annotated[
+    str, typer.Option("--dead", metavar="r1,…", help="Replicas known to be down: plan anew.")
+]
+RowsOption = Annotated[int, typer.Option("--rows", min=1, help="Show at most so many.")]
+
+
 @quorums_app.command("plan")
 @reported
 def plan_command(
     type_name: TypeArgument,
     mix: MixOption,
     replicas: ReplicasOption = None,
-    names: Annotated[
-        str | None, typer.Option("--names", metavar="a,b,…", help="The replicas' names, instead of -n.")
-    ] = None,
-    votes_max: Annotated[
-        int | None,
-        typer.Option(
-            "--votes-max",
-            min=1,
-            max=10,
-            help=f"Try 0 to so many votes each (2; of more than {MANY} replicas 1).",
-        ),
-    ] = None,
-    system: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--system", metavar="READS", help="Try this system and its dual, too, as 'a*b + c*d'; repeat it."
-        ),
-    ] = None,
+    names: NamesOption = None,
+    votes_max: VotesMaxOption = None,
+    system: SystemsOption = None,
     up: UpOption = "",
     group: GroupsOption = None,
     trace: TraceOption = None,
     latency: LatencyOption = "",
     capacity: CapacityOption = "",
     target: TargetOption = None,
-    dead: Annotated[
-        str, typer.Option("--dead", metavar="r1,…", help="Replicas known to be down: plan anew.")
-    ] = "",
+    dead: DeadOption = "",
     rule: RuleOption = "inclusion",
     operations: OperationsOption = "",
     ordering: OrderingOption = "clock",
     replication: ReplicationOption = "typed",
-    rows: Annotated[int, typer.Option("--rows", min=1, help="Show at most so many.")] = ROWS_SHOWN_MAX,
+    rows: RowsOption = ROWS_SHOWN_MAX,
     toml: TomlOption = False,
     as_json: AsJson = False,
 ) -> None:

@@ -41,8 +41,5 @@ class Telling:
         for observer in self._observers:
             try:
                 observer(self._call.operation, self._wall_s, took_s, end)
-            except Exception:  # noqa: BLE001 - it is the observer's mistake, and the caller's result must not go with it
+            except Exception:  # noqa: BLE001 - the border to the application's code: the caller's result must not go with it
                 _log.exception("an observer of %s raised", self._call.operation.object)
-
-
-__all__ = ["Observer", "Telling"]

@@ -47,12 +47,12 @@ class Undelivered:
             if not self._coming[operation.object]:
                 del self._coming[operation.object]
             error = asyncio.CancelledError() if outcome.cancelled() else outcome.exception()
-            try:
-                conclude(error or outcome.result())
-            except Exception:  # noqa: BLE001 - a history that cannot be written, say: nobody waits who could be told
-                _log.exception("the end of a cancelled dequeue could not be told")
             if error is None:
                 self.keep(operation, outcome.result())
+            try:
+                conclude(error or outcome.result())
+            except OSError:  # The history cannot be written, and nobody waits who could be told.
+                _log.exception("the end of a cancelled dequeue could not be told")
 
         self._coming.setdefault(operation.object, deque()).append(coming)
         coming.add_done_callback(came)
@@ -77,6 +77,3 @@ class Undelivered:
                 name,
             )
         self._values.clear()
-
-
-__all__ = ["Undelivered", "is_kept"]
