@@ -266,15 +266,3 @@ def _check_rule(document: ClusterDocument, number: int, rule: ChoiceRule) -> Non
             _choice(document, name, rule)
         except BadChoice as error:
             raise BadCluster(f"[[choices]] {number} ({rule.objects}): {error}") from None
-
-
-__all__ = [
-    "BadCluster",
-    "ChoiceRule",
-    "ClockSettings",
-    "ClusterDocument",
-    "ReplicaInfo",
-    "checked",
-    "from_json",
-    "parse",
-]

@@ -118,6 +118,3 @@ def _of_rule(before: RuleInForce, now: RuleInForce) -> Iterator[str]:
             then = before.quorums.get(adt, {}).get(name, quorums)
             if then != quorums:
                 yield f"{place}: {name} is ({', '.join(quorums)}), and was ({', '.join(then)})"
-
-
-__all__ = ["Configuration", "configuration_of", "difference", "read_configuration"]

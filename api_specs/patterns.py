@@ -119,6 +119,3 @@ def _with_stars(tokens: Sequence[str], states: set[int]) -> States:
             following += 1
             states.add(following)
     return frozenset(states)
-
-
-__all__ = ["covers"]

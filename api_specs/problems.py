@@ -29,126 +29,105 @@ LIMITS: Final[tuple[Limit, ...]] = get_args(Limit)
 
 
 class Kind(NamedTuple):
-    """A row of the table. `advice` is what the caller should do."""
+    """A row of the table. `advice` is what the caller should do; most problems are `definite`."""
 
     status: int
     title: str
     advice: str
-    definite: bool | None
+    definite: bool | None = True
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "malformed": Kind(
-        400, "The request is malformed", "Correct the request; repeating it will not help.", True
-    ),
+    "malformed": Kind(400, "The request is malformed", "Correct the request; repeating it will not help."),
     "bad-name": Kind(
         400,
         "The name is not allowed",
         "Use 1 to 200 of the characters A-Z a-z 0-9 . _ ~ @ = : + - and no dot in front.",
-        True,
     ),
     "unauthorized": Kind(
         401,
         "No valid token",
         "Send the header 'Authorization: Bearer TOKEN' with a token that this cluster accepts.",
-        True,
     ),
     "forbidden": Kind(
         403,
         "The token does not allow this",
         "Use a token with the scope that the detail names (`quorate token new` makes one).",
-        True,
     ),
     "foreign-origin": Kind(
         403,
         "A page of another origin must not do this",
         "Call from a program, or from a page that this replica served.",
-        True,
     ),
     "not-found": Kind(
-        404, "Nothing is stored there", "Check the name and the key, or store something there first.", True
+        404, "Nothing is stored there", "Check the name and the key, or store something there first."
     ),
     "no-such-path": Kind(
         404,
         "There is no such path",
         "See /docs for the paths that there are. A name or a key has no / in it.",
-        True,
     ),
     "method-not-allowed": Kind(
-        405, "The path has no such method", "Use one of the methods in the Allow header.", True
+        405, "The path has no such method", "Use one of the methods in the Allow header."
     ),
-    "timeout": Kind(408, "The request did not arrive in time", "Send the request again.", True),
+    "timeout": Kind(408, "The request did not arrive in time", "Send the request again."),
     "wrong-cluster": Kind(
         409,
         "Sender and replica hold different cluster documents",
         "Give both the same cluster document (GET /v1/cluster shows the replica's) and restart the one that changed.",
-        True,
     ),
     "refused": Kind(
         409, "The replicas refused the operation", "See the detail: it names what to correct.", None
     ),
-    "too-large": Kind(413, "The request body is too large", "Send less at a time.", True),
-    "url-too-long": Kind(414, "The URL is too long", "Send what is long in the body.", True),
+    "too-large": Kind(413, "The request body is too large", "Send less at a time."),
+    "url-too-long": Kind(414, "The URL is too long", "Send what is long in the body."),
     "unsupported-media-type": Kind(
-        415,
-        "The media type is not supported",
-        "Send application/json (or application/msgpack to a replica).",
-        True,
+        415, "The media type is not supported", "Send application/json (or application/msgpack to a replica)."
     ),
     "wrong-host": Kind(
         421,
         "The request is meant for another host",
         "A replica that listens on this machine alone is addressed as localhost, 127.0.0.1, [::1] or as its URL says.",
-        True,
     ),
     "too-many-requests": Kind(
-        429, "Too many requests for this token", "Wait as long as Retry-After says, then try again.", True
+        429, "Too many requests for this token", "Wait as long as Retry-After says, then try again."
     ),
     "too-many-keys": Kind(
         429,
         "As many idempotency keys are remembered as may be",
         "Repeat the operation when the retry window of some of them has passed, or send it without a key.",
-        True,
     ),
     "too-many-leases": Kind(
-        429,
-        "The queue has as many items delivered as it may",
-        "Settle some, or try again when some are due.",
-        True,
+        429, "The queue has as many items delivered as it may", "Settle some, or try again when some are due."
     ),
     "too-many-dead-letters": Kind(
         429,
         "The queue has as many dead letters as it may",
         "Requeue or discard some, or reject without a dead letter.",
-        True,
     ),
     "log-full": Kind(
         429,
         "The object's log has as many entries as it may",
         "Take items out, or wait until others do, then try again.",
-        True,
     ),
     "listing-too-large": Kind(
         429,
         "The dictionary is larger than a listing may be",
         "Read its keys one by one, or delete some; `listing_bytes_max` in the cluster document sets the bound.",
-        True,
     ),
     "unknown-coding": Kind(
-        501, "The body comes in a coding that is not known", "Send it as it is, or chunked.", True
+        501, "The body comes in a coding that is not known", "Send it as it is, or chunked."
     ),
-    "head-too-large": Kind(431, "The request's headers are too large", "Send fewer or shorter ones.", True),
+    "head-too-large": Kind(431, "The request's headers are too large", "Send fewer or shorter ones."),
     "clock-ahead": Kind(
         409,
         "A timestamp is too far ahead of the replica's clock",
         "Set the clock that is wrong: `quorate doctor` compares those of the replicas.",
-        True,
     ),
     "clock-behind": Kind(
         409,
         "A timestamp is too far behind the replica's clock",
         "Set the clock that is wrong: `quorate doctor` compares those of the replicas.",
-        True,
     ),
     "too-old": Kind(
         409,
@@ -160,7 +139,6 @@ KINDS: Final[Mapping[str, Kind]] = {
         422,
         "The Idempotency-Key was used with other arguments",
         "Use a new key for another operation; repeat the first one's arguments to get its answer.",
-        True,
     ),
     "internal": Kind(
         500,
@@ -178,28 +156,24 @@ KINDS: Final[Mapping[str, Kind]] = {
         503,
         "The replica has lost its store and does not vote",
         "Use another replica; give this one its own data folder back, or make it a new store with `quorate replace`.",
-        True,
     ),
     "other-configuration": Kind(
         503,
         "The replica has voted under other members or quorum choices",
         "Use the cluster document of before: the detail names the lines to put back.",
-        True,
     ),
     "starting": Kind(
         503,
         "The replica has only just started",
         "Wait as long as Retry-After says, then try again; the other replicas serve meanwhile.",
-        True,
     ),
     "stopping": Kind(
         503,
         "The replica is stopping",
         "Use another replica; this one takes no new requests until it has been started again.",
-        True,
     ),
     "overloaded": Kind(
-        503, "The replica has too much to do", "Wait as long as Retry-After says, then try again.", True
+        503, "The replica has too much to do", "Wait as long as Retry-After says, then try again."
     ),
     "storage-failed": Kind(
         503,
@@ -211,19 +185,16 @@ KINDS: Final[Mapping[str, Kind]] = {
         507,
         "The replica has as many objects as it may",
         "Delete keys of dictionaries that are not needed, or give the replica more with --objects-max.",
-        True,
     ),
     "disk-full": Kind(
         507,
         "The replica takes in nothing more, for its disk would be full",
         "Take items out or delete some, make room on the replica's disk, or give it more with --disk-bytes-max.",
-        True,
     ),
     "no-room": Kind(
         507,
         "The replica's disk has no room for this",
         "Make room on the replica's disk, or back it up while it is stopped.",
-        True,
     ),
     "outcome-unknown": Kind(
         504,

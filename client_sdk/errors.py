@@ -95,17 +95,3 @@ def error_of(failed: Failed) -> QuorateError:
             return RefusedByReplicas(failed.detail, definite=failed.definite)
         case limit:
             return LimitReached(failed.detail, limit)
-
-
-__all__ = [
-    "BadCluster",
-    "BadInput",
-    "Closed",
-    "LeaseLost",
-    "LimitReached",
-    "OutcomeUnknown",
-    "QuorateError",
-    "RefusedByReplicas",
-    "Unavailable",
-    "error_of",
-]

@@ -306,7 +306,7 @@ def _attempt(step: Callable[[], bool], what: str, queue: str) -> bool | None:
         return step()
     except QuorateError as error:
         _logger.warning("queue %s: %s, trying again: %s", queue, what, error)
-    except Exception:  # noqa: BLE001 - the border of its thread, which must go on: leases of all queues are renewed there
+    except Exception:  # The border of its thread, which must go on: it renews the leases of all queues.
         _logger.exception("queue %s: %s, trying again", queue, what)
     return None
 

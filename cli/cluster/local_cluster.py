@@ -246,6 +246,3 @@ def _held(port: int, whose: str = "") -> HeldPort:
         raise PortTaken(
             f"Port {port}{whose} is taken: stop what listens there, or choose others with --ports."
         ) from None
-
-
-__all__ = ["READY_DEADLINE_S", "STOP_DEADLINE_S", "LocalCluster"]

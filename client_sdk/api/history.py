@@ -115,6 +115,3 @@ class Recording:
 
 def _raw(value: Value) -> Raw:
     return Raw(value.encode())
-
-
-__all__ = ["History", "Line", "Recording"]

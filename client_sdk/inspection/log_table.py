@@ -216,6 +216,3 @@ def _column(name: str, reply: Mapping[str, Collected] | str, page_max: int, now_
 def when(t: Timestamp) -> str:
     """The wall-clock time that a timestamp names, in UTC to the microsecond."""
     return datetime.fromtimestamp(wall_us(t) / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
-
-
-__all__ = ["Column", "Trace", "column_of", "counted", "decided_text", "event_text", "traces_of", "when"]
