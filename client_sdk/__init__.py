@@ -61,36 +61,26 @@ __all__ = [
     "connect_async",
 ]
 
-_HOMES: Final = {
-    "quorate.api_specs.cluster": ("ClusterDocument",),
-    "quorate.client_sdk.api.blocking": ("Client", "Dictionary", "Queue", "Register"),
-    "quorate.client_sdk.api.client": ("AsyncClient",),
-    "quorate.client_sdk.api.handles": ("AsyncDictionary", "AsyncQueue", "AsyncRegister"),
-    "quorate.client_sdk.api.connect": ("connect", "connect_async"),
-    "quorate.client_sdk.protocol.core.counters": ("Distribution", "FrontEndCounts", "OperationKind"),
-    "quorate.client_sdk.errors": (
-        "BadCluster",
-        "BadInput",
-        "Closed",
-        "LeaseLost",
-        "LimitReached",
-        "OutcomeUnknown",
-        "QuorateError",
-        "RefusedByReplicas",
-        "Unavailable",
-    ),
-    "quorate.client_sdk.api.history": ("History",),
-    "quorate.client_sdk.api.leases": ("DeadLetter", "Lease", "LeaseCounts"),
-    "quorate.client_sdk.transport.tls": ("ClientTls",),
-}
+_HOMES: Final = (
+    "errors",
+    "api.leases",
+    "protocol.core.counters",
+    "api.history",
+    "transport.tls",
+    "api.handles",
+    "api.connect",
+    "api.blocking",
+)
+"""The modules that have the public names: what is quickly imported comes first."""
 
 
 def __getattr__(name: str) -> object:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
+    for home in _HOMES if name in __all__ else ():
+        found = getattr(import_module(f".{home}", __name__), name, None)
+        if found is not None:
+            return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__
