@@ -1,98 +1,78 @@
 """Progress that is visible on a terminal (a bar) and in a log (a line now and then)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, Protocol
+from itertools import count
+from typing import Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 _LINES: Final = 5
 """How many lines a log gets for a whole bar."""
 
-
-class Bar(Protocol):
-    """What counts towards a total."""
-
-    def advance(self) -> None:
-        """One more is done."""
-
-
-class _Drawn:
-    def __init__(self, progress: Progress, what: str, total: int) -> None:
-        self._progress = progress
-        self._task = progress.add_task(what, total=total)
-
-    def advance(self) -> None:
-        self._progress.advance(self._task)
-
-
-class _Written:
-    def __init__(self, out: Console, what: str, total: int) -> None:
-        self._out = out
-        self._what = what
-        self._total = total
-        self._done = 0
-
-    def advance(self) -> None:
-        self._done += 1
-        if self._done * _LINES // self._total > (self._done - 1) * _LINES // self._total:
-            self._out.print(f"  {self._what}: {self._done} of {self._total}")
+Reached = Callable[[float], None]
+"""Is told how far something has come."""
 
 
 @contextmanager
-def bar(out: Console, what: str, total: int) -> Iterator[Bar]:
-    """A bar on `out` while the block runs."""
-    if not out.is_terminal:
-        yield _Written(out, what, total)
-        return
-    columns = (TextColumn("  {task.description}"), BarColumn(None), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=out, transient=True) as progress:
-        yield _Drawn(progress, what, total)
-
-
-class TimeBar(Protocol):
-    """What shows how much of a known time is over, and how much is left."""
-
-    def reached(self, elapsed_s: float) -> None:
-        """So much is over."""
-
-
-class _DrawnTime:
-    def __init__(self, progress: Progress, what: str, total_s: float) -> None:
-        self._progress = progress
-        self._total_s = total_s
-        self._task = progress.add_task(what, total=total_s, left="")
-
-    def reached(self, elapsed_s: float) -> None:
-        left_s = max(0, round(self._total_s - elapsed_s))
-        left = f"{left_s // 60}:{left_s % 60:02d} left"
-        self._progress.update(self._task, completed=min(elapsed_s, self._total_s), left=left)
-
-
-class _WrittenTime:
-    def __init__(self, out: Console, what: str, total_s: float) -> None:
-        self._out = out
-        self._what = what
-        self._total_s = total_s
-        self._lines = 0
-
-    def reached(self, elapsed_s: float) -> None:
-        if min(elapsed_s, self._total_s) * _LINES >= (self._lines + 1) * self._total_s:
-            self._lines += 1
-            left_s = max(0.0, self._total_s - elapsed_s)
-            self._out.print(f"  {self._what}: {elapsed_s:.0f} s of {self._total_s:.0f}, {left_s:.0f} s left")
+def bar(out: Console, what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar on `out` while the block runs, to be called for each that is done."""
+    columns = (MofNCompleteColumn(), TimeElapsedColumn())
+    numbers = count(1)
+    with _shown(out, what, total, columns, lambda done: f"{done:.0f} of {total}") as reached:
+        yield lambda: reached(next(numbers))
 
 
 @contextmanager
-def time_bar(out: Console, what: str, total_s: float) -> Iterator[TimeBar]:
-    """A bar of time on `out` while the block runs, with the time left."""
+def time_bar(out: Console, what: str, total_s: float) -> Iterator[Reached]:
+    """A bar of time on `out` while the block runs, with the time left, to be called with the seconds that are over."""
+
+    def words(elapsed_s: float) -> str:
+        return f"{elapsed_s:.0f} s of {total_s:.0f}, {max(0.0, total_s - elapsed_s):.0f} s left"
+
+    with _shown(out, what, total_s, (TextColumn("{task.fields[left]}"),), words) as reached:
+        yield reached
+
+
+@contextmanager
+def _shown(
+    out: Console, what: str, total: float, columns: tuple[ProgressColumn, ...], words: Callable[[float], str]
+) -> Iterator[Reached]:
+    """Drawn, with these columns behind the bar, or written in these words."""
     if not out.is_terminal:
-        yield _WrittenTime(out, what, total_s)
+        yield _written(lambda reached: out.print(f"  {what}: {words(reached)}"), total)
         return
-    columns = (TextColumn("  {task.description}"), BarColumn(None), TextColumn("{task.fields[left]}"))
+    columns = (TextColumn("  {task.description}"), BarColumn(None), *columns)
     with Progress(*columns, console=out, transient=True) as progress:
-        yield _DrawnTime(progress, what, total_s)
+        task = progress.add_task(what, total=total, left="")
+
+        def draw(reached: float) -> None:
+            left_s = max(0, round(total - reached))
+            left = f"{left_s // 60}:{left_s % 60:02d} left"
+            progress.update(task, completed=min(reached, total), left=left)
+
+        yield draw
+
+
+def _written(write: Reached, total: float) -> Reached:
+    """Writes now and then, and at the end."""
+    lines = 0
+
+    def tell(reached: float) -> None:
+        nonlocal lines
+        if min(reached, total) * _LINES >= (lines + 1) * total:
+            lines += 1
+            write(reached)
+
+    return tell
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, BinaryIO, Final, NoReturn
 
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import BACKUP_S_MAX, BACKUP_SENT_S_MAX
@@ -76,13 +76,6 @@ class TlsFailed(NoAnswer):
             )
 
 
-class Sink(Protocol):
-    """What is written to."""
-
-    def write(self, chunk: bytes, /) -> int:
-        """Write all of `chunk`."""
-
-
 def get(url: str, path: str, token: str | None = None, timeout_s: float = TIMEOUT_S) -> Any:
     """The JSON that the replica at `url` answers at `path`. Raises NoAnswer."""
     try:
@@ -92,7 +85,7 @@ def get(url: str, path: str, token: str | None = None, timeout_s: float = TIMEOU
         raise NoAnswer(f"it answers, but not as a replica does ({error})") from None
 
 
-def download(url: str, path: str, token: str | None, target: Sink) -> Mapping[str, str]:
+def download(url: str, path: str, token: str | None, target: BinaryIO) -> Mapping[str, str]:
     """Have the replica at `url` act (POST), write the body of its answer to `target`; the answer's headers. Raises NoAnswer.
 
     It may take as long as the replica may to begin, and then as long as a copy may be under way.

@@ -7,7 +7,7 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -33,9 +33,8 @@ def back_up_running(
         new = begin(folder)
         try:
             with new.open("r+b") as file:
-                told = _Summed(file)
-                headers = download(document.urls[replica_id], BACKUP_PATH, token, told)
-            manifest = finish(folder, told.taken(headers))
+                headers = download(document.urls[replica_id], BACKUP_PATH, token, file)
+            manifest = finish(folder, _taken(new, headers))
             if (manifest.cluster, manifest.replica) != (document.name, replica_id):
                 raise Failure(
                     f"{document.urls[replica_id]} is {manifest.replica} of {manifest.cluster}: correct the document's urls."
@@ -51,28 +50,17 @@ def back_up_running(
     return manifest
 
 
-class _Summed:
-    """A file that is written, and the sum of what was."""
+def _taken(copy: Path, headers: Mapping[str, str]) -> "Taken":
+    """What the answer's headers tell, once they fit the copy that came. Raises NoAnswer."""
+    from ...replica.api.admin_api import DIGEST_HEADER, TAKEN_HEADER  # noqa: PLC0415
+    from ...replica.data_folder.backup import Taken  # noqa: PLC0415
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._digest = hashlib.sha256()
-
-    def write(self, chunk: bytes) -> int:
-        """Write all of `chunk`."""
-        self._digest.update(chunk)
-        return self._file.write(chunk)
-
-    def taken(self, headers: Mapping[str, str]) -> "Taken":
-        """What the answer's headers tell, once they fit what was written. Raises NoAnswer."""
-        from ...replica.api.admin_api import DIGEST_HEADER, TAKEN_HEADER  # noqa: PLC0415
-        from ...replica.data_folder.backup import Taken  # noqa: PLC0415
-
-        found = {name.lower(): value for name, value in headers.items()}
-        digest = base64.b64encode(self._digest.digest()).decode()
-        if found.get(DIGEST_HEADER.lower()) != f"sha-256=:{digest}:":
-            raise NoAnswer("what came is not what it sent, or is cut short: try again")
-        try:
-            return msgspec.json.decode(found.get(TAKEN_HEADER.lower(), ""), type=Taken)
-        except NOT_DECODED:
-            raise NoAnswer("it answers, but not as a replica does") from None
+    found = {name.lower(): value for name, value in headers.items()}
+    with copy.open("rb") as file:
+        digest = base64.b64encode(hashlib.file_digest(file, "sha256").digest()).decode()
+    if found.get(DIGEST_HEADER.lower()) != f"sha-256=:{digest}:":
+        raise NoAnswer("what came is not what it sent, or is cut short: try again")
+    try:
+        return msgspec.json.decode(found.get(TAKEN_HEADER.lower(), ""), type=Taken)
+    except NOT_DECODED:
+        raise NoAnswer("it answers, but not as a replica does") from None

@@ -134,8 +134,8 @@ async def _under_load(
         rows.append(row)
         recorder.add(row)
 
-    with bar(story, "operations begun", operations) as progress, closing(recorder):
-        load = Load(cluster.document, operations, progress.advance, history, record, clock)
+    with bar(story, "operations begun", operations) as begun, closing(recorder):
+        load = Load(cluster.document, operations, begun, history, record, clock)
         start_s = clock.now_s()
         up_times = UpTimes(cluster.urls, start_s)
         async with asyncio.TaskGroup() as group:

@@ -32,7 +32,7 @@ from ..cluster.local_cluster import LocalCluster
 from ..credentials import read_token
 from ..failure import Failure, Usage
 from ..output import AsJson, answer, console, reported
-from ..progress import TimeBar, busy, time_bar
+from ..progress import Reached, busy, time_bar
 
 _MADE: Final = {"by": "quorate measure"}
 
@@ -151,7 +151,7 @@ class _Shown:
         self._story: Final = story
         self._plan: Final = plan
         self._shown: Final = shown
-        self._bar: TimeBar | None = None
+        self._bar: Reached | None = None
 
     def begins(self, what: str) -> None:
         """See Onlooker."""
@@ -167,7 +167,7 @@ class _Shown:
                 f"  {_rate(self._plan):g} operations a second for {duration_text(length_s)}; Ctrl-C ends it early"
             )
             self._bar = self._shown.enter_context(time_bar(self._story, "measuring", length_s))
-        self._bar.reached(elapsed_s)
+        self._bar(elapsed_s)
 
 
 async def _until_signal(plan: Plan, setting: Setting, onlooker: Onlooker) -> Measured:

@@ -47,8 +47,8 @@ def context_at(place: str) -> Context:
 
 
 class Tracing:
-    """Follows the operations of one driver (see `quorate.client_sdk.transport.ports.Traces`). `own` is a provider to be shut down at
-    the end."""
+    """Follows the operations of one driver: `quorate.client_sdk.transport.ports.Traces` says what each method is for. `own` is a
+    provider to be shut down at the end."""
 
     def __init__(self, provider: TracerProvider, own: SdkProvider | None = None) -> None:
         self._tracer: Final = provider.get_tracer(TRACER)
@@ -59,13 +59,11 @@ class Tracing:
         """Of what is under way, by its token."""
 
     def begin(self, operation: Operation) -> Span:
-        """See Traces."""
         type_ = operation.object.partition("/")[0]
         attributes = {"quorate.type": type_, "quorate.object": operation.object}
         return self._tracer.start_span(f"{operation_name(operation)} {type_}", attributes=attributes)
 
     def end(self, span: Span, outcome: Outcome | None) -> None:
-        """See Traces."""
         if isinstance(outcome, Done):
             span.set_attribute("quorate.outcome", outcome.event_class)
         elif outcome is None:
@@ -76,35 +74,28 @@ class Tracing:
         span.end()
 
     def carry(self, number: int, spans: Sequence[Span]) -> None:
-        """See Traces."""
         self._carried[number] = tuple(spans)
 
     def drop(self, number: int) -> None:
-        """See Traces."""
         self._carried.pop(number, None)
 
     def sent(self, send: Send, numbers: Sequence[int]) -> str:
-        """See Traces."""
         kind = type(send.request).__name__.lower()
         return self._ask(send.token, kind, send.replica, numbers, {"quorate.request": kind})
 
     def forward_sent(self, send: SendForwarded, numbers: Sequence[int]) -> str:
-        """See Traces."""
         return self._ask(
             send.token, "forward", send.replica, numbers, {"quorate.commands": len(send.request.commands)}
         )
 
     def answered(self, tokens: Sequence[int], answer: Answer) -> None:
-        """See Traces."""
         for place, token in enumerate(tokens):
             self._answer(token, answer.replies[place] if isinstance(answer, BatchReply) else answer)
 
     def forward_answered(self, token: int, answer: ForwardedReply | Unanswered) -> None:
-        """See Traces."""
         self._answer(token, answer)
 
     def close(self) -> None:
-        """See Traces."""
         for token in list(self._requests):
             self._answer(token, _CLOSED)
         if self._own is not None:
