@@ -14,8 +14,6 @@ from ..timestamps.ballot import NO_BALLOT, Ballot
 from ..timestamps.timestamp import INFINITY, ZERO, Timestamp
 from .commands import ForwardableCommand, SettleResult
 
-PROTOCOL_VERSION: Final = 1
-
 TRACEPARENT_PATTERN: Final = "00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 """A place in a trace (W3C Trace Context, version 00)."""
 

@@ -9,7 +9,8 @@ import re
 from hashlib import sha256
 from typing import Final
 
-NAME_CHARS_MAX: Final = 200
+from ..api_specs.limits import NAME_CHARS_MAX
+
 _ESCAPED: Final = re.compile(r"[^A-Za-z0-9._~@:+-]|^\.")
 EMPTY: Final = "=empty"
 DIGEST: Final = "=sha256="

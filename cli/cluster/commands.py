@@ -18,7 +18,7 @@ from ..credentials import read_token
 from ..failure import EXIT_FAILED, Failure, Usage
 from ..options import DataOption, DocumentOption, IdOption
 from ..output import AsJson, answer, reported, say
-from .data_folder import format_data_folder, make_root, replace_data_folder, what_is_lost, with_new_store
+from .data_folder import format_data_folder, make_root, replace_data_folder, what_is_lost
 from .document import (
     DEFAULT_NAME,
     change_stores,
@@ -121,8 +121,7 @@ def replace_store(
             f"{replica_id} alone was a final quorum of {'; '.join(lost)}. What only its lost disk held cannot be "
             "brought back: repeat with --accept-loss to go on without."
         )
-    new = with_new_store(document, replica_id)
-    objects = replace_data_folder(document, new, replica_id, data, dict(map(_named_folder, sources)))
+    new, objects = replace_data_folder(document, replica_id, data, dict(map(_named_folder, sources)))
     change_stores(cluster, document, new)
     say(
         audit_line(

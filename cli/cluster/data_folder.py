@@ -52,12 +52,13 @@ def make_root(root: Path) -> None:
 
 @refusals_told()
 def replace_data_folder(
-    old: ClusterDocument, new: ClusterDocument, replica_id: str, folder: Path, others: dict[str, Path]
-) -> int:
-    """Fill a new store from all the others; the number of objects. Failure when a folder cannot be used."""
-    from ...replica.data_folder.replacement import make_replacement  # noqa: PLC0415
+    document: ClusterDocument, replica_id: str, folder: Path, others: dict[str, Path]
+) -> tuple[ClusterDocument, int]:
+    """Fill a new store from all the others: the document that names it, and the number of objects. Raises Failure."""
+    from ...replica.data_folder.replacement import make_replacement, with_store  # noqa: PLC0415
 
-    return make_replacement(old, new, replica_id, folder, others)
+    new = with_store(document, replica_id, secrets.token_hex(8))
+    return new, make_replacement(document, new, replica_id, folder, others)
 
 
 def what_is_lost(document: ClusterDocument, replica_id: str) -> list[str]:
@@ -65,13 +66,6 @@ def what_is_lost(document: ClusterDocument, replica_id: str) -> list[str]:
     from ...replica.data_folder.replacement import loses  # noqa: PLC0415
 
     return loses(document, [replica_id])
-
-
-def with_new_store(document: ClusterDocument, replica_id: str) -> ClusterDocument:
-    """The document with a new store id for the replica."""
-    from ...replica.data_folder.replacement import with_store  # noqa: PLC0415
-
-    return with_store(document, replica_id, secrets.token_hex(8))
 
 
 @refusals_told()

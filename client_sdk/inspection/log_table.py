@@ -5,6 +5,7 @@ under a lease, or is a dead letter, left the log and is kept in the summary; it 
 replica has promised and knows to be decided.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -19,6 +20,8 @@ from ...timestamps.timestamp import INFINITY, ZERO, Timestamp, wall_us
 from .lease_status import LeaseStatus, lease_statuses_of
 
 _BLIND: Final = {"queue": "Enq", "register": "Write", "dictionary": "Put"}
+_PART: Final = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^;"])+')
+"""What stands between semicolons, those in JSON strings not counted."""
 
 
 class Column(Struct, frozen=True):
@@ -171,22 +174,8 @@ def event_text(object_name: str, entry: Entry) -> str:
 
 def decided_text(text: str) -> str:
     """Decided events, one or more as `Deq();Ok("x")` with semicolons between them, in the form of `event_text`."""
-    parts, in_string, depth, start = [], False, 0, 0
-    for place, char in enumerate(text):
-        if char == '"' and not _is_escaped(text, place):
-            in_string = not in_string
-        elif not in_string:
-            depth += (char == "(") - (char == ")")
-            if char == ";" and depth == 0:
-                parts.append(text[start:place].strip())
-                start = place + 1
-    parts.append(text[start:].strip())
+    parts = [part.strip() for part in _PART.findall(text)]
     return " ".join(f"[{'; '.join(parts[at : at + 2])}]" for at in range(0, len(parts), 2))
-
-
-def _is_escaped(text: str, place: int) -> bool:
-    before = text[:place]
-    return (len(before) - len(before.rstrip("\\"))) % 2 == 1
 
 
 def traces_of(
