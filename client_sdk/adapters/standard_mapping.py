@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 from ...api_specs.values import from_value, to_value
 from ..api.blocking import Client
-from ..api.calls import full_name, lookup
+from ..api.calls import lookup
 from ..errors import BadInput
 from .standard_parts import checked_client, refuse_copy
 
@@ -48,10 +48,10 @@ class Mapping(MutableMapping[str, Any]):
 
     def __getitem__(self, key: str) -> Any:
         try:
-            cell = full_name("dictionary", self.name, _text(key))
+            call = lookup(self.name, _text(key))
         except BadInput as error:
             raise KeyError(key) from error
-        found = self._client.perform(lookup(cell))
+        found = self._client.perform(call)
         if not found:
             raise KeyError(key)
         return found[0]
@@ -111,7 +111,7 @@ class Mapping(MutableMapping[str, Any]):
         What it returns is a copy as the replicas have it, also of `default`: a list for a tuple.
         """
         while not self._dictionary.put_if_absent(_text(key), default):
-            if found := self._client.perform(lookup(full_name("dictionary", self.name, key))):
+            if found := self._client.perform(lookup(self.name, key)):
                 return found[0]
         return from_value(to_value(default, self._client.document.limits))
 

@@ -46,24 +46,27 @@ class Call(Struct, Generic[Result], frozen=True):
 
 
 def single(
-    f: str,
+    told: Told,
     operation: Operation,
     result: Callable[[Any], Result],
-    results: Callable[[Any], Sequence[Value]],
-    value: Value = NULL,
+    results: Callable[[Any], Sequence[Value]] | None = None,
 ) -> Call[Result]:
-    """A call that a history shows as one operation, with the argument `value`."""
-    adt, name, *key = operation.object.split("/")
-    return Call(operation, (Told(f, f"{adt}/{name}", key[0] if key else None, value),), result, results)
+    """A call that a history shows as one operation: with what the caller gets, where `results` does not say something else."""
+
+    def as_returned(given: Any) -> Sequence[Value]:
+        return [to_value(result(given), UNBOUNDED)]
+
+    return Call(operation, (told,), result, results or as_returned)
 
 
-def lookup(full: str) -> Call[tuple[Any, ...]]:
+def lookup(name: str, key: str) -> Call[tuple[Any, ...]]:
     """Read a dictionary's key: a tuple of its value, or an empty one where it is absent (a null value is there)."""
 
     def as_tuple(value: Value | None) -> tuple[Any, ...]:
         return () if value is None else (from_value(value),)
 
-    return single("get", Read(full), as_tuple, one_or_null)
+    told = Told("get", full_name("dictionary", name), key)
+    return single(told, Read(full_name("dictionary", name, key)), as_tuple, lambda value: [value or NULL])
 
 
 def repair(full: str) -> Call[tuple[str, ...]]:
@@ -87,24 +90,9 @@ def first(values: Sequence[Value]) -> Any:
     return from_value(values[0]) if values else None
 
 
-def null(_: Any) -> Sequence[Value]:
-    """What a history shows of a method that returns nothing."""
-    return [NULL]
-
-
-def one_or_null(value: Value | None) -> Sequence[Value]:
-    """What a history shows of a value that may be absent."""
-    return [value or NULL]
-
-
 def some_or_null(values: Sequence[Value]) -> Sequence[Value]:
     """What a history shows of values, of which there may be none."""
     return values or [NULL]
-
-
-def boolean(was: Any) -> Sequence[Value]:
-    """What a history shows of a yes or no."""
-    return [Value("true" if was else "false")]
 
 
 def number(count: int) -> Sequence[Value]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from ...adts.log import Value, count_leases
 from ...api_specs.cluster import ClusterDocument
-from ...api_specs.values import from_value, text_bytes, to_value
+from ...api_specs.values import from_value, text_bytes
 from ..errors import BadInput
 from ..protocol.core.values import (
     CompareAndSet,
@@ -26,20 +26,17 @@ from ..protocol.core.values import (
 from . import lease_calls
 from .calls import (
     NULL,
-    UNBOUNDED,
     Call,
     Told,
-    boolean,
     check_taking,
     checked_key,
+    checked_name,
     checked_value,
     decoded,
     first,
     full_name,
     nothing,
-    null,
     number,
-    one_or_null,
     single,
     some_or_null,
     spans,
@@ -153,7 +150,7 @@ class AsyncQueue(_Handle):
 
     async def peek(self, *, deadline_s: float | None = None) -> Any:
         """The value at the front, which stays; None when there is none."""
-        return await self._perform(single("peek", Peek(self._full), first, some_or_null), deadline_s)
+        return await self._perform(single(Told("peek", self._full), Peek(self._full), first), deadline_s)
 
     async def items(self, max_items: int | None = None, *, deadline_s: float | None = None) -> list[Any]:
         """The values that wait, or the first `max_items` of them, oldest first; all stay. What is added meanwhile may
@@ -162,21 +159,17 @@ class AsyncQueue(_Handle):
         if max_items is not None and max_items < 1:
             raise BadInput(f"max_items is {max_items}: use 1 or more, or leave it out for all")
         counting = QueueSize(self._full, sys.maxsize if max_items is None else max_items)
-        return await self._perform(
-            single(
-                "size",
-                counting,
-                lambda info: [from_value(each) for each in info.first],
-                lambda info: number(info.size),
-            ),
-            deadline_s,
+        call = single(
+            Told("size", self._full),
+            counting,
+            lambda info: [from_value(each) for each in info.first],
+            lambda info: number(info.size),
         )
+        return await self._perform(call, deadline_s)
 
     async def size(self, *, deadline_s: float | None = None) -> int:
         """How many items wait."""
-        call: Call[int] = single(
-            "size", QueueSize(self._full), lambda info: info.size, lambda info: number(info.size)
-        )
+        call: Call[int] = single(Told("size", self._full), QueueSize(self._full), lambda info: info.size)
         return await self._perform(call, deadline_s)
 
     async def acquire(
@@ -228,7 +221,7 @@ class AsyncQueue(_Handle):
     async def leases(self, *, deadline_s: float | None = None) -> LeaseCounts:
         """How many items are delivered, wait to be delivered again or for the first time, and are dead letters."""
         call = single(
-            "leases",
+            Told("leases", self._full),
             ReadLeases(self._full),
             lambda book: count_leases(book.leases, book.dead),
             lambda book: number(len(book.leases)),
@@ -238,7 +231,7 @@ class AsyncQueue(_Handle):
     async def dead_letters(self, *, deadline_s: float | None = None) -> list[DeadLetter]:
         """The dead letters, oldest first."""
         call = single(
-            "dead_letters",
+            Told("dead_letters", self._full),
             ReadLeases(self._full),
             lambda book: [dead_letter_of(dead) for dead in book.dead],
             lambda book: number(len(book.dead)),
@@ -260,21 +253,31 @@ class AsyncQueue(_Handle):
 
 
 class _Cells(_Handle):
-    """What registers and the keys of dictionaries have in common. `cell` is the full name of one."""
+    """What registers have in common with the keys of dictionaries. `key` is None for a register."""
 
-    async def _read(self, f: str, cell: str, deadline_s: float | None) -> Any:
-        return await self._perform(single(f, Read(cell), decoded, one_or_null), deadline_s)
+    def _cell(self, key: str | None) -> str:
+        return self._full if key is None else f"{self._full}/{checked_name(key, 'key')}"
 
-    async def _write(self, f: str, cell: str, text: Value | None, deadline_s: float | None) -> None:
-        await self._perform(single(f, Write(cell, text), nothing, null, text or NULL), deadline_s)
+    async def _read(self, f: str, key: str | None, deadline_s: float | None) -> Any:
+        call = single(Told(f, self._full, key), Read(self._cell(key)), decoded)
+        return await self._perform(call, deadline_s)
+
+    async def _write(self, f: str, key: str | None, text: Value | None, deadline_s: float | None) -> None:
+        call = single(Told(f, self._full, key, text or NULL), Write(self._cell(key), text), nothing)
+        await self._perform(call, deadline_s)
 
     async def _swap(
-        self, cell: str, old: Any, new: Value | None, idempotency_key: str | None, deadline_s: float | None
+        self,
+        key: str | None,
+        old: Any,
+        new: Value | None,
+        idempotency_key: str | None,
+        deadline_s: float | None,
     ) -> bool:
         before = checked_value(old, self._limits)
-        operation = CompareAndSet(cell, before, new, checked_key(idempotency_key))
-        told = Value(f"[{before},{new or NULL}]")
-        return await self._perform(single("cas", operation, bool, boolean, told), deadline_s)
+        operation = CompareAndSet(self._cell(key), before, new, checked_key(idempotency_key))
+        told = Told("cas", self._full, key, Value(f"[{before},{new or NULL}]"))
+        return await self._perform(single(told, operation, bool), deadline_s)
 
 
 class AsyncRegister(_Cells):
@@ -284,18 +287,18 @@ class AsyncRegister(_Cells):
 
     async def read(self, *, deadline_s: float | None = None) -> Any:
         """The value."""
-        return await self._read("read", self._full, deadline_s)
+        return await self._read("read", None, deadline_s)
 
     async def write(self, value: Any, *, deadline_s: float | None = None) -> None:
         """Set the value (anything JSON)."""
-        await self._write("write", self._full, checked_value(value, self._limits), deadline_s)
+        await self._write("write", None, checked_value(value, self._limits), deadline_s)
 
     async def compare_and_set(
         self, old: Any, new: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
     ) -> bool:
         """Set `new` if the value is `old` (None before the first write; 1 is 1.0); whether it was."""
         after = checked_value(new, self._limits)
-        return await self._swap(self._full, old, after, idempotency_key, deadline_s)
+        return await self._swap(None, old, after, idempotency_key, deadline_s)
 
 
 class AsyncDictionary(_Cells):
@@ -303,20 +306,17 @@ class AsyncDictionary(_Cells):
 
     _type = "dictionary"
 
-    def _cell(self, key: str) -> str:
-        return full_name(self._type, self.name, key)
-
     async def get(self, key: str, *, deadline_s: float | None = None) -> Any:
         """The value of a key; None when it is absent."""
-        return await self._read("get", self._cell(key), deadline_s)
+        return await self._read("get", key, deadline_s)
 
     async def put(self, key: str, value: Any, *, deadline_s: float | None = None) -> None:
         """Set the value of a key."""
-        await self._write("put", self._cell(key), checked_value(value, self._limits), deadline_s)
+        await self._write("put", key, checked_value(value, self._limits), deadline_s)
 
     async def delete(self, key: str, *, deadline_s: float | None = None) -> None:
         """Remove a key; it need not be there."""
-        await self._write("delete", self._cell(key), None, deadline_s)
+        await self._write("delete", key, None, deadline_s)
 
     async def put_if_absent(
         self, key: str, value: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
@@ -324,7 +324,9 @@ class AsyncDictionary(_Cells):
         """Set the value of a key if it is absent; whether it was."""
         text = checked_value(value, self._limits)
         operation = PutIfAbsent(self._cell(key), text, checked_key(idempotency_key))
-        return await self._perform(single("put_if_absent", operation, bool, boolean, text), deadline_s)
+        return await self._perform(
+            single(Told("put_if_absent", self._full, key, text), operation, bool), deadline_s
+        )
 
     async def compare_and_set(
         self,
@@ -337,7 +339,7 @@ class AsyncDictionary(_Cells):
     ) -> bool:
         """Set `new` if the key's value is `old` (None: absent, or null; 1 is 1.0); whether it was. `new` None sets null."""
         after = checked_value(new, self._limits)
-        return await self._swap(self._cell(key), old, after, idempotency_key, deadline_s)
+        return await self._swap(key, old, after, idempotency_key, deadline_s)
 
     async def compare_and_delete(
         self, key: str, old: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
@@ -347,7 +349,7 @@ class AsyncDictionary(_Cells):
             raise BadInput(
                 "compare_and_delete needs a value: null stands for an absent key as well, so use delete"
             )
-        return await self._swap(self._cell(key), old, None, idempotency_key, deadline_s)
+        return await self._swap(key, old, None, idempotency_key, deadline_s)
 
     async def items(self, *, deadline_s: float | None = None) -> dict[str, Any]:
         """All keys and values, in the order of the keys, as they were at one moment."""
@@ -355,12 +357,8 @@ class AsyncDictionary(_Cells):
         def result(pairs: dict[str, Value]) -> dict[str, Any]:
             return {key: from_value(value) for key, value in pairs.items()}
 
-        def told(pairs: dict[str, Value]) -> Sequence[Value]:
-            return [to_value(result(pairs), UNBOUNDED)]
-
-        return await self._perform(single("items", Items(self._full), result, told), deadline_s)
+        return await self._perform(single(Told("items", self._full), Items(self._full), result), deadline_s)
 
     async def size(self, *, deadline_s: float | None = None) -> int:
         """How many keys there were at one moment."""
-        call = single("size", Items(self._full), len, lambda pairs: number(len(pairs)))
-        return await self._perform(call, deadline_s)
+        return await self._perform(single(Told("size", self._full), Items(self._full), len), deadline_s)

@@ -10,7 +10,7 @@ from ...api_specs.limits import DELIVERIES_MAX, LEASE_S_MAX, SETTLE_TOKENS_MAX, 
 from ...api_specs.values import to_value
 from ..errors import BadInput, LeaseLost
 from ..protocol.core.values import Acquire, ClearDeadLetters, Settle
-from .calls import UNBOUNDED, Call, Result, Told, boolean, check_taking, number, single, some_or_null
+from .calls import UNBOUNDED, Call, Result, Told, check_taking, single, some_or_null
 from .leases import DeadLetter, Lease, lease_of
 
 LEASE_S: Final = 30.0
@@ -60,7 +60,7 @@ def settle(
         return result(settled)
 
     def told(settled: SettleResult) -> Sequence[Value]:
-        return [each for token in tokens for each in boolean(token not in settled.lost)]
+        return [Value("false" if token in settled.lost else "true") for token in tokens]
 
     named = tuple(Told(how, full, value=to_value(token, UNBOUNDED)) for token in tokens)
     return Call(Settle(full, how, tokens, span_s), named, checked, told)
@@ -86,8 +86,8 @@ def clear_dead(full: str, ids: Sequence[DeadLetter | str] | None, *, is_requeued
     named = tuple(each.id if isinstance(each, DeadLetter) else each for each in ids or ())
     if ids is not None and not named:
         raise BadInput("no dead letter is named: pass some, or leave them out for all")
-    operation = ClearDeadLetters(full, named, is_requeued)
-    return single("requeue_dead" if is_requeued else "discard_dead", operation, int, number)
+    told = Told("requeue_dead" if is_requeued else "discard_dead", full)
+    return single(told, ClearDeadLetters(full, named, is_requeued), int)
 
 
 def checked_lease(lease_s: float) -> float:
