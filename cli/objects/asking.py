@@ -7,6 +7,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Concatenate, NamedTuple
@@ -38,36 +39,36 @@ def shown(word: str, value: Any) -> Answer:
     return Answer({word: value}, compact(value))
 
 
+@dataclass
 class Asked:
-    """The object that a command is about, on a client that is connected at first use."""
+    """The object that a command is about, on a client that is connected at first use. `ending` closes it."""
 
-    def __init__(self, name: str, cluster: str, deadline_s: float, ending: ExitStack) -> None:
-        self._name = name
-        self._cluster = cluster
-        self._deadline_s = deadline_s
-        self._ending = ending
+    name: str
+    cluster: str
+    deadline_s: float
+    ending: ExitStack
 
     @cached_property
     def client(self) -> Client:
         """A client, until the command ends."""
-        place: str | ClusterDocument = url_of(self._cluster) or read_document(Path(self._cluster))
-        made = connect(place, token=read_token(), tls=from_environment(), deadline_s=self._deadline_s)
-        return self._ending.enter_context(made)
+        place: str | ClusterDocument = url_of(self.cluster) or read_document(Path(self.cluster))
+        made = connect(place, token=read_token(), tls=from_environment(), deadline_s=self.deadline_s)
+        return self.ending.enter_context(made)
 
     @property
     def queue(self) -> Queue:
         """The queue of the name."""
-        return self.client.queue(self._name)
+        return self.client.queue(self.name)
 
     @property
     def register(self) -> Register:
         """The register of the name."""
-        return self.client.register(self._name)
+        return self.client.register(self.name)
 
     @property
     def dictionary(self) -> Dictionary:
         """The dictionary of the name."""
-        return self.client.dictionary(self._name)
+        return self.client.dictionary(self.name)
 
 
 def asking(command: Callable[Concatenate[Asked, ...], Answer]) -> Callable[..., None]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from msgspec.structs import asdict
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -226,12 +227,8 @@ def _schedule_as_json(plan: Plan, schedule: Schedule) -> dict[str, Any]:
     return {
         "length_s": plan.length_s,
         "operations_per_s": _rate(plan),
-        "outages": [
-            {name: getattr(each, name) for name in each.__struct_fields__} for each in schedule.outages
-        ],
-        "partings": [
-            {name: getattr(each, name) for name in each.__struct_fields__} for each in schedule.partings
-        ],
+        "outages": [asdict(each) for each in schedule.outages],
+        "partings": [asdict(each) for each in schedule.partings],
     }
 
 

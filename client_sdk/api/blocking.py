@@ -9,7 +9,6 @@ import functools
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
-from types import TracebackType
 from typing import Any, ClassVar, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from ...api_specs.cluster import ClusterDocument
@@ -159,12 +158,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _engine_here(self) -> _Engine:

@@ -7,7 +7,6 @@ client serves any number of tasks of one event loop.
 import asyncio
 import os
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from ...adts.log import Value
@@ -111,12 +110,7 @@ class AsyncClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def _kept(self, operation: Operation, limit_s: float) -> Sequence[Value]:

@@ -9,7 +9,6 @@ import re
 import secrets
 from collections.abc import Generator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -115,12 +114,7 @@ class Connecting:
         self._client = await self
         return self._client
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._client is not None, "entered before"
         await self._client.aclose()
 
