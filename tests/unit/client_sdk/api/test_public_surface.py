@@ -8,7 +8,6 @@ import pytest
 
 from quorate import client_sdk
 from quorate.client_sdk import errors
-from quorate.client_sdk.api import blocking, client
 
 PUBLIC = [
     "AsyncClient",
@@ -77,7 +76,18 @@ def test_both_clients_have_the_same_methods_and_arguments(name: str) -> None:
             if not method.startswith("_")
         }
 
-    assert methods(getattr(blocking, name)) == methods(getattr(client, f"Async{name}"))
+    assert methods(getattr(client_sdk, name)) == methods(getattr(client_sdk, f"Async{name}"))
+
+
+@pytest.mark.parametrize("name", ["Queue", "Register", "Dictionary"])
+def test_blocking_methods_have_the_signatures_and_the_help_of_the_asyncio_ones(name: str) -> None:
+    handle = getattr(client_sdk, f"Async{name}")
+    for method, made in inspect.getmembers(getattr(client_sdk, name), inspect.isfunction):
+        if not method.startswith("_"):
+            awaited = getattr(handle, method)
+            assert inspect.signature(made) == inspect.signature(awaited)
+            assert made.__doc__ == awaited.__doc__
+            assert not inspect.iscoroutinefunction(made)
 
 
 def test_every_error_says_whether_it_is_definite() -> None:
