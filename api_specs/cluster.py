@@ -138,7 +138,13 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
 
     def choice_by(self, rule: ChoiceRule, adt: str) -> QuorumChoice:
         """The quorum choice that a rule gives to objects of a data type."""
-        return _choice(self, adt, rule)
+        words = _Words(
+            tuple(rule.classes.items()),
+            (rule.reads, rule.writes),
+            tuple(rule.initials.items()),
+            tuple(rule.finals.items()),
+        )
+        return _cached_choice(adt, tuple(self.votes.items()), words, rule.ordering)
 
 
 class _Words(NamedTuple):
@@ -165,16 +171,6 @@ def _cached_choice(
     if not words.pair[0]:
         raise BadChoice("writes without reads: give both, or reads alone")
     return choice_of_pair(specification, dict(votes), *words.pair, ordering=ordering)
-
-
-def _choice(document: ClusterDocument, adt: str, rule: ChoiceRule) -> QuorumChoice:
-    words = _Words(
-        tuple(rule.classes.items()),
-        (rule.reads, rule.writes),
-        tuple(rule.initials.items()),
-        tuple(rule.finals.items()),
-    )
-    return _cached_choice(adt, tuple(document.votes.items()), words, rule.ordering)
 
 
 def parse(text: str, source: str = "cluster.toml") -> ClusterDocument:
@@ -263,6 +259,6 @@ def _check_rule(document: ClusterDocument, number: int, rule: ChoiceRule) -> Non
         )
     for name in adts:
         try:
-            _choice(document, name, rule)
+            document.choice_by(rule, name)
         except BadChoice as error:
             raise BadCluster(f"[[choices]] {number} ({rule.objects}): {error}") from None

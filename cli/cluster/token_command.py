@@ -12,6 +12,7 @@ import typer
 from ...api_specs.tokens import SECRET_BYTES, TAG_CHARS, digest_of, is_scope, make_token
 from ...replica.access.credentials import BadTokens, parse_tokens
 from ..failure import Failure, Usage
+from ..files import read_text
 from ..groups import Group
 from ..output import AsJson, answer, reported
 
@@ -67,7 +68,7 @@ def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A list of tokens.")], as_json: AsJson = False
 ) -> None:
     """Check a list of tokens, and show who may do what."""
-    found = check_list(_text(file), str(file))
+    found = check_list(read_text(file, str(file), "utf-8-sig"), str(file))
     rows = [{"tag": tag, "name": name, "scopes": scopes, "rate": rate} for tag, name, scopes, rate in found]
     lines = [
         f"{tag or '-':8} {name or '-':20} {','.join(scopes):30} {rate:g}/s"
@@ -99,7 +100,7 @@ def _write_secret(file: Path, token: str) -> None:
 
 def _add(file: Path, line: str) -> None:
     """The list with one line more, put in place as a whole: a replica never reads half of it."""
-    text = _text(file) if file.exists() else _NEW_LIST
+    text = read_text(file, str(file), "utf-8-sig") if file.exists() else _NEW_LIST
     if text and not text.endswith("\n"):
         text += "\n"
     text += line + "\n"
@@ -117,11 +118,3 @@ def _add(file: Path, line: str) -> None:
             raise
     except OSError as error:
         raise Failure(f"{file} cannot be written: {error.strerror}.") from None
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise Usage(f"{file} cannot be read: {reason}.") from None

@@ -57,17 +57,14 @@ class Asked:
 
     @property
     def queue(self) -> Queue:
-        """The queue of the name."""
         return self.client.queue(self.name)
 
     @property
     def register(self) -> Register:
-        """The register of the name."""
         return self.client.register(self.name)
 
     @property
     def dictionary(self) -> Dictionary:
-        """The dictionary of the name."""
         return self.client.dictionary(self.name)
 
 

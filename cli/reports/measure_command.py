@@ -32,6 +32,7 @@ from ..cluster.document import read_document
 from ..cluster.local_cluster import LocalCluster
 from ..credentials import read_token
 from ..failure import Failure, Usage
+from ..files import read_text
 from ..output import AsJson, answer, console, reported
 from ..progress import Reached, busy, time_bar
 
@@ -61,7 +62,7 @@ def measure_command(
     docs/reference/measurement-plans.md explains plans, docs/reference/measurements.md the files of a run.
     """
     story = Console(stderr=True, highlight=False) if as_json else console()
-    text = _text(plan_path)
+    text = read_text(plan_path, f"The plan {plan_path}")
     plan = parse_plan(text, str(plan_path))
     document = read_document(plan_path.parent / plan.cluster.document) if plan.cluster.document else None
     schedule = schedule_of(plan, document)
@@ -76,14 +77,6 @@ def measure_command(
     _tell(story, measured, converted, out)
     if as_json:
         answer(True, _as_json(measured, converted, out))
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise Usage(f"The plan {path} cannot be read: {reason}.") from None
 
 
 def _make_empty(out: Path) -> None:
@@ -146,7 +139,7 @@ def _measured(story: Console, plan: Plan, setting: Setting) -> Measured:
 
 
 class _Shown:
-    """An onlooker that shows one thing at a time: what begins, then the bar of time."""
+    """The `Onlooker` that shows one thing at a time: what begins, then the bar of time."""
 
     def __init__(self, story: Console, plan: Plan, shown: ExitStack) -> None:
         self._story: Final = story
@@ -155,12 +148,10 @@ class _Shown:
         self._bar: Reached | None = None
 
     def begins(self, what: str) -> None:
-        """See Onlooker."""
         self._shown.close()
         self._shown.enter_context(busy(self._story, what))
 
     def reached(self, elapsed_s: float) -> None:
-        """See Onlooker."""
         if self._bar is None:
             self._shown.close()
             length_s = self._plan.length_s
