@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 from ...api_specs.limits import BACKUP_SENT_S_MAX
 from ..access.token_list import Access
 from ..http.gate import CALLER
+from ..http.routers import tagged
 from ..logs.audit import audit
 from ..service.copying import Copies, Copy
 
@@ -52,37 +53,23 @@ class KnownTokens(BaseModel):
     )
 
 
-def add_admin_endpoints(router: APIRouter, access: Access, copies: Copies) -> None:
-    """Add the endpoints."""
+def admin_router(access: Access, copies: Copies) -> APIRouter:
+    """The endpoints."""
+    router = tagged("administration")
 
-    @router.get(TOKENS_PATH, response_model=KnownTokens, operation_id="getTokens", tags=["administration"])
-    async def tokens() -> dict[str, Any]:
+    @router.get(TOKENS_PATH, response_model=KnownTokens)
+    async def get_tokens() -> dict[str, Any]:
         """The tokens that this replica accepts now, without their secrets."""
         return _told(access)
 
-    @router.post(
-        TOKENS_PATH + "/read",
-        response_model=KnownTokens,
-        operation_id="reloadTokens",
-        tags=["administration"],
-    )
-    async def read_tokens(request: Request) -> dict[str, Any]:
+    @router.post(TOKENS_PATH + "/read", response_model=KnownTokens)
+    async def reload_tokens(request: Request) -> dict[str, Any]:
         """Read the list of tokens again now, as SIGHUP does. One that cannot be used changes nothing: the log says why."""
         audit("tokens-asked", by=request.scope[CALLER].shown)
         access.look(wanted=True)
         return _told(access)
 
-    _add_backup(router, copies)
-
-
-def _add_backup(router: APIRouter, copies: Copies) -> None:
-    @router.post(
-        BACKUP_PATH,
-        response_class=StreamingResponse,
-        responses={200: _BACKUP_ANSWER},
-        operation_id="takeBackup",
-        tags=["administration"],
-    )
+    @router.post(BACKUP_PATH, response_class=StreamingResponse, responses={200: _BACKUP_ANSWER})
     async def take_backup(request: Request) -> StreamingResponse:
         """For `quorate backup`, which checks what it gets. One is made at a time, and two are sent; the replica goes on serving
         meanwhile."""
@@ -96,6 +83,8 @@ def _add_backup(router: APIRouter, copies: Copies) -> None:
             TAKEN_HEADER: msgspec.json.encode(copy.taken).decode(),
         }
         return _Sent(copy, headers)
+
+    return router
 
 
 class _Sent(StreamingResponse):

@@ -39,6 +39,7 @@ from ..http.cancellation import ends_before_caller_goes, has_gone
 from ..http.fair_queue import FairQueue, Slots
 from ..http.large_bodies import read_apart, turn, waited_s
 from ..http.problems import Refusal, refusal_of
+from ..http.routers import object_router
 from . import object_models as models
 from .answers import enqueued, held, held_at, json_response, length_of, listed, nothing
 from .listings import Listing
@@ -208,19 +209,11 @@ def _waited_too_long() -> Refusal:
     return Refusal("overloaded", detail)
 
 
-def add_adt_endpoints(router: APIRouter, operations: Operations) -> None:
-    """Add all endpoints of the ADT API."""
-    _add_queues(router, operations)
-    _add_registers(router, operations)
-    _add_dictionaries(router, operations)
+def queue_router(operations: Operations) -> APIRouter:
+    """The endpoints of queues, but for those about leases."""
+    router, limits = object_router("queues"), operations.limits
 
-
-def _add_queues(router: APIRouter, operations: Operations) -> None:
-    limits = operations.limits
-
-    @router.post(
-        "/v1/queues/{name}/items", response_model=models.Enqueued, operation_id="enqueue", tags=["queues"]
-    )
+    @router.post("/items", response_model=models.Enqueued)
     async def enqueue(
         request: Request,
         name: Name,
@@ -241,9 +234,7 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
         await operations.run(operation, deadline_s)
         return enqueued(len(values))
 
-    @router.post(
-        "/v1/queues/{name}/dequeue", response_model=models.QueueItems, operation_id="dequeue", tags=["queues"]
-    )
+    @router.post("/dequeue", response_model=models.QueueItems)
     async def dequeue(
         request: Request,
         name: Name,
@@ -256,47 +247,37 @@ def _add_queues(router: APIRouter, operations: Operations) -> None:
         operation = Dequeue(object_name("queue", name), body.max, body.wait_s, idempotency_key or "")
         return listed(await operations.take(request, operation, deadline_s))
 
-    @router.get(
-        "/v1/queues/{name}/peek", response_model=models.QueueItems, operation_id="peekQueue", tags=["queues"]
-    )
-    async def peek(name: Name, deadline_s: DeadlineS = None) -> Response:
+    @router.get("/peek", response_model=models.QueueItems)
+    async def peek_queue(name: Name, deadline_s: DeadlineS = None) -> Response:
         """Look at the item at the front of a queue; it stays."""
         return listed(await operations.run(Peek(object_name("queue", name)), deadline_s))
 
-    @router.get(
-        "/v1/queues/{name}", response_model=models.QueueState, operation_id="getQueue", tags=["queues"]
-    )
-    async def queue_state(name: Name, deadline_s: DeadlineS = None) -> Response:
+    @router.get("", response_model=models.QueueState)
+    async def get_queue(name: Name, deadline_s: DeadlineS = None) -> Response:
         """Count the waiting items."""
         info = await operations.run(QueueSize(object_name("queue", name)), deadline_s)
         return json_response(msgspec.json.encode({"size": info.size, "horizon": info.horizon}).decode())
 
+    return router
 
-def _add_registers(router: APIRouter, operations: Operations) -> None:
-    @router.get(
-        "/v1/registers/{name}",
-        response_model=models.StoredValue,
-        operation_id="readRegister",
-        tags=["registers"],
-    )
+
+def register_router(operations: Operations) -> APIRouter:
+    """The endpoints of registers."""
+    router = object_router("registers")
+
+    @router.get("", response_model=models.StoredValue)
     async def read_register(name: Name, deadline_s: DeadlineS = None) -> Response:
         """Read a register; null when nobody has written it."""
         return held(await operations.run(Read(object_name("register", name)), deadline_s))
 
-    @router.put("/v1/registers/{name}", status_code=204, operation_id="writeRegister", tags=["registers"])
+    @router.put("", status_code=204)
     async def write_register(name: Name, body: models.ValueBody, deadline_s: DeadlineS = None) -> Response:
         """Write a register, whatever it holds."""
         value = await read_apart(partial(operations.value, body.value))
-        operation = Write(object_name("register", name), value)
-        await operations.run(operation, deadline_s)
+        await operations.run(Write(object_name("register", name), value), deadline_s)
         return nothing()
 
-    @router.post(
-        "/v1/registers/{name}/compare-and-set",
-        response_model=models.Swapped,
-        operation_id="compareAndSetRegister",
-        tags=["registers"],
-    )
+    @router.post("/compare-and-set", response_model=models.Swapped)
     async def compare_and_set_register(
         request: Request,
         name: Name,
@@ -308,58 +289,35 @@ def _add_registers(router: APIRouter, operations: Operations) -> None:
         full_name = object_name("register", name)
         return await _compare_and_set(operations, request, full_name, body, deadline_s, idempotency_key)
 
-
-def _add_dictionaries(router: APIRouter, operations: Operations) -> None:
-    _add_entries(router, operations)
-    _add_entry_decisions(router, operations)
-    slots = Slots(LISTINGS_MAX)
-
-    @router.get(
-        "/v1/dictionaries/{name}",
-        response_model=models.DictionaryItems,
-        operation_id="getDictionary",
-        tags=["dictionaries"],
-    )
-    async def dictionary_items(name: Name, deadline_s: DeadlineS = None) -> Response:
-        """All keys and values, as they were at one moment."""
-        items = Items(object_name("dictionary", name))
-        most_s = operations.deadline(deadline_s)
-        return Listing(slots, turn(), lambda left_s: operations.run(items, left_s), most_s)
+    return router
 
 
-def _add_entries(router: APIRouter, operations: Operations) -> None:
-    path = "/v1/dictionaries/{name}/entries/{key}"
+def dictionary_router(operations: Operations) -> APIRouter:
+    """The endpoints of dictionaries: those of single keys, and of all of them."""
+    router, slots = object_router("dictionaries"), Slots(LISTINGS_MAX)
 
-    @router.get(path, response_model=models.StoredValue, operation_id="getEntry", tags=["dictionaries"])
+    @router.get("/entries/{key}", response_model=models.StoredValue)
     async def get_entry(name: Name, key: Key, deadline_s: DeadlineS = None) -> Response:
         """The value of a key; 404 when it is absent."""
         operation = Read(object_name("dictionary", name, key))
         return held_at(name, key, await operations.run(operation, deadline_s))
 
-    @router.put(path, status_code=204, operation_id="putEntry", tags=["dictionaries"])
+    @router.put("/entries/{key}", status_code=204)
     async def put_entry(
         name: Name, key: Key, body: models.ValueBody, deadline_s: DeadlineS = None
     ) -> Response:
         """Set the value of a key."""
         value = await read_apart(partial(operations.value, body.value))
-        operation = Write(object_name("dictionary", name, key), value)
-        await operations.run(operation, deadline_s)
+        await operations.run(Write(object_name("dictionary", name, key), value), deadline_s)
         return nothing()
 
-    @router.delete(path, status_code=204, operation_id="deleteEntry", tags=["dictionaries"])
+    @router.delete("/entries/{key}", status_code=204)
     async def delete_entry(name: Name, key: Key, deadline_s: DeadlineS = None) -> Response:
         """Delete a key; it may be absent already."""
         await operations.run(Write(object_name("dictionary", name, key), None), deadline_s)
         return nothing()
 
-
-def _add_entry_decisions(router: APIRouter, operations: Operations) -> None:
-    @router.post(
-        "/v1/dictionaries/{name}/entries/{key}/compare-and-set",
-        response_model=models.Swapped,
-        operation_id="compareAndSetEntry",
-        tags=["dictionaries"],
-    )
+    @router.post("/entries/{key}/compare-and-set", response_model=models.Swapped)
     async def compare_and_set_entry(
         request: Request,
         name: Name,
@@ -372,12 +330,7 @@ def _add_entry_decisions(router: APIRouter, operations: Operations) -> None:
         full_name = object_name("dictionary", name, key)
         return await _compare_and_set(operations, request, full_name, body, deadline_s, idempotency_key)
 
-    @router.post(
-        "/v1/dictionaries/{name}/entries/{key}/put-if-absent",
-        response_model=models.Stored,
-        operation_id="putEntryIfAbsent",
-        tags=["dictionaries"],
-    )
+    @router.post("/entries/{key}/put-if-absent", response_model=models.Stored)
     async def put_entry_if_absent(
         request: Request,
         name: Name,
@@ -387,11 +340,19 @@ def _add_entry_decisions(router: APIRouter, operations: Operations) -> None:
         idempotency_key: IdempotencyKey = None,
     ) -> Response:
         """Set the value of a key if it has none."""
-        full_name = object_name("dictionary", name, key)
         value = await read_apart(partial(operations.value, body.value))
-        operation = PutIfAbsent(full_name, value, idempotency_key or "")
+        operation = PutIfAbsent(object_name("dictionary", name, key), value, idempotency_key or "")
         was_absent = await operations.decide(request, operation, deadline_s)
         return json_response(f'{{"stored":{"true" if was_absent else "false"}}}')
+
+    @router.get("", response_model=models.DictionaryItems)
+    async def get_dictionary(name: Name, deadline_s: DeadlineS = None) -> Response:
+        """All keys and values, as they were at one moment."""
+        items = Items(object_name("dictionary", name))
+        most_s = operations.deadline(deadline_s)
+        return Listing(slots, turn(), lambda left_s: operations.run(items, left_s), most_s)
+
+    return router
 
 
 async def _compare_and_set(

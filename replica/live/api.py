@@ -14,6 +14,7 @@ from starlette.responses import Response
 from ...adts.types.catalogue import is_object_name
 from ...api_specs.messages import Scan
 from ..http.problems import Refusal
+from ..http.routers import tagged
 from ..service.member import Member
 from . import models
 from .cluster_scan import ClusterScan
@@ -43,17 +44,17 @@ Prefix = Annotated[
 ]
 
 
-def add_live_endpoints(router: APIRouter, member: Member, scan: Callable[[], ClusterScan | None]) -> None:
-    """Add what the live page asks; `scan` gives the one of the running application."""
-    document = member.document
+def live_router(member: Member, scan: Callable[[], ClusterScan | None]) -> APIRouter:
+    """What the live page asks; `scan` gives the one of the running application."""
+    router, document = tagged("service"), member.document
 
     def opened() -> ClusterScan:
         if (found := scan()) is None:
             raise Refusal("unavailable", "the replica is starting", definite=True)
         return found
 
-    @router.get("/v1/overview", response_model=models.Overview, operation_id="getOverview", tags=["service"])
-    async def overview(
+    @router.get("/v1/overview", response_model=models.Overview)
+    async def get_overview(
         after: After = "",
         prefix: Prefix = "",
         limit: Annotated[
@@ -66,8 +67,8 @@ def add_live_endpoints(router: APIRouter, member: Member, scan: Callable[[], Clu
         seen, catch_ups = await asyncio.gather(opened().look(scan), opened().catch_ups())
         return _fresh(overview_of(document, member.id, member.wall_us(), seen, COUNTED_MAX, catch_ups))
 
-    @router.get("/v1/trace", response_model=models.ObjectTrace, operation_id="getTrace", tags=["service"])
-    async def trace(
+    @router.get("/v1/trace", response_model=models.ObjectTrace)
+    async def get_trace(
         object: Annotated[
             str,
             Query(
@@ -90,10 +91,12 @@ def add_live_endpoints(router: APIRouter, member: Member, scan: Callable[[], Clu
         seen = await opened().look(Scan(object, limit=1, newest=entries))
         return _fresh(trace_of(document, object, seen, entries, member.wall_us()))
 
-    @router.get("/v1/choices", response_model=models.Choices, operation_id="getChoices", tags=["service"])
-    async def choices() -> Response:
+    @router.get("/v1/choices", response_model=models.Choices)
+    async def get_choices() -> Response:
         """The quorum choices in force, their constraints, and which operations have their quorums now."""
         return _fresh(choices_of(document, await opened().look(Scan("", limit=0))))
+
+    return router
 
 
 def _check_text(*texts: str) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -56,8 +55,8 @@ class _Asset(NamedTuple):
     tag: str
 
 
-def add_live_page(router: APIRouter) -> None:
-    """Add the page and its files, which are read once."""
+def page_routes() -> list[Route]:
+    """The page and its files, which are read once."""
     assets = {
         path.name: _asset(path)
         for path in sorted(FOLDER.iterdir())
@@ -70,9 +69,8 @@ def add_live_page(router: APIRouter) -> None:
     async def moved(_: Request) -> Response:
         return Response(status_code=308, headers={**HEADERS, "Location": PATH})
 
-    router.routes.append(Route(PATH + "/", moved, methods=["GET"], include_in_schema=False))
-    router.routes.append(Route(PATH, page, methods=["GET"], include_in_schema=False))
-    router.routes.append(Route(PATH + "/{name}", page, methods=["GET"], include_in_schema=False))
+    endpoints = {PATH + "/": moved, PATH: page, PATH + "/{name}": page}
+    return [Route(path, each, methods=["GET"], include_in_schema=False) for path, each in endpoints.items()]
 
 
 def _asset(path: Path) -> _Asset:

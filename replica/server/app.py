@@ -5,18 +5,18 @@ Owns how the parts are put together and how errors of the framework become probl
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from typing import Annotated, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Depends, FastAPI, Path
+from fastapi import APIRouter, FastAPI, Path
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match, Route
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...api_specs.problems import KINDS, TYPE_PREFIX, problem
@@ -26,29 +26,28 @@ from ..access.refused_callers import RefusedCallers
 from ..access.token_list import Access, one_token
 from ..api import object_models as models
 from ..api import protocol_api
-from ..api.admin_api import add_admin_endpoints
+from ..api.admin_api import admin_router
 from ..api.forwarded import Serving
-from ..api.lease_api import add_lease_endpoints
-from ..api.object_api import FrontEnd, Operations, add_adt_endpoints
+from ..api.lease_api import dead_letter_router, lease_router
+from ..api.object_api import FrontEnd, Operations, dictionary_router, queue_router, register_router
 from ..api.plain_requests import PlainRequests
 from ..http.gate import Gate
 from ..http.host_header import AllowedHosts
-from ..http.json_body import JsonRoute
 from ..http.problems import Refusal, problem_of, problem_response
-from ..http.queries import known_query
+from ..http.routers import tagged
 from ..http.traffic import Traffic
-from ..live.api import add_live_endpoints
+from ..live import page as live_page
+from ..live.api import live_router
 from ..live.cluster_scan import ClusterScan
-from ..live.page import add_live_page
+from ..openapi import pages as openapi_pages
 from ..openapi.builder import document_of
-from ..openapi.pages import page_routes
 from ..service.copying import Copies
 from ..service.embedded import to_others
 from ..service.member import Member
 from ..service.quorums_held import held_now
 from ..service.status import status_of
 from ..telemetry.metrics import Metrics
-from ..telemetry.metrics_api import add_metrics_endpoint
+from ..telemetry.metrics_api import metrics_router
 from ..upkeep.announcer import Watch
 from ..upkeep.catching_up import CatchingUp
 from ..upkeep.janitor import Janitor
@@ -145,20 +144,26 @@ def create_app(
         title="Quorate",
         version=API_VERSION,
         lifespan=lifespan,
-        responses={"default": {"description": "A problem"}},
         openapi_url=None,
         redirect_slashes=False,
     )
     app.traffic = traffic
-    _add_announcement_endpoint(app, member)
     app.router.routes += [
+        Route(
+            protocol_api.ANNOUNCEMENT_PATH,
+            protocol_api.announcement_endpoint(member),
+            methods=["POST"],
+            include_in_schema=False,
+        ),
         Route(DOCUMENT_PATH, _document_endpoint(app), include_in_schema=False),
-        *page_routes(),
+        *openapi_pages.page_routes(),
+        *_object_routes(operations),
+        *_service_router(member).routes,
+        *live_router(member, lambda: scans[0] if scans else None).routes,
+        *live_page.page_routes(),
+        *metrics_router(metrics).routes,
+        *admin_router(access, copies).routes,
     ]
-    _add_operations(app, operations)
-    _add_service_endpoints(app.router, member)
-    _add_looking_endpoints(app.router, member, lambda: scans[0] if scans else None, metrics)
-    add_admin_endpoints(app.router, access, copies)
     _put_behind_gate(app, serving, operations, access, hosts)
     app.shutdown = Shutdown(member, traffic, operations, copies)
     _handle_errors(app)
@@ -166,13 +171,9 @@ def create_app(
     return app
 
 
-def _add_operations(app: FastAPI, operations: Operations) -> None:
-    router = APIRouter(
-        route_class=JsonRoute, dependencies=[Depends(known_query)], responses=app.router.responses
-    )
-    add_adt_endpoints(router, operations)
-    add_lease_endpoints(router, operations)
-    app.router.routes += router.routes
+def _object_routes(operations: Operations) -> Iterator[BaseRoute]:
+    for router_of in (queue_router, register_router, dictionary_router, lease_router, dead_letter_router):
+        yield from router_of(operations).routes
 
 
 def _put_behind_gate(
@@ -200,77 +201,50 @@ def _put_behind_gate(
     app.add_middleware(gate)
 
 
-def _add_announcement_endpoint(app: FastAPI, member: Member) -> None:
-    endpoint = protocol_api.announcement_endpoint(member)
-    app.router.routes.append(
-        Route(protocol_api.ANNOUNCEMENT_PATH, endpoint, methods=["POST"], include_in_schema=False)
-    )
-
-
-def _add_looking_endpoints(
-    router: APIRouter, member: Member, scan: Callable[[], ClusterScan | None], metrics: Metrics
-) -> None:
-    add_live_endpoints(router, member, scan)
-    add_live_page(router)
-    add_metrics_endpoint(router, metrics)
-
-
-def _add_service_endpoints(router: APIRouter, member: Member) -> None:
+def _service_router(member: Member) -> APIRouter:
+    router = tagged("service")
     cluster = msgspec.json.encode({"hash": member.document.hash, "document": member.document})
 
-    @router.get("/v1/cluster", operation_id="getCluster", tags=["service"])
+    @router.get("/v1/cluster")
     async def get_cluster() -> Response:
         """The cluster document that this replica holds."""
         return Response(cluster, media_type="application/json")
 
-    @router.get("/v1/health/live", response_model=models.Health, operation_id="getLiveness", tags=["service"])
-    async def live() -> dict[str, str]:
+    @router.get("/v1/health/live", response_model=models.Health)
+    async def get_liveness() -> dict[str, str]:
         """Answers while the process runs."""
         return {"status": "live"}
 
-    @router.get(
-        "/v1/health/ready", response_model=models.Health, operation_id="getReadiness", tags=["service"]
-    )
-    async def ready() -> dict[str, str]:
+    @router.get("/v1/health/ready", response_model=models.Health)
+    async def get_readiness() -> dict[str, str]:
         """Answers 200 when the replica can vote, else 503 with the reasons."""
         if (trouble := member.trouble) is not None:
             raise Refusal(trouble, "; ".join(member.why_not_ready()))
         return {"status": "ready"}
 
-    @router.get(
-        "/v1/health/quorums",
-        response_model=models.QuorumHealth,
-        operation_id="getQuorumHealth",
-        tags=["service"],
-    )
-    async def quorums() -> dict[str, Any]:
+    @router.get("/v1/health/quorums", response_model=models.QuorumHealth)
+    async def get_quorum_health() -> dict[str, Any]:
         """Answers 200 while the replicas that this one sees voting hold all quorums of every event class, else 503 naming those
         that lack one. What is seen is at most 15 seconds old."""
         return _quorum_health(member)
 
-    for path, endpoint in (
-        ("live", live),
-        ("ready", ready),
-        ("quorums", quorums),
-    ):  # as some load balancers ask
+    health = {"live": get_liveness, "ready": get_readiness, "quorums": get_quorum_health}
+    for path, endpoint in health.items():  # as some load balancers ask
         router.add_api_route(f"/v1/health/{path}", endpoint, methods=["HEAD"], include_in_schema=False)
 
-    @router.get("/v1/status", response_model=models.ReplicaStatus, operation_id="getStatus", tags=["service"])
-    async def status() -> dict[str, Any]:
+    @router.get("/v1/status", response_model=models.ReplicaStatus)
+    async def get_status() -> dict[str, Any]:
         """The replica about itself."""
         return await status_of(member)
 
-    @router.get(
-        TYPE_PREFIX + "{name}",
-        response_model=models.ProblemType,
-        operation_id="getProblemType",
-        tags=["service"],
-    )
-    async def problem_type(name: ProblemName) -> dict[str, Any]:
+    @router.get(TYPE_PREFIX + "{name}", response_model=models.ProblemType)
+    async def get_problem_type(name: ProblemName) -> dict[str, Any]:
         """What a problem's `type` means."""
         if name not in KINDS:
             raise Refusal("not-found", "there is no such type of problem")
         return {"type": TYPE_PREFIX + name, **KINDS[name]._asdict()}
+
+    return router
 
 
 def _quorum_health(member: Member) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Final
 from fastapi import APIRouter
 from starlette.responses import PlainTextResponse, Response
 
+from ..http.routers import tagged
 from .metrics import CONTENT_TYPE, Metrics
 
 PATH: Final = "/metrics"
@@ -15,16 +16,13 @@ quorate_ready 1.0
 """
 
 
-def add_metrics_endpoint(router: APIRouter, metrics: Metrics) -> None:
-    """Add it."""
+def metrics_router(metrics: Metrics) -> APIRouter:
+    """The endpoint."""
+    router, content = tagged("service"), {"text/plain": {"example": _EXAMPLE}}
 
-    @router.get(
-        PATH,
-        response_class=PlainTextResponse,
-        responses={200: {"content": {"text/plain": {"example": _EXAMPLE}}}},
-        operation_id="getMetrics",
-        tags=["service"],
-    )
+    @router.get(PATH, response_class=PlainTextResponse, responses={200: {"content": content}})
     async def get_metrics() -> Response:
         """What the replica has counted and measured, in the text format of Prometheus (docs/reference/metrics.md)."""
         return Response(await metrics.text(), media_type=CONTENT_TYPE, headers={"Cache-Control": "no-store"})
+
+    return router
