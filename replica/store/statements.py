@@ -4,15 +4,16 @@ Owns what is asked and written, not when. Statements are built with SQLAlchemy C
 one costs little more than the driver itself, which matters because every request of every client passes here.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
-    BindParameter,
     Column,
+    ColumnElement,
     Index,
     Integer,
     LargeBinary,
     MetaData,
+    Select,
     Table,
     Text,
     bindparam,
@@ -110,19 +111,27 @@ META = Table(
 )
 
 
-def _sql(statement: Executable, *names: str) -> str:
+def _sql(statement: Executable, names: str = "") -> str:
     """`statement` as SQL text whose question marks take parameters in the order of `names`."""
     compiled = statement.compile(dialect=sqlite.dialect(paramstyle="qmark"))  # type: ignore[attr-defined]
-    assert tuple(compiled.positiontup) == names, f"{compiled}: {compiled.positiontup}"
+    assert compiled.positiontup == names.split(), f"{compiled}: {compiled.positiontup}"
     return str(compiled)
 
 
-def _integer(name: str) -> BindParameter[int]:
-    return bindparam(name, type_=Integer)
+def _put(table: Table, names: str, *, replaces: bool = False) -> str:
+    """SQL text that puts a row with these columns; `replaces`: in place of one with the same key."""
+    statement = insert(table).prefix_with("OR REPLACE") if replaces else insert(table)
+    return str(statement.compile(dialect=sqlite.dialect(paramstyle="qmark"), column_keys=names.split()))
 
 
-def _text(name: str) -> BindParameter[str]:
-    return bindparam(name, type_=Text)
+def _first(statement: Select[Any], order: ColumnElement[Any], names: str) -> str:
+    """SQL text for the first rows in an order; their number is the last parameter."""
+    return _sql(statement.order_by(order).limit(bindparam("limit", type_=Integer)).offset(_ZERO), names)
+
+
+def _nth(statement: Select[Any], order: ColumnElement[Any], names: str) -> str:
+    """SQL text for one row in an order; the number of those before it is the last parameter."""
+    return _sql(statement.order_by(order).limit(_ONE).offset(bindparam("skipped", type_=Integer)), names)
 
 
 COMPLETE: Final = 1 << 32
@@ -130,264 +139,143 @@ COMPLETE: Final = 1 << 32
 
 _ZERO = literal_column("0", Integer)
 _ONE = literal_column("1", Integer)
-_row = (ROWS.c.t, ROWS.c.arrival, ROWS.c.id, ROWS.c.value, ROWS.c.complete, ROWS.c.sum)
+
+_object, _row, _event, _reservation = OBJECTS.c, ROWS.c, EVENTS.c, RESERVATIONS.c
+_all_of_row = (_row.t, _row.arrival, _row.id, _row.value, _row.complete, _row.sum)
 VALUE_AT: Final = 3
 """Where the payload stands in it."""
-_is_object = ROWS.c.object == _integer("object")
-_is_listed = ROWS.c.t.in_(select(func.json_each(_text("list")).table_valued("value").c.value))
-_upsert = sqlite.insert(OBJECTS)
+_is_object = _row.object == bindparam("object")
+_is_above = _row.t > bindparam("after")
+_is_listed = _row.t.in_(select(func.json_each(bindparam("list", type_=Text)).table_valued("value").c.value))
 
-_counters = (COUNTERS.c.arrival, COUNTERS.c.clock, COUNTERS.c.floor, COUNTERS.c.commits)
-GET_COUNTERS: Final = _sql(select(*_counters, COUNTERS.c.sum))
+_counters = (COUNTERS.c.arrival, COUNTERS.c.clock, COUNTERS.c.floor, COUNTERS.c.commits, COUNTERS.c.sum)
+GET_COUNTERS: Final = _sql(select(*_counters))
 PUT_COUNTERS: Final = _sql(
-    update(COUNTERS).values(
-        arrival=_integer("rows"),
-        clock=_text("highest"),
-        floor=_text("least"),
-        commits=_integer("commits_made"),
-        sum=_integer("new_sum"),
-    ),
-    "rows",
-    "highest",
-    "least",
-    "commits_made",
-    "new_sum",
+    update(COUNTERS).values({each: bindparam(f"new_{each.name}") for each in _counters}),
+    "new_arrival new_clock new_floor new_commits new_sum",
 )
-NEW_COUNTERS: Final = _sql(insert(COUNTERS), "id", "arrival", "clock", "floor", "commits", "sum")
-GET_META: Final = _sql(select(META.c.name, META.c.value))
-PUT_META: Final = _sql(insert(META).prefix_with("OR REPLACE"), "name", "value")
-GET_WITNESSES: Final = _sql(
-    select(WITNESSES.c.replica, WITNESSES.c.store, WITNESSES.c.clock, WITNESSES.c.born, WITNESSES.c.sum)
-)
-PUT_WITNESS: Final = _sql(
-    insert(WITNESSES)
-    .prefix_with("OR REPLACE")
-    .values({name: bindparam(f"new_{name}") for name in ("replica", "store", "clock", "born", "sum")}),
-    "new_replica",
-    "new_store",
-    "new_clock",
-    "new_born",
-    "new_sum",
-)
+NEW_COUNTERS: Final = _put(COUNTERS, "id arrival clock floor commits sum")
+GET_META: Final = _sql(select(META))
+PUT_META: Final = _put(META, "name value", replaces=True)
+GET_WITNESSES: Final = _sql(select(WITNESSES))
+PUT_WITNESS: Final = _put(WITNESSES, "replica store clock born sum", replaces=True)
 GET_CONFIGURATION: Final = _sql(select(CONFIGURATION.c.text, CONFIGURATION.c.sum))
-PUT_CONFIGURATION: Final = _sql(insert(CONFIGURATION).prefix_with("OR REPLACE"), "id", "text", "sum")
-_reservation = ("number", "key", "held", "sum")
-GET_RESERVATION: Final = _sql(
-    select(RESERVATIONS).where(RESERVATIONS.c.number == _integer("number")), "number"
+PUT_CONFIGURATION: Final = _put(CONFIGURATION, "id text sum", replaces=True)
+
+ALL_RESERVATIONS: Final = _sql(select(RESERVATIONS))
+_is_reservation = _reservation.number == bindparam("number")
+GET_RESERVATION: Final = _sql(select(RESERVATIONS).where(_is_reservation), "number")
+PUT_RESERVATION: Final = _put(RESERVATIONS, "number key held sum")
+DELETE_RESERVATION: Final = _sql(delete(RESERVATIONS).where(_is_reservation), "number")
+_numbers = select(_reservation.key, _reservation.number)
+NUMBERS_OF_RESERVATIONS: Final = _sql(_numbers.order_by(_reservation.number))
+RESERVATIONS_PAGE: Final = _first(
+    select(RESERVATIONS).where(_reservation.number > bindparam("after")), _reservation.number, "after limit"
 )
-PUT_RESERVATION: Final = _sql(insert(RESERVATIONS), *_reservation)
-DELETE_RESERVATION: Final = _sql(
-    delete(RESERVATIONS).where(RESERVATIONS.c.number == _integer("number")), "number"
-)
-NUMBERS_OF_RESERVATIONS: Final = _sql(
-    select(RESERVATIONS.c.key, RESERVATIONS.c.number).order_by(RESERVATIONS.c.number)
-)
-RESERVATIONS_PAGE: Final = _sql(
-    select(RESERVATIONS)
-    .where(RESERVATIONS.c.number > _integer("after"))
-    .order_by(RESERVATIONS.c.number)
-    .limit(_integer("limit"))
-    .offset(_ZERO),
-    "after",
-    "limit",
-)
-OLDEST_RESERVATIONS: Final = _sql(
-    select(RESERVATIONS.c.key, RESERVATIONS.c.number)
-    .where(RESERVATIONS.c.number <= _integer("upto"))
-    .order_by(RESERVATIONS.c.number)
-    .limit(_integer("limit"))
-    .offset(_ZERO),
-    "upto",
-    "limit",
-)
-DELETE_RESERVATIONS: Final = _sql(
-    delete(RESERVATIONS).where(RESERVATIONS.c.number <= _integer("upto")), "upto"
-)
+_is_old = _reservation.number <= bindparam("upto")
+OLDEST_RESERVATIONS: Final = _first(_numbers.where(_is_old), _reservation.number, "upto limit")
+DELETE_RESERVATIONS: Final = _sql(delete(RESERVATIONS).where(_is_old), "upto")
+
+ALL_OBJECTS: Final = _sql(select(OBJECTS))
 COUNT_OBJECTS: Final = _sql(select(func.count()).select_from(OBJECTS))
-LAST_OBJECT: Final = _sql(select(func.coalesce(func.max(OBJECTS.c.id), _ZERO)))
+LAST_OBJECT: Final = _sql(select(func.coalesce(func.max(_object.id), _ZERO)))
+_newest_row = select(func.max(_row.t)).where(_row.object == _object.id).scalar_subquery()
 GET_OBJECT: Final = _sql(
-    select(
-        OBJECTS.c.id,
-        OBJECTS.c.state,
-        select(func.max(ROWS.c.t)).where(ROWS.c.object == OBJECTS.c.id).scalar_subquery(),
-    ).where(OBJECTS.c.name == _text("name")),
-    "name",
+    select(_object.id, _object.state, _newest_row).where(_object.name == bindparam("name")), "name"
 )
+_upsert = sqlite.insert(OBJECTS)
 PUT_OBJECT: Final = _sql(
     _upsert.on_conflict_do_update(index_elements=["id"], set_={"state": _upsert.excluded.state}),
-    "id",
-    "name",
-    "state",
+    "id name state",
 )
-DELETE_OBJECT: Final = _sql(delete(OBJECTS).where(OBJECTS.c.id == _integer("object")), "object")
-DELETE_LOG: Final = _sql(delete(ROWS).where(_is_object), "object")
-DELETE_EVENTS: Final = _sql(delete(EVENTS).where(EVENTS.c.object == _integer("object")), "object")
-NAMES: Final = _sql(
-    select(OBJECTS.c.name)
-    .where(OBJECTS.c.name > _text("after"), OBJECTS.c.name >= _text("prefix"), OBJECTS.c.name < _text("end"))
-    .order_by(OBJECTS.c.name)
-    .limit(_integer("limit"))
-    .offset(_ZERO),
-    "after",
-    "prefix",
-    "end",
-    "limit",
-)
-NUMBERED: Final = _sql(
-    select(OBJECTS.c.id, OBJECTS.c.name)
-    .where(OBJECTS.c.id > _integer("after"))
-    .order_by(OBJECTS.c.id)
-    .limit(_integer("limit"))
-    .offset(_ZERO),
-    "after",
-    "limit",
-)
-STATES: Final = _sql(
-    select(OBJECTS.c.id, OBJECTS.c.name, OBJECTS.c.state)
-    .where(OBJECTS.c.id > _integer("after"))
-    .order_by(OBJECTS.c.id)
-    .limit(_integer("limit"))
-    .offset(_ZERO),
-    "after",
-    "limit",
-)
-PUT_ROW: Final = _sql(
-    insert(ROWS).values(
-        {name: bindparam(f"new_{name}") for name in ("object", "t", "arrival", "id", "value", "sum")}
+DELETE_OBJECT: Final = _sql(delete(OBJECTS).where(_object.id == bindparam("object")), "object")
+NAMES: Final = _first(
+    select(_object.name).where(
+        _object.name > bindparam("after"),
+        _object.name >= bindparam("prefix"),
+        _object.name < bindparam("end"),
     ),
-    *(f"new_{name}" for name in ("object", "t", "arrival", "id", "value", "sum")),
+    _object.name,
+    "after prefix end limit",
 )
+_is_numbered_above = _object.id > bindparam("after")
+NUMBERED: Final = _first(
+    select(_object.id, _object.name).where(_is_numbered_above), _object.id, "after limit"
+)
+STATES: Final = _first(select(OBJECTS).where(_is_numbered_above), _object.id, "after limit")
+
+ALL_ROWS: Final = _sql(select(_row.object, *_all_of_row))
+PUT_ROW: Final = _put(ROWS, "object t arrival id value sum")
 MARK_COMPLETE: Final = _sql(
     update(ROWS)
-    .values(complete=_ONE, sum=ROWS.c.sum + literal_column(str(COMPLETE), Integer))
-    .where(_is_object, ROWS.c.t == _text("at"), ROWS.c.complete == _ZERO),
-    "object",
-    "at",
+    .values(complete=_ONE, sum=_row.sum + literal_column(str(COMPLETE), Integer))
+    .where(_is_object, _row.t == bindparam("at"), _row.complete == _ZERO),
+    "object at",
 )
-STORED: Final = _sql(select(ROWS.c.t).where(_is_object, _is_listed), "object", "list")
-_wanted = select(*_row).where(_is_object, _is_listed)
-WANTED: Final = _sql(_wanted.order_by(ROWS.c.t), "object", "list")
-WANTED_NEWEST_FIRST: Final = _sql(_wanted.order_by(ROWS.c.t.desc()), "object", "list")
-ARRIVALS: Final = _sql(
-    select(*_row)
-    .where(_is_object, ROWS.c.arrival > _integer("since"))
-    # The plus keeps SQLite from walking the range of timestamps, which may be the whole log.
-    .where(literal_column("+rows.t", Text) > _text("after"), literal_column("+rows.t", Text) <= _text("upto"))
-    .order_by(ROWS.c.arrival)
-    .limit(_integer("limit"))
-    .offset(_ZERO),
-    "object",
-    "since",
-    "after",
-    "upto",
-    "limit",
+DELETE_LOG: Final = _sql(delete(ROWS).where(_is_object), "object")
+COUNT_LOG: Final = _sql(select(func.count()).where(_is_object), "object")
+STORED: Final = _sql(select(_row.t).where(_is_object, _is_listed), "object list")
+_wanted = select(*_all_of_row).where(_is_object, _is_listed)
+WANTED: Final = _sql(_wanted.order_by(_row.t), "object list")
+WANTED_NEWEST_FIRST: Final = _sql(_wanted.order_by(_row.t.desc()), "object list")
+# The plus keeps SQLite from walking the range of timestamps, which may be the whole log.
+_t_unwalked = literal_column("+rows.t", Text)
+ARRIVALS: Final = _first(
+    select(*_all_of_row)
+    .where(_is_object, _row.arrival > bindparam("since"))
+    .where(_t_unwalked > bindparam("after"), _t_unwalked <= bindparam("upto")),
+    _row.arrival,
+    "object since after upto limit",
 )
 # The index by arrival holds all that is asked for.
-ARRIVED: Final = _sql(
-    select(ROWS.c.arrival, ROWS.c.t)
-    .where(_is_object, ROWS.c.arrival > _integer("since"), ROWS.c.arrival <= _integer("until"))
-    .order_by(ROWS.c.arrival.desc())
-    .limit(_integer("limit"))
-    .offset(_ZERO),
-    "object",
-    "since",
-    "until",
-    "limit",
+ARRIVED: Final = _first(
+    select(_row.arrival, _row.t).where(
+        _is_object, _row.arrival > bindparam("since"), _row.arrival <= bindparam("until")
+    ),
+    _row.arrival.desc(),
+    "object since until limit",
 )
-ABOVE: Final = _sql(
-    select(*_row)
-    .where(_is_object, ROWS.c.t > _text("after"))
-    .order_by(ROWS.c.t)
-    .limit(_integer("limit"))
-    .offset(_ZERO),
-    "object",
-    "after",
-    "limit",
-)
-NTH: Final = _sql(
-    select(ROWS.c.t)
-    .where(_is_object, ROWS.c.t > _text("after"))
-    .order_by(ROWS.c.t)
-    .limit(_ONE)
-    .offset(_integer("skipped")),
-    "object",
-    "after",
-    "skipped",
-)
-NEWEST: Final = _sql(
-    select(*_row)
-    .where(_is_object, ROWS.c.t > _text("after"))
-    .order_by(ROWS.c.t.desc())
-    .limit(_integer("limit"))
-    .offset(_ZERO),
-    "object",
-    "after",
-    "limit",
-)
-LAST_ABOVE: Final = _sql(
-    select(func.max(ROWS.c.t)).where(_is_object, ROWS.c.t > _text("after")), "object", "after"
-)
-BELOW: Final = _sql(select(func.max(ROWS.c.t)).where(_is_object, ROWS.c.t < _text("upto")), "object", "upto")
+_above = select(*_all_of_row).where(_is_object, _is_above)
+ABOVE: Final = _first(_above, _row.t, "object after limit")
+NEWEST: Final = _first(_above, _row.t.desc(), "object after limit")
+NTH: Final = _nth(select(_row.t).where(_is_object, _is_above), _row.t, "object after skipped")
+LAST_ABOVE: Final = _sql(select(func.max(_row.t)).where(_is_object, _is_above), "object after")
+BELOW: Final = _sql(select(func.max(_row.t)).where(_is_object, _row.t < bindparam("upto")), "object upto")
 # What is deleted at a time: the oldest rows up to a limit.
-_UPTO = (_is_object, ROWS.c.t <= _text("upto"), ROWS.c.arrival <= _integer("arrival"))
-NTH_UPTO: Final = _sql(
-    select(ROWS.c.t).where(*_UPTO).order_by(ROWS.c.t).limit(_ONE).offset(_integer("skipped")),
-    "object",
-    "upto",
-    "arrival",
-    "skipped",
-)
-DELETE_UPTO: Final = _sql(delete(ROWS).where(*_UPTO), "object", "upto", "arrival")
+_upto = (_is_object, _row.t <= bindparam("upto"), _row.arrival <= bindparam("arrival"))
+NTH_UPTO: Final = _nth(select(_row.t).where(*_upto), _row.t, "object upto arrival skipped")
+DELETE_UPTO: Final = _sql(delete(ROWS).where(*_upto), "object upto arrival")
 NO_ROWS: Final = {LAST_ABOVE: ((None,),), BELOW: ((None,),)}
 """The answers about an object without a log, where they are not simply empty."""
-PUT_EVENT: Final = _sql(
-    insert(EVENTS)
-    .prefix_with("OR REPLACE")
-    .values({name: bindparam(f"new_{name}") for name in ("object", "t", "event", "sum")}),
-    "new_object",
-    "new_t",
-    "new_event",
-    "new_sum",
-)
-NEWEST_EVENTS: Final = _sql(
-    select(EVENTS.c.object, EVENTS.c.t, EVENTS.c.event, EVENTS.c.sum)
-    .where(EVENTS.c.object == _integer("object"))
-    .order_by(EVENTS.c.t.desc())
-    .limit(func.coalesce(_integer("limit"), literal_column("-1", Integer)))
-    .offset(_ZERO),
-    "object",
-    "limit",
-)
 
-COUNT_LOG: Final = _sql(select(func.count()).where(_is_object), "object")
+ALL_EVENTS: Final = _sql(select(EVENTS))
+PUT_EVENT: Final = _put(EVENTS, "object t event sum", replaces=True)
+_is_event_of = _event.object == bindparam("object")
+DELETE_EVENTS: Final = _sql(delete(EVENTS).where(_is_event_of), "object")
+NEWEST_EVENTS: Final = _sql(
+    select(EVENTS)
+    .where(_is_event_of)
+    .order_by(_event.t.desc())
+    .limit(func.coalesce(bindparam("limit", type_=Integer), literal_column("-1", Integer)))
+    .offset(_ZERO),
+    "object limit",
+)
 
 # What a survey counts.
-_of_each = select(ROWS.c.object, func.count().label("length")).group_by(ROWS.c.object).subquery()
-LONG_LOGS: Final = _sql(select(_of_each).where(_of_each.c.length >= _integer("rows_min")), "rows_min")
+_lengths = select(_row.object, func.count().label("length")).group_by(_row.object).subquery()
+_length = _lengths.c.length
+LONG_LOGS: Final = _sql(select(_lengths).where(_length >= bindparam("rows_min")), "rows_min")
 COUNT_ROWS: Final = _sql(
-    select(
-        func.coalesce(func.sum(_of_each.c.length), _ZERO), func.coalesce(func.max(_of_each.c.length), _ZERO)
-    )
+    select(func.coalesce(func.sum(_length), _ZERO), func.coalesce(func.max(_length), _ZERO))
 )
-QUEUES: Final = _sql(
-    select(OBJECTS.c.id, OBJECTS.c.name, OBJECTS.c.state)
-    .where(
-        OBJECTS.c.name >= literal_column("'queue/'", Text), OBJECTS.c.name < literal_column("'queue0'", Text)
-    )
-    .order_by(OBJECTS.c.name)
-    .limit(_integer("limit"))
-    .offset(_ZERO),
+QUEUES: Final = _first(
+    select(OBJECTS).where(
+        _object.name >= literal_column("'queue/'", Text), _object.name < literal_column("'queue0'", Text)
+    ),
+    _object.name,
     "limit",
 )
-COUNT_ABOVE: Final = _sql(
-    select(func.count(), func.min(ROWS.c.t)).where(_is_object, ROWS.c.t > _text("after")), "object", "after"
-)
-
-# All of it, to see at the start whether it is sound.
-ALL_OBJECTS: Final = _sql(select(OBJECTS.c.id, OBJECTS.c.name, OBJECTS.c.state))
-ALL_ROWS: Final = _sql(select(ROWS.c.object, *_row))
-ALL_RESERVATIONS: Final = _sql(select(RESERVATIONS))
-ALL_EVENTS: Final = _sql(select(EVENTS.c.object, EVENTS.c.t, EVENTS.c.event, EVENTS.c.sum))
+COUNT_ABOVE: Final = _sql(select(func.count(), func.min(_row.t)).where(_is_object, _is_above), "object after")
 
 CREATE: Final = (
     *(str(CreateTable(table).compile(dialect=sqlite.dialect())).strip() for table in _METADATA.sorted_tables),
