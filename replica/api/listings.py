@@ -34,7 +34,6 @@ class Listing(Response):
         self._has_slot = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See starlette.responses.Response."""
         listing = asyncio.ensure_future(self._listed())
         try:
             if await ends_before_caller_goes(listing, receive):

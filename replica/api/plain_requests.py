@@ -45,7 +45,6 @@ class PlainRequests:
         self._operations: Final = operations
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, or the lifespan."""
         ask = _PLAIN.get(scope["method"]) if scope["type"] == "http" and not scope["query_string"] else None
         place = None if ask is None else _PATH.fullmatch(scope["path"])
         if ask is None or place is None:

@@ -55,7 +55,6 @@ class _Flow(FlowControl):
     is_held = False
 
     def resume_reading(self) -> None:
-        """See uvicorn."""
         if not self.is_held:
             super().resume_reading()
 
@@ -100,7 +99,6 @@ class BoundedProtocol(HttpToolsProtocol):
     # From the event loop.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """See asyncio.Protocol."""
         super().connection_made(transport)
         self.flow: _Flow = _Flow(transport)
         self.is_made = True
@@ -142,7 +140,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self._crowd.leave(self, self._origin)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.Protocol."""
         self._stop_stall_timer()
         self._unsent.resume(self)
         self.depart()
@@ -152,7 +149,6 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
         if self._rest:  # This piece was on its way before reading was held.
             self._rest += data
         elif len(data) <= PIECE_BYTES and len(self.pipeline) < AHEAD_MAX:
@@ -242,7 +238,6 @@ class BoundedProtocol(HttpToolsProtocol):
             unread.give_way()
 
     def resume_writing(self) -> None:
-        """See asyncio.Protocol."""
         self._stop_stall_timer()
         self._unsent.resume(self)
         super().resume_writing()
@@ -304,12 +299,10 @@ class BoundedProtocol(HttpToolsProtocol):
             self._answered = self.cycle
 
     def on_body(self, body: bytes) -> None:
-        """See httptools."""
         self._bodiless_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """See httptools."""
         if self._is_in_body:
             self._is_in_body = False
             super().on_message_complete()

@@ -273,7 +273,6 @@ class _Body:
         )
 
     async def chunk(self) -> bytes:
-        """The next piece."""
         chunk = await self.drop()
         self.size += len(chunk)
         return chunk

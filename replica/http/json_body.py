@@ -34,11 +34,9 @@ class _Request(Request):
         self._outer: Final = outer
 
     async def body(self) -> bytes:
-        """See starlette.requests.Request."""
         return await self._outer.body()
 
     async def json(self) -> Any:
-        """See starlette.requests.Request."""
         try:
             found = await read_apart(partial(decoded, await self.body()))
         except BadJson as error:
@@ -54,7 +52,6 @@ class JsonRoute(APIRoute):
     """A route of the framework whose bodies are read as here."""
 
     def get_route_handler(self) -> Any:
-        """See fastapi.routing.APIRoute."""
         handle = super().get_route_handler()
 
         async def handle_strictly(request: Request) -> Response:

@@ -65,7 +65,6 @@ class ProblemResponse(Response):
         self._name: Final = document.name
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
         scope[PROBLEM] = self._name
         await super().__call__(scope, receive, send)
 

@@ -25,7 +25,6 @@ class TextLines(logging.Formatter):
         super().__init__(f"%(asctime)s %(levelname)s replica={replica_id} %(name)s: %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        """See logging.Formatter."""
         return "\\n".join(super().format(record).splitlines())
 
 
@@ -38,7 +37,6 @@ class JsonLines(logging.Formatter):
         self._replica_id: Final = replica_id
 
     def format(self, record: logging.LogRecord) -> str:
-        """See logging.Formatter."""
         line: dict[str, Any] = {
             "time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03d}Z",
             "level": record.levelname,

@@ -78,7 +78,6 @@ class ReplicaApp(FastAPI):
     shutdown: Shutdown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, or the lifespan."""
         if scope["type"] == "http" and scope["path"] == protocol_api.PATH:
             await self.batches(scope, receive, send)
         elif scope["type"] == "http" and scope["path"] == protocol_api.FORWARD_PATH:

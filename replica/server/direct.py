@@ -182,7 +182,6 @@ class DirectProtocol(BoundedProtocol):
         """Of the body of a batch that may go the shorter way."""
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
         super().data_received(data)
         if self._pieces is not None:  # More of it is still to come.
             pieces, self._pieces = self._pieces, None
@@ -192,7 +191,6 @@ class DirectProtocol(BoundedProtocol):
                     super().on_body(piece)
 
     def begin_request(self) -> None:
-        """See BoundedProtocol."""
         if self.cycle is not None and self.transport.is_closing():  # type: ignore[redundant-expr]
             return  # It was sent behind the last one that is answered here; what uvicorn still hears of it, it drops.
         if self._direct is not None and self._may_be_direct():
@@ -211,7 +209,6 @@ class DirectProtocol(BoundedProtocol):
         )
 
     def on_body(self, body: bytes) -> None:
-        """See httptools."""
         if self._pieces is None:
             super().on_body(body)
         else:
@@ -219,7 +216,6 @@ class DirectProtocol(BoundedProtocol):
             self._pieces.append(body)
 
     def on_message_complete(self) -> None:
-        """See httptools."""
         if self._pieces is None:
             super().on_message_complete()
             return

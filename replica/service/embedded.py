@@ -34,7 +34,6 @@ class EmbeddedTransport:
         self._others: Final = others
 
     async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
-        """See Transport."""
         if replica != self._member.id:
             return await self._others.exchange(replica, batch, timeout_s)
         try:
@@ -58,7 +57,6 @@ class EmbeddedTransport:
         return await asyncio.to_thread(check_batch, batch, limits)
 
     async def aclose(self) -> None:
-        """See Transport."""
         await self._others.aclose()
 
 
@@ -69,7 +67,6 @@ class _MemberClock:
         self._member: Final = member
 
     def now(self) -> Now:
-        """See Clock."""
         return Now(time.monotonic(), self._member.wall_us())
 
 

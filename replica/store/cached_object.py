@@ -63,7 +63,6 @@ class ObjectCache:
         return here
 
     def put(self, name: str, here: CachedObject) -> CachedObject:
-        """Remember it."""
         self._objects[name] = here
         return here
 
@@ -80,11 +79,9 @@ class ObjectCache:
         self._recent += len(here.recent) - before
 
     def pop(self, name: str) -> None:
-        """Forget the object."""
         self._recent -= len(self._objects.pop(name).recent)
 
     def clear(self) -> None:
-        """Forget all."""
         self._objects.clear()
         self._recent = 0
 

@@ -61,7 +61,6 @@ class Mark:
         return os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
 
     def close(self) -> None:
-        """Close the file."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -36,7 +36,6 @@ class AboutOthers:
         return None
 
     def put_witness(self, replica: str, seen: Witness) -> None:
-        """Remember what was seen of another replica's store."""
         self._database.write(statements.PUT_WITNESS, with_sum(replica, seen.store, seen.clock, seen.born))
         self.highest = max(self.highest, seen.clock)
 

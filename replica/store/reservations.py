@@ -103,15 +103,12 @@ class HoldsKeys:
     held: Reservations
 
     def reservation(self, name: str, key: str) -> Reservation:
-        """See `Log`."""
         return self.held.of(name, key)
 
     def reservations(self) -> int:
-        """See `Log`."""
         return self.held.count
 
     def forget_reservations(self, upto: int, limit: int) -> int:
-        """See `Reservations.forget`."""
         return self.held.forget(upto, limit)
 
 

@@ -40,7 +40,7 @@ from .usage import StoreUse
 
 
 class Store(HoldsKeys):
-    """The real twin of `quorate.replica.protocol.log.Log`, and the writer of its effects.
+    """The real twin of `quorate.replica.protocol.log.Log`, which says what most of its methods answer, and the writer of its effects.
 
     Raises StorageFailed from any method; the caller must then `rollback`. `collected` (up to where) and `deleted` name
     the objects that got history, or a deletion, in transactions since the janitor last emptied them.
@@ -81,7 +81,6 @@ class Store(HoldsKeys):
 
     @property
     def highest(self) -> Timestamp:
-        """See `Log`."""
         return max(self.clock, self.others.highest)
 
     def note_configuration(self, document: ClusterDocument) -> None:
@@ -89,15 +88,12 @@ class Store(HoldsKeys):
         note(self._database, document)
 
     def state(self, name: str) -> ObjectState | None:
-        """See `Log`."""
         return self._object(name).state
 
     def floor(self) -> Timestamp:
-        """See `Log`."""
         return Timestamp(self._floor)
 
     def stored(self, name: str, timestamps: Sequence[Timestamp]) -> set[Timestamp]:
-        """See `Log`."""
         here = self._object(name)
         found = set(filter(here.has, timestamps))
         old = [timestamp for timestamp in timestamps if timestamp <= here.recent_above]
@@ -108,7 +104,6 @@ class Store(HoldsKeys):
     def arrivals(
         self, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int, room: int | None = None
     ) -> list[tuple[int, Row]]:
-        """See `Log`."""
         if since >= self._arrival:
             return []
         here = self._object(name)
@@ -116,19 +111,16 @@ class Store(HoldsKeys):
         return [(row[1], row_of(here.number, row)) for row in found]
 
     def rows(self, name: str, after: Timestamp, limit: int, room: int | None = None) -> list[Row]:
-        """See `Log`."""
         here = self._object(name)
         if after >= here.recent_above and (not here.recent or here.recent[-1] <= after):
             return []
         return rows_of(here.number, self._ask(statements.ABOVE, here, after, limit, room=room))
 
     def newest(self, name: str, after: Timestamp, limit: int, room: int | None = None) -> list[Row]:
-        """See `Log`."""
         here = self._object(name)
         return rows_of(here.number, reversed(self._ask(statements.NEWEST, here, after, limit, room=room)))
 
     def nth(self, name: str, after: Timestamp, n: int) -> Timestamp | None:
-        """See `Log`."""
         here = self._object(name)
         if after >= here.recent_above:
             first = bisect_right(here.recent, after)
@@ -137,7 +129,6 @@ class Store(HoldsKeys):
         return None if found[0][0] is None else Timestamp(found[0][0])
 
     def below(self, name: str, timestamp: Timestamp) -> Timestamp | None:
-        """See `Log`."""
         here = self._object(name)
         place = bisect_left(here.recent, timestamp)
         if place > 0 or here.recent_above == ZERO:
@@ -146,34 +137,28 @@ class Store(HoldsKeys):
         return None if found is None else Timestamp(found)
 
     def wanted(self, name: str, timestamps: Sequence[Timestamp], room: int | None = None) -> list[Row]:
-        """See `Log`."""
         here = self._object(name)
         descends = bool(timestamps) and timestamps[0] > timestamps[-1]
         sql = statements.WANTED_NEWEST_FIRST if descends else statements.WANTED
         return rows_of(here.number, self._ask(sql, here, listed(timestamps), room=room))
 
     def arrival(self) -> int:
-        """See `Log`."""
         return int(self._arrival)
 
     def changed(self, since: int, above: int, limit: int) -> list[tuple[int, str]]:
-        """See `Log`."""
         self._flush()
         return self._changed.since(since, above, limit)
 
     def arrived(self, name: str, since: int, upto: int, limit: int) -> list[tuple[int, Timestamp]]:
-        """See `Log`."""
         found = self._ask(statements.ARRIVED, self._object(name), since, upto, limit)
         return [(arrival, Timestamp(t)) for arrival, t in found]
 
     def events(self, name: str, limit: int | None = None) -> list[tuple[Timestamp, str]]:
-        """See `Log`."""
         newest = self._ask(statements.NEWEST_EVENTS, self._object(name), limit)
         found = [without_sum(f"an event of {name}", row) for row in reversed(newest)]
         return [(Timestamp(t), event) for _, t, event in found]
 
     def names(self, prefix: str, after: str, limit: int) -> list[str]:
-        """See `Log`."""
         self._flush()
         end = prefix + "\U0010ffff"
         return [name for (name,) in self._database.all(statements.NAMES, (after, prefix, end, limit))]
