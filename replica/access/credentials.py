@@ -7,6 +7,8 @@ which scope (`rights`). A list holds no token, only SHA-256 digests; errors name
 import hmac
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from ...api_specs.limits import REQUESTS_PER_S_MAX, TOKENS_MAX
@@ -24,33 +26,29 @@ class BadTokens(ValueError):
     """A list of tokens that cannot be used; the sentence names the place and the remedy."""
 
 
+@dataclass(frozen=True, repr=False)
 class Credential:
-    """One accepted token: what it lets its holder do, and how often. `tag` is empty for a token of another form."""
+    """One accepted token: what it lets its holder do, and how often. `tag` is empty for a token of another form. Two are equal
+    that accept the same token for the same."""
 
-    __slots__ = ("bucket", "digest", "name", "rate_max", "scopes", "tag")
-
-    def __init__(
-        self, tag: str, scopes: frozenset[ScopeName], digest: bytes, name: str, rate_max: float
-    ) -> None:
-        self.tag: Final = tag
-        self.scopes: Final = scopes
-        self.digest: Final = digest
-        self.name: Final = name
-        self.rate_max: Final = rate_max
-        self.bucket: Final = Bucket(rate_max)
+    tag: str
+    scopes: frozenset[ScopeName]
+    digest: bytes
+    name: str
+    rate_max: float
 
     def __repr__(self) -> str:
         return f"Credential({self.shown})"
+
+    @cached_property
+    def bucket(self) -> Bucket:
+        """How often its holder may ask now."""
+        return Bucket(self.rate_max)
 
     @property
     def shown(self) -> str:
         """How it is called in logs: its name, else its tag, else that it has neither."""
         return self.name or self.tag or "a token without a tag"
-
-    def is_same(self, other: "Credential") -> bool:
-        """Whether both accept the same token for the same."""
-        mine = (self.tag, self.scopes, self.digest, self.name, self.rate_max)
-        return mine == (other.tag, other.scopes, other.digest, other.name, other.rate_max)
 
 
 def anyone() -> Credential:
@@ -122,11 +120,8 @@ def parse_tokens(text: str, source: str, kept: TokenList | None = None) -> Token
     ):
         if len(set(keys)) < len(keys):
             raise BadTokens(f"{source} has two lines with the same {what}: remove one")
-    before = {each.digest: each for each in kept.credentials} if kept else {}
-    return TokenList(
-        before[each.digest] if each.digest in before and each.is_same(before[each.digest]) else each
-        for each in found
-    )
+    before = {each: each for each in kept.credentials} if kept else {}
+    return TokenList(before.get(each, each) for each in found)
 
 
 def plain_token(token: str) -> TokenList:

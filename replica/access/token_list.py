@@ -143,7 +143,7 @@ def _tell(before: TokenList | None, after: TokenList, source: str) -> None:
     new = {each.digest: each for each in after.credentials}
     added = [each.shown for digest, each in new.items() if digest not in old]
     removed = [each.shown for digest, each in old.items() if digest not in new]
-    changed = [each.shown for digest, each in new.items() if digest in old and not each.is_same(old[digest])]
+    changed = [each.shown for digest, each in new.items() if digest in old and each != old[digest]]
     audit("tokens-read", source=source, valid=len(new), added=added, removed=removed, changed=changed)
 
 

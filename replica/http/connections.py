@@ -27,7 +27,7 @@ from ...api_specs.limits import (
 )
 from ...api_specs.problems import Problem, problem
 from .connection_shares import Crowd, origin
-from .early_refusals import refusing, whole
+from .problems import problem_response, whole_answer
 from .traffic import Traffic
 from .unsent_answers import STALL_BYTES, UnsentAnswers, unconfirmed_bytes
 
@@ -274,7 +274,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.begin_request()
             return
         self._traffic.refuse(refused.name)
-        application, self.app = self.app, refusing(refused)
+        application, self.app = self.app, problem_response(refused, {"Connection": "close"})
         try:
             super().on_headers_complete()
         finally:
@@ -345,7 +345,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._traffic.refuse(refused.name)
         if self.cycle is None or self.cycle.response_complete or self._waits_for_body():  # type: ignore[redundant-expr]
-            self.transport.write(whole(refused))
+            self.transport.write(whole_answer(refused))
             self.transport.close()
         else:  # An earlier request on this connection is still being answered: nothing may come in between.
             self.transport.abort()

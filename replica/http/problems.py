@@ -5,6 +5,7 @@ The one place where what goes wrong inside gets a name outside. Must not know an
 
 import logging
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Final
 
 import msgspec
@@ -80,6 +81,19 @@ def headers_of(document: Problem, headers: Mapping[str, str] | None = None) -> d
     if document.name in ("overloaded", "starting", *LIMITS):
         all_headers["Retry-After"] = str(RETRY_AFTER_S)
     return all_headers
+
+
+def whole_answer(document: Problem) -> bytes:
+    """An answer that carries a problem, from the status line on, for what the application never sees. No other request may follow."""
+    body = msgspec.json.encode(document)
+    lines = [
+        f"HTTP/1.1 {document.status} {HTTPStatus(document.status).phrase}",
+        f"content-type: {MEDIA_TYPE}",
+        f"content-length: {len(body)}",
+        "connection: close",
+        *(f"{name.lower()}: {value}" for name, value in headers_of(document).items()),
+    ]
+    return "\r\n".join([*lines, "\r\n"]).encode() + body
 
 
 def problem_of(error: Exception) -> Problem:
