@@ -83,10 +83,7 @@ def live_router(member: Member, scan: Callable[[], ClusterScan | None]) -> APIRo
     ) -> Response:
         """The logs of all replicas side by side, with leases and dead letters; what a replica does not hold is absent there."""
         if not is_object_name(object):
-            raise Refusal(
-                "bad-name",
-                "object: name one as queue/NAME, register/NAME or dictionary/NAME/KEY",
-            )
+            raise Refusal("bad-name", "object: name one as queue/NAME, register/NAME or dictionary/NAME/KEY")
         # Of all names that start with this one, it is the first.
         seen = await opened().look(Scan(object, limit=1, newest=entries))
         return _fresh(trace_of(document, object, seen, entries, member.wall_us()))

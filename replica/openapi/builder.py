@@ -5,6 +5,7 @@ clients understand it: where two forms say the same, the one that more of them r
 """
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
@@ -16,13 +17,26 @@ from msgspec import Struct
 
 from ...api_specs.cluster import ClusterDocument, ReplicaInfo
 from ...api_specs.problems import KINDS, LIMITS, MEDIA_TYPE, Problem, as_json, problem
+from ..access.authorization import OPEN_PREFIX, is_public, scope_needed
 from ..api import protocol_api
-from .security import describe_security
-from .table import INTRODUCTION, OPERATIONS, TAGS, Told
+from .table import INTRODUCTION, OPERATIONS, REASONS, TAGS
 
 _SCHEMAS: Final = "#/components/schemas/{name}"
-_METHODS: Final = frozenset({"get", "put", "post", "delete"})
 _MAY_ASK_TO_WAIT: Final = frozenset({"too-many-requests", "overloaded", "starting", *LIMITS})
+
+
+_SECURITY_SCHEMES: Final = {
+    "token": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token with the scope that the operation names: read, write (which includes read), admin, or "
+        "replica (which includes write). A replica on a loopback address may be served without tokens.",
+    },
+    "certificate": {
+        "type": "mutualTLS",
+        "description": "Besides the token, where a replica is served with `--tls-client-ca`.",
+    },
+}
 
 
 class ClusterInfo(Struct, frozen=True):
@@ -55,30 +69,37 @@ def document_of(app: FastAPI) -> dict[str, Any]:
     components["schemas"].update(_schemas_of((Problem, ClusterInfo, *protocol_api.MESSAGES)))
     components["responses"] = {}
     protocol_api.describe(document)
-    for operation in operations_of(document):
-        _tell(operation, components["responses"])
-    describe_security(document)
+    components["securitySchemes"] = _SECURITY_SCHEMES
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            _tell(operation, document)
+            operation["security"] = _security(method.upper(), path)
     _simplify(document)
     return document
 
 
 def operations_of(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """All operations of an OpenAPI document."""
-    for path in document["paths"].values():
-        yield from (each for method, each in path.items() if method in _METHODS)
+    for item in document["paths"].values():
+        yield from item.values()
+
+
+def _security(method: str, path: str) -> list[dict[str, list[str]]]:
+    """Who may call it: as the gate goes by, so that both agree."""
+    if path.startswith(OPEN_PREFIX) or is_public(method, path):
+        return []
+    return [{"token": [scope_needed(method, path)]}, {}]
 
 
 def _schemas_of(types: Sequence[type]) -> dict[str, Any]:
     return msgspec.json.schema_components(types, ref_template=_SCHEMAS)[1]
 
 
-def _tell(operation: dict[str, Any], shared: dict[str, Any]) -> None:
+def _tell(operation: dict[str, Any], document: dict[str, Any]) -> None:
     """Put what the table tells into an operation; its errors go into the responses that all operations share."""
     told = OPERATIONS.get(operation["operationId"])
     assert told is not None, f"give {operation['operationId']} a row in quorate.replica.openapi.table"
     operation["summary"] = told.summary
-    if told.is_open:
-        operation["security"] = []
     (status,) = operation["responses"].keys() - {"default"}
     answer = operation["responses"][status]
     answer["description"] = told.answer
@@ -86,19 +107,19 @@ def _tell(operation: dict[str, Any], shared: dict[str, Any]) -> None:
         schema = {"$ref": _SCHEMAS.format(name="ClusterInfo")}
         answer["content"] = {protocol_api.JSON: {"schema": schema, "example": msgspec.to_builtins(_CLUSTER)}}
     if told.links:
-        answer["links"] = _links(told)
-    operation["responses"] = {status: answer} | _errors(told.problems, shared)
+        answer["links"] = {to: _link(to, document) for to in told.links}
+    operation["responses"] = {status: answer} | _errors(told.problems, document["components"]["responses"])
 
 
-def _links(told: Told) -> dict[str, Any]:
-    return {
-        link.to: {
-            "operationId": link.to,
-            "parameters": {part: f"$request.path.{part}" for part in link.parts},
-            "description": link.why,
-        }
-        for link in told.links
-    }
+def _link(to: str, document: dict[str, Any]) -> dict[str, Any]:
+    """That the operation `to` is a sensible next one on the object that the path names."""
+    (path,) = (
+        path
+        for path, item in document["paths"].items()
+        if any(each["operationId"] == to for each in item.values())
+    )
+    parts = {part: f"$request.path.{part}" for part in re.findall(r"\{(\w+)\}", path)}
+    return {"operationId": to, "parameters": parts, "description": REASONS[to]}
 
 
 def _errors(names: Sequence[str], shared: dict[str, Any]) -> dict[str, Any]:

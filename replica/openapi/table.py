@@ -20,44 +20,37 @@ _KEYED: Final = (*_NEW, "key-reused", "too-many-keys")
 _MESSAGE: Final = (*_GATE, *_BODY, "malformed", "wrong-cluster")
 
 
-class Link(NamedTuple):
-    """That the operation `to` is a sensible next one about the same object; `parts` are the path's that go along."""
-
-    to: str
-    why: str
-    parts: tuple[str, ...] = ("name",)
-
-
 class Told(NamedTuple):
-    """A row. `problems` are all names of `quorate.api_specs.problems` that the operation may answer."""
+    """A row. `problems` are all names of `quorate.api_specs.problems` that the operation may answer; `links` are ids of sensible next
+    operations on the same object."""
 
     summary: str
     answer: str
     problems: tuple[str, ...]
-    links: tuple[Link, ...] = ()
-    is_open: bool = False
-    """Whether it asks for no token."""
+    links: tuple[str, ...] = ()
 
 
-_ENTRY: Final = ("name", "key")
-_TO_DEQUEUE: Final = Link("dequeue", "Take items from the same queue.")
-_TO_PEEK: Final = Link("peekQueue", "Look at the front of the same queue.")
-_TO_QUEUE: Final = Link("getQueue", "Count the items of the same queue.")
-_TO_ACCEPT: Final = Link("acceptLeases", "End the leases of what is done.")
-_TO_RENEW: Final = Link("renewLeases", "Let the leases last longer.")
-_TO_RELEASE: Final = Link("releaseLeases", "Give items back.")
-_TO_REJECT: Final = Link("rejectLeases", "Have items delivered to nobody any more.")
-_TO_ACQUIRE: Final = Link("acquire", "Be delivered items of the same queue.")
-_TO_LEASES: Final = Link("getLeases", "Count the leases of the same queue.")
-_TO_LETTERS: Final = Link("getDeadLetters", "List the dead letters of the same queue.")
-_TO_REQUEUE: Final = Link("requeueDeadLetters", "Have dead letters delivered again.")
-_TO_DISCARD: Final = Link("discardDeadLetters", "Forget dead letters.")
-_TO_READ: Final = Link("readRegister", "Read the same register.")
-_TO_SWAP: Final = Link("compareAndSetRegister", "Replace what was read, if it is still there.")
-_TO_ENTRY: Final = Link("getEntry", "Read the same key.", _ENTRY)
-_TO_ENTRY_SWAP: Final = Link("compareAndSetEntry", "Replace what was read, if it is still there.", _ENTRY)
-_TO_DELETE: Final = Link("deleteEntry", "Delete the same key.", _ENTRY)
-_TO_DICTIONARY: Final = Link("getDictionary", "Read the whole dictionary.")
+REASONS: Final[Mapping[str, str]] = {
+    "dequeue": "Take items from the same queue.",
+    "peekQueue": "Look at the front of the same queue.",
+    "getQueue": "Count the items of the same queue.",
+    "acceptLeases": "End the leases of what is done.",
+    "renewLeases": "Let the leases last longer.",
+    "releaseLeases": "Give items back.",
+    "rejectLeases": "Have items delivered to nobody any more.",
+    "acquire": "Be delivered items of the same queue.",
+    "getLeases": "Count the leases of the same queue.",
+    "getDeadLetters": "List the dead letters of the same queue.",
+    "requeueDeadLetters": "Have dead letters delivered again.",
+    "discardDeadLetters": "Forget dead letters.",
+    "readRegister": "Read the same register.",
+    "compareAndSetRegister": "Replace what was read, if it is still there.",
+    "getEntry": "Read the same key.",
+    "compareAndSetEntry": "Replace what was read, if it is still there.",
+    "deleteEntry": "Delete the same key.",
+    "getDictionary": "Read the whole dictionary.",
+}
+"""Why an operation is a sensible next one."""
 
 _SETTLED: Final = "Which leases were lost, so that nothing was done for them; all others took effect."
 
@@ -66,81 +59,76 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         "Enqueue items",
         "All items have joined the queue.",
         _KEYED,
-        (_TO_DEQUEUE, _TO_ACQUIRE, _TO_PEEK, _TO_QUEUE),
+        ("dequeue", "acquire", "peekQueue", "getQueue"),
     ),
     "dequeue": Told(
         "Dequeue items",
         "The items taken, oldest first. None: the queue was empty, and stayed so while the call waited.",
         _KEYED,
-        (_TO_DEQUEUE, _TO_QUEUE),
+        ("dequeue", "getQueue"),
     ),
-    "peekQueue": Told("Peek at a queue", "The oldest item, or none.", _LOOK, (_TO_DEQUEUE,)),
-    "getQueue": Told("Count a queue's items", "How many items wait.", _LOOK, (_TO_DEQUEUE, _TO_PEEK)),
-    "readRegister": Told("Read a register", "The value.", _LOOK, (_TO_SWAP,)),
-    "writeRegister": Told("Write a register", "The register holds the value.", _NEW, (_TO_READ,)),
+    "peekQueue": Told("Peek at a queue", "The oldest item, or none.", _LOOK, ("dequeue",)),
+    "getQueue": Told("Count a queue's items", "How many items wait.", _LOOK, ("dequeue", "peekQueue")),
+    "readRegister": Told("Read a register", "The value.", _LOOK, ("compareAndSetRegister",)),
+    "writeRegister": Told("Write a register", "The register holds the value.", _NEW, ("readRegister",)),
     "compareAndSetRegister": Told(
-        "Compare and set a register", "Whether the register held `old`.", _KEYED, (_TO_READ,)
+        "Compare and set a register", "Whether the register held `old`.", _KEYED, ("readRegister",)
     ),
     "getEntry": Told(
-        "Read a dictionary's key", "The value.", (*_LOOK, "not-found"), (_TO_ENTRY_SWAP, _TO_DELETE)
+        "Read a dictionary's key", "The value.", (*_LOOK, "not-found"), ("compareAndSetEntry", "deleteEntry")
     ),
     "putEntry": Told(
-        "Set a dictionary's key", "The key has the value.", _NEW, (_TO_ENTRY, _TO_DELETE, _TO_DICTIONARY)
+        "Set a dictionary's key", "The key has the value.", _NEW, ("getEntry", "deleteEntry", "getDictionary")
     ),
-    "deleteEntry": Told("Delete a dictionary's key", "The key is absent.", _NEW, (_TO_ENTRY,)),
+    "deleteEntry": Told("Delete a dictionary's key", "The key is absent.", _NEW, ("getEntry",)),
     "compareAndSetEntry": Told(
-        "Compare and set a dictionary's key", "Whether the key had the value `old`.", _KEYED, (_TO_ENTRY,)
+        "Compare and set a dictionary's key", "Whether the key had the value `old`.", _KEYED, ("getEntry",)
     ),
     "putEntryIfAbsent": Told(
         "Set a dictionary's key if absent",
         "Whether the key was absent.",
         _KEYED,
-        (_TO_ENTRY, _TO_ENTRY_SWAP),
+        ("getEntry", "compareAndSetEntry"),
     ),
     "getDictionary": Told("Read a whole dictionary", "All keys and values.", (*_LOOK, "listing-too-large")),
     "acquire": Told(
         "Acquire items under leases",
         "The items delivered. None: there was none, and came none while the call waited.",
         (*_NEW, "too-many-leases"),
-        (_TO_ACCEPT, _TO_RENEW, _TO_RELEASE, _TO_REJECT, _TO_LEASES),
+        ("acceptLeases", "renewLeases", "releaseLeases", "rejectLeases", "getLeases"),
     ),
-    "getLeases": Told("Count a queue's leases", "How many there are.", _LOOK, (_TO_ACQUIRE, _TO_LETTERS)),
-    "acceptLeases": Told("Accept leases", _SETTLED, _WRITE, (_TO_ACQUIRE,)),
-    "releaseLeases": Told("Release leases", _SETTLED, _WRITE, (_TO_ACQUIRE,)),
-    "rejectLeases": Told("Reject leases", _SETTLED, (*_WRITE, "too-many-dead-letters"), (_TO_LETTERS,)),
+    "getLeases": Told("Count a queue's leases", "How many there are.", _LOOK, ("acquire", "getDeadLetters")),
+    "acceptLeases": Told("Accept leases", _SETTLED, _WRITE, ("acquire",)),
+    "releaseLeases": Told("Release leases", _SETTLED, _WRITE, ("acquire",)),
+    "rejectLeases": Told("Reject leases", _SETTLED, (*_WRITE, "too-many-dead-letters"), ("getDeadLetters",)),
     "renewLeases": Told(
-        "Renew leases", "Which leases were lost, and how long the others last.", _WRITE, (_TO_ACCEPT,)
+        "Renew leases", "Which leases were lost, and how long the others last.", _WRITE, ("acceptLeases",)
     ),
     "getDeadLetters": Told(
-        "List a queue's dead letters", "The dead letters, oldest first.", _LOOK, (_TO_REQUEUE, _TO_DISCARD)
+        "List a queue's dead letters",
+        "The dead letters, oldest first.",
+        _LOOK,
+        ("requeueDeadLetters", "discardDeadLetters"),
     ),
     "requeueDeadLetters": Told(
-        "Requeue dead letters",
-        "How many are delivered again.",
-        (*_WRITE, "too-many-leases"),
-        (_TO_ACQUIRE,),
+        "Requeue dead letters", "How many are delivered again.", (*_WRITE, "too-many-leases"), ("acquire",)
     ),
-    "discardDeadLetters": Told("Discard dead letters", "How many are gone.", _WRITE, (_TO_LETTERS,)),
+    "discardDeadLetters": Told("Discard dead letters", "How many are gone.", _WRITE, ("getDeadLetters",)),
     "getCluster": Told("Show the cluster document", "The document and its hash.", _GATE),
-    "getLiveness": Told("Ask whether the process runs", "It does.", ("internal",), is_open=True),
+    "getLiveness": Told("Ask whether the process runs", "It does.", ("internal",)),
     "getReadiness": Told(
-        "Ask whether the replica votes",
-        "It does.",
-        ("internal", "starting", "stopping", *_STORE),
-        is_open=True,
+        "Ask whether the replica votes", "It does.", ("internal", "starting", "stopping", *_STORE)
     ),
     "getQuorumHealth": Told(
         "Ask whether every operation has its quorums",
         "It has, as this replica sees the others.",
         ("internal", "unavailable"),
-        is_open=True,
     ),
     "getStatus": Told("Show the replica's state", "What the replica says about itself.", (*_GATE, *_STORE)),
     "getProblemType": Told(
         "Explain a type of problem",
         "What the type means, and what to do.",
         ("internal", "stopping", "overloaded", "not-found"),
-        is_open=True,
     ),
     "getOverview": Told(
         "Show the cluster at a glance", "Replicas and objects, as this replica sees them.", _LOOK
@@ -151,9 +139,7 @@ OPERATIONS: Final[Mapping[str, Told]] = {
     ),
     "getMetrics": Told("Show the replica's metrics", "The metrics, in the text format of Prometheus.", _GATE),
     "getTokens": Told(
-        "List the valid tokens",
-        "The tokens that this replica accepts now, without their secrets.",
-        _GATE,
+        "List the valid tokens", "The tokens that this replica accepts now, without their secrets.", _GATE
     ),
     "reloadTokens": Told(
         "Read the list of tokens again",
@@ -171,9 +157,7 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         (*_MESSAGE, "starting", *_STORE, "clock-ahead", "clock-behind", "too-old"),
     ),
     "forwardRequest": Told(
-        "Ask the replica's front end to decide",
-        "One result per command, in order.",
-        _MESSAGE,
+        "Ask the replica's front end to decide", "One result per command, in order.", _MESSAGE
     ),
     "announceReplica": Told(
         "Bear witness to another replica's store",

@@ -140,11 +140,7 @@ def create_app(
             await asyncio.to_thread(member.close)
 
     app = ReplicaApp(
-        title="Quorate",
-        version=API_VERSION,
-        lifespan=lifespan,
-        openapi_url=None,
-        redirect_slashes=False,
+        title="Quorate", version=API_VERSION, lifespan=lifespan, openapi_url=None, redirect_slashes=False
     )
     app.traffic = traffic
     app.router.routes += [

@@ -14,16 +14,7 @@ from msgspec import Struct
 from ...adts.types.catalogue import adt_of
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import Capacity
-from ...api_specs.messages import (
-    Announcement,
-    BatchReply,
-    Changes,
-    Collect,
-    Reply,
-    Request,
-    Scan,
-    Testimony,
-)
+from ...api_specs.messages import Announcement, BatchReply, Changes, Collect, Reply, Request, Scan, Testimony
 from ...gc.tombstones import Tombstones, Waiting
 from ...timestamps.timestamp import ZERO, Timestamp
 from ..access.authorization import changes

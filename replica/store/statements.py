@@ -103,12 +103,7 @@ RESERVATIONS = Table(
     Column("held", LargeBinary, nullable=False),
     Column("sum", Integer, nullable=False),
 )
-META = Table(
-    "meta",
-    _METADATA,
-    Column("name", Text, primary_key=True),
-    Column("value", Text, nullable=False),
-)
+META = Table("meta", _METADATA, Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
 
 
 def _sql(statement: Executable, names: str = "") -> str:
