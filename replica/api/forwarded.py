@@ -13,15 +13,15 @@ from ...api_specs.commands import ForwardableCommand
 from ...api_specs.messages import Denied, ForwardedReply, ForwardedRequest, Granted
 from ...client_sdk.errors import Closed
 from ...client_sdk.protocol.core.values import Serve
+from ...client_sdk.transport.driver import Driver
 from ..protocol.at_most_once import AtMostOnce, result_of
 from ..service.member import Member
-from .object_api import FrontEnd
 
 
 class Serving:
     """Serves forwarded requests at `member`, with the front end that `front_end` gives once there is one."""
 
-    def __init__(self, member: Member, front_end: Callable[[], FrontEnd | None]) -> None:
+    def __init__(self, member: Member, front_end: Callable[[], Driver | None]) -> None:
         self.member: Final = member
         self._front_end: Final = front_end
         self.outcomes: Final = {"granted": 0, "denied": 0}
@@ -52,7 +52,7 @@ class Serving:
             self._at_most_once.end(len(request.commands))
 
     async def _one(
-        self, front_end: FrontEnd, request: ForwardedRequest, command: ForwardableCommand
+        self, front_end: Driver, request: ForwardedRequest, command: ForwardableCommand
     ) -> Granted | Denied:
         try:
             return result_of(await front_end.run(Serve(request.object, command), request.deadline_s))

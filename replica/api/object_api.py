@@ -7,7 +7,7 @@ canonical text that they are stored in: answers are put together from it, not pa
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Final
 
 import msgspec
 from fastapi import APIRouter, Header, Path, Query
@@ -35,6 +35,7 @@ from ...client_sdk.protocol.core.values import (
     Spans,
     Write,
 )
+from ...client_sdk.transport.driver import Driver
 from ..http.cancellation import ends_before_caller_goes, has_gone
 from ..http.fair_queue import FairQueue, Slots
 from ..http.large_bodies import read_apart, turn, waited_s
@@ -77,30 +78,13 @@ IdempotencyKey = Annotated[
 Decided = Dequeue | CompareAndSet | PutIfAbsent
 
 
-class FrontEnd(Protocol):
-    """What runs operations: a driver of the SDK."""
-
-    @property
-    def counts(self) -> Counts:
-        """What it has counted."""
-
-    async def run(self, operation: Operation, deadline_s: float) -> Outcome:
-        """The outcome of `operation`, within `deadline_s` seconds."""
-
-    def hurry(self) -> None:
-        """End waiting dequeues with what they find."""
-
-    async def aclose(self) -> None:
-        """Stop."""
-
-
 class Operations:
     """Runs the operations of one application, whose front end lives as long as its event loop."""
 
     def __init__(self, limits: Limits, lost: Callable[[], Refusal | None]) -> None:
         self.limits: Final = limits
         self._lost: Final = lost
-        self.front_end: FrontEnd | None = None
+        self.front_end: Driver | None = None
         self._long_answers: Final = FairQueue()
         """What many callers have read in one round is not sent to all of them at once."""
         self._reads: Final = Slots(READS_MAX)
@@ -125,7 +109,7 @@ class Operations:
             return outcome.result
         raise refusal_of(outcome)
 
-    async def _read(self, front_end: FrontEnd, operation: Read, left_s: float) -> Outcome:
+    async def _read(self, front_end: Driver, operation: Read, left_s: float) -> Outcome:
         """What is read may be large: so many at a time."""
         caller = turn()
         try:
@@ -198,7 +182,7 @@ class Operations:
         return deadline_s
 
 
-async def _outcome(front_end: FrontEnd, operation: Operation, left_s: float) -> Outcome:
+async def _outcome(front_end: Driver, operation: Operation, left_s: float) -> Outcome:
     if left_s <= 0:
         raise _waited_too_long()
     return await front_end.run(operation, left_s)

@@ -20,6 +20,7 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...api_specs.problems import KINDS, TYPE_PREFIX, problem
+from ...client_sdk.transport.driver import Driver
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
 from ..access.authorization import DOCUMENT_PATH
 from ..access.refused_callers import RefusedCallers
@@ -29,11 +30,11 @@ from ..api import protocol_api
 from ..api.admin_api import admin_router
 from ..api.forwarded import Serving
 from ..api.lease_api import dead_letter_router, lease_router
-from ..api.object_api import FrontEnd, Operations, dictionary_router, queue_router, register_router
+from ..api.object_api import Operations, dictionary_router, queue_router, register_router
 from ..api.plain_requests import PlainRequests
 from ..http.gate import Gate
 from ..http.host_header import AllowedHosts
-from ..http.problems import Refusal, problem_of, problem_response
+from ..http.problems import Refusal, problem_response
 from ..http.routers import tagged
 from ..http.traffic import Traffic
 from ..live import page as live_page
@@ -62,7 +63,7 @@ ProblemName = Annotated[
     str, Path(description=f"What stands behind {TYPE_PREFIX} in a type", examples=["outcome-unknown"])
 ]
 
-Connect = Callable[[Member], FrontEnd]
+Connect = Callable[[Member], Driver]
 """Makes the embedded front end of a member, on the event loop that it will live on."""
 
 
@@ -84,6 +85,10 @@ class ReplicaApp(FastAPI):
             await self.forwards(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)
+
+    def openapi(self) -> dict[str, Any]:
+        """The document of both surfaces."""
+        return document_of(self)
 
 
 def create_app(
@@ -162,7 +167,6 @@ def create_app(
     _put_behind_gate(app, serving, operations, access, hosts)
     app.shutdown = Shutdown(member, traffic, operations, copies)
     _handle_errors(app)
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
 
@@ -262,8 +266,8 @@ def _lost(member: Member) -> Refusal | None:
 def _handle_errors(app: FastAPI) -> None:
     """Known errors here; the gate takes what is left, and those of its own."""
 
-    async def invalid(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         is_body = any(each["loc"][0] == "body" for each in error.errors())
         if is_body and await request.body() and media_type != "application/json":
@@ -273,8 +277,8 @@ def _handle_errors(app: FastAPI) -> None:
         shown = [_wrong(each) for each in error.errors()[:_ERRORS_SHOWN]]
         return problem_response(problem("malformed", _printable("; ".join(shown))))
 
-    async def http_error(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
+    @app.exception_handler(HTTPException)
+    async def http_error(request: Request, error: HTTPException) -> Response:
         if error.status_code == 404:
             detail = "this path does not exist (/docs lists those that do, and /ui shows the cluster)"
             return problem_response(problem("no-such-path", detail))
@@ -291,13 +295,10 @@ def _handle_errors(app: FastAPI) -> None:
         )
         return problem_response(problem("malformed", _printable(detail)))
 
-    async def refused(request: Request, error: Exception) -> Response:
+    @app.exception_handler(Refusal)
+    async def refused(request: Request, error: Refusal) -> Response:
         del request
-        return problem_response(problem_of(error), error.headers if isinstance(error, Refusal) else None)
-
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(HTTPException, http_error)
-    app.add_exception_handler(Refusal, refused)
+        return problem_response(error.problem, error.headers)
 
 
 def _wrong(error: Mapping[str, Any]) -> str:
@@ -319,12 +320,6 @@ def _methods(app: FastAPI, request: Request) -> set[str]:
         if methods and route.matches(request.scope)[0] is not Match.NONE:
             found |= methods
     return found
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    if app.openapi_schema is None:
-        app.openapi_schema = document_of(app)
-    return app.openapi_schema
 
 
 def _document_endpoint(app: FastAPI) -> Callable[[Request], Awaitable[Response]]:

@@ -35,7 +35,7 @@ from ..service.embedded import embedded_front_end
 from ..service.member import Member
 from .app import ReplicaApp, create_app
 from .direct import bounded
-from .exposure import Exposure
+from .exposure import exposure_problem
 from .shutdown import CUT_S, Server
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _application(
         access=access,
         hosts=AllowedHosts(names, is_loopback=is_local),
         tls=door.client_tls,
-        beside=lambda: _Renewal(access, context).run(),
+        beside=lambda: _renew(access, context),
     )
 
 
@@ -199,7 +199,7 @@ def _address(url: str, door: Door) -> tuple[str, int]:
 
 def _checked(host: str, url: str, door: Door, access: Access) -> ServerContext | None:
     """The replica's certificate, once nothing speaks against listening like that. Raises ServeRefused."""
-    exposure = Exposure(
+    problem = exposure_problem(
         host,
         url,
         has_tokens=not access.is_open,
@@ -207,9 +207,7 @@ def _checked(host: str, url: str, door: Door, access: Access) -> ServerContext |
         allows_plain=door.allows_plain,
         allows_anyone=door.allows_anyone,
     )
-    if (problem := exposure.problem()) is not None:
-        raise ServeRefused(problem)
-    if (problem := access.own_problem()) is not None:
+    if (problem := problem or access.own_problem()) is not None:
         raise ServeRefused(problem)
     try:
         if url.startswith("https:"):
@@ -255,27 +253,22 @@ def _connections_max() -> int:
     return CONNECTIONS_MAX if soft >= wanted else max(1, soft - min(FILES_BESIDE, soft // 2))
 
 
-class _Renewal:
-    """Reads tokens and certificate again: when their files change, and at SIGHUP."""
+async def _renew(access: Access, context: ServerContext | None) -> None:
+    """Read tokens and certificate again when their files change, and at SIGHUP; for ever."""
+    look = partial(_look, access, context)
+    if threading.current_thread() is threading.main_thread():
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, partial(look, wanted=True))
+    while True:
+        await asyncio.sleep(LOOK_S)
+        look()
 
-    def __init__(self, access: Access, context: ServerContext | None) -> None:
-        self._access: Final = access
-        self._context: Final = context
 
-    async def run(self) -> None:
-        """Look every LOOK_S, for ever."""
-        if threading.current_thread() is threading.main_thread():
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, partial(self._look, wanted=True))
-        while True:
-            await asyncio.sleep(LOOK_S)
-            self._look()
-
-    def _look(self, *, wanted: bool = False) -> None:
-        try:
-            self._access.look(wanted=wanted)
-            if self._context is not None and self._context.look(wanted=wanted):
-                audit("certificate-read")
-        except BadTls as error:
-            _log.error("the certificate used before stays in use: %s", error)
-        except Exception:  # noqa: BLE001 - whatever it is, the next look may go well, and nobody else would hear of it
-            _log.exception("tokens and certificate could not be read again")
+def _look(access: Access, context: ServerContext | None, *, wanted: bool = False) -> None:
+    try:
+        access.look(wanted=wanted)
+        if context is not None and context.look(wanted=wanted):
+            audit("certificate-read")
+    except BadTls as error:
+        _log.error("the certificate used before stays in use: %s", error)
+    except Exception:  # noqa: BLE001 - whatever it is, the next look may go well, and nobody else would hear of it
+        _log.exception("tokens and certificate could not be read again")
