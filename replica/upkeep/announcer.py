@@ -9,14 +9,15 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final, Protocol
 
 from ...api_specs.messages import Announcement, Testimony
 from ...client_sdk.protocol.core.values import Unanswered
-from ..logs.throttle import Troubles
 from ..service.member import Member, Peer, StoreLost
 from ..store.group_commit import Overloaded
 from ..store.store import StorageFailed
+from .background import Background
 
 ASK_S: Final = 1.0
 """How long a starting replica waits for the others' word. All that run answer at once, even before they vote."""
@@ -41,41 +42,36 @@ class Others(Protocol):
         """Give up all connections."""
 
 
-class Watch:
+class Watch(Background):
     """Works for one member until `stop`, or until it must not vote."""
 
     def __init__(self, member: Member, others: Others) -> None:
+        super().__init__(_log)
         self._member: Final = member
         self._others: Final = others
-        self._names: Final = [name for name in member.document.urls if name != member.id]
+        self._names: Final = list(member.lags)
         self._told: Final[dict[str, Announcement]] = {}
         """What each was told last, of those that have answered since this process began."""
         self._said: Final[dict[str, str]] = {}
         """Why each that did not answer when it was asked last has not."""
         self._asked_s: Final[dict[str, float]] = {}
         """When each was asked last."""
-        self._troubles: Final = Troubles(_log, logging.WARNING)
-        self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin, on the running event loop."""
-        self._task = asyncio.create_task(self._work(), name="quorate-watch")
+        self._begin(self._work(), "quorate-watch")
 
     async def stop(self) -> None:
         """End at once."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await super().stop()
         await self._others.aclose()
 
     async def _work(self) -> None:
-        try:
+        with suppress(StoreLost):
             await self._ask()
             while True:
                 await asyncio.sleep(TELL_S)
                 await self._tell()
-        except StoreLost:
-            return
 
     async def _ask(self) -> None:
         """Have the store vouched for; then vote, unless one has contradicted."""
@@ -115,19 +111,8 @@ class Watch:
 
     async def _heard(self, names: Iterable[str], timeout_s: float) -> set[str]:
         """As `_round`; a store that cannot be read just now is announced later."""
-        try:
-            heard = await self._round(names, timeout_s)
-        except StoreLost:
-            raise
-        except (Overloaded, StorageFailed) as error:
-            self._troubles.meet(f"the others were not told of the store: {error}")
-        except Exception:  # noqa: BLE001
-            # Any mistake of ours. Nobody waits for the watch, so nobody else would hear of it; the next round may go well.
-            _log.exception("the watch met an error of its own")
-        else:
-            self._troubles.end()
-            return heard
-        return set()
+        waits = "the others were not told of the store"
+        return await self._outlived(self._round(names, timeout_s), waits, "the watch") or set()
 
     async def _word_of(self, name: str, told: Announcement, timeout_s: float) -> Testimony | Unanswered:
         """What one replica says. An error of ours on the way to it must not keep the words of the others from us."""
@@ -135,7 +120,7 @@ class Watch:
         sent_us = self._member.wall_us()
         try:
             answer = await self._others.announce(name, told, timeout_s)
-        except Exception:  # noqa: BLE001 - see above
+        except Exception:  # noqa: BLE001 - any mistake of ours
             _log.exception("the watch met an error of its own on the way to %s", name)
             return Unanswered("an error of our own")
         self._said[name] = answer.detail if isinstance(answer, Unanswered) else "its disk is full"

@@ -8,18 +8,19 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from ...adts.log import Entry
-from ...api_specs.messages import Batch, BatchReply, Changed, Collect, Collected, Reply, Request
+from ...api_specs.messages import Batch, Changed, Collect, Collected, Reply, Request
 from ...api_specs.values import text_bytes
 from ...client_sdk.protocol.core.values import Unanswered
-from ..logs.throttle import Troubles
+from ...client_sdk.transport.ports import Transport
 from ..protocol.catch_up import Lack, Progress, install, resumed
 from ..service.member import Member, StoreLost
-from ..store.group_commit import Overloaded
-from ..store.store import StorageFailed, Store
+from ..store.store import Store
+from .background import Background, Silent
 
 PASS_S: Final = 1.0
 """Between two passes; also how old a change is before it is looked at: younger ones are still on their way to all."""
@@ -36,61 +37,36 @@ REST_BEHIND: Final = 2
 _log = logging.getLogger(__name__)
 
 
-class Others(Protocol):
-    """The way to the other replicas."""
+class CatchingUp(Background):
+    """Works for one member until `stop`, or until it must not vote; `others` is the way to the other replicas."""
 
-    async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
-        """The reply of `replica` to a batch."""
-
-    async def aclose(self) -> None:
-        """Give up all connections."""
-
-
-class Silent(Exception):
-    """The other replica did not answer; the next pass asks again."""
-
-
-class CatchingUp:
-    """Works for one member until `stop`, or until it must not vote."""
-
-    def __init__(self, member: Member, others: Others) -> None:
+    def __init__(self, member: Member, others: Transport) -> None:
+        super().__init__(_log)
         self._member: Final = member
         self._others: Final = others
         self._progress: Final[dict[str, tuple[str, Progress]]] = {}
         """By other replica: the store that was looked at, and how far."""
-        self._troubles: Final = Troubles(_log, logging.WARNING)
-        self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Begin, on the running event loop."""
-        others = [name for name in self._member.document.urls if name != self._member.id]
-        self._tasks = [
-            asyncio.create_task(self._follow(name), name=f"quorate-catch-up-{name}") for name in others
-        ]
+        for name in self._member.lags:
+            self._begin(self._follow(name), f"quorate-catch-up-{name}")
 
     async def stop(self) -> None:
         """End at once; what is missing stays missing until the next start."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await super().stop()
         await self._others.aclose()
 
     async def _follow(self, other: str) -> None:
-        while True:
-            try:
-                if not self._member.why_not_ready():
-                    await self._pass(other)
-                self._troubles.end()
-            except Silent:
-                pass  # The watch says who is down.
-            except (Overloaded, StorageFailed) as error:
-                self._troubles.meet(f"catching up waits: {error}")
-            except StoreLost:
-                return
-            except Exception:  # noqa: BLE001
-                # Any mistake of ours. Nobody waits for this task, so nobody else would hear of it; the next pass may go well.
-                _log.exception("catching up with %s met an error of its own", other)
-            await asyncio.sleep(PASS_S)
+        with suppress(StoreLost):
+            while True:
+                with suppress(Silent):  # The watch says who is down.
+                    await self._outlived(self._round(other), "catching up waits", f"catching up with {other}")
+                await asyncio.sleep(PASS_S)
+
+    async def _round(self, other: str) -> None:
+        if not self._member.why_not_ready():
+            await self._pass(other)
 
     async def _pass(self, other: str) -> None:
         """Look at all changes of the other replica up to those that were the latest a pass ago."""

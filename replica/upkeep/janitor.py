@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 import zlib
+from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol
 
@@ -16,8 +17,8 @@ from ...gc.pruning import Pruning
 from ..logs.throttle import Troubles
 from ..protocol.capacity import alarm, shares
 from ..service.member import Member, StoreLost
-from ..store.group_commit import Overloaded
-from ..store.store import StorageFailed, Store
+from ..store.store import Store
+from .background import Background
 
 ROUND_S: Final = 1.0
 BURYING_S: Final = 1.0
@@ -37,48 +38,35 @@ class FrontEnd(Protocol):
         """The outcome of `operation`."""
 
 
-class Janitor:
+class Janitor(Background):
     """Works for one member until `stop`."""
 
     def __init__(self, member: Member, front_end: FrontEnd) -> None:
+        super().__init__(_log)
         self._member: Final = member
         self._front_end: Final = front_end
         self._pruning: Final = Pruning(
             member.tombstones, lag_s=member.document.limits.consumed_lag_s, window_s=member.document.memory_s
         )
-        self._troubles: Final = Troubles(_log, logging.WARNING)
         self._room: Final = Troubles(_log, logging.WARNING)
-        self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin, on the running event loop."""
-        self._task = asyncio.create_task(self._rounds(), name="quorate-janitor")
-
-    async def stop(self) -> None:
-        """End at once; what is due stays due."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        self._begin(self._rounds(), "quorate-janitor")
 
     async def _rounds(self) -> None:
-        while True:
-            try:
-                await self._try_to_write()
-                await self._prune()
-                await self._look_at_room()
-                await self._collect_tombstone()
-                self._troubles.end()
-            except (Overloaded, StorageFailed) as error:
-                self._troubles.meet(f"the janitor waits: {error}")
-                self._pruning.walk_again()
-            except StoreLost:
-                return
-            except Exception:  # noqa: BLE001
-                # Any mistake in pruning or burying. Nobody waits for the janitor, so nobody else would hear of it; and
-                # without further rounds, of which the next may go well, the store would grow for ever.
-                _log.exception("the janitor met an error of its own")
-                self._pruning.walk_again()
-            await asyncio.sleep(ROUND_S)
+        with suppress(StoreLost):
+            while True:
+                if not await self._outlived(self._round(), "the janitor waits", "the janitor"):
+                    self._pruning.walk_again()
+                await asyncio.sleep(ROUND_S)
+
+    async def _round(self) -> bool:
+        await self._try_to_write()
+        await self._prune()
+        await self._look_at_room()
+        await self._collect_tombstone()
+        return True
 
     async def _try_to_write(self) -> None:
         """While nothing could be written, try: else a replica whose disk has room again would wait for a client to find

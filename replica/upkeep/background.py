@@ -1,0 +1,53 @@
+"""What the background tasks of a replica share: they outlive every failure of the store and every mistake of ours, and end at once.
+
+Nobody waits for such a task, so nobody else would hear of what went wrong; its next round may go well.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Coroutine
+from typing import Any, Final, TypeVar
+
+from ..logs.throttle import Troubles
+from ..service.member import StoreLost
+from ..store.group_commit import Overloaded
+from ..store.store import StorageFailed
+
+_Result = TypeVar("_Result")
+
+
+class Silent(Exception):
+    """Another replica did not answer; the next round asks again."""
+
+
+class Background:
+    """Tasks that work until `stop`, or until the replica must not vote. `log` hears of what goes wrong."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log: Final = log
+        self._troubles: Final = Troubles(log, logging.WARNING)
+        self._tasks: Final[list[asyncio.Task[None]]] = []
+
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self._tasks.append(asyncio.create_task(work, name=name))
+
+    async def stop(self) -> None:
+        """End at once; what is due stays due."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _outlived(self, work: Awaitable[_Result], waits: str, whose: str) -> _Result | None:
+        """What comes of `work`, a part of what `whose` names; None where it failed. Raises StoreLost and Silent alone."""
+        try:
+            result = await work
+        except (StoreLost, Silent):
+            raise
+        except (Overloaded, StorageFailed) as error:
+            self._troubles.meet(f"{waits}: {error}")
+        except Exception:  # noqa: BLE001 - any mistake of ours: see above
+            self._log.exception("%s met an error of its own", whose)
+        else:
+            self._troubles.end()
+            return result
+        return None
