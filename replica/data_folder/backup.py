@@ -12,8 +12,9 @@ import secrets
 import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -37,15 +38,13 @@ from .identity import (
     format_store,
     identity_in,
     open_folder,
-    sync_folder,
 )
-from .private_folders import make_private_folder, remove_made
+from .private_folders import make_private_folder, remove_made, write_durably
 from .replacement import fill, loses, open_source, with_store
 
 MANIFEST_FILE: Final = "backup.json"
 MANIFEST_BYTES_MAX: Final = 1024 * 1024
 FORM: Final = 1
-_CHUNK: Final = 1024 * 1024
 _UNFINISHED: Final = DATABASE_FILE + ".new"
 
 
@@ -96,7 +95,9 @@ def finish(folder: Path, taken: Taken) -> Manifest:
     """Check the copy that lies in `folder`, and make it a backup. Raises BackupRefused."""
     new = folder / _UNFINISHED
     identity, clock, objects = _checked(new)
-    size, digest = _synced_sum(new)
+    with new.open("rb") as file:
+        os.fsync(file.fileno())
+        size, digest = sum_of(file)
     manifest = Manifest(
         FORM,
         identity.cluster,
@@ -112,8 +113,7 @@ def finish(folder: Path, taken: Taken) -> Manifest:
         digest,
     )
     new.rename(folder / DATABASE_FILE)
-    _write(folder / MANIFEST_FILE, msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
-    sync_folder(folder)
+    write_durably(folder / MANIFEST_FILE, msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
     return manifest
 
 
@@ -283,19 +283,17 @@ def _checked(file: Path) -> tuple[Identity, Timestamp, int]:
 
 def _copy_checked(backup: Path, manifest: Manifest, new: Path) -> None:
     """Copy the backup's database, which must be what the manifest says."""
-    size, digest = 0, hashlib.sha256()
     make_private(new)
     try:
         with (backup / DATABASE_FILE).open("rb") as source, new.open("r+b") as target:
-            while chunk := source.read(_CHUNK):
-                size += len(chunk)
-                digest.update(chunk)
-                target.write(chunk)
+            shutil.copyfileobj(source, target)
             target.flush()
             os.fsync(target.fileno())
+            target.seek(0)
+            size, digest = sum_of(target)
     except OSError as error:
         raise BackupRefused(f"{backup / DATABASE_FILE} cannot be copied: {error.strerror}") from None
-    if (size, digest.hexdigest()) != (manifest.bytes, manifest.sha256):
+    if (size, digest) != (manifest.bytes, manifest.sha256):
         raise BackupRefused(
             f"{backup / DATABASE_FILE} is damaged: its {size} bytes do not have the sum in {MANIFEST_FILE}. Use another backup"
         )
@@ -311,24 +309,7 @@ def _copy_checked(backup: Path, manifest: Manifest, new: Path) -> None:
         )
 
 
-def _synced_sum(path: Path) -> tuple[int, str]:
-    """Size and SHA-256 of a file that is on disk when this returns."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-        return sum_of(file)
-
-
-def sum_of(file: BinaryIO) -> tuple[int, str]:
-    """Size and SHA-256 of an open file, from where it stands."""
-    size, digest = 0, hashlib.sha256()
-    while chunk := file.read(_CHUNK):
-        size += len(chunk)
-        digest.update(chunk)
-    return size, digest.hexdigest()
-
-
-def _write(path: Path, text: bytes) -> None:
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+def sum_of(file: BufferedIOBase) -> tuple[int, str]:
+    """Size and SHA-256 of an open file that stands at its beginning."""
+    digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return file.tell(), digest

@@ -10,6 +10,7 @@ import fcntl
 import os
 import secrets
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +26,7 @@ from ..store.database import Database, StorageFailed, make_private
 from ..store.integrity import damage_in
 from ..store.records import with_sum
 from ..store.statements import SCHEMA_VERSION
-from .private_folders import make_private_folder, remove_made
+from .private_folders import make_private_folder, remove_made, write_durably
 
 DATABASE_FILE: Final = "replica.sqlite3"
 IDENTITY_FILE: Final = "identity.json"
@@ -52,6 +53,7 @@ class Identity(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     born: str = ""
 
 
+@dataclass
 class Folder:
     """An open data folder, locked for this process until `close`.
 
@@ -59,30 +61,24 @@ class Folder:
     another configuration (`is_other`). `is_new`: its store has never voted.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        lock: int,
-        identity: Identity,
-        database: Database | None,
-        lost: str | None = None,
-        *,
-        is_new: bool = False,
-    ) -> None:
-        self.path: Final = path
-        self.identity: Final = identity
-        self.database: Final = database
-        self.lost: Final = lost
-        self.is_new: Final = is_new
-        self.is_other: Final = lost is not None and database is not None
-        self.incarnation: Final = secrets.token_hex(8)
-        self._lock: int | None = lock
+    path: Path
+    lock: int | None
+    identity: Identity
+    database: Database | None
+    lost: str | None = None
+    is_new: bool = False
+    incarnation: str = field(init=False, default_factory=lambda: secrets.token_hex(8))
+
+    @property
+    def is_other(self) -> bool:
+        """See above."""
+        return self.lost is not None and self.database is not None
 
     def close(self) -> None:
         """Let another process use the folder. The database is closed by whom it was given to."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        if self.lock is not None:
+            os.close(self.lock)
+            self.lock = None
 
     def abandon(self) -> None:
         """Close the database too, for a folder that nobody will serve."""
@@ -97,9 +93,7 @@ def open_folder(path: Path, document: ClusterDocument, replica_id: str, *, is_so
     `is_source`: not to vote from, but to copy from; then a folder that was restored has a database too.
     """
     replica = _replica(document, replica_id)
-    _refuse_foreign(path)
-    _make_folder(path)
-    lock = _lock(path)
+    lock = _claimed(path)
     try:
         return _opened(path, lock, document, replica, is_source=is_source)
     except BaseException:
@@ -114,9 +108,7 @@ def format_store(path: Path, document: ClusterDocument, replica_id: str) -> str:
     Only for a new cluster: a replica that lost its store must not get its old id on an empty one.
     """
     replica = _replica(document, replica_id)
-    _refuse_foreign(path)
-    _make_folder(path)
-    lock = _lock(path)
+    lock = _claimed(path)
     try:
         if (path / DATABASE_FILE).exists() or (path / IDENTITY_FILE).exists():
             raise FolderRefused(
@@ -149,6 +141,13 @@ def empty_folder(path: Path) -> Iterator[None]:
             raise
     finally:
         os.close(lock)
+
+
+def _claimed(path: Path) -> int:
+    """The lock of a folder that is the replica's own, made if it is missing."""
+    _refuse_foreign(path)
+    _make_folder(path)
+    return _lock(path)
 
 
 def _refuse_filled(path: Path) -> None:
@@ -379,21 +378,4 @@ def _read_identity(path: Path) -> Identity | None:
 
 
 def _write_identity(path: Path, identity: Identity) -> None:
-    temporary = path / (IDENTITY_FILE + ".new")
-    file = os.open(temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-    try:
-        os.write(file, msgspec.json.format(msgspec.json.encode(identity)) + b"\n")
-        os.fsync(file)
-    finally:
-        os.close(file)
-    temporary.rename(path / IDENTITY_FILE)
-    sync_folder(path)
-
-
-def sync_folder(path: Path) -> None:
-    """Make the names in a folder durable."""
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    write_durably(path / IDENTITY_FILE, msgspec.json.format(msgspec.json.encode(identity)) + b"\n")

@@ -1,6 +1,7 @@
-"""Folders for their owner alone: making them, those above included, and taking back what was made."""
+"""Folders and files for their owner alone: making folders, those above included, taking back what was made, and durable files."""
 
 import contextlib
+import os
 from pathlib import Path
 
 
@@ -22,3 +23,23 @@ def remove_made(made: list[Path]) -> None:
     with contextlib.suppress(OSError):
         for each in reversed(made):
             each.rmdir()
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all; it is on disk when this returns."""
+    temporary = path.with_name(path.name + ".new")
+    with os.fdopen(os.open(temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
