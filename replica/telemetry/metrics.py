@@ -95,16 +95,16 @@ class Metrics:
         member, trouble = self._member, self._member.trouble
         identity = (member.document.name, member.id, member.folder.identity.store, member.folder.incarnation)
         yield _family("quorate_replica_info", [(identity, 1)])
-        yield _family("quorate_ready", _alone(trouble is None))
+        yield _family("quorate_ready", trouble is None)
         yield _family("quorate_not_ready", [((each,), each == trouble) for each in _TROUBLES])
 
     def _of_requests(self) -> Iterator[Family]:
         requests = self._member.requests
         yield _family("quorate_commands_total", [((each,), times) for each, times in self._commands.items()])
         yield _family("quorate_replica_requests_total", sorted(requests.requests.items()))
-        yield _family("quorate_fences_raised_total", _alone(requests.fences_raised))
-        yield _family("quorate_entries_stored_total", _alone(requests.entries_stored))
-        yield _family("quorate_entries_fenced_total", _alone(requests.entries_fenced))
+        yield _family("quorate_fences_raised_total", requests.fences_raised)
+        yield _family("quorate_entries_stored_total", requests.entries_stored)
+        yield _family("quorate_entries_fenced_total", requests.entries_fenced)
 
     def _of_store(self) -> Iterator[Family]:
         if (transactions := self._member.transactions) is not None:
@@ -114,56 +114,45 @@ class Metrics:
         if (vitals := self._gathered.vitals) is None:
             return
         waiting = vitals.tombstones
-        yield _family("quorate_objects", _alone(vitals.use.objects))
+        yield _family("quorate_objects", vitals.use.objects)
         used = vitals.capacity_used.items()
         yield _family("quorate_capacity_used_ratio", [((bound,), share) for bound, share in used])
         ahead_us = wall_us(vitals.clock) - self._member.wall_us()
-        yield _family("quorate_stored_ahead_seconds", _alone(max(0, ahead_us) / 1e6))
+        yield _family("quorate_stored_ahead_seconds", max(0, ahead_us) / 1e6)
         sizes = {name.endswith("-wal"): size for name, size in vitals.file_bytes.items()}
-        yield _family(
-            "quorate_storage_bytes", [((file,), sizes.get(is_log, 0)) for is_log, file in _DATABASE.items()]
-        )
-        yield _family("quorate_tombstones_waiting", _alone(waiting.keys))
+        of_files = [((file,), sizes.get(is_log, 0)) for is_log, file in _DATABASE.items()]
+        yield _family("quorate_storage_bytes", of_files)
+        yield _family("quorate_tombstones_waiting", waiting.keys)
         age_us = 0 if waiting.oldest is None else self._member.wall_us() - wall_us(waiting.oldest)
-        yield _family("quorate_tombstone_age_seconds", _alone(max(0, age_us) / 1e6))
-        everyone = self._member.document.votes
-        yield _family(
-            "quorate_tombstones_held_up", [((each,), each in waiting.held_up_by) for each in everyone]
-        )
+        yield _family("quorate_tombstone_age_seconds", max(0, age_us) / 1e6)
+        silent = [((each,), each in waiting.held_up_by) for each in self._member.document.votes]
+        yield _family("quorate_tombstones_held_up", silent)
 
     def _of_traffic(self) -> Iterator[Family]:
         traffic = self._traffic
-        yield _family("quorate_connections", _alone(traffic.connections))
-        yield _family("quorate_connections_made_total", _alone(traffic.connections_made))
-        yield _family("quorate_http_requests_under_way", _alone(traffic.under_way))
-        yield _family("quorate_http_requests_total", _alone(traffic.requests))
+        yield _family("quorate_connections", traffic.connections)
+        yield _family("quorate_connections_made_total", traffic.connections_made)
+        yield _family("quorate_http_requests_under_way", traffic.under_way)
+        yield _family("quorate_http_requests_total", traffic.requests)
         refusals = traffic.refusals.items()
         yield _family("quorate_refusals_total", [((name,), times) for name, times in refusals])
 
     def _of_peers(self) -> Iterator[Family]:
         peers = sorted(self._member.peers.items())
         yield _family("quorate_peer_up", [((name,), peer.is_up) for name, peer in peers])
-        held = {
-            (each.objects, each.type, each.event_class): each.is_held
-            for each in held_now(self._member).classes
-        }
+        classes = held_now(self._member).classes
+        held = {(each.objects, each.type, each.event_class): each.is_held for each in classes}
         yield _family("quorate_quorums_held", held.items())
-        measured = [
-            (name, peer.offset_us, peer.error_us) for name, peer in peers if peer.offset_us is not None
-        ]
-        yield _family(
-            "quorate_clock_offset_seconds", [((name,), offset / 1e6) for name, offset, _ in measured]
-        )
-        yield _family(
-            "quorate_clock_offset_error_seconds", [((name,), error / 1e6) for name, _, error in measured]
-        )
+        offsets = [((name,), peer.offset_us / 1e6) for name, peer in peers if peer.offset_us is not None]
+        errors = [((name,), peer.error_us / 1e6) for name, peer in peers if peer.offset_us is not None]
+        yield _family("quorate_clock_offset_seconds", offsets)
+        yield _family("quorate_clock_offset_error_seconds", errors)
 
 
 def _of_lags(lags: Mapping[str, Lag]) -> Iterator[Family]:
     now_s, known = time.monotonic(), sorted(lags.items())
-    yield _family(
-        "quorate_catch_up_lag", [((name,), lag.changes) for name, lag in known if lag.changes is not None]
-    )
+    behind = [((name,), lag.changes) for name, lag in known if lag.changes is not None]
+    yield _family("quorate_catch_up_lag", behind)
     level = [((name,), now_s - lag.level_s) for name, lag in known if lag.level_s is not None]
     yield _family("quorate_catch_up_age_seconds", level)
     yield _family("quorate_catch_up_entries_total", [((name,), lag.entries) for name, lag in known])
@@ -172,16 +161,14 @@ def _of_lags(lags: Mapping[str, Lag]) -> Iterator[Family]:
 
 def _of_front_end(counts: Counts) -> Iterator[Family]:
     taken = counts.taken()
-    by_kind = [
-        ((kind.type, kind.operation, kind.outcome), each.count) for kind, each in taken.operations.items()
-    ]
-    yield _family("quorate_operations_total", by_kind)
-    durations: dict[tuple[str, ...], list[Distribution]] = {}
+    durations: dict[tuple[str, ...], Histogram] = {}
+    ended = {}
     for kind, each in taken.operations.items():
-        durations.setdefault((kind.type, kind.operation), []).append(each)
-    yield _histogram(
-        "quorate_operation_duration_seconds", {labels: _together(each) for labels, each in durations.items()}
-    )
+        ended[kind.type, kind.operation, kind.outcome] = each.count
+        _add(durations.setdefault((kind.type, kind.operation), Histogram(SECONDS)), each)
+    yield _family("quorate_operations_total", ended.items())
+    all_outcomes = {labels: each.taken() for labels, each in durations.items()}
+    yield _histogram("quorate_operation_duration_seconds", all_outcomes)
     yield _histogram("quorate_round_duration_seconds", {(kind,): each for kind, each in taken.rounds.items()})
     events = [
         ((event.replace(" ", "-"),), taken.events.get(event, 0)) for event in {**EVENTS, **taken.events}
@@ -191,31 +178,24 @@ def _of_front_end(counts: Counts) -> Iterator[Family]:
 
 def _of_logs(figures: Figures) -> Iterator[Family]:
     if figures.entries is not None and figures.entries_max is not None:
-        yield _family("quorate_log_entries", _alone(figures.entries))
-        yield _family("quorate_log_entries_max", _alone(figures.entries_max))
-    yield _family("quorate_queue_entries_waiting", _alone(figures.waiting))
-    yield _family("quorate_queue_entries_waiting_max", _alone(figures.waiting_max))
-    yield _family(
-        "quorate_queue_oldest_waiting_seconds", _alone(max(0, figures.oldest_waiting_us or 0) / 1e6)
-    )
-    yield _family("quorate_horizon_age_seconds", _alone(max(0, figures.horizon_age_us or 0) / 1e6))
+        yield _family("quorate_log_entries", figures.entries)
+        yield _family("quorate_log_entries_max", figures.entries_max)
+    yield _family("quorate_queue_entries_waiting", figures.waiting)
+    yield _family("quorate_queue_entries_waiting_max", figures.waiting_max)
+    yield _family("quorate_queue_oldest_waiting_seconds", max(0, figures.oldest_waiting_us or 0) / 1e6)
+    yield _family("quorate_horizon_age_seconds", max(0, figures.horizon_age_us or 0) / 1e6)
     leases = (("held", figures.held), ("waiting", figures.kept_waiting), ("dead", figures.dead))
     yield _family("quorate_queue_leases", [((state,), number) for state, number in leases])
-    yield _family("quorate_queue_dead_letters_max", _alone(figures.dead_max))
-    yield _family("quorate_survey_partial", _alone(figures.is_partial))
+    yield _family("quorate_queue_dead_letters_max", figures.dead_max)
+    yield _family("quorate_survey_partial", figures.is_partial)
 
 
-def _alone(value: float) -> Series:
-    """The one series of a metric without labels."""
-    return [((), value)]
-
-
-def _family(name: str, series: Series) -> Family:
-    """Metric `name` of the table, with the values of its series by their labels."""
+def _family(name: str, series: float | Series) -> Family:
+    """Metric `name` of the table, with the values of its series by their labels; a metric without labels has one value."""
     told = METRICS[name]
     kind = CounterMetricFamily if told.kind == "counter" else GaugeMetricFamily
     family = kind(name, told.help, labels=told.labels)
-    for labels, value in series:
+    for labels, value in [((), series)] if isinstance(series, int | float) else series:
         family.add_metric(labels, float(value))
     return family
 
@@ -230,10 +210,7 @@ def _histogram(name: str, series: Mapping[tuple[str, ...], Distribution]) -> Fam
     return family
 
 
-def _together(parts: list[Distribution]) -> Distribution:
-    whole = Histogram(SECONDS)
-    for part in parts:
-        for place, times in enumerate(part.counts):
-            whole.counts[place] += times
-        whole.sum += part.sum
-    return whole.taken()
+def _add(whole: Histogram, part: Distribution) -> None:
+    for place, times in enumerate(part.counts):
+        whole.counts[place] += times
+    whole.sum += part.sum
