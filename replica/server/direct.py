@@ -8,8 +8,9 @@ the gate's, and those of `protocol_api.Batches`. Owns who goes which way, and wh
 what a batch means.
 """
 
+import asyncio
 import ssl
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -44,6 +45,18 @@ class Answer(NamedTuple):
     closes: bool = False
 
 
+class Call(NamedTuple):
+    """A POST of a batch that came in one piece, from `client` with the headers `sent`, and whom to answer. What has not begun when it is
+    no longer wanted is not done."""
+
+    sent: Collection[tuple[bytes, bytes]]
+    headers: Mapping[bytes, bytes]
+    body: bytes
+    client: tuple[str, int] | None
+    send: Callable[[Answer], None]
+    is_wanted: Callable[[], bool]
+
+
 class Direct:
     """Answers whole batches. `gate` is that of the application, `traffic` what it counts in."""
 
@@ -52,45 +65,35 @@ class Direct:
         self._traffic: Final = traffic
         self._batches: Final = batches
 
-    def answer(
-        self,
-        sent: Collection[tuple[bytes, bytes]],
-        body: bytes,
-        client: tuple[str, int] | None,
-        send: Callable[[Answer], None],
-        is_wanted: Callable[[], bool],
-    ) -> None:
-        """Answer a POST of `body` with the headers `sent` from `client`, maybe before this returns. Raises nothing. What has not begun when
-        it is no longer wanted is not done."""
+    def answer(self, call: Call) -> None:
+        """Answer, maybe before this returns. Raises nothing."""
         self._traffic.under_way += 1
         self._traffic.requests += 1
-        headers = dict(sent)
         try:
-            self._gate.hold(len(body))
-            check_once(sent, headers)
-            caller = self._gate.admit("POST", PATH, headers)
+            self._gate.hold(len(call.body))
+            check_once(call.sent, call.headers)
+            caller = self._gate.admit("POST", PATH, call.headers)
             assert caller is not None, "batches are for those who may send them"
-            self._gate.check_size(len(body))
+            self._gate.check_size(len(call.body))
         except Exception as error:  # noqa: BLE001 - the outer border, as in the gate
-            self._end(len(body), self._refused(error, headers, client, closes=True), send)
+            self._end(call, self._refused(call, error, closes=True))
             return
-        call = _Call(headers, body, caller, client, send, is_wanted)
-        self._gate.long_bodies.put(turn_of(caller, client), len(body), partial(self._begin, call))
+        turn, read = turn_of(caller, call.client), partial(self._read, call, caller)
+        self._gate.long_bodies.put(turn, len(call.body), partial(self._begin, call, turn, read))
 
-    def _begin(self, call: "_Call") -> None:
-        read = partial(self._read, call)
+    def _begin(self, call: Call, turn: Hashable, read: Callable[[], tuple[Checked, str]]) -> None:
         if len(call.body) <= LARGE_BYTES:
             self._go_on(call, read)
         else:
-            reading = self._gate.large_bodies.read(turn_of(call.caller, call.client), read)
+            reading = self._gate.large_bodies.read(turn, read)
             reading.add_done_callback(lambda done: self._go_on(call, done.result))
 
-    def _read(self, call: "_Call") -> tuple[Checked, str]:
+    def _read(self, call: Call, caller: Credential) -> tuple[Checked, str]:
         if not call.is_wanted():
             raise Unwanted("the caller has gone")
-        return self._batches.read(call.headers, call.body, call.caller)
+        return self._batches.read(call.headers, call.body, caller)
 
-    def _go_on(self, call: "_Call", read: Callable[[], tuple[Checked, str]]) -> None:
+    def _go_on(self, call: Call, read: Callable[[], tuple[Checked, str]]) -> None:
         try:
             found, media_type = read()
             done = partial(self._done, call, found, media_type)
@@ -99,12 +102,7 @@ class Direct:
             self._fail(call, error)
 
     def _done(
-        self,
-        call: "_Call",
-        found: Checked,
-        media_type: str,
-        reply: BatchReply | None,
-        error: Exception | None,
+        self, call: Call, found: Checked, media_type: str, reply: BatchReply | None, error: Exception | None
     ) -> None:
         try:
             if error is not None:
@@ -114,57 +112,30 @@ class Direct:
         except Exception as failure:  # noqa: BLE001 - as above
             self._fail(call, failure)
         else:
-            self._end(len(call.body), answer, call.send)
+            self._end(call, answer)
 
-    def _fail(self, call: "_Call", error: Exception) -> None:
-        if isinstance(error, Unwanted):
-            self._traffic.under_way -= 1
-            self._traffic.body_bytes -= len(call.body)
-        else:
-            self._end(len(call.body), self._refused(error, call.headers, call.client), call.send)
+    def _fail(self, call: Call, error: Exception) -> None:
+        self._end(call, None if isinstance(error, Unwanted) else self._refused(call, error))
 
-    def _end(self, size: int, answer: Answer, send: Callable[[Answer], None]) -> None:
+    def _end(self, call: Call, answer: Answer | None) -> None:
         self._traffic.under_way -= 1
-        self._traffic.body_bytes -= size
-        send(answer)
+        self._traffic.body_bytes -= len(call.body)
+        if answer is not None:
+            call.send(answer)
 
-    def _refused(
-        self,
-        error: Exception,
-        sent: Mapping[bytes, bytes],
-        client: tuple[str, int] | None,
-        *,
-        closes: bool = False,
-    ) -> Answer:
+    def _refused(self, call: Call, error: Exception, *, closes: bool = False) -> Answer:
         document = problem_of(error)
-        self._gate.refused_callers.meet(document.name, sent, address_of(client))
+        self._gate.refused_callers.meet(document.name, call.headers, address_of(call.client))
         self._traffic.refuse(document.name)
         headers = headers_of(document, error.headers if isinstance(error, Refusal) else None)
         return Answer(document.status, MEDIA_TYPE, msgspec.json.encode(document), headers, closes)
 
 
-class _Call(NamedTuple):
-    """A batch that may be read, and whom to answer."""
-
-    headers: Mapping[bytes, bytes]
-    body: bytes
-    caller: Credential
-    client: tuple[str, int] | None
-    send: Callable[[Answer], None]
-    is_wanted: Callable[[], bool]
-
-
-class _NoEvent:
-    """Nobody waits for it."""
-
-    def set(self) -> None:
-        """Nothing."""
-
-
 class _Cycle:
     """Stands where uvicorn has the cycle of request and response, for as much as it asks of it there."""
 
-    message_event: Final = _NoEvent()
+    message_event: Final = asyncio.Event()
+    """Nobody waits for it."""
 
     def __init__(self, *, keep_alive: bool) -> None:
         self.keep_alive = keep_alive
@@ -227,8 +198,9 @@ class DirectProtocol(BoundedProtocol):
         def is_wanted() -> bool:
             return not (cycle.disconnected or self.transport.is_closing())
 
+        send = partial(self._send, cycle)
         self._direct.answer(
-            self.headers, b"".join(pieces), self.client, partial(self._send, cycle), is_wanted
+            Call(self.headers, dict(self.headers), b"".join(pieces), self.client, send, is_wanted)
         )
 
     def _send(self, cycle: _Cycle, answer: Answer) -> None:

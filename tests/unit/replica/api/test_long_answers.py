@@ -59,7 +59,7 @@ async def test_of_many_who_read_a_long_value_one_hears_of_it_in_each_turn(
     characters: int, together: int
 ) -> None:
     operations = Operations(Limits(), lambda: None)
-    operations.front_end = _Reads("x" * characters)
+    operations.front_end = _Reads("x" * characters)  # type: ignore[assignment]
     heard: list[Any] = []
 
     async def read() -> None:
@@ -93,7 +93,7 @@ async def test_so_many_reads_are_under_way_at_a_time_and_the_others_wait_within_
 ) -> None:
     monkeypatch.setattr(object_api, "READS_MAX", 6)
     operations, front_end = Operations(Limits(), lambda: None), _Held()
-    operations.front_end = front_end
+    operations.front_end = front_end  # type: ignore[assignment]
     patient = [asyncio.create_task(operations.run(Read("register/r"), 20)) for _ in range(10)]
     for _ in range(5):
         await asyncio.sleep(0)

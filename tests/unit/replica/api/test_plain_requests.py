@@ -7,7 +7,7 @@ header that the shorter way leaves to the framework.
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import httpx
 import pytest
@@ -19,6 +19,7 @@ from quorate.adts.specification import EventClass
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.client_sdk.protocol.core.counters import Counts
 from quorate.client_sdk.protocol.core.values import Dequeue, Done, Failed, Operation, Outcome, Read
+from quorate.client_sdk.transport.driver import Driver
 from quorate.replica.api import plain_requests
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.server.app import create_app
@@ -91,7 +92,7 @@ async def both(
 ) -> AsyncIterator[Both]:
     recorder = Recorder()
     member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
-    app = create_app(member, lambda _: recorder)
+    app = create_app(member, lambda _: cast(Driver, recorder))
     transport = httpx.ASGITransport(app)
     async with (
         app.router.lifespan_context(app),

@@ -27,7 +27,7 @@ from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.http.connections import Bounds
 from quorate.replica.http.host_header import AllowedHosts
 from quorate.replica.server.app import ReplicaApp, create_app
-from quorate.replica.server.direct import bounded
+from quorate.replica.server.direct import Answer, Call, bounded
 from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
 from quorate.replica.store.database import StorageFailed
@@ -384,6 +384,10 @@ def long_batch(here: ForwardedReply) -> bytes:
     return batch(here, *(Collect(f"register/{number}") for number in range(300)))
 
 
+def call(headers: list[tuple[bytes, bytes]], body: bytes, send: Callable[[Answer], None]) -> Call:
+    return Call(headers, dict(headers), body, None, send, lambda: True)
+
+
 @pytest.mark.parametrize("is_direct", [True, False])
 async def test_no_two_long_batches_are_read_in_one_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_direct: bool
@@ -396,13 +400,8 @@ async def test_no_two_long_batches_are_read_in_one_turn(
         assert here.app.direct is not None
         for _ in range(LONG_BATCHES):
             if is_direct:
-                here.app.direct.answer(
-                    [(name, value) for name, value in headers],
-                    body,
-                    None,
-                    lambda answer: answers.append(answer.status),
-                    lambda: True,
-                )
+                sent = [(name, value) for name, value in headers]
+                here.app.direct.answer(call(sent, body, lambda answer: answers.append(answer.status)))
             else:
                 tasks.append(asyncio.create_task(by_asgi(here, headers, body, answers)))
         await until(lambda: len(answers) == LONG_BATCHES)
@@ -442,9 +441,8 @@ async def test_a_long_batch_whose_caller_has_gone_is_not_read(
         assert direct is not None
         answers = list[int]()
         for is_wanted in (False, False, True):
-            direct.answer(
-                headers, body, None, lambda answer: answers.append(answer.status), partial(bool, is_wanted)
-            )
+            told = call(headers, body, lambda answer: answers.append(answer.status))
+            direct.answer(told._replace(is_wanted=partial(bool, is_wanted)))
         await until(lambda: bool(answers))
         ticks.stop()
         assert (here.app.traffic.under_way, here.app.traffic.body_bytes) == (0, 0)
@@ -461,7 +459,7 @@ async def test_a_short_batch_does_not_wait_for_long_ones(tmp_path: Path) -> None
         assert direct is not None
         answers = list[str]()
         long, short = long_batch(here), batch(here, Collect("register/a"))
-        direct.answer(headers, long, None, lambda _: answers.append("long"), lambda: True)
-        direct.answer(headers, short, None, lambda _: answers.append("short"), lambda: True)
+        direct.answer(call(headers, long, lambda _: answers.append("long")))
+        direct.answer(call(headers, short, lambda _: answers.append("short")))
         await until(lambda: len(answers) == 2)
     assert answers == ["short", "long"]
