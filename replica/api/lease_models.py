@@ -5,9 +5,9 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from ...adts.log import DeadReason
-from ...api_specs.limits import DEFAULTS, DELAY_S_MAX, DELIVERIES_MAX, LEASE_S_MAX, SETTLE_TOKENS_MAX
+from ...api_specs.limits import DELAY_S_MAX, DELIVERIES_MAX, LEASE_S_MAX, SETTLE_TOKENS_MAX
 from ...client_sdk.api.lease_calls import LEASE_S
-from .object_models import Body
+from .object_models import Body, ItemsMax, WaitS
 
 _TOKEN: Final = "1/0006424e5d3c80.0000.k3v9q0a1b2c3d"
 _ID: Final = "0006424e5d3c80.0000.k3v9q0a1b2c3d"
@@ -31,30 +31,15 @@ LeaseS = Annotated[
         description=f"How many seconds the lease lasts from now, at most {LEASE_S_MAX:g}",
     ),
 ]
-Token = Annotated[str, Field(pattern=_TEXT)]
-Tokens = Annotated[
-    list[Token],
-    Field(
-        min_length=1,
-        max_length=SETTLE_TOKENS_MAX,
-        description="Which leases: the tokens that acquire gave",
-        examples=[[_TOKEN]],
-    ),
-]
 
 
 class AcquireBody(Body):
     """How many to be delivered, for how long, and how long to wait for the first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"max": 10, "lease_s": 60, "wait_s": 5}]})
-    max: int = Field(default=1, ge=1, description=f"At most so many (limit: {DEFAULTS.batch_items_max})")
+    max: ItemsMax = 1
     lease_s: LeaseS = LEASE_S
-    wait_s: float = Field(
-        default=0,
-        ge=0,
-        allow_inf_nan=False,
-        description=f"Seconds to wait for an item (limit: {DEFAULTS.wait_s_max:g})",
-    )
+    wait_s: WaitS = 0
     max_deliveries: int | None = Field(
         default=None,
         ge=1,
@@ -67,34 +52,36 @@ class TokensBody(Body):
     """Which leases."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"tokens": [_TOKEN]}]})
-    tokens: Tokens
+    tokens: list[Annotated[str, Field(pattern=_TEXT)]] = Field(
+        min_length=1,
+        max_length=SETTLE_TOKENS_MAX,
+        description="Which leases: the tokens that acquire gave",
+        examples=[[_TOKEN]],
+    )
 
 
-class ReleaseBody(Body):
+class ReleaseBody(TokensBody):
     """Which leases to give back, and when the items are to be delivered again."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"tokens": [_TOKEN], "delay_s": 10}]})
-    tokens: Tokens
     delay_s: float = Field(
         default=0, ge=0, le=DELAY_S_MAX, allow_inf_nan=False, description="After so many seconds"
     )
 
 
-class RejectBody(Body):
+class RejectBody(TokensBody):
     """Which leases end so that the items are not delivered again."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"tokens": [_TOKEN], "dead_letter": True}]})
-    tokens: Tokens
     dead_letter: bool = Field(
         default=True, description="Whether they become dead letters; false: they are gone"
     )
 
 
-class RenewBody(Body):
+class RenewBody(TokensBody):
     """Which leases last longer."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"tokens": [_TOKEN], "lease_s": 60}]})
-    tokens: Tokens
     lease_s: LeaseS = LEASE_S
 
 
@@ -130,10 +117,9 @@ class SettledLeases(BaseModel):
     lost: list[str] = Field(examples=[[]])
 
 
-class RenewedLeases(BaseModel):
+class RenewedLeases(SettledLeases):
     """Which leases were not the caller's any more, and how long the others last now."""
 
-    lost: list[str] = Field(examples=[[]])
     deadline: float = Field(description="Seconds since 1970", examples=[1795203060.5])
 
 

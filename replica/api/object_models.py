@@ -74,17 +74,21 @@ EnqueueBody = Annotated[
 """One item or several."""
 
 
+ItemsMax = Annotated[int, Field(ge=1, description=f"At most so many (limit: {DEFAULTS.batch_items_max})")]
+WaitS = Annotated[
+    float,
+    Field(
+        ge=0, allow_inf_nan=False, description=f"Seconds to wait for an item (limit: {DEFAULTS.wait_s_max:g})"
+    ),
+]
+
+
 class DequeueBody(Body):
     """How many to take, and how long to wait for the first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"max": 10, "wait_s": 5}]})
-    max: int = Field(default=1, ge=1, description=f"At most so many (limit: {DEFAULTS.batch_items_max})")
-    wait_s: float = Field(
-        default=0,
-        ge=0,
-        allow_inf_nan=False,
-        description=f"Seconds to wait for an item (limit: {DEFAULTS.wait_s_max:g})",
-    )
+    max: ItemsMax = 1
+    wait_s: WaitS = 0
 
 
 class ValueBody(Body):

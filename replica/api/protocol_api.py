@@ -37,7 +37,7 @@ from ..http import json_body
 from ..http.cancellation import ends_before_caller_goes
 from ..http.gate import CALLER, lacks_scope
 from ..http.large_bodies import read_apart
-from ..http.problems import Refusal, problem_response
+from ..http.problems import ProblemResponse, Refusal
 from ..service.member import Member
 from .forwarded import Serving
 
@@ -98,7 +98,7 @@ def batch_app(batches: Batches) -> ASGIApp:
     async def answer_batch(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
             refused = problem("method-not-allowed", f"not with {scope['method']}")
-            await problem_response(refused, {"Allow": "POST"})(scope, receive, send)
+            await ProblemResponse(refused, {"Allow": "POST"})(scope, receive, send)
             return
         body = (await receive())["body"]
         read = partial(batches.read, dict(scope["headers"]), body, scope[CALLER])
@@ -121,7 +121,7 @@ def forward_app(serving: Serving, access: Access) -> ASGIApp:
     async def answer_forwarded(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
             refused = problem("method-not-allowed", f"not with {scope['method']}")
-            await problem_response(refused, {"Allow": "POST"})(scope, receive, send)
+            await ProblemResponse(refused, {"Allow": "POST"})(scope, receive, send)
             return
         headers = dict(scope["headers"])
         media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))

@@ -27,7 +27,7 @@ from ...api_specs.limits import (
 )
 from ...api_specs.problems import Problem, problem
 from .connection_shares import Crowd, origin
-from .problems import problem_response, whole_answer
+from .problems import ProblemResponse, whole_answer
 from .traffic import Traffic
 from .unsent_answers import STALL_BYTES, UnsentAnswers, unconfirmed_bytes
 
@@ -274,7 +274,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.begin_request()
             return
         self._traffic.refuse(refused.name)
-        application, self.app = self.app, problem_response(refused, {"Connection": "close"})
+        application, self.app = self.app, ProblemResponse(refused, {"Connection": "close"})
         try:
             super().on_headers_complete()
         finally:

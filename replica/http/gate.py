@@ -21,7 +21,7 @@ from .connection_shares import origin
 from .fair_queue import LONG_BYTES, FairQueue
 from .host_header import AllowedHosts
 from .large_bodies import Arrived, LargeBodies, being_read
-from .problems import PROBLEM, Refusal, problem_of, problem_response
+from .problems import PROBLEM, ProblemResponse, Refusal, problem_of
 from .traffic import Traffic
 
 CALLER: Final = "quorate.caller"
@@ -93,10 +93,10 @@ class Gate:
             headers = error.headers if isinstance(error, Refusal) else {}
             if body.is_unread:
                 await _answer_and_close(
-                    problem_response(document, {**headers, "Connection": "close"}), scope, body, send
+                    ProblemResponse(document, {**headers, "Connection": "close"}), scope, body, send
                 )
             else:
-                await problem_response(document, headers)(scope, receive, send)
+                await ProblemResponse(document, headers)(scope, receive, send)
         finally:
             self._traffic.under_way -= 1
             self._traffic.body_bytes -= body.size

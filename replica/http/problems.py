@@ -58,21 +58,16 @@ class Refusal(Exception):
 
 
 class ProblemResponse(Response):
-    """A response that carries a problem, and leaves its name in the scope."""
+    """A response that carries a problem, and leaves its name in the scope; `headers` besides those of each."""
 
-    def __init__(self, document: Problem, headers: Mapping[str, str]) -> None:
-        body = msgspec.json.encode(document)
+    def __init__(self, document: Problem, headers: Mapping[str, str] | None = None) -> None:
+        body, headers = msgspec.json.encode(document), headers_of(document, headers)
         super().__init__(body, document.status, headers=headers, media_type=MEDIA_TYPE)
         self._name: Final = document.name
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope[PROBLEM] = self._name
         await super().__call__(scope, receive, send)
-
-
-def problem_response(document: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    """The response that carries a problem."""
-    return ProblemResponse(document, headers_of(document, headers))
 
 
 def headers_of(document: Problem, headers: Mapping[str, str] | None = None) -> dict[str, str]:

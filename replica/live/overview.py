@@ -7,6 +7,8 @@ it: above the highest horizon that any replica knows; of a register or key only 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
+from msgspec.structs import asdict
+
 from ...adts.specification import operation_of
 from ...adts.types.catalogue import adt_of
 from ...api_specs.classes_held import rules_in_force
@@ -109,10 +111,8 @@ def _object(
         fence=fence,
         entries=len(above),
         is_cut=bool(cut),
-        held=latest.held,
-        waiting=latest.waiting,
-        dead=latest.dead,
         replicas=logs,
+        **asdict(latest),
     )
 
 
@@ -205,9 +205,7 @@ def _column(seen: Seen, column: Column) -> models.TraceColumn:
         accepted=column.accepted if is_ready else None,
         adopted=list(column.adopted),
         value=None if column.value is None else _cut(column.value),
-        held=column.leases.held,
-        waiting=column.leases.waiting,
-        dead=column.leases.dead,
+        **asdict(column.leases),
     )
 
 

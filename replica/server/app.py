@@ -34,7 +34,7 @@ from ..api.object_api import Operations, dictionary_router, queue_router, regist
 from ..api.plain_requests import PlainRequests
 from ..http.gate import Gate
 from ..http.host_header import AllowedHosts
-from ..http.problems import Refusal, problem_response
+from ..http.problems import ProblemResponse, Refusal
 from ..http.routers import tagged
 from ..http.traffic import Traffic
 from ..live import page as live_page
@@ -273,32 +273,32 @@ def _handle_errors(app: FastAPI) -> None:
         if is_body and await request.body() and media_type != "application/json":
             came = f"it came {f'as {media_type}' if media_type else 'without a type'} (with curl: -H 'Content-Type: application/json')"
             detail = _printable(f"the body must be application/json; {came}")
-            return problem_response(problem("unsupported-media-type", detail))
+            return ProblemResponse(problem("unsupported-media-type", detail))
         shown = [_wrong(each) for each in error.errors()[:_ERRORS_SHOWN]]
-        return problem_response(problem("malformed", _printable("; ".join(shown))))
+        return ProblemResponse(problem("malformed", _printable("; ".join(shown))))
 
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
         if error.status_code == 404:
             detail = "this path does not exist (/docs lists those that do, and /ui shows the cluster)"
-            return problem_response(problem("no-such-path", detail))
+            return ProblemResponse(problem("no-such-path", detail))
         if error.status_code == 405:
             allowed = ", ".join(sorted(_methods(app, request)))
             detail = f"not with {request.method}: use {allowed}"
-            return problem_response(problem("method-not-allowed", detail), {"Allow": allowed})
+            return ProblemResponse(problem("method-not-allowed", detail), {"Allow": allowed})
         if error.status_code == 413:
-            return problem_response(problem("too-large", error.detail))
+            return ProblemResponse(problem("too-large", error.detail))
         # The framework's parser met what it does not name: no UTF-8, or arrays in arrays without end.
         detail = (
             f"{error.detail}: it must be JSON in UTF-8 without a byte order mark, with each member of an object given once, and "
             "not nested without end"
         )
-        return problem_response(problem("malformed", _printable(detail)))
+        return ProblemResponse(problem("malformed", _printable(detail)))
 
     @app.exception_handler(Refusal)
     async def refused(request: Request, error: Refusal) -> Response:
         del request
-        return problem_response(error.problem, error.headers)
+        return ProblemResponse(error.problem, error.headers)
 
 
 def _wrong(error: Mapping[str, Any]) -> str:

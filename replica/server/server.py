@@ -154,7 +154,7 @@ def _prepare_process() -> None:
 def _listen(config: uvicorn.Config, app: ReplicaApp) -> None:
     """Answer requests until told to stop. Raises ServeRefused."""
     try:
-        Server(config, app).run()
+        Server(config, app.shutdown).run()
     except SystemExit:  # uvicorn's way to say so, with an exit code that means something else here
         raise ServeRefused(
             f"no replica can listen on {config.host}:{config.port}, for the reason in the line above: stop what listens "

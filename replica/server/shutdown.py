@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final, Protocol
+from typing import Final
 
 import uvicorn
 
@@ -74,16 +74,12 @@ class Shutdown:
             await self._operations.front_end.aclose()
 
 
-class _Ends(Protocol):
-    shutdown: Shutdown
-
-
 class Server(uvicorn.Server):
     """uvicorn, with our end: the first SIGTERM or SIGINT stops in good order, a second one at once."""
 
-    def __init__(self, config: uvicorn.Config, app: _Ends) -> None:
+    def __init__(self, config: uvicorn.Config, shutdown: Shutdown) -> None:
         super().__init__(config)
-        self._shutdown: Final = app.shutdown
+        self._shutdown: Final = shutdown
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

@@ -34,10 +34,6 @@ class Reservations:
         """How many keys something is held under."""
         return len(self._numbers)
 
-    def of(self, name: str, key: str) -> Reservation:
-        """What is held under the key of an operation on the object."""
-        return self.at(digest(name, key))
-
     def at(self, digested: bytes) -> Reservation:
         """What is held under the digest."""
         if (number := self._numbers.get(digested)) is None:
@@ -95,21 +91,6 @@ class Reservations:
         self.flush()
         found = self._database.all(statements.RESERVATIONS_PAGE, (after, limit))
         return [(columns[0], columns[1], held_of(columns)) for columns in found]
-
-
-class HoldsKeys:
-    """The part of a store that holds something under idempotency keys."""
-
-    held: Reservations
-
-    def reservation(self, name: str, key: str) -> Reservation:
-        return self.held.of(name, key)
-
-    def reservations(self) -> int:
-        return self.held.count
-
-    def forget_reservations(self, upto: int, limit: int) -> int:
-        return self.held.forget(upto, limit)
 
 
 def digest(name: str, key: str) -> bytes:

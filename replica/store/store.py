@@ -35,11 +35,11 @@ from .configuration import note
 from .database import Database, StorageFailed
 from .peer_records import AboutOthers
 from .records import blob_of, listed, row_of, rows_of, state_of, with_sum, without_sum
-from .reservations import HoldsKeys, Reservations, digest
+from .reservations import Reservations, digest
 from .usage import StoreUse
 
 
-class Store(HoldsKeys):
+class Store:
     """The real twin of `quorate.replica.protocol.log.Log`, which says what most of its methods answer, and the writer of its effects.
 
     Raises StorageFailed from any method; the caller must then `rollback`. `collected` (up to where) and `deleted` name
@@ -162,6 +162,16 @@ class Store(HoldsKeys):
         self._flush()
         end = prefix + "\U0010ffff"
         return [name for (name,) in self._database.all(statements.NAMES, (after, prefix, end, limit))]
+
+    def reservation(self, name: str, key: str) -> Reservation:
+        return self.held.at(digest(name, key))
+
+    def reservations(self) -> int:
+        return self.held.count
+
+    def forget_reservations(self, upto: int, limit: int) -> int:
+        """See `Reservations.forget`."""
+        return self.held.forget(upto, limit)
 
     def length(self, name: str) -> int:
         """Rows of the object's log, history included."""

@@ -37,7 +37,7 @@ class StoreUse:
         for number in self._changed:
             self._lengths.pop(number, None)
         self._changed.clear()
-        (self._objects,) = self._database.one(statements.COUNT_OBJECTS)
+        self.objects = int(self._database.one(statements.COUNT_OBJECTS)[0])
         self._look()
 
     def commit(self) -> None:
@@ -46,19 +46,14 @@ class StoreUse:
         if len(self._lengths) > LENGTHS_MAX:
             self._lengths = {number: length for number, length in self._lengths.items() if length >= LONG}
 
-    @property
-    def objects(self) -> int:
-        """How many there are."""
-        return int(self._objects)
-
     def made(self, number: int) -> None:
         """There is one object more."""
-        self._objects += 1
+        self.objects += 1
         self.counted(number, 0)
 
     def forgot(self, number: int) -> None:
         """There is one less."""
-        self._objects -= 1
+        self.objects -= 1
         self._lengths.pop(number, None)
 
     def put(self, number: int, size: int) -> None:
