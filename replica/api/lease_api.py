@@ -16,7 +16,7 @@ from ..http.gate import CALLER
 from ..http.routers import object_router
 from . import lease_models as models
 from .answers import json_response
-from .object_api import DeadlineS, Name, Operations
+from .object_api import Asked, DeadlineS, Name, Operations
 
 
 def lease_router(operations: Operations) -> APIRouter:
@@ -45,7 +45,7 @@ def lease_router(operations: Operations) -> APIRouter:
         operation = Acquire(
             full_name, body.max, body.lease_s, body.wait_s, body.max_deliveries or 0, holder=holder
         )
-        records = await operations.take(request, operation, deadline_s)
+        records = await operations.take(Asked(request, deadline_s), operation)
         return json_response('{"leases":[' + ",".join(map(_lease, records)) + "]}")
 
     @router.get("/leases", response_model=models.LeaseState)

@@ -6,11 +6,12 @@ canonical text that they are stored in: answers are put together from it, not pa
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Header, Path, Query
+from fastapi import APIRouter, Depends, Header, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -75,7 +76,23 @@ IdempotencyKey = Annotated[
         description="A repeat with the same key, within the retry window, takes effect once: what took effect is answered again",
     ),
 ]
-Decided = Dequeue | CompareAndSet | PutIfAbsent
+
+
+@dataclass
+class Asked:
+    """How an operation is asked for that may be repeated under a key."""
+
+    request: Request
+    deadline_s: DeadlineS = None
+    idempotency_key: IdempotencyKey = None
+
+    @property
+    def key(self) -> str:
+        """Empty for none."""
+        return self.idempotency_key or ""
+
+
+Keyed = Annotated[Asked, Depends(Asked)]
 
 
 class Operations:
@@ -121,38 +138,32 @@ class Operations:
         finally:
             self._reads.give(caller)
 
-    async def take(self, request: Request, operation: Dequeue | Acquire, deadline_s: float | None) -> Any:
+    async def take(self, asked: Asked, operation: Dequeue | Acquire) -> Any:
         """As `run`, but one that waits is cancelled when the client goes away: an item taken for nobody would be lost."""
         if operation.items_max > self.limits.batch_items_max:
             raise Refusal("malformed", f"max: at most {self.limits.batch_items_max}")
         if operation.wait_s > self.limits.wait_s_max:
             raise Refusal("malformed", f"wait_s: at most {self.limits.wait_s_max:g} seconds")
-        if isinstance(operation, Dequeue) and operation.key:
-            return await self.decide(request, operation, deadline_s, operation.wait_s)
-        if operation.wait_s == 0:
-            return await self.run(operation, deadline_s)
-        return await self._run_while_asked(request, operation, deadline_s, operation.wait_s)
+        if asked.key or operation.wait_s == 0:
+            return await self.decide(asked, operation, operation.wait_s)
+        return await self._run_while_asked(asked, operation, operation.wait_s)
 
-    async def decide(
-        self, request: Request, operation: Decided, deadline_s: float | None, wait_s: float = 0.0
-    ) -> Any:
+    async def decide(self, asked: Asked, operation: Operation, wait_s: float = 0.0) -> Any:
         """As `run`; under a key, only while the client is there: a repeat of one that left may hear that there was nothing
         to do, which nobody remembers."""
-        if not operation.key:
-            return await self.run(operation, deadline_s, wait_s)
-        await self.be_asked(request, operation.key)
-        return await self._run_while_asked(request, operation, deadline_s, wait_s)
+        if not asked.key:
+            return await self.run(operation, asked.deadline_s, wait_s)
+        await self.be_asked(asked)
+        return await self._run_while_asked(asked, operation, wait_s)
 
-    async def be_asked(self, request: Request, key: str | None) -> None:
+    async def be_asked(self, asked: Asked) -> None:
         """Raises Refusal where a request under a key comes late, from a client that has gone: its repeat may be forgotten."""
-        if key and await has_gone(request.receive):
+        if asked.key and await has_gone(asked.request.receive):
             raise Refusal("unavailable", "the client went away", definite=True)
 
-    async def _run_while_asked(
-        self, request: Request, operation: Operation, deadline_s: float | None, wait_s: float
-    ) -> Any:
-        running = asyncio.ensure_future(self.run(operation, deadline_s, wait_s))
-        if not await ends_before_caller_goes(running, request.receive):
+    async def _run_while_asked(self, asked: Asked, operation: Operation, wait_s: float) -> Any:
+        running = asyncio.ensure_future(self.run(operation, asked.deadline_s, wait_s))
+        if not await ends_before_caller_goes(running, asked.request.receive):
             raise Refusal("unavailable", "the client went away", definite=False)
         return running.result()
 
@@ -198,13 +209,7 @@ def queue_router(operations: Operations) -> APIRouter:
     router, limits = object_router("queues"), operations.limits
 
     @router.post("/items", response_model=models.Enqueued)
-    async def enqueue(
-        request: Request,
-        name: Name,
-        body: models.EnqueueBody,
-        deadline_s: DeadlineS = None,
-        idempotency_key: IdempotencyKey = None,
-    ) -> Response:
+    async def enqueue(name: Name, body: models.EnqueueBody, asked: Keyed) -> Response:
         """Add one item, or several in order, at the end of a queue."""
         items = [body.item] if isinstance(body, models.OneItem) else body.items
         if len(items) > limits.batch_items_max:
@@ -213,23 +218,17 @@ def queue_router(operations: Operations) -> APIRouter:
         if body.expires_s is not None and body.expires_s <= body.delay_s:
             raise Refusal("malformed", "expires_s: must be above delay_s, or nobody gets the items")
         spans = Spans(body.delay_s, body.expires_s or 0.0)
-        operation = Enqueue(object_name("queue", name), values, idempotency_key or "", spans)
-        await operations.be_asked(request, idempotency_key)
-        await operations.run(operation, deadline_s)
+        operation = Enqueue(object_name("queue", name), values, asked.key, spans)
+        await operations.be_asked(asked)
+        await operations.run(operation, asked.deadline_s)
         return enqueued(len(values))
 
     @router.post("/dequeue", response_model=models.QueueItems)
-    async def dequeue(
-        request: Request,
-        name: Name,
-        body: models.DequeueBody | None = None,
-        deadline_s: DeadlineS = None,
-        idempotency_key: IdempotencyKey = None,
-    ) -> Response:
+    async def dequeue(name: Name, asked: Keyed, body: models.DequeueBody | None = None) -> Response:
         """Take items from the front of a queue. An empty queue is a normal answer."""
         body = body or models.DequeueBody()
-        operation = Dequeue(object_name("queue", name), body.max, body.wait_s, idempotency_key or "")
-        return listed(await operations.take(request, operation, deadline_s))
+        operation = Dequeue(object_name("queue", name), body.max, body.wait_s, asked.key)
+        return listed(await operations.take(asked, operation))
 
     @router.get("/peek", response_model=models.QueueItems)
     async def peek_queue(name: Name, deadline_s: DeadlineS = None) -> Response:
@@ -262,16 +261,9 @@ def register_router(operations: Operations) -> APIRouter:
         return nothing()
 
     @router.post("/compare-and-set", response_model=models.Swapped)
-    async def compare_and_set_register(
-        request: Request,
-        name: Name,
-        body: models.CompareAndSetBody,
-        deadline_s: DeadlineS = None,
-        idempotency_key: IdempotencyKey = None,
-    ) -> Response:
+    async def compare_and_set_register(name: Name, body: models.CompareAndSetBody, asked: Keyed) -> Response:
         """Write a register if it holds the value `old`."""
-        full_name = object_name("register", name)
-        return await _compare_and_set(operations, request, full_name, body, deadline_s, idempotency_key)
+        return await _compare_and_set(operations, asked, object_name("register", name), body)
 
     return router
 
@@ -303,30 +295,17 @@ def dictionary_router(operations: Operations) -> APIRouter:
 
     @router.post("/entries/{key}/compare-and-set", response_model=models.Swapped)
     async def compare_and_set_entry(
-        request: Request,
-        name: Name,
-        key: Key,
-        body: models.CompareAndSetBody,
-        deadline_s: DeadlineS = None,
-        idempotency_key: IdempotencyKey = None,
+        name: Name, key: Key, body: models.CompareAndSetBody, asked: Keyed
     ) -> Response:
         """Set the value of a key if it has the value `old` (null: if it is absent)."""
-        full_name = object_name("dictionary", name, key)
-        return await _compare_and_set(operations, request, full_name, body, deadline_s, idempotency_key)
+        return await _compare_and_set(operations, asked, object_name("dictionary", name, key), body)
 
     @router.post("/entries/{key}/put-if-absent", response_model=models.Stored)
-    async def put_entry_if_absent(
-        request: Request,
-        name: Name,
-        key: Key,
-        body: models.ValueBody,
-        deadline_s: DeadlineS = None,
-        idempotency_key: IdempotencyKey = None,
-    ) -> Response:
+    async def put_entry_if_absent(name: Name, key: Key, body: models.ValueBody, asked: Keyed) -> Response:
         """Set the value of a key if it has none."""
         value = await read_apart(partial(operations.value, body.value))
-        operation = PutIfAbsent(object_name("dictionary", name, key), value, idempotency_key or "")
-        was_absent = await operations.decide(request, operation, deadline_s)
+        operation = PutIfAbsent(object_name("dictionary", name, key), value, asked.key)
+        was_absent = await operations.decide(asked, operation)
         return json_response(f'{{"stored":{"true" if was_absent else "false"}}}')
 
     @router.get("", response_model=models.DictionaryItems)
@@ -340,14 +319,9 @@ def dictionary_router(operations: Operations) -> APIRouter:
 
 
 async def _compare_and_set(
-    operations: Operations,
-    request: Request,
-    full_name: str,
-    body: models.CompareAndSetBody,
-    deadline_s: float | None,
-    key: str | None,
+    operations: Operations, asked: Asked, full_name: str, body: models.CompareAndSetBody
 ) -> Response:
     old, new = await read_apart(lambda: (operations.value(body.old), operations.value(body.new)))
-    operation = CompareAndSet(full_name, old, new, key or "")
-    was_old = await operations.decide(request, operation, deadline_s)
+    operation = CompareAndSet(full_name, old, new, asked.key)
+    was_old = await operations.decide(asked, operation)
     return json_response(f'{{"swapped":{"true" if was_old else "false"}}}')

@@ -39,7 +39,8 @@ async def _known_query(request: Request) -> None:
     if not request.url.query:
         return
     route: APIRoute = request.scope["route"]
-    known = [field.alias for field in route.dependant.query_params]
+    parts = (route.dependant, *route.dependant.dependencies)
+    known = [field.alias for part in parts for field in part.query_params]
     for name, times in Counter(key for key, _ in request.query_params.multi_items()).items():
         if name not in known:
             rest = f"here it may have {', '.join(known)}; all else goes into the body"
