@@ -149,14 +149,7 @@ def create_app(
     )
     app.traffic = traffic
     app.router.routes += [
-        Route(
-            protocol_api.ANNOUNCEMENT_PATH,
-            protocol_api.announcement_endpoint(member),
-            methods=["POST"],
-            include_in_schema=False,
-        ),
-        Route(DOCUMENT_PATH, _document_endpoint(app), include_in_schema=False),
-        *openapi_pages.page_routes(),
+        *_plain_routes(app, member),
         *_object_routes(operations),
         *_service_router(member).routes,
         *live_router(member, lambda: scans[0] if scans else None).routes,
@@ -168,6 +161,14 @@ def create_app(
     app.shutdown = Shutdown(member, traffic, operations, copies)
     _handle_errors(app)
     return app
+
+
+def _plain_routes(app: FastAPI, member: Member) -> Iterator[BaseRoute]:
+    """What the framework does not describe: announcements, the document, and the pages that show it."""
+    announce = protocol_api.announcement_endpoint(member)
+    yield Route(protocol_api.ANNOUNCEMENT_PATH, announce, methods=["POST"], include_in_schema=False)
+    yield Route(DOCUMENT_PATH, _document_endpoint(app), include_in_schema=False)
+    yield from openapi_pages.page_routes()
 
 
 def _object_routes(operations: Operations) -> Iterator[BaseRoute]:
