@@ -188,6 +188,24 @@ def pack(folder: Path, name: str, *, keep: int = 0) -> None:
         path.unlink()
 
 
+def start_on_whole_seconds(folder: Path) -> None:
+    """Write the starts of packed operations as whole numbers, as a writer does whose clock has no more."""
+    import pyarrow  # noqa: PLC0415
+    from pyarrow import parquet  # noqa: PLC0415
+
+    for path in sorted((folder / "operations").rglob("*.parquet")):
+        table = parquet.ParquetFile(path).read()
+        starts = table.column("start_s").cast(pyarrow.int64(), safe=False)
+        index = table.schema.get_field_index("start_s")
+        parquet.write_table(table.set_column(index, "start_s", starts), path)
+
+
+def compress(path: Path) -> None:
+    """Put a file compressed in its place."""
+    path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+
+
 BAD_OPERATIONS = [
     '{"object":"queue/demo","adt":"queue"',
     '{"adt":"queue"}',

@@ -103,10 +103,8 @@ def test_hidden_files_are_no_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_both_engines_refuse_the_same_files_and_read_whole_numbers_alike(
-    spark: "SparkSession", tmp_path: Path
-) -> None:
-    """A file cut short, one without a column, and one whose times are whole numbers: one word for each, one figure."""
+def test_both_engines_refuse_the_same_files(spark: "SparkSession", tmp_path: Path) -> None:
+    """A file cut short, and one without a column: one sentence for each. Good files are read alike in `test_report`."""
     folder = packed_run(tmp_path / "run")
     path = one_file(folder / "operations")
     good = path.read_bytes()
@@ -127,15 +125,3 @@ def test_both_engines_refuse_the_same_files_and_read_whole_numbers_alike(
     without(path, "event_class")
     (sentence,) = said()
     assert "has no column event_class" in sentence
-    path.write_bytes(good)
-    for each in sorted((folder / "operations").rglob("*.parquet")):
-        table = parquet.ParquetFile(each).read()
-        times = table.column("start_s").cast(pyarrow.int64(), safe=False)
-        index = table.schema.get_field_index("start_s")
-        parquet.write_table(table.set_column(index, "start_s", times), each)
-    one, other = (
-        make_report(folder, tmp_path / engine, Options(engine=engine)).figures.operations
-        for engine in ("spark", "python")
-    )
-    assert one == other
-    assert sum(row.attempts for row in one) > 30

@@ -9,6 +9,7 @@ from quorate.spark_reports.input.sources import PROMETHEUS, Source
 from quorate.spark_reports.model.errors import ReportError
 from quorate.spark_reports.reference import loading
 from quorate.spark_reports.report import Options, make_report
+from tests.unit.spark_reports import measured_run
 from tests.unit.spark_reports.input.test_foreign import answer, series
 
 SOURCE = Source(PROMETHEUS, Path("up.json"))
@@ -52,3 +53,10 @@ def test_targets_of_prometheus_that_were_never_scraped_together_are_named(tmp_pa
     path = answer(tmp_path, series("a", *early), series("b", *late))
     with pytest.raises(ReportError, match="a is known until 150 s only, b from 300 s on only"):
         make_report(path, tmp_path / "out", Options(adt="queue"))
+
+
+def test_what_lies_outside_the_window_is_not_known(tmp_path: Path) -> None:
+    folder = measured_run.write_run(tmp_path / "run", operations=10)
+    (folder / "replicas.csv").write_text("replica,start_s,end_s,up\nr1,1,2,1\nr2,3,4,1\nr3,5,6,1\n")
+    with pytest.raises(ReportError, match="nothing good is known of r1, r2 and r3; give good intervals"):
+        make_report(folder, tmp_path / "out", Options(engine="python"))
