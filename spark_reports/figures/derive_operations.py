@@ -126,10 +126,10 @@ def _independent_gap(
 ) -> GapFigures:
     if blocks is None:
         return _gap(difference, None)
-    predict = model.independent_of(normal.needed)
+    measure, predict = confidence.share_of(blocks), model.independent_of(normal.needed)
 
     def gap(draw: Sequence[int]) -> float | None:
-        measured, predicted = confidence.share_of(blocks, draw), predict(draw)
+        measured, predicted = measure(draw), predict(draw)
         return None if measured is None or predicted is None else measured - predicted
 
     return _gap(difference, confidence.bootstrap(len(blocks), gap))

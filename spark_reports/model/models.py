@@ -7,7 +7,7 @@ what front ends see: a view that several of them share counts once for each.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 
 from ...quorums.systems.failures import Independent, availability
@@ -96,22 +96,34 @@ class Model:
         return [Block(*each) for each in found]
 
     def independent_of(self, system: System) -> Callable[[Sequence[int]], float | None]:
-        """Give what independent replicas would have given in any selection of stretches, each with its own up shares."""
+        """Give what independent replicas would have given in any selection of stretches, each with its own up shares.
+
+        Several operations need the same system, and are asked about for the same draws.
+        """
+        if system not in self._predictions:
+            self._predictions[system] = lru_cache(maxsize=None)(self._prediction(system))
+        return self._predictions[system]
+
+    @cached_property
+    def _predictions(self) -> dict[System, Callable[[Sequence[int]], float | None]]:
+        return {}
+
+    def _prediction(self, system: System) -> Callable[[Sequence[int]], float | None]:
         replicas = list(self.votes)
-        bits = [[0] * len(replicas) for _ in range(self.blocks or 0)]
-        known = [0] * len(bits)
+        known = [0] * (self.blocks or 0)
+        live = {name: [0] * len(known) for name in replicas}
         for row in self.times:
-            block = row.bin * len(bits) // BINS
+            block = row.bin * len(known) // BINS
             time_us = row.time_us * self.members[row.view]
             known[block] += time_us
-            for index in range(len(replicas)):
-                bits[block][index] += time_us if row.up >> index & 1 else 0
+            for index, name in enumerate(replicas):
+                live[name][block] += time_us if row.up >> index & 1 else 0
 
         def predict(draw: Sequence[int]) -> float | None:
-            total = sum(known[block] for block in draw)
+            total = sum(map(known.__getitem__, draw))
             if not total:
                 return None
-            up = {name: sum(bits[b][i] for b in draw) / total for i, name in enumerate(replicas)}
+            up = {name: sum(map(times.__getitem__, draw)) / total for name, times in live.items()}
             return float(availability(system, Independent(up)))
 
         return predict

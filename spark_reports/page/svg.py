@@ -24,12 +24,11 @@ FINEST: Final = 4
 
 def element(name: str, *children: str, **attributes: str | float) -> Markup:
     """Give one escaped element; `class_` stands for class and `_` in a name for `-`."""
-    written = Markup("").join(
-        Markup(' {}="{}"').format(Markup(key.rstrip("_").replace("_", "-")), number(value))
-        for key, value in attributes.items()
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(number(value))}"' for key, value in attributes.items()
     )
-    inner = Markup("").join(escape(child) for child in children)
-    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), written, inner)
+    inner = "".join(map(escape, children))
+    return Markup(f"<{name}{written}>{inner}</{name}>")
 
 
 def number(value: str | float) -> str:
