@@ -92,36 +92,30 @@ def finished(command: list[str], environment: dict[str, str] | None = None) -> s
     return done.stdout + done.stderr
 
 
-@pytest.fixture(scope="module")
-def expected(run: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The figures by plain Python, which names another engine."""
-    out = tmp_path_factory.mktemp("expected")
-    make_report(run, out, Options(engine="python"))
-    return figures(out)
-
-
-def assert_same_figures(out: Path, expected: dict[str, Any]) -> None:
-    found = figures(out)
+def assert_same_figures(out: Path, place: Path, adt: str | None = None) -> None:
+    """A report has the figures of plain Python, which names another engine."""
+    plain = out.with_name(f"{out.name}-plain")
+    make_report(place, plain, Options(engine="python", adt=adt))
+    found, expected = figures(out), figures(plain)
     assert found["source"].pop("engine") == "spark"
     assert_near(found, expected | {"source": {k: v for k, v in expected["source"].items() if k != "engine"}})
 
 
-def test_with_a_master_the_command_gives_the_same_figures(
-    run: Path, master: str, expected: dict[str, Any], tmp_path: Path
-) -> None:
-    [[program, *arguments]] = stated(0, RUN=run, OUT=tmp_path, MASTER=master)
+def test_with_a_master_the_command_gives_the_same_figures(run: Path, master: str, tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    [[program, *arguments]] = stated(0, RUN=run, OUT=out, MASTER=master)
     assert (program, arguments[:1]) == ("quorate", ["report"])
     code = "from quorate.cli.main import main; main()"
-    environment = os.environ | {"PYSPARK_PYTHON": "/bin/false"}
+    environment = os.environ | {"PYSPARK_PYTHON": "/bin/false", "JAVA_TOOL_OPTIONS": QUICKLY}
     finished([sys.executable, "-c", code, *arguments], environment)
-    assert_same_figures(tmp_path, expected)
+    assert_same_figures(out, run)
 
 
-def test_spark_submit_takes_a_zip_of_the_package(
-    run: Path, master: str, expected: dict[str, Any], tmp_path: Path
-) -> None:
-    out = tmp_path / "report"
-    package, [submit, *arguments] = stated(1, DIR=tmp_path / "package", RUN=run, OUT=out, MASTER=master)
+def test_spark_submit_takes_a_zip_of_the_package(master: str, tmp_path: Path) -> None:
+    """Of a trace: that a cluster works through all of a run, the test above shows."""
+    out, trace = tmp_path / "report", tmp_path / "up.csv"
+    trace.write_text("start_s,end_s,up\n0,10,a|b|c\n10,12,a\n12,14,\n14,30,a|b|c\n")
+    package, [submit, *arguments] = stated(1, DIR=tmp_path / "package", RUN=trace, OUT=out, MASTER=master)
     assert (package[0], submit) == ("python", "spark-submit")
     finished([sys.executable, *package[1:]])
     python, environment = bare_python(tmp_path)
@@ -133,7 +127,6 @@ def test_spark_submit_takes_a_zip_of_the_package(
         [
             spark_program(submit),
             *("--driver-memory", "512m", "--conf", "spark.pyspark.python=/bin/false"),
-            *("--driver-java-options", QUICKLY, "--conf", f"spark.executor.extraJavaOptions={QUICKLY}"),
             *("--conf", f"spark.pyspark.driver.python={python}"),
             *("--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.ui.enabled=false"),
             *(
@@ -146,11 +139,11 @@ def test_spark_submit_takes_a_zip_of_the_package(
                 "--conf",
                 "spark.sql.adaptive.enabled=false",
             ),
-            *arguments,
+            *(*arguments, "--type", "register"),
         ],
-        environment,
+        environment | {"JAVA_TOOL_OPTIONS": QUICKLY},
     )
-    assert_same_figures(out, expected)
+    assert_same_figures(out, trace, "register")
 
 
 def test_a_master_that_is_not_there_is_an_error_that_names_it(run: Path, tmp_path: Path) -> None:
@@ -161,25 +154,3 @@ def test_a_master_that_is_not_there_is_an_error_that_names_it(run: Path, tmp_pat
     )
     assert done.returncode == 2
     assert "Spark does not start at nonsense:1" in done.stderr
-
-
-SCRIPT = """
-import sys
-from quorate.spark_reports.spark import session
-from quorate.spark_reports.model.errors import ReportError
-session.EXECUTOR_WAIT_S = 1.0
-session.SETTINGS = {**session.SETTINGS, "spark.executor.memory": "2g"}  # more than any worker of the cluster has
-try:
-    with session.local_session(sys.argv[1], driver_memory="512m") as spark:
-        print(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size())
-except ReportError as error:
-    sys.exit(str(error))
-"""
-
-
-def test_a_cluster_without_an_executor_to_give_is_an_error_not_a_wait(master: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, master], capture_output=True, text=True, timeout=RUN_S, check=False
-    )
-    assert done.returncode == 1
-    assert f"{master} gave no executor within 1 s" in done.stderr

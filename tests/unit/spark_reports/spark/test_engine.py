@@ -202,7 +202,8 @@ def test_spark_equals_reference_on_whatever_there_may_be(
     assert_same(found, expected)
     assert len(found.up_sets) > 5, "the replicas are known together for much of the time"
     assert [row for row in found.starts if row.up is None], "some attempts lie outside the known time"
-    assert {contract.OUTSIDE_WINDOW, contract.DUPLICATE} <= {row.reason for row in found.rejected}
+    reasons = {contract.OUTSIDE_WINDOW, contract.DUPLICATE, contract.ENDS_BEFORE_START, contract.CONTRADICTS}
+    assert reasons <= {row.reason for row in found.rejected}
 
 
 def unusable(folder: Path, spark: Any, parquet_dir: Path) -> list[str]:

