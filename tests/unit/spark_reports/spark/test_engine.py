@@ -139,7 +139,8 @@ BEFORE_US = 10
 WINDOW_US = 80
 """The made-up runs below last 80 microseconds: so that moments coincide in every way they can."""
 
-SEEDS = (1, 7)
+SEEDS = (1, 109)
+"""In the second, an outage that one view sees outlasts a later one of another: a rule that looks at the one before is wrong."""
 
 
 def seconds(us: int) -> str:
