@@ -45,6 +45,7 @@ from quorate.quorums.systems.expressions import parse_system
 from tests.docs.pages import ACTION, DRAWN, ROOT, RUN_BY, Block
 from tests.docs.ports import Ports
 from tests.docs.stated import differs
+from tests.support import quick_command
 
 STEP_TIMEOUT_S: Final = 900
 """Long, because a block may install all packages while the machine does other work."""
@@ -173,6 +174,8 @@ class Reader:
         commands.mkdir()
         (commands / "scp").write_text(SCP)
         (commands / "scp").chmod(0o755)
+        if has_command:
+            quick_command.put_into(commands)
         inherited = [each for each in os.environ["PATH"].split(os.pathsep) if Path(each) != programs]
         # Without the command there is a Python at least, as new as this one: what pages install with.
         path = [*tools, commands, programs if has_command else Path(sys.base_prefix) / "bin", *inherited]

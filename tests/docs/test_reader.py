@@ -13,6 +13,7 @@ from tests.docs.pages import Block, anchors_of, blocks_of, links_of
 from tests.docs.ports import Ports
 from tests.docs.reader import Reader, Wrong, commands_of, is_known
 from tests.docs.stated import differs
+from tests.system.harness import until_now
 
 FENCE = "```"
 
@@ -140,6 +141,29 @@ def test_the_pid_in_a_block_is_that_of_the_replica(reader: Reader) -> None:
     )
     assert not _runs(reader.pids["r2"])
     os.kill(reader.pids["r1"], signal.SIGTERM)
+
+
+def test_the_command_is_as_its_users_see_it(reader: Reader) -> None:
+    reader.follow(
+        page_of(
+            (
+                "run: sh",
+                "sh",
+                "quorate queue jobs size 2>said || echo it ended with $?\ngrep -c 'no cluster' said",
+            ),
+            ("output", "text", "it ended with 2\n1"),
+            ("run: sh", "sh", "quorate token new --scope read --name ann --add tokens > token; ls tokens"),
+            ("output", "text", "tokens"),
+        )
+    )
+
+
+def test_who_kills_the_command_ends_what_it_does(reader: Reader) -> None:
+    reader.follow(page_of(("run: background", "sh", "quorate up --data there --ports 8001,8002")))
+    [service] = reader._services
+    service._process.kill()
+    service._process.wait()
+    until_now(lambda: not any(map(_runs, reader.pids.values())), "the replicas have ended")
 
 
 def test_a_pid_is_not_taken_for_a_port(reader: Reader) -> None:

@@ -26,35 +26,46 @@ _ORDER_BYTES_MAX: Final = 200_000
 _END_S: Final = 60.0
 
 
-class _Template:
-    """The process to fork from, started with the first order."""
+class Template:
+    """A process to fork from, a child of this one, by the channel on which it is told what to do."""
 
-    def __init__(self) -> None:
+    def __init__(self, channel: socket.socket) -> None:
         # Whoever has no parent any more is this process's child.
         if ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
             raise OSError(ctypes.get_errno(), "prctl")
-        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            words = [sys.executable, "-m", "tests.support.forking", str(theirs.fileno())]
-            self._process = subprocess.Popen(words, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
-        self._lock = threading.Lock()
-        atexit.register(self._end)
+        self._channel: Final = channel
+        self._lock: Final = threading.Lock()
 
-    def fork(self, words: list[str], streams: list[int], environment: dict[str, str], cwd: str) -> int:
-        """The pid of a new process."""
+    def fork(self, words: list[str], fds: list[int], environment: dict[str, str], cwd: str) -> int:
+        """The pid of a new process. With three `fds` these are its standard streams; with two it is a server of the first, until
+        the second ends (see `tests.support.forking`)."""
         order = json.dumps({"words": words, "environment": environment, "cwd": cwd}).encode()
         assert len(order) < _ORDER_BYTES_MAX
-        rights = socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", streams)
+        rights = socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds)
         with self._lock:
             self._channel.sendmsg([order], [rights])
             return int(self._channel.recv(20))
 
-    def _end(self) -> None:
+    def close(self) -> None:
+        """Have it end."""
         self._channel.close()
-        self._process.wait(_END_S)
 
 
-_templates: Final[list[_Template]] = []
+_templates: Final[list[Template]] = []
+
+
+def template() -> Template:
+    """The process that this one forks from, started where there is none."""
+    if not _templates:
+        channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            words = [sys.executable, "-m", "tests.support.forking", str(theirs.fileno())]
+            process = subprocess.Popen(words, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        made = Template(channel)
+        atexit.register(process.wait, _END_S)
+        atexit.register(made.close)
+        _templates.append(made)
+    return _templates[0]
 
 
 class ForkedPopen(subprocess.Popen[Any]):
@@ -66,9 +77,7 @@ class ForkedPopen(subprocess.Popen[Any]):
         cwd, environment, pipes = rest[4], rest[5], rest[9:15]
         standard = pipes[0], pipes[3], pipes[5]
         streams = [own if given == -1 else given for own, given in enumerate(standard)]
-        if not _templates:
-            _templates.append(_Template())
-        self.pid = _templates[0].fork(
+        self.pid = template().fork(
             args[len(COMMAND) :], streams, dict(environment or os.environ), str(cwd or os.getcwd())
         )
         self._child_created = True
@@ -85,8 +94,10 @@ def started_anew(words: Sequence[str], **options: Any) -> "subprocess.Popen[Any]
     return subprocess.Popen([*COMMAND, *words], **options)
 
 
-def fork_replicas() -> None:
-    """From now on a `LocalCluster` of this process forks its replicas."""
+def fork_replicas(made: Template | None = None) -> None:
+    """From now on a `LocalCluster` of this process forks its replicas, from that process if one is made already."""
+    if made is not None:
+        _templates[:] = [made]
     if IS_POSSIBLE:
         local_cluster.subprocess = SimpleNamespace(  # type: ignore[attr-defined, assignment]
             **{name: getattr(subprocess, name) for name in ("PIPE", "TimeoutExpired")}, Popen=ForkedPopen

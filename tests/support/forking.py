@@ -1,22 +1,34 @@
-"""The process that `tests.support.forked` forks from: `python -m tests.support.forking FD`."""
+"""The process that `tests.support.forked` forks from: `python -m tests.support.forking FD`.
 
+A child that is given a door instead of an order goes on the same way for `tests.support.quick_command`: whoever comes to the
+door is served by a child of it, and told how that ended.
+"""
+
+import contextlib
 import json
 import os
+import select
+import signal
 import socket
 import sys
+from importlib import import_module
 from typing import Any, Final
 
 from quorate.cli import app, main
 from quorate.replica.server import server  # noqa: F401 - so that the forked find it
+from tests.support import forked
 
 ORDER_BYTES_MAX: Final = 200_000
 STREAMS: Final = 3
+NUMBER_BYTES: Final = 20
+STARTERS: Final = ("up", "demo", "measure")
+"""Commands that start replicas, each from a process of its own to fork from."""
 FREQUENT: Final = ("serve", "status", "token", "queue")
 """Commands whose modules most processes need."""
 
 
 def _next_child(channel: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """Returns in each child, with its order and streams; None when nobody wants any more."""
+    """Returns in each child, with its order and streams, or with a door and what ends it; None when nobody wants any more."""
     while True:
         order, streams, _, _ = socket.recv_fds(channel, ORDER_BYTES_MAX, STREAMS)
         if not order:
@@ -33,9 +45,48 @@ def _next_child(channel: socket.socket) -> tuple[dict[str, Any], list[int]] | No
             os._exit(0)
         os.close(writing)
         os.waitpid(between, 0)
-        channel.send(os.read(reading, 20))
+        channel.send(os.read(reading, NUMBER_BYTES))
         for fd in (reading, *streams):
             os.close(fd)
+
+
+def _next_caller(door: socket.socket, ending: int) -> tuple[dict[str, Any], list[int]] | None:
+    """Returns in a child for each caller at the door, with its order and streams; None at the end of that file."""
+    while True:
+        found, _, _ = select.select([door.fileno(), ending], [], [])
+        if ending in found:
+            return None
+        channel, _ = door.accept()
+        if os.fork() == 0:
+            door.close()
+            os.close(ending)
+            return _served(channel)
+        channel.close()
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+
+def _served(channel: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """Returns in the process that the caller orders; this one tells its pid and how it ended, and ends it when the caller has
+    gone."""
+    order, streams, _, _ = socket.recv_fds(channel, ORDER_BYTES_MAX, STREAMS)
+    if not order:
+        os._exit(0)
+    if (pid := os.fork()) == 0:
+        channel.close()
+        return json.loads(order), streams
+    for fd in streams:
+        os.close(fd)
+    channel.send(str(pid).encode())
+    ended = os.pidfd_open(pid)
+    found, _, _ = select.select([ended, channel.fileno()], [], [])
+    if ended not in found:
+        os.kill(pid, signal.SIGTERM)
+    _, status = os.waitpid(pid, 0)
+    with contextlib.suppress(OSError):
+        channel.send(str(os.waitstatus_to_exitcode(status)).encode())
+    os._exit(0)
 
 
 def _become(order: dict[str, Any], streams: list[int]) -> None:
@@ -50,10 +101,55 @@ def _become(order: dict[str, Any], streams: list[int]) -> None:
     sys.argv[1:] = order["words"]
 
 
-if __name__ == "__main__":
+def _let_it_fork() -> None:
+    """From now on a `LocalCluster` of this process forks its replicas from another child, which is as this process is now."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        ours.close()
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for number in range(STREAMS):  # else who reads what the command prints would wait for this one, too
+            os.dup2(nowhere, number)
+        child = _next_child(theirs)
+        if child is None:
+            os._exit(0)
+        _become(*child)
+    else:
+        theirs.close()
+        forked.fork_replicas(forked.Template(ours))
+
+
+def _run(channel: socket.socket) -> None:
+    child = _next_child(channel)
+    if child is not None and len(child[1]) < STREAMS:
+        door, ending = child[1]
+        child = _next_caller(socket.socket(fileno=door), ending)
+    if child is None:
+        return
+    _become(*child)
+    if sys.argv[1] in STARTERS:
+        _let_it_fork()
+    main.main()
+
+
+LATE: Final = (
+    "pydantic.v1",
+    "quorate.replica.logs.formats",
+    "typer._adapters",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.uvloop",
+)
+"""Modules that are imported while a command runs or a replica starts."""
+
+
+def _prepare() -> None:
+    """Import what processes would each import for themselves."""
     for word in FREQUENT:
         app.app_of(word)
-    child = _next_child(socket.socket(fileno=int(sys.argv[1])))
-    if child is not None:
-        _become(*child)
-        main.main()
+    for module in LATE:
+        import_module(module)
+    import_module("gc").freeze()  # Else each process looks through all of this for garbage, time and again.
+
+
+if __name__ == "__main__":
+    _prepare()
+    _run(socket.socket(fileno=int(sys.argv[1])))
