@@ -50,8 +50,19 @@ def trial_parts() -> dict[str, Part]:
         "works": ["works.py", "--works", "REST", "--runs", "1"],
         "sweep": ["sweep.py", "--widths", "1", "8", "--seconds", "0.2"],
         "consumers": ["consumers.py", "--consumers", "2", "--batches", "1", "--pairs", "1", "--items", "50"],
-        "processor_time": ["processor_time.py", "--seconds", "0.2", "--stored", "5000"],
-        "growth": ["growth.py", "--only", "waiting,replicas,size", "--scale", "0.002", "--turns", "1"],
+        "processor_time": ["processor_time.py", "--seconds", "0.1", "--stored", "3000"],
+        "growth": [
+            "growth.py",
+            "--only",
+            "replicas,size",
+            "--groups",
+            "1",
+            "3",
+            "--scale",
+            "0.002",
+            "--turns",
+            "1",
+        ],
     }
     return {name: part._replace(words=short[name]) for name, part in parts(1).items()}
 

@@ -1,12 +1,13 @@
 """How cost grows: with waiting items, objects, payloads, replicas, a replica that was away, one that is slow, and history.
 
     python benchmarks/growth.py [--only waiting,objects,payloads,replicas,behind,slow,size] [--scale 1.0] [--turns 12]
+                                [--groups 3 5 7]
 
 One JSON line per figure: the median and the 99th percentile of one operation in flight, in milliseconds, and processor time
 per operation of the client and of one replica (the mean of all); or bytes and seconds, as the figure says. The figures of a
 table are taken in turns, so that what else the machine does meets all alike; a last line has the greatest ratio of one to
 the first. Each table has a cluster of its own; items have 100 bytes unless said. `--scale` shrinks the large numbers, to see
-that it works. What each table took is told on standard error.
+that it works; `--groups` are those that `replicas` compares. What each table took is told on standard error.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from statistics import fmean
@@ -32,6 +33,7 @@ from quorate.measurement.faults.proxy import CHUNK_BYTES, Proxy
 OPERATIONS: Final = 50
 """Of each figure, in each turn; fewer than the shortest queue has items."""
 TURNS: Final = 12
+GROUPS: Final = (3, 5, 7)
 LARGE_TURNS: Final = 4
 LARGE_WAIT: Final = 10
 FILL: Final = 1000
@@ -97,12 +99,13 @@ async def in_turns(table: str, rows: Mapping[str, Row], turns: int) -> None:
 
 
 class Stage:
-    """Clusters and clients that end with it. `turns`: of each table's rows."""
+    """Clusters and clients that end with it. `turns`: of each table's rows; `groups`: by their number of replicas."""
 
-    def __init__(self, stack: AsyncExitStack, folder: Path, turns: int) -> None:
+    def __init__(self, stack: AsyncExitStack, folder: Path, turns: int, groups: Sequence[int]) -> None:
         self._stack: Final = stack
         self._folder: Final = folder
         self.turns: Final = turns
+        self.groups: Final = groups
 
     async def cluster(self, name: str, replicas: int = 3) -> tuple[LocalCluster, AsyncClient]:
         """A running cluster and a client of it."""
@@ -199,7 +202,7 @@ async def replicas(stage: Stage, scale: float) -> None:
     """Groups of different sizes, majority quorums."""
     del scale
     rows = {}
-    for count in (3, 5, 7):
+    for count in stage.groups:
         cluster, client = await stage.cluster(f"n{count}", count)
         queue = client.queue("q")
         await fill(queue, 100)
@@ -314,12 +317,12 @@ TABLES: Final[dict[str, Callable[[Stage, float], Awaitable[None]]]] = {
 }
 
 
-async def _run(names: list[str], scale: float, turns: int) -> None:
+async def _run(names: list[str], scale: float, turns: int, groups: Sequence[int]) -> None:
     for name in names:
         begun_s = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="quorate-growth-") as folder:
             async with AsyncExitStack() as stack:
-                await TABLES[name](Stage(stack, Path(folder), turns), scale)
+                await TABLES[name](Stage(stack, Path(folder), turns, groups), scale)
         print(f"{name}: {time.perf_counter() - begun_s:.0f} s", file=sys.stderr, flush=True)
 
 
@@ -331,11 +334,12 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(TABLES))
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--groups", type=int, nargs="+", default=GROUPS)
     options = parser.parse_args()
     names = options.only.split(",")
     if unknown := set(names) - set(TABLES):
         parser.error(f"no such table: {', '.join(sorted(unknown))}; there are {', '.join(TABLES)}")
-    asyncio.run(_run(names, options.scale, options.turns))
+    asyncio.run(_run(names, options.scale, options.turns, options.groups))
 
 
 if __name__ == "__main__":
