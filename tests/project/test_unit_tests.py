@@ -16,13 +16,11 @@ PURE = (
 
 WITHOUT = frozenset(
     [
-        "client_sdk/protocol/core/values.py",
         "client_sdk/protocol/decisions/payloads.py",
         "client_sdk/protocol/decisions/pending.py",
         "client_sdk/protocol/decisions/proposer.py",
         "client_sdk/protocol/front_end.py",
         "client_sdk/protocol/operations/blind.py",
-        "client_sdk/protocol/operations/context.py",
         "client_sdk/protocol/operations/observe.py",
         "client_sdk/protocol/operations/queue_looks.py",
         "client_sdk/protocol/operations/reservation.py",

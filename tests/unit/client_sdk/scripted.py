@@ -6,7 +6,7 @@ The machine sends one read to each replica that an operation's script names, and
 import asyncio
 from collections.abc import Callable, Sequence
 
-from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import (
     Batch,
@@ -35,10 +35,15 @@ from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO
 
 
-def document_of(*replicas: str, limits: Limits | None = None) -> ClusterDocument:
+def document_of(
+    *replicas: str,
+    choices: tuple[ChoiceRule, ...] = (),
+    clock: ClockSettings | None = None,
+    limits: Limits | None = None,
+) -> ClusterDocument:
     """A cluster of these replicas, at addresses where nobody listens."""
     infos = tuple(ReplicaInfo(each, f"http://127.0.0.1:1/{each}") for each in replicas)
-    return ClusterDocument("scripted", infos, limits=limits or Limits())
+    return ClusterDocument("scripted", infos, choices, clock or ClockSettings(), limits or Limits())
 
 
 def lazy(replica: str, number: int = 0) -> Send:
