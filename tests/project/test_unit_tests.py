@@ -16,9 +16,6 @@ PURE = (
 
 WITHOUT = frozenset(
     [
-        "client_sdk/protocol/decisions/payloads.py",
-        "client_sdk/protocol/decisions/pending.py",
-        "client_sdk/protocol/decisions/proposer.py",
         "client_sdk/protocol/front_end.py",
         "client_sdk/protocol/operations/blind.py",
         "client_sdk/protocol/operations/observe.py",

@@ -1,0 +1,117 @@
+"""Commands that wait for a decision: in which batches they go, and what a failure says of one that another front end may do."""
+
+import pytest
+
+from quorate.api_specs.commands import DequeueCommand, SettleResult
+from quorate.client_sdk.protocol.core.log_cache import LogCache
+from quorate.client_sdk.protocol.core.rounds import SOON_S
+from quorate.client_sdk.protocol.core.values import Failed
+from quorate.client_sdk.protocol.decisions.pending import (
+    COMMANDS_MAX,
+    HELD_S_MAX,
+    HELD_S_STEP,
+    Batches,
+    CommandResult,
+    PendingCommand,
+)
+from quorate.client_sdk.protocol.decisions.transitions import Command, ConfirmCommand
+from tests.unit.client_sdk.protocol.stage import Stage
+
+REFUSED = Failed("refused", "no quorum would", definite=True, answered=frozenset({"r1"}))
+
+
+class Waiting:
+    """The commands of some callers, and their batches."""
+
+    def __init__(self, callers: int) -> None:
+        self.stage = Stage()
+        self.commands = [self.command(number) for number in range(callers)]
+        self.cache: LogCache = self.stage.cache_of("queue/q")
+        self.batches = Batches(self.commands, self.cache)
+
+    def command(self, number: int, command: Command = DequeueCommand(1)) -> PendingCommand:  # noqa: B008 - a frozen value
+        return PendingCommand(command, self.stage.caller(number))
+
+    def next(self) -> Stage:
+        self.stage.play(self.batches.next(self.stage.task))
+        return self.stage
+
+
+def test_a_batch_is_of_the_oldest_and_bounded() -> None:
+    waiting = Waiting(COMMANDS_MAX + 1)
+    assert waiting.next().result == waiting.commands[:COMMANDS_MAX]
+    assert waiting.batches.numbers() == list(range(COMMANDS_MAX))
+
+
+def test_where_nobody_asks_the_batch_is_empty_at_once() -> None:
+    assert Waiting(0).next().result == []
+
+
+def test_those_of_a_batch_that_were_just_told_may_ask_again_before_the_next() -> None:
+    waiting = Waiting(2)
+    waiting.next()
+    waiting.commands.clear()
+    stage = waiting.next()
+    assert not stage.is_over
+    waiting.commands.append(waiting.command(7))
+    stage.sleep(SOON_S)
+    assert stage.result == waiting.commands
+
+
+def test_after_a_batch_of_one_nobody_is_waited_for() -> None:
+    waiting = Waiting(1)
+    waiting.next()
+    assert waiting.next().is_over
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_only_where_a_caller_is_about_to_look_the_next_batch_is_left_for_a_moment(holds: bool) -> None:
+    waiting = Waiting(1)
+    confirm = waiting.command(9, ConfirmCommand(holds=holds))
+    waiting.batches.hold_for([(waiting.commands[0], ()), (confirm, None)], 0.0)
+    stage = waiting.next()
+    assert stage.is_over is not holds
+    stage.sleep(HELD_S_MAX - HELD_S_STEP)
+    assert stage.is_over is not holds
+    stage.sleep(HELD_S_STEP)
+    assert stage.is_over
+
+
+def test_where_nobody_asks_any_more_a_hold_keeps_nobody() -> None:
+    waiting = Waiting(0)
+    waiting.cache.held_until_s = HELD_S_MAX
+    assert waiting.next().result == []
+
+
+def test_a_hold_that_is_over_early_is_noticed_within_a_step() -> None:
+    waiting = Waiting(1)
+    waiting.cache.held_until_s = HELD_S_MAX
+    stage = waiting.next()
+    waiting.cache.held_until_s = 0.0
+    stage.sleep(HELD_S_STEP)
+    assert stage.result == waiting.commands
+
+
+def test_the_failure_of_a_command_that_another_front_end_may_do_says_nothing_for_certain() -> None:
+    failed = CommandResult(failed=REFUSED).doubted().failed
+    assert failed == Failed("unknown", REFUSED.detail, definite=False, answered=REFUSED.answered)
+
+
+def test_a_lease_that_another_front_end_may_have_ended_is_not_called_lost() -> None:
+    failed = CommandResult(SettleResult(lost=("1/t",))).doubted().failed
+    assert failed is not None
+    assert (failed.reason, failed.definite) == ("unknown", False)
+    done = CommandResult(SettleResult(until_us=5))
+    assert done.doubted() is done
+
+
+@pytest.mark.parametrize(
+    ("is_proposed", "may_be_done", "is_in_doubt"),
+    [(False, False, False), (True, False, True), (False, True, True)],
+)
+def test_a_command_is_in_doubt_once_it_was_proposed_here_or_may_be_done_elsewhere(
+    is_proposed: bool, may_be_done: bool, is_in_doubt: bool
+) -> None:
+    command = Waiting(1).commands[0]
+    command.is_proposed, command.may_be_done = is_proposed, may_be_done
+    assert command.is_in_doubt is is_in_doubt

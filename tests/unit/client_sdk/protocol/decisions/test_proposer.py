@@ -1,0 +1,339 @@
+"""Decisions on one object: terms and accepts, what a lost accept comes to, and when a queue may be called empty."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from quorate.adts.log import NOTHING, Entry, Summary, Value
+from quorate.api_specs.commands import CompareAndSetCommand, DequeueCommand, PeekCommand
+from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Row, Status
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.client_sdk.protocol.decisions.pending import PendingCommand
+from quorate.client_sdk.protocol.decisions.proposer import (
+    BACKOFF_S_FIRST,
+    BACKOFF_S_MAX,
+    BACKOFF_SHARE_MAX,
+    Proposer,
+)
+from quorate.client_sdk.protocol.decisions.transitions import Command
+from quorate.timestamps.ballot import NO_BALLOT, step_of, term_of
+from quorate.timestamps.timestamp import ZERO, Timestamp
+from tests.unit.client_sdk.protocol.stage import (
+    DEADLINE_S,
+    REPLICAS,
+    Stage,
+    at,
+    ballot,
+    complete,
+    entry,
+    shown,
+)
+
+QUEUE, CELL = "queue/q", "register/x"
+ONE, TWO = entry(-20), entry(-10)
+REFUSED = Accepted(Status(promised=at(60_000_000, "o")), refused=True)
+
+
+class Deciding(Stage):
+    """One proposer, whose runner goes on until nobody asks any more."""
+
+    def __init__(self, name: str = QUEUE) -> None:
+        super().__init__()
+        self.name = name
+        self.cache = self.cache_of(name)
+        self.proposer = Proposer(self.cache, self.choice_of(name), self)
+
+    def begin(self, *commands: Command) -> list[PendingCommand]:
+        """Callers ask, and the proposer runs for them; it must not run yet."""
+        asked = [PendingCommand(each, self.caller(2 + place)) for place, each in enumerate(commands)]
+        self.proposer.asked.extend(asked)
+        self.play(self.proposer.run(self.task))
+        return asked
+
+    def accept(self, *replicas: str, then: Collected | None = None) -> None:
+        """These replicas accept what they were asked to."""
+        for replica in replicas:
+            accept = self.accept_at(replica)
+            status = Status(accepted=accept.ballot)
+            self.answer(replica, Accepted(status, then=then if accept.then is not None else None))
+
+    def collect_at(self, replica: str) -> Collect:
+        """What this replica is asked to show."""
+        request = self.open_to(replica)
+        assert isinstance(request, Collect)
+        return request
+
+    def accept_at(self, replica: str) -> Accept:
+        """What this replica is asked to accept."""
+        request = self.open_to(replica)
+        assert isinstance(request, Accept)
+        return request
+
+    @property
+    def results(self) -> list[Any]:
+        """What callers were told, in order; of a failure its reason and whether it is definite."""
+        verdicts = [verdict for _, verdict in self.told]
+        return [
+            each.result if each.failed is None else (each.failed.reason, each.failed.definite)
+            for each in verdicts
+        ]
+
+
+def front(*entries: Entry, fence: Timestamp) -> Collected:
+    """The log of a queue that was fenced there."""
+    return shown(*complete(*entries), fence=fence)
+
+
+def test_a_first_decision_takes_a_term_fences_what_it_takes_and_is_accepted_by_a_final_quorum() -> None:
+    deciding = Deciding()
+    deciding.begin(DequeueCommand(1))
+    collect = deciding.collect_at("r1")
+    assert collect.ballot is not None
+    assert (step_of(collect.ballot), collect.fence_next) == (0, 1)
+    deciding.answer_all(front(ONE, TWO, fence=ONE.t), "r1", "r2")
+    accept = deciding.accept_at("r3")
+    assert (term_of(accept.ballot), step_of(accept.ballot)) == (term_of(collect.ballot), 1)
+    assert accept.summary.horizon == ONE.t
+    deciding.accept("r1")
+    assert deciding.told == []
+    deciding.accept("r2")
+    assert deciding.results == [(ONE,)]
+    assert {send.replica: send.request.summary for send in deciding.lazies} == {  # type: ignore[union-attr]
+        "r1": None,
+        "r2": None,
+        "r3": accept.summary,
+    }
+
+
+def steady() -> Deciding:
+    """An owner that has decided once, and has its next view from the accept."""
+    deciding = Deciding()
+    deciding.begin(DequeueCommand(1))
+    deciding.answer_all(front(ONE, TWO, fence=ONE.t), "r1", "r2")
+    then = deciding.accept_at("r1").then
+    assert then is not None
+    assert then.fence == TWO.t
+    deciding.accept("r1", "r2", then=Collected(Status(fence=TWO.t), summary=None, since=2))
+    return deciding
+
+
+def test_a_steady_owner_decides_with_one_accept_on_which_the_next_collect_rides() -> None:
+    deciding = steady()
+    before = len(deciding.sends)
+    deciding.begin(DequeueCommand(1))
+    deciding.accept("r2", "r3")
+    assert deciding.results == [(ONE,), (TWO,)]
+    requests = [send.request for send in deciding.sends[before:]]
+    assert [type(each) for each in requests] == [Accept] * len(REPLICAS)
+    assert all(isinstance(each, Accept) and step_of(each.ballot) == 2 and each.then for each in requests)
+
+
+def test_what_lies_above_the_fences_is_collected_anew_by_a_steady_owner_too() -> None:
+    deciding = steady()
+    for replica in REPLICAS:
+        deciding.cache.absorb(replica, "i", Collect(QUEUE), Collected(Status(), rows=(Row(entry(-5)),)))
+    deciding.begin(DequeueCommand(2))
+    assert deciding.collect_at("r1").fence == at(-5)
+
+
+def refused() -> Deciding:
+    """An owner whose accept was refused, and which has taken a new term."""
+    deciding = Deciding()
+    deciding.begin(DequeueCommand(1))
+    deciding.answer_all(front(ONE, fence=ONE.t), "r1", "r2")
+    deciding.answer("r1", REFUSED)
+    assert deciding.counted["terms lost"] == 1
+    deciding.sleep(BACKOFF_S_MAX)
+    collect = deciding.collect_at("r1")
+    assert collect.ballot is not None
+    assert term_of(collect.ballot) > REFUSED.status.promised
+    return deciding
+
+
+def test_a_refused_accept_loses_the_term_and_the_batch_is_decided_under_a_new_one() -> None:
+    """The old accept may be at a replica still: only a decision without it, under a higher ballot, puts it out."""
+    deciding = refused()
+    deciding.answer_all(front(ONE, fence=ONE.t), "r1", "r3")
+    assert deciding.accept_at("r1").summary == NOTHING
+    deciding.accept("r1", "r3")
+    assert deciding.told == []
+    assert deciding.accept_at("r1").summary.horizon == ONE.t
+    deciding.accept("r1", "r3")
+    assert deciding.results == [(ONE,)]
+
+
+def test_after_a_lost_term_it_leaves_the_other_owner_time_and_more_with_each_loss() -> None:
+    deciding = Deciding()
+    deciding.begin(DequeueCommand(1))
+    for delay_s in (2 * BACKOFF_S_FIRST, 3 * BACKOFF_S_FIRST):
+        deciding.answer("r1", Collected(Status(), refused=True))
+        before = len(deciding.sends)
+        deciding.sleep(0.99 * delay_s)
+        assert len(deciding.sends) == before
+        deciding.sleep(0.02 * delay_s)
+        assert len(deciding.sends) == before + len(REPLICAS)
+
+
+def test_who_has_little_time_left_waits_for_no_more_than_a_share_of_it() -> None:
+    deciding = Deciding()
+    (asked,) = deciding.begin(DequeueCommand(1))
+    asked.task.deadline_s = left_s = BACKOFF_S_FIRST / 2
+    deciding.answer("r1", Collected(Status(), refused=True))
+    before = len(deciding.sends)
+    deciding.sleep(BACKOFF_SHARE_MAX * left_s)
+    assert len(deciding.sends) == before + len(REPLICAS)
+
+
+def test_a_lost_accept_that_is_found_decided_is_told_and_not_repeated() -> None:
+    deciding = refused()
+    mine = next(send.request for send in deciding.sends if isinstance(send.request, Accept))
+    status = Status(accepted=mine.ballot, committed=mine.ballot, horizon=ONE.t)
+    deciding.answer_all(Collected(status, summary=mine.summary), "r1", "r2")
+    assert deciding.results == [(ONE,)]
+    assert deciding.is_over
+    assert deciding.counted["lost accepts found decided"] == 1
+
+
+def test_a_lost_accept_that_nobody_remembers_any_more_has_an_unknown_outcome() -> None:
+    deciding = refused()
+    far = ballot(70_000_000)
+    summary = Summary(at(-15), terms=(far,), terms_floor=far)
+    deciding.answer_all(shown(decided=far, horizon=at(-15), summary=summary), "r1", "r2")
+    assert deciding.results == [("unknown", False)]
+
+
+EARLIER = ballot(-5)
+TAKEN = Summary(ONE.t, terms=(EARLIER,))
+"""ONE was taken by another front end."""
+
+
+def test_an_untouched_queue_is_empty_by_one_look() -> None:
+    deciding = Deciding()
+    deciding.begin(DequeueCommand(1), PeekCommand())
+    deciding.answer_all(shown(), "r1", "r2")
+    assert deciding.results == [(), ()]
+
+
+@pytest.mark.parametrize(
+    "is_known", [False, True], ids=["first seen in the look", "known, but not as decided"]
+)
+def test_empty_is_said_only_after_a_look_that_began_when_the_summary_was_known_to_be_decided(
+    is_known: bool,
+) -> None:
+    deciding = Deciding()
+    if is_known:
+        accepted = Collected(Status(accepted=EARLIER), summary=TAKEN)
+        deciding.cache.absorb("r1", "i", Collect(QUEUE), accepted)
+    deciding.begin(DequeueCommand(1))
+    empty = shown(decided=EARLIER, horizon=ONE.t, summary=TAKEN)
+    deciding.answer_all(empty, "r1", "r2")
+    assert deciding.told == []
+    deciding.answer_all(replace(empty, summary=None), "r1", "r3")
+    assert deciding.results == [()]
+
+
+def test_a_summary_that_may_not_be_decided_is_written_back_before_a_queue_is_called_empty() -> None:
+    deciding = Deciding()
+    deciding.begin(DequeueCommand(1))
+    deciding.answer("r1", Collected(Status(accepted=EARLIER), summary=TAKEN))
+    deciding.answer("r2", shown())
+    assert deciding.accept_at("r3").summary == TAKEN
+    deciding.accept("r2", "r3")
+    assert deciding.told == []
+    deciding.answer_all(Collected(Status(), summary=None), "r2", "r3")
+    assert deciding.results == [()]
+
+
+def test_a_queue_whose_logs_are_shown_in_part_is_not_empty() -> None:
+    deciding = Deciding()
+    deciding.begin(DequeueCommand(1))
+    deciding.answer_all(shown(upto=at(-5)), "r1", "r2")
+    assert deciding.told == []
+    deciding.answer_all(shown(), "r1", "r2")
+    assert deciding.results == [()]
+
+
+def test_nothing_is_granted_to_a_caller_that_has_given_up() -> None:
+    deciding = Deciding()
+    deciding.begin(DequeueCommand(1))
+    deciding.proposer.asked.clear()
+    deciding.answer_all(front(ONE, fence=ONE.t), "r1", "r2")
+    assert deciding.is_over
+    assert deciding.told == []
+    assert not any(isinstance(send.request, Accept) for send in deciding.sends)
+
+
+def test_for_a_caller_that_has_given_up_nobody_looks_again() -> None:
+    deciding = Deciding()
+    deciding.begin(DequeueCommand(1))
+    deciding.proposer.asked.clear()
+    deciding.answer_all(shown(decided=EARLIER, horizon=ONE.t, summary=TAKEN), "r1", "r2")
+    assert deciding.is_over
+    assert len(deciding.sends) == len(REPLICAS)
+
+
+def test_nothing_is_proposed_for_a_caller_that_gives_up_while_payloads_are_fetched() -> None:
+    deciding = Deciding()
+    deciding.begin(DequeueCommand(1))
+    deciding.answer_all(front(Entry(ONE.id, ONE.t), fence=ONE.t), "r1", "r2")
+    assert deciding.collect_at("r3").wanted == (ONE.t,)
+    deciding.proposer.asked.clear()
+    deciding.answer("r3", shown(Row(ONE)))
+    assert deciding.is_over
+    assert not any(isinstance(send.request, Accept) for send in deciding.sends)
+
+
+@pytest.mark.parametrize(
+    ("is_proposed", "outcome"), [(False, ("unavailable", True)), (True, ("unknown", False))]
+)
+def test_without_a_quorum_all_callers_fail_and_only_what_was_proposed_is_unknown(
+    is_proposed: bool, outcome: tuple[str, bool]
+) -> None:
+    deciding = Deciding()
+    deciding.begin(DequeueCommand(1))
+    if is_proposed:
+        deciding.answer_all(front(ONE, fence=ONE.t), "r1", "r2")
+        deciding.answer("r1", Unanswered("connection reset"))
+    deciding.sleep(DEADLINE_S)
+    assert deciding.results == [outcome]
+    assert deciding.is_over
+
+
+def test_a_cell_is_fenced_at_the_stamp_that_its_new_value_gets() -> None:
+    deciding = Deciding(CELL)
+    deciding.begin(CompareAndSetCommand(None, Value("1")), CompareAndSetCommand(None, Value("2")))
+    collect = deciding.collect_at("r1")
+    assert collect.fence > ZERO
+    deciding.answer_all(shown(fence=collect.fence), "r1", "r2")
+    accept = deciding.accept_at("r1")
+    assert (accept.summary.horizon, accept.summary.value) == (collect.fence, "1")
+    assert accept.then is None
+    deciding.accept("r1", "r2")
+    assert deciding.results == [True, False]
+
+
+def test_a_cell_that_holds_something_above_the_stamp_is_collected_again() -> None:
+    """What was written there after the fence was chosen must be seen before the value is compared."""
+    deciding = Deciding(CELL)
+    deciding.begin(CompareAndSetCommand(None, Value("1")))
+    first = deciding.collect_at("r1").fence
+    later = entry(1_000_000, "9")
+    deciding.answer("r1", shown(*complete(later), fence=first))
+    deciding.answer("r2", shown(fence=first))
+    assert deciding.collect_at("r1").fence > later.t > first
+    assert deciding.cache.ballot == NO_BALLOT
+
+
+@pytest.mark.parametrize(
+    "is_cut_off", [False, True], ids=["decided above the stamp", "cut off below the stamp"]
+)
+def test_a_cell_is_not_decided_by_a_view_that_does_not_end_at_the_stamp(is_cut_off: bool) -> None:
+    deciding = Deciding(CELL)
+    deciding.begin(CompareAndSetCommand(None, Value("1")))
+    first = deciding.collect_at("r1").fence
+    above = at(1_000_000)
+    decided = shown(decided=EARLIER, horizon=above, summary=Summary(above, Value("9")), fence=first)
+    deciding.answer_all(shown(fence=first, upto=ONE.t) if is_cut_off else decided, "r1", "r2")
+    assert deciding.collect_at("r1").fence > (first if is_cut_off else above)
+    assert deciding.told == []
