@@ -17,10 +17,8 @@ PURE = (
 WITHOUT = frozenset(
     [
         "client_sdk/protocol/front_end.py",
-        "client_sdk/protocol/operations/blind.py",
         "client_sdk/protocol/operations/observe.py",
         "client_sdk/protocol/operations/queue_looks.py",
-        "client_sdk/protocol/operations/reservation.py",
         "client_sdk/protocol/operations/runs.py",
         "client_sdk/protocol/operations/shared_round.py",
         "client_sdk/protocol/operations/untouched.py",

@@ -1,0 +1,224 @@
+"""Blind operations: when an entry is stored for good, and what is done about one that fences refused."""
+
+import pytest
+
+from quorate.adts.log import Entry, Value
+from quorate.adts.times import digest_in
+from quorate.api_specs.cluster import ChoiceRule
+from quorate.api_specs.messages import Append, Appended, Collect, Collected, Held, Reserve, Reserved, Status
+from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
+from quorate.client_sdk.protocol.core.values import Done, Failed, Unanswered, Write
+from quorate.client_sdk.protocol.decisions.idempotency import KEY_REUSED
+from quorate.client_sdk.protocol.decisions.transitions import Fate, RecoverCommand
+from quorate.client_sdk.protocol.operations.blind import HEDGE_S, Blind, done_as, is_stuck
+from quorate.timestamps.timestamp import ZERO
+from tests.unit.client_sdk.protocol.stage import DEADLINE_S, REPLICAS, Stage, at
+
+NAME = "queue/q"
+X, Y = Value("1"), Value("2")
+STORED, FENCED = Appended(Status(), (True,)), Appended(Status(fence=at(1_000_000)), (False,))
+NOBODY_THERE = Unanswered("no connection", definite=True)
+
+
+class Storing(Stage):
+    """One blind operation."""
+
+    def __init__(self, *values: Value, key: str = "", rule: ChoiceRule | None = None) -> None:
+        super().__init__(*([] if rule is None else [rule]))
+        self.blind = Blind(NAME, self.task, self, key)
+        self.play(self.blind.run(values or (X,), "Enq/Ok"))
+
+    def append_at(self, replica: str) -> Append:
+        """What this replica is asked to store."""
+        request = self.open_to(replica)
+        assert isinstance(request, Append)
+        return request
+
+    def entry_at(self, replica: str) -> Entry:
+        """The only entry of it."""
+        (only,) = self.append_at(replica).entries
+        return only
+
+
+def test_it_is_done_once_a_final_quorum_stores_it_and_its_time_is_over() -> None:
+    storing = Storing()
+    sent = storing.entry_at("r1")
+    assert storing.append_at("r1").attempt == "first"
+    storing.answer("r1", STORED)
+    assert storing.complete == []
+    storing.answer("r3", STORED)
+    assert storing.complete == [(NAME, (sent.t,))]
+    assert not storing.is_over, "another front end may stamp lower in the same microsecond"
+    storing.sleep(0.001)
+    assert storing.result == Done(None, "Enq/Ok", frozenset({"r1", "r3"}))
+
+
+def test_several_values_are_one_append_in_order_and_each_needs_its_quorum() -> None:
+    storing = Storing(X, Y)
+    entries = storing.append_at("r1").entries
+    assert [each.value for each in entries] == [X, Y]
+    assert entries[0].t < entries[1].t
+    storing.answer("r1", Appended(Status(), (True, True)))
+    storing.answer("r2", Appended(Status(fence=entries[0].t), (False, True)))
+    storing.answer("r3", Appended(Status(), (True, True)))
+    storing.sleep(0.001)
+    assert storing.result == Done(None, "Enq/Ok", frozenset(REPLICAS))
+
+
+def test_what_all_replicas_refuse_for_their_fences_is_stamped_anew() -> None:
+    storing = Storing()
+    before = storing.entry_at("r1")
+    storing.answer_all(FENCED, *REPLICAS)
+    anew = storing.entry_at("r1")
+    assert (anew.id, anew.value) == (before.id, X)
+    assert anew.t > FENCED.status.fence > before.t
+    assert storing.append_at("r1").attempt == "again"
+    assert storing.commands == []
+
+
+def recovering(fenced: int = 1) -> Storing:
+    """Some replicas refused it, and the others have had their time."""
+    storing = Storing()
+    storing.answer_all(FENCED, *REPLICAS[:fenced])
+    storing.answer_all(STORED, *REPLICAS[fenced:2])
+    assert storing.commands == []
+    storing.sleep(HEDGE_S)
+    return storing
+
+
+@pytest.mark.parametrize(("fenced", "may_be_complete"), [(1, True), (2, False)])
+def test_what_only_some_refuse_is_recovered_once_the_silent_ones_have_had_their_time(
+    fenced: int, may_be_complete: bool
+) -> None:
+    """The replica that is silent may hold it: with a new timestamp it would be there twice."""
+    storing = recovering(fenced)
+    entry = storing.entry_at("r3")
+    assert [asked.command for asked in storing.commands] == [RecoverCommand(entry, may_be_complete)]
+
+
+def test_a_recovered_entry_that_is_in_force_is_done() -> None:
+    storing = recovering()
+    before = len(storing.sends)
+    storing.decide(Fate.IN_FORCE)
+    storing.sleep(0.001)
+    assert isinstance(storing.result, Done)
+    assert len(storing.sends) == before
+
+
+def test_a_void_entry_gets_a_new_timestamp() -> None:
+    storing = recovering()
+    before = storing.entry_at("r3")
+    storing.decide(Fate.VOID)
+    anew = storing.entry_at("r3")
+    assert (anew.id, anew.t > before.t) == (before.id, True)
+
+
+def test_a_void_entry_gets_no_new_timestamp_after_the_deadline() -> None:
+    """One that was taken and forgotten looks the same by then."""
+    storing = recovering()
+    storing.task.deadline_s = 0.0
+    before = len(storing.sends)
+    storing.decide(Fate.VOID)
+    assert (storing.result.reason, storing.result.definite) == ("unknown", False)
+    assert len(storing.sends) == before
+
+
+def test_an_entry_whose_fate_is_unknown_is_sent_again_as_it_is() -> None:
+    storing = recovering()
+    before = storing.entry_at("r3")
+    sent = len(storing.sends)
+    storing.decide(Fate.UNKNOWN)
+    assert len(storing.sends) == sent
+    storing.sleep(HEDGE_S)
+    assert storing.entry_at("r1") == before
+    assert storing.append_at("r1").attempt == "again"
+
+
+def test_a_repeat_is_sent_as_one() -> None:
+    """Its replica must not take the front end's clock for wrong."""
+    storing = Storing()
+    first = storing.append_at("r1")
+    storing.sleep(RESEND_S_FIRST)
+    again = storing.append_at("r1")
+    assert (first.attempt, again.attempt, again.entries) == ("first", "again", first.entries)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason", "definite"),
+    [(NOBODY_THERE, "unavailable", True), (Unanswered("connection reset"), "unknown", False)],
+)
+def test_without_a_quorum_it_is_unknown_unless_certainly_nothing_arrived(
+    answer: Unanswered, reason: str, definite: bool
+) -> None:
+    storing = Storing()
+    storing.answer_all(answer, *REPLICAS)
+    storing.task.deadline_s = 0.001
+    storing.sleep(DEADLINE_S)
+    assert isinstance(storing.result, Failed)
+    assert (storing.result.reason, storing.result.definite) == (reason, definite)
+
+
+def test_with_quorum_ordering_it_is_stamped_above_what_an_initial_quorum_shows() -> None:
+    storing = Storing(rule=ChoiceRule("queue/*", {"Enq/Ok": (2, 2)}, "quorum"))
+    assert isinstance(storing.open_to("r1"), Collect)
+    storing.answer_all(Collected(Status(), latest=at(5_000)), "r1", "r2")
+    assert storing.entry_at("r1").t > at(5_000)
+
+
+def test_under_a_key_what_was_agreed_is_appended_whoever_repeats_it() -> None:
+    storing = Storing(key="k")
+    reserve = storing.open_to("r1")
+    assert isinstance(reserve, Reserve)
+    ((mine,),) = (each.entries for each in reserve.proposals)
+    earlier = Entry(f"{at(-9)}/{digest_in(mine.id)}", at(-9))
+    storing.answer_all(Reserved((Held("Enq k", ZERO, (earlier,), reserve.ballot),)), *REPLICAS)
+    assert storing.append_at("r1") == Append(NAME, (Entry(earlier.id, earlier.t, X),), "again")
+    assert storing.blind.is_sent, "who reserved it may have stored it"
+
+
+def test_a_key_that_was_used_with_another_value_is_refused() -> None:
+    storing = Storing(key="k")
+    other = Entry(f"{at(-9)}/0123", at(-9))
+    ballot = storing.open_to("r1").ballot
+    storing.answer_all(Reserved((Held("Enq k", ZERO, (other,), ballot),)), *REPLICAS)
+    assert storing.result == KEY_REUSED
+
+
+def test_what_a_reader_writes_back_is_no_new_entry_and_fences_may_stand_in_its_way() -> None:
+    for reply, is_done in ((STORED, True), (FENCED, False)):
+        stage = Stage()
+        entry = Entry(at(-1), at(-1), X)
+        stage.play(Blind(NAME, stage.task, stage).write_back(entry))
+        assert stage.open_to("r1") == Append(NAME, (entry,), "repair")
+        stage.answer_all(reply, "r1", "r2")
+        stage.sleep(HEDGE_S)
+        assert stage.result is is_done
+        assert stage.commands == []
+
+
+FINAL = Stage().choice_of(NAME).final_of_kind(Stage().choice_of(NAME).specification.kinds["Enq"])
+
+
+@pytest.mark.parametrize(
+    ("stored", "fenced", "is_hedged", "is_it"),
+    [
+        ("", "", True, False),
+        ("1", "2", False, False),
+        ("1", "2", True, True),
+        ("1", "23", False, True),
+        ("", "12", False, False),
+        ("", "12", True, True),
+    ],
+)
+def test_an_entry_is_stuck_where_fences_keep_it_from_its_quorum_or_may_and_the_silent_had_their_time(
+    stored: str, fenced: str, is_hedged: bool, is_it: bool
+) -> None:
+    def replicas(digits: str) -> set[str]:
+        return {f"r{each}" for each in digits}
+
+    assert is_stuck(FINAL, set(REPLICAS), replicas(stored), replicas(fenced), is_hedged=is_hedged) is is_it
+
+
+def test_a_write_is_named_by_its_data_type_and_by_whether_it_deletes() -> None:
+    cells = [Write("register/x", X), Write("dictionary/d/k", X), Write("dictionary/d/k", None)]
+    assert [done_as(each) for each in cells] == ["Write/Ok", "Put/Ok", "Delete/Ok"]
