@@ -17,11 +17,8 @@ PURE = (
 WITHOUT = frozenset(
     [
         "client_sdk/protocol/front_end.py",
-        "client_sdk/protocol/operations/observe.py",
-        "client_sdk/protocol/operations/queue_looks.py",
         "client_sdk/protocol/operations/runs.py",
         "client_sdk/protocol/operations/shared_round.py",
-        "client_sdk/protocol/operations/untouched.py",
         "replica/protocol/catch_up.py",
         "replica/protocol/log.py",
         "replica/protocol/request_counts.py",

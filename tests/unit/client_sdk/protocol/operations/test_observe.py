@@ -1,0 +1,279 @@
+"""Operations that observe: an answer rests on what a final quorum stores, or is written back first; and burying asks everybody."""
+
+import pytest
+
+from quorate.adts.log import Entry, Summary, Value
+from quorate.api_specs.limits import Limits
+from quorate.api_specs.messages import (
+    Append,
+    Appended,
+    Collect,
+    Collected,
+    Commit,
+    Committed,
+    Row,
+    Scan,
+    Scanned,
+    Status,
+)
+from quorate.client_sdk.protocol.core.rounds import Expired
+from quorate.client_sdk.protocol.core.values import CollectTombstone, Items, Read
+from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand
+from quorate.client_sdk.protocol.operations.blind import HEDGE_S
+from quorate.client_sdk.protocol.operations.observe import (
+    Looks,
+    collect,
+    collect_tombstone,
+    is_whole,
+    items,
+    read,
+    word_of,
+)
+from tests.unit.client_sdk.protocol.stage import (
+    DEADLINE_S,
+    REPLICAS,
+    Stage,
+    at,
+    ballot,
+    complete,
+    entry,
+    shown,
+)
+
+CELL, KEY = "register/x", "dictionary/d/k"
+OLD, NEW = entry(-20), entry(-10)
+STORED, FENCED = Appended(Status(), (True,)), Appended(Status(), (False,))
+EMPTY = shown()
+
+
+def reading(name: str = CELL) -> Stage:
+    stage = Stage()
+    stage.play(read(Read(name), stage.task, stage))
+    return stage
+
+
+def test_a_value_that_a_final_quorum_shows_is_the_answer() -> None:
+    stage = reading()
+    stage.answer("r1", shown(Row(OLD), Row(NEW)))
+    stage.answer("r2", shown(Row(NEW)))
+    assert (stage.result.result, stage.result.event_class) == ("-10", "Read/Ok")
+    assert stage.result.answered == {"r1", "r2"}
+    assert len(stage.sends) == len(REPLICAS)
+
+
+def test_a_value_that_may_be_at_too_few_is_written_back_before_it_is_the_answer() -> None:
+    stage = reading()
+    stage.answer("r1", shown(Row(NEW)))
+    stage.answer("r2", EMPTY)
+    assert stage.open_to("r3") == Append(CELL, (NEW,), "repair")
+    stage.answer("r1", STORED)
+    assert not stage.is_over
+    stage.answer("r3", STORED)
+    assert stage.result.result == "-10"
+    assert stage.complete == [(CELL, (NEW.t,))]
+
+
+def test_where_fences_keep_it_from_being_written_back_a_decision_settles_it_and_it_looks_again() -> None:
+    stage = reading()
+    stage.answer("r1", shown(Row(NEW)))
+    stage.answer("r2", EMPTY)
+    stage.answer_all(FENCED, "r2", "r3")
+    stage.sleep(HEDGE_S)
+    assert [asked.command for asked in stage.commands] == [ConfirmCommand()]
+    stage.decide(None)
+    stage.answer_all(shown(decided=ballot(1), summary=Summary(at(-5), Value("5"))), "r1", "r2")
+    assert stage.result.result == "5"
+
+
+def test_a_value_that_may_not_be_decided_is_confirmed() -> None:
+    stage = reading()
+    stage.answer("r1", Collected(Status(accepted=ballot(1)), summary=Summary(at(-5), Value("5"))))
+    stage.answer("r2", EMPTY)
+    assert [asked.command for asked in stage.commands] == [ConfirmCommand()]
+
+
+def test_a_summary_that_a_final_quorum_is_seen_to_have_accepted_is_decided() -> None:
+    stage = reading()
+    accepted = Collected(Status(accepted=ballot(1)), summary=Summary(at(-5), Value("5")))
+    stage.answer_all(accepted, "r1", "r2")
+    assert stage.result.result == "5"
+
+
+def test_the_answer_waits_until_the_values_timestamp_has_passed() -> None:
+    """A write that begins after the read must get a higher one."""
+    stage = reading()
+    ahead = entry(1_000_000)
+    stage.answer_all(shown(*complete(ahead)), "r1", "r2")
+    stage.sleep(0.99)
+    assert not stage.is_over
+    stage.sleep(0.02)
+    assert stage.result.result == str(1_000_000)
+
+
+def test_a_timestamp_beyond_the_deadline_is_not_waited_for() -> None:
+    stage = Stage(deadline_s=0.5)
+    stage.play(read(Read(CELL), stage.task, stage))
+    stage.answer("r1", shown(*complete(entry(1_000_000))))
+    with pytest.raises(Expired, match="check the clocks"):
+        stage.answer("r2", EMPTY)
+
+
+def test_a_read_goes_by_the_words_of_its_data_type() -> None:
+    assert [word_of(Read(name)) for name in (CELL, KEY)] == ["Read", "Get"]
+
+
+def test_a_log_that_is_shown_in_part_is_asked_for_until_its_end() -> None:
+    stage = Stage()
+    needed = stage.choice_of(CELL).initial_of("Read")
+    stage.play(collect(CELL, stage.task, stage, needed))
+    part = shown(*complete(OLD), upto=OLD.t)
+    assert not is_whole(part)
+    assert not is_whole(Collected(Status(), more=True))
+    stage.answer("r1", part)
+    assert stage.open_to("r1").window.upto == OLD.t
+    stage.answer("r2", EMPTY)
+    assert not stage.is_over
+    stage.answer("r1", shown(*complete(NEW)))
+    assert stage.result == {"r1", "r2"}
+    assert stage.cache_of(CELL).seen.keys() == {OLD.t, NEW.t}
+
+
+def test_a_look_during_which_something_was_thrown_away_begins_again() -> None:
+    stage = reading()
+    stage.answer("r1", shown(Row(NEW)))
+    stage.answer("r2", Collected(Status(floor=NEW.t)))
+    assert isinstance(stage.open_to("r1"), Collect)
+    assert not stage.is_over
+
+
+def missed(*looks_s: float, last_s: float) -> Expired:
+    """What comes of looks that end at these times and never agree, and of a last one that is not answered."""
+    stage = Stage()
+    looks = Looks("queue/q", stage.task)
+    for look_s in looks_s:
+        with looks.under_way():
+            stage.sleep_alone(look_s)
+    try:
+        with looks.under_way():
+            stage.sleep_alone(last_s)
+            raise Expired("no answer", {"r1"})
+    except Expired as expired:
+        return expired
+
+
+def test_looks_that_were_answered_and_never_agreed_are_told_from_replicas_that_are_silent() -> None:
+    assert "changed during each of 3 looks" in missed(1.0, 1.0, 1.0, last_s=0.5).detail
+    assert missed(1.0, last_s=5.0).detail == "no answer"
+
+
+PREFIX = "dictionary/d"
+
+
+def page(*cells: tuple[str, Row], more: bool = False) -> Scanned:
+    return Scanned(tuple((f"{PREFIX}/{key}", shown(row)) for key, row in cells), more=more)
+
+
+def listing(limits: Limits | None = None) -> Stage:
+    stage = Stage(limits=limits or Limits())
+    stage.play(items(Items(PREFIX), stage.task, stage))
+    return stage
+
+
+def test_items_are_what_two_looks_in_a_row_agree_on() -> None:
+    stage = listing()
+    both = page(("a", Row(OLD)), ("b", Row(NEW)), ("gone", Row(entry(-5, None))))
+    stage.answer_all(both, "r1", "r2")
+    assert not stage.is_over
+    stage.answer_all(both, "r1", "r3")
+    assert stage.result.result == {"a": "-20", "b": "-10"}
+    assert stage.result.answered == {"r1", "r3"}
+
+
+def test_a_key_that_changed_between_two_looks_needs_a_third() -> None:
+    stage = listing()
+    stage.answer_all(page(("a", Row(OLD))), "r1", "r2")
+    stage.answer_all(page(("a", Row(NEW))), "r1", "r2")
+    assert not stage.is_over
+    stage.answer_all(page(("a", Row(NEW))), "r1", "r2")
+    assert stage.result.result == {"a": "-10"}
+    assert stage.counted["collected again"] == 1
+
+
+def test_a_key_whose_newest_value_is_at_too_few_is_settled_before_it_is_shown() -> None:
+    stage = listing()
+    stage.answer("r1", page(("a", Row(NEW))))
+    stage.answer("r2", page())
+    settling = stage.open_to("r1")
+    assert isinstance(settling, Collect)
+    assert settling.object == f"{PREFIX}/a"
+
+
+def test_a_long_dictionary_is_scanned_page_by_page() -> None:
+    stage = listing()
+    stage.answer("r1", page(("a", Row(OLD)), more=True))
+    assert stage.open_to("r1") == Scan(f"{PREFIX}/", f"{PREFIX}/a", 200)
+    stage.answer("r2", page(("a", Row(OLD)), ("b", Row(NEW))))
+    assert all(isinstance(stage.open_to(replica), Scan) for replica in ("r1", "r3"))
+    stage.answer("r1", page(("b", Row(NEW))))
+    whole = page(("a", Row(OLD)), ("b", Row(NEW)))
+    stage.answer_all(whole, "r1", "r2")
+    assert stage.result.result == {"a": "-20", "b": "-10"}
+
+
+def test_a_dictionary_that_is_too_large_to_list_is_refused() -> None:
+    stage = listing(Limits(listing_bytes_max=200))
+    heavy = Row(Entry(at(-9), at(-9), Value("1" * 201)))
+    with pytest.raises(Expired) as caught:
+        stage.answer("r1", page(("a", heavy)))
+    assert (caught.value.limit, caught.value.is_refused) == ("listing-too-large", True)
+
+
+LONG_AGO = -10_000 * 1_000_000
+DELETION = entry(LONG_AGO, None)
+
+
+def burying() -> Stage:
+    stage = Stage()
+    stage.play(collect_tombstone(CollectTombstone(KEY), stage.task, stage))
+    return stage
+
+
+def test_a_deletion_is_forgotten_once_every_replica_has_it() -> None:
+    stage = burying()
+    stage.answer_all(shown(*complete(DELETION)), "r1", "r2")
+    assert isinstance(stage.open_to("r3"), Collect), "a quorum is not enough"
+    stage.answer("r3", EMPTY)
+    assert stage.open_to("r3") == Append(KEY, (DELETION,), "repair")
+    assert stage.waiting == {"r3"}
+    stage.answer("r3", STORED)
+    assert stage.open_to("r1") == Commit(KEY, complete=(DELETION.t,), tombstone=DELETION.t)
+    stage.answer_all(Committed(Status()), *REPLICAS)
+    assert (stage.result.result, stage.result.event_class) == (True, "Collect/Ok")
+
+
+@pytest.mark.parametrize(
+    "newest",
+    [Row(entry(LONG_AGO, "1")), Row(entry(-20, None))],
+    ids=["a value", "a deletion that retries may still overtake"],
+)
+def test_what_is_no_deletion_or_a_young_one_is_kept(newest: Row) -> None:
+    stage = burying()
+    stage.answer_all(shown(newest), *REPLICAS)
+    assert (stage.result.result, stage.result.event_class) == (False, "Collect/Kept")
+    assert len(stage.sends) == len(REPLICAS)
+
+
+def test_a_deletion_that_a_fence_keeps_from_a_replica_is_kept() -> None:
+    stage = burying()
+    stage.answer_all(shown(Row(DELETION)), "r1", "r2")
+    stage.answer("r3", EMPTY)
+    stage.answer("r3", FENCED)
+    assert stage.result.event_class == "Collect/Kept"
+
+
+def test_while_one_replica_is_silent_nothing_is_forgotten() -> None:
+    stage = burying()
+    stage.answer_all(shown(Row(DELETION)), "r1", "r2")
+    with pytest.raises(Expired) as caught:
+        stage.sleep(DEADLINE_S)
+    assert caught.value.answered == {"r1", "r2"}

@@ -1,0 +1,136 @@
+"""Looks at a whole queue: what two of them must agree on, and what is done about what they do not show for certain."""
+
+import pytest
+
+from quorate.adts.log import Dead, Entry, Leased, Summary
+from quorate.api_specs.messages import Append, Appended, Collect, Collected, Row, Status
+from quorate.client_sdk.protocol.core.values import LeaseBook, QueueInfo, QueueSize, ReadLeases
+from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand, Fate, RecoverCommand
+from quorate.client_sdk.protocol.operations.blind import HEDGE_S
+from quorate.client_sdk.protocol.operations.queue_looks import LOOKS_FREE, leases, queue_size
+from quorate.timestamps.timestamp import ZERO
+from tests.unit.client_sdk.protocol.stage import Stage, at, ballot, complete, entry, shown
+
+NAME = "queue/q"
+ONE, TWO = entry(1), entry(2)
+STORED, FENCED = Appended(Status(), (True,)), Appended(Status(), (False,))
+SAME = Collected(Status(), summary=None)
+
+
+def sizing(items_max: int = 0) -> Stage:
+    stage = Stage()
+    stage.play(queue_size(QueueSize(NAME, items_max), stage.task, stage))
+    return stage
+
+
+def look_at(stage: Stage, reply: Collected, *replicas: str) -> None:
+    """One look, which these replicas answer."""
+    assert all(isinstance(stage.open_to(replica), Collect) for replica in replicas)
+    stage.answer_all(reply, *replicas)
+
+
+def test_a_size_is_what_a_look_shows_that_a_second_one_finds_undecided() -> None:
+    stage = sizing()
+    assert not stage.open_to("r1").window.payload
+    look_at(stage, shown(*complete(ONE, TWO)), "r1", "r2")
+    assert not stage.is_over
+    look_at(stage, SAME, "r1", "r3")
+    assert stage.result.result == QueueInfo(2, ZERO)
+    assert (stage.result.event_class, stage.result.answered) == ("Size/Ok", {"r1", "r3"})
+
+
+def test_a_decision_between_two_looks_makes_it_look_again() -> None:
+    stage = sizing()
+    look_at(stage, shown(*complete(ONE, TWO)), "r1", "r2")
+    taken = shown(decided=ballot(9), horizon=ONE.t, summary=Summary(ONE.t))
+    look_at(stage, taken, "r1", "r2")
+    assert not stage.is_over
+    look_at(stage, SAME, "r1", "r2")
+    assert not stage.is_over, "its first look began before the decision was known"
+    look_at(stage, SAME, "r1", "r2")
+    assert stage.result.result == QueueInfo(1, ONE.t)
+
+
+def test_a_summary_that_may_not_be_decided_is_confirmed_first() -> None:
+    stage = sizing()
+    look_at(stage, Collected(Status(accepted=ballot(9)), summary=Summary(ONE.t)), "r1")
+    look_at(stage, shown(), "r2")
+    assert [asked.command for asked in stage.commands] == [ConfirmCommand()]
+
+
+def test_after_some_looks_in_vain_decisions_are_held_off() -> None:
+    stage = sizing()
+    for number in range(LOOKS_FREE):
+        decided = shown(decided=ballot(9 + number), horizon=at(number), summary=Summary(at(number)))
+        look_at(stage, decided, "r1", "r2")
+    assert [asked.command for asked in stage.commands] == [ConfirmCommand(holds=True)]
+    cache = stage.cache_of(NAME)
+    cache.held_until_s = 5.0
+    stage.decide(None)
+    look_at(stage, SAME, "r1", "r2")
+    look_at(stage, SAME, "r1", "r2")
+    assert stage.is_over
+    assert cache.held_until_s == 0.0, "others need not wait any longer"
+
+
+def test_an_entry_that_may_not_be_complete_is_written_back_before_it_counts() -> None:
+    stage = sizing()
+    look_at(stage, shown(Row(ONE)), "r1")
+    look_at(stage, shown(), "r2")
+    request = stage.open_to("r2")
+    assert request == Append(NAME, (ONE,), "repair")
+    stage.answer_all(STORED, "r1", "r2")
+    assert stage.complete == [(NAME, (ONE.t,))]
+    look_at(stage, SAME, "r1", "r2")
+    assert stage.result.result.size == 1
+
+
+def test_one_that_fences_keep_from_being_written_back_is_recovered_and_all_is_looked_at_anew() -> None:
+    stage = sizing()
+    look_at(stage, shown(Row(ONE)), "r1")
+    look_at(stage, shown(), "r2")
+    stage.answer_all(FENCED, "r1", "r2")
+    stage.sleep(HEDGE_S)
+    assert [asked.command for asked in stage.commands] == [RecoverCommand(ONE, may_be_complete=True)]
+    stage.decide(Fate.IN_FORCE)
+    look_at(stage, shown(*complete(ONE)), "r1", "r2")
+    assert not stage.is_over
+    look_at(stage, SAME, "r1", "r2")
+    assert stage.result.result.size == 1
+
+
+def test_a_look_that_a_decision_has_passed_is_no_reason_to_write_anything_back() -> None:
+    stage = sizing()
+    look_at(stage, shown(Row(TWO), decided=ballot(9), horizon=ONE.t, summary=Summary(ONE.t)), "r1")
+    look_at(stage, shown(), "r2")
+    assert isinstance(stage.open_to("r1"), Collect)
+
+
+def test_the_first_items_are_listed_with_their_payloads_and_nothing_is_trimmed_meanwhile() -> None:
+    stage = sizing(items_max=1)
+    bare = [Entry(each.id, each.t) for each in (ONE, TWO)]
+    look_at(stage, shown(*complete(*bare)), "r1", "r2")
+    assert stage.cache_of(NAME).pins == 1
+    look_at(stage, SAME, "r1", "r2")
+    assert stage.open_to("r3").wanted == (ONE.t,)
+    stage.answer("r3", shown(Row(ONE)))
+    assert stage.result.result == QueueInfo(2, ZERO, ("1",))  # type: ignore[arg-type]
+    assert stage.cache_of(NAME).pins == 0
+
+
+BOOK = Summary(TWO.t, leases=(Leased(ONE, deliveries=1, is_held=True),), dead=(Dead(TWO, "rejected"),))
+
+
+@pytest.mark.parametrize("is_decided", [True, False])
+def test_leases_are_those_of_a_summary_once_it_is_decided(is_decided: bool) -> None:
+    stage = Stage()
+    stage.play(leases(ReadLeases(NAME), stage.task, stage))
+    newest = Collected(Status(accepted=ballot(9)), summary=BOOK)
+    look_at(stage, newest, "r1")
+    look_at(stage, newest if is_decided else shown(), "r2")
+    if not is_decided:
+        assert [asked.command for asked in stage.commands] == [ConfirmCommand()]
+        stage.decide(None)
+        assert stage.open_to("r1").known == ballot(9)
+        look_at(stage, Collected(Status(accepted=ballot(9), committed=ballot(9)), summary=None), "r1", "r3")
+    assert stage.result.result == LeaseBook(BOOK.leases, BOOK.dead)
