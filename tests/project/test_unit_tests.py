@@ -16,9 +16,6 @@ PURE = (
 
 WITHOUT = frozenset(
     [
-        "client_sdk/protocol/front_end.py",
-        "client_sdk/protocol/operations/runs.py",
-        "client_sdk/protocol/operations/shared_round.py",
         "replica/protocol/catch_up.py",
         "replica/protocol/log.py",
         "replica/protocol/request_counts.py",

@@ -1,0 +1,193 @@
+"""One round of messages for several operations: who of it ends when, and what a failure of the round means for each."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from quorate.api_specs.messages import Collect, Collected, Refused, Reply, Request, Status
+from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
+from quorate.client_sdk.protocol.core.rounds import Expired, Task
+from quorate.client_sdk.protocol.core.values import Done, Failed, Operation, Outcome, Read, Unanswered
+from quorate.client_sdk.protocol.operations.blind import HEDGE_S
+from quorate.client_sdk.protocol.operations.context import OutcomeSteps
+from quorate.client_sdk.protocol.operations.shared_round import Alone, SideBySide
+from tests.unit.client_sdk.protocol.stage import DEADLINE_S, REPLICAS, Stage
+
+OK = Collected(Status())
+FULL = Refused("log-full", "no room")
+GONE = Unanswered("connection reset")
+NOBODY_THERE = Unanswered("no connection", definite=True)
+
+
+def alone(task: Task) -> OutcomeSteps:
+    """Steps that no test runs."""
+    raise AssertionError(task.number)
+
+
+class NotingPart:
+    """An operation's share that ends when `needed` replicas have answered, or goes on alone once the silent had their time."""
+
+    def __init__(self, name: str, needed: int = 2) -> None:
+        self.operation: Operation = Read(name)
+        self.refused: dict[str, Refused] = {}
+        self.taken: list[str] = []
+        self.repeats: list[str] = []
+        self.failures: list[tuple[Expired, bool]] = []
+        self._needed = needed
+
+    @property
+    def refusals(self) -> Mapping[str, Refused]:
+        """See Part."""
+        return self.refused
+
+    def request_to(self, replica: str, *, is_repeat: bool) -> Request:
+        """See Part."""
+        if is_repeat:
+            self.repeats.append(replica)
+        return Collect(self.operation.object)
+
+    def take(self, replica: str, reply: Reply) -> None:
+        """See Part."""
+        if isinstance(reply, Refused):
+            self.refused[replica] = reply
+        else:
+            self.taken.append(replica)
+
+    def end(self, now_s: float, *, is_hedged: bool) -> Outcome | Alone | None:
+        """See Part."""
+        if len(self.taken) >= self._needed:
+            return Done(self.operation.object, "Read/Ok", frozenset(self.taken))
+        return Alone(alone) if is_hedged else None
+
+    def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome | Alone:
+        """See Part."""
+        self.failures.append((expired, is_at_large))
+        return expired.outcome(is_at_large)
+
+
+class Sharing(Stage):
+    """A round of parts, each with the numbers of its operations; what becomes of those."""
+
+    def __init__(self, *parts: tuple[NotingPart, list[int]]) -> None:
+        super().__init__()
+        self.ended: dict[int, Outcome] = {}
+        self.alone: dict[int, tuple[Operation, float]] = {}
+        self.round = SideBySide(parts, REPLICAS, self.task, self)
+        self.play(self.round.run())
+
+    def finish(self, number: int, outcome: Outcome) -> None:
+        """See Host."""
+        self.ended[number] = outcome
+
+    def go_alone(self, number: int, operation: Operation, deadline_s: float, alone: Alone) -> None:
+        """See Host."""
+        self.alone[number] = operation, deadline_s
+
+
+@pytest.fixture
+def first() -> NotingPart:
+    return NotingPart("register/a", 1)
+
+
+@pytest.fixture
+def second() -> NotingPart:
+    return NotingPart("register/b", 2)
+
+
+def test_each_replica_is_asked_once_for_all_and_each_operation_ends_as_soon_as_it_can(
+    first: NotingPart, second: NotingPart
+) -> None:
+    sharing = Sharing((first, [1]), (second, [2]))
+    assert [[each.object for each in send.requests] for send in sharing.sends] == [  # type: ignore[union-attr]
+        ["register/a", "register/b"]
+    ] * len(REPLICAS)
+    sharing.answer("r1", OK, OK)
+    assert sharing.ended.keys() == {1}
+    sharing.answer("r3", OK, OK)
+    assert sharing.ended.keys() == {1, 2}
+    assert sharing.is_over
+
+
+def test_a_part_that_has_ended_is_told_no_more_and_each_reply_goes_to_its_own(
+    first: NotingPart, second: NotingPart
+) -> None:
+    sharing = Sharing((first, [1]), (second, [2]))
+    sharing.answer("r1", OK, FULL)
+    sharing.answer("r2", OK, OK)
+    assert first.taken == ["r1"]
+    assert (second.taken, second.refused) == (["r2"], {"r1": FULL})
+
+
+def test_all_operations_that_a_part_stands_for_end_with_it(first: NotingPart) -> None:
+    sharing = Sharing((first, [1, 5]))
+    assert sharing.round.numbers() == [1, 5]
+    sharing.answer("r2", OK)
+    assert sharing.ended.keys() == {1, 5}
+    assert sharing.round.numbers() == []
+
+
+def test_who_cannot_end_with_the_round_goes_on_alone_until_the_same_deadline(
+    first: NotingPart, second: NotingPart
+) -> None:
+    sharing = Sharing((first, [1]), (second, [2, 3]))
+    sharing.answer("r1", OK, OK)
+    sharing.sleep(HEDGE_S)
+    assert sharing.alone == dict.fromkeys((2, 3), (second.operation, DEADLINE_S))
+    assert sharing.ended.keys() == {1}
+
+
+def test_nobody_goes_on_alone_before_any_replica_has_answered(second: NotingPart) -> None:
+    sharing = Sharing((second, [2]))
+    sharing.sleep(2 * HEDGE_S)
+    assert not sharing.alone
+
+
+def test_who_is_dropped_ends_no_more_and_the_last_one_says_so(first: NotingPart, second: NotingPart) -> None:
+    sharing = Sharing((first, [1, 4]), (second, [2]))
+    assert sharing.round.drop(1)
+    assert sharing.round.numbers() == [4, 2]
+    assert sharing.round.drop(4)
+    sharing.answer("r1", OK, OK)
+    assert not sharing.ended
+    assert not sharing.round.drop(2)
+
+
+def test_a_repeat_asks_for_the_same_parts_again_so_that_a_late_answer_fits(
+    first: NotingPart, second: NotingPart
+) -> None:
+    sharing = Sharing((first, [1]), (second, [2]))
+    sharing.answer("r1", OK, OK)
+    sharing.sleep(HEDGE_S / 2)
+    sharing.round.drop(2)
+    sharing.sleep(RESEND_S_FIRST)
+    assert first.repeats == second.repeats == []
+    sharing = Sharing((first, [1]), (second, [2]))
+    sharing.sleep(RESEND_S_FIRST)
+    assert first.repeats == second.repeats == list(REPLICAS)
+
+
+@pytest.mark.parametrize(("answer", "is_at_large"), [(NOBODY_THERE, False), (GONE, True)])
+def test_when_the_round_fails_each_part_hears_whether_its_request_may_have_arrived(
+    first: NotingPart, second: NotingPart, answer: Unanswered, is_at_large: bool
+) -> None:
+    sharing = Sharing((first, [1]), (second, [2]))
+    sharing.task.deadline_s = RESEND_S_FIRST / 2
+    for replica in REPLICAS:
+        sharing.answer(replica, answer)
+    sharing.sleep(DEADLINE_S)
+    assert [is_large for part in (first, second) for _, is_large in part.failures] == [is_at_large] * 2
+    assert all(isinstance(outcome, Failed) for outcome in sharing.ended.values())
+    assert sharing.ended.keys() == {1, 2}
+
+
+def test_a_part_that_all_refused_fails_for_that_reason_and_for_certain() -> None:
+    refused, other = NotingPart("register/a", 1), NotingPart("register/b", 4)
+    sharing = Sharing((refused, [1]), (other, [2]))
+    for replica in REPLICAS:
+        sharing.answer(replica, FULL, OK)
+    ((expired, is_at_large),) = refused.failures
+    assert (expired.limit, expired.is_refused, is_at_large) == ("log-full", True, False)
+    assert expired.detail == "gave a useful answer in time: no replica; did not: r1, r2, r3 (no room)"
+    ((expired, is_at_large),) = other.failures
+    assert (expired.limit, is_at_large) == (None, True)
+    assert expired.answered == set(REPLICAS)

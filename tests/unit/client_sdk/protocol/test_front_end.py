@@ -1,0 +1,303 @@
+"""The front end as a driver sees it: calls in, effects out; what ends an operation, and what is left when one is given up."""
+
+from collections.abc import Sequence
+
+from quorate.adts.log import Value
+from quorate.api_specs.messages import (
+    Accept,
+    Accepted,
+    Append,
+    Appended,
+    BatchReply,
+    Collect,
+    Collected,
+    Commit,
+    Refused,
+    Reply,
+    Request,
+    Status,
+)
+from quorate.client_sdk.protocol.completion_notices import CELL_WAIT_S
+from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
+from quorate.client_sdk.protocol.core.values import (
+    CompareAndSet,
+    Dequeue,
+    Done,
+    Effects,
+    Enqueue,
+    Failed,
+    Finish,
+    Operation,
+    Outcome,
+    Peek,
+    Read,
+    Send,
+    Unanswered,
+    Write,
+)
+from quorate.client_sdk.protocol.front_end import FrontEnd
+from quorate.timestamps.clock import Now
+from quorate.timestamps.timestamp import ZERO
+from tests.unit.client_sdk.protocol.stage import (
+    DEADLINE_S,
+    EXACT,
+    REPLICAS,
+    START_US,
+    ballot,
+    complete,
+    entry,
+    shown,
+)
+from tests.unit.client_sdk.scripted import document_of
+
+CELL, QUEUE = "register/x", "queue/q"
+X = Value("1")
+STORED = Appended(Status(), (True,))
+LOST = Unanswered("connection reset")
+
+
+class Driven:
+    """A front end at a time that stands still but for `tick`; what its effects were."""
+
+    def __init__(self, own: str | None = None) -> None:
+        self.front = FrontEnd(document_of(*REPLICAS, clock=EXACT), site="a", seed=1, own=own)
+        self.now = Now(0.0, START_US)
+        self.sends: list[Send] = []
+        """All that was sent and wants an answer."""
+        self.lazies: list[Send] = []
+        self.outcomes: dict[int, Outcome] = {}
+        self.wake_at_s: float | None = None
+
+    def start(self, *operations: Operation) -> list[int]:
+        """The numbers of operations that begin at one moment."""
+        numbers, effects = self.front.start_all(operations, self.now, DEADLINE_S)
+        self._obey(effects)
+        return numbers
+
+    def deliver(self, send: Send, *replies: Reply, incarnation: str = "i") -> None:
+        """The replica's replies to this send."""
+        reply = BatchReply(send.replica, incarnation, ZERO, self.now.wall_us, replies)
+        tokens = [send.token for _ in send.requests]
+        self._obey(self.front.deliver(send.replica, tokens, reply, self.now, self.now))
+
+    def lose(self, send: Send, why: Unanswered = LOST) -> None:
+        """What was sent got no answer."""
+        self._obey(self.front.deliver(send.replica, [send.token], why, self.now, self.now))
+
+    def tick(self, mono_s: float) -> None:
+        """It is this late."""
+        self.now = Now(mono_s, START_US + int(mono_s * 1e6))
+        self._obey(self.front.tick(self.now))
+
+    def cancel(self, number: int) -> None:
+        """The caller of this one has gone away."""
+        self._obey(self.front.cancel(number, self.now))
+
+    def leave(self, number: int) -> None:
+        """The same of one that is to end when it is certain."""
+        self._obey(self.front.leave(number, self.now))
+
+    def look(self, first: int) -> None:
+        """Two replicas answer the collects that were sent from this place on, and have nothing."""
+        for send in self.sends[first : first + 2]:
+            assert isinstance(send.request, Collect)
+            self.deliver(send, shown(fence=send.request.fence))
+
+    def requests(self) -> list[Request]:
+        """All that was sent first in each send."""
+        return [send.request for send in self.sends]
+
+    def _obey(self, effects: Effects) -> None:
+        self.sends += [send for send in effects.sends if not send.lazy]
+        self.lazies += [send for send in effects.sends if send.lazy]
+        for finish in effects.finished:
+            assert finish.number not in self.outcomes, f"{finish.number} ends twice"
+            self.outcomes[finish.number] = finish.outcome
+        self.wake_at_s = effects.wake_at_s
+
+
+def test_an_operation_asks_all_replicas_and_ends_once_under_its_own_number() -> None:
+    driven = Driven()
+    first, second = driven.start(Enqueue("queue/a", (X,)))[0], driven.start(Enqueue("queue/b", (X,)))[0]
+    assert [send.replica for send in driven.sends] == [*REPLICAS, *REPLICAS]
+    assert len({send.token for send in driven.sends}) == len(driven.sends)
+    for send in driven.sends[3:]:
+        driven.deliver(send, STORED)
+    driven.tick(0.001)
+    assert driven.outcomes.keys() == {second}
+    assert first != second
+
+
+def test_an_answer_that_nobody_waits_for_changes_nothing() -> None:
+    driven = Driven()
+    driven.start(Enqueue(QUEUE, (X,)))
+    sent = driven.sends[0]
+    driven.deliver(sent, STORED)
+    driven.deliver(sent, STORED)
+    driven.tick(0.001)
+    assert driven.outcomes == {}
+    driven.deliver(driven.sends[1], STORED)
+    driven.tick(0.002)
+    assert isinstance(driven.outcomes[1], Done)
+
+
+def test_what_an_answer_shows_is_known_to_operations_that_begin_later() -> None:
+    driven = Driven()
+    driven.start(Read(CELL))
+    for send in driven.sends[:2]:
+        driven.deliver(send, shown(*complete(entry(-1)), decided=ballot(-9)))
+    driven.start(Read(CELL))
+    again = driven.sends[3].request
+    assert isinstance(again, Collect)
+    assert again.known == ballot(-9)
+    assert again.window is not None
+    assert again.window.since == 1
+
+
+def test_a_replica_that_started_anew_is_asked_for_its_whole_log() -> None:
+    driven = Driven()
+    driven.start(Read(CELL))
+    driven.deliver(driven.sends[0], shown(*complete(entry(-1))))
+    driven.deliver(driven.sends[1], shown(*complete(entry(-1))))
+    driven.start(Read(CELL))
+    driven.deliver(driven.sends[3], Collected(Status(), summary=None), incarnation="another")
+    driven.deliver(driven.sends[4], Collected(Status(), summary=None))
+    driven.start(Read(CELL))
+    assert driven.sends[6].request.window.since == 0  # type: ignore[union-attr]
+    assert driven.sends[7].request.window.since == 1  # type: ignore[union-attr]
+
+
+def test_it_names_the_time_at_which_it_is_to_be_called_and_sends_again_then() -> None:
+    driven = Driven()
+    assert driven.wake_at_s is None
+    driven.start(Enqueue(QUEUE, (X,)))
+    first = list(driven.sends)
+    for _ in range(100):
+        assert driven.wake_at_s is not None
+        driven.tick(driven.wake_at_s)
+        if len(driven.sends) > len(first):
+            break
+    assert driven.now.mono_s == RESEND_S_FIRST
+    assert [send.repeats for send in driven.sends[3:]] == [send.token for send in first]
+
+
+def test_when_nothing_is_under_way_it_wants_to_be_called_by_nobody() -> None:
+    driven = Driven()
+    driven.start(Peek(QUEUE))
+    for send in driven.sends[:2]:
+        driven.deliver(send, shown())
+    assert isinstance(driven.outcomes[1], Done)
+    assert driven.wake_at_s is None
+
+
+def test_callers_of_one_object_share_its_proposer_and_a_decision() -> None:
+    driven = Driven()
+    numbers = driven.start(Dequeue(QUEUE), Dequeue(QUEUE))
+    assert [type(each) for each in driven.requests()] == [Collect] * len(REPLICAS)
+    for send in driven.sends[:2]:
+        driven.deliver(send, shown())
+    assert [driven.outcomes[number].result for number in numbers] == [(), ()]  # type: ignore[union-attr]
+
+
+def test_who_is_cancelled_has_no_outcome_and_its_command_is_not_decided() -> None:
+    driven = Driven()
+    gone, stays = driven.start(CompareAndSet(CELL, None, X), CompareAndSet(CELL, None, Value("2")))
+    driven.cancel(gone)
+    driven.look(0)
+    driven.tick(0.001)
+    driven.look(3)
+    accept = driven.sends[6].request
+    assert isinstance(accept, Accept)
+    assert accept.summary.value == "2"
+    for send in driven.sends[6:8]:
+        driven.deliver(send, Accepted(Status(accepted=accept.ballot)))
+    assert driven.outcomes.keys() == {stays}
+
+
+def test_who_leaves_before_anything_was_proposed_took_nothing_for_certain() -> None:
+    driven = Driven()
+    (number,) = driven.start(Dequeue(QUEUE, wait_s=5.0))
+    driven.leave(number)
+    outcome = driven.outcomes[number]
+    assert isinstance(outcome, Failed)
+    assert (outcome.reason, outcome.definite) == ("unavailable", True)
+
+
+def test_how_operations_fail_is_counted() -> None:
+    driven = Driven()
+    driven.start(Read(CELL))
+    for send in list(driven.sends):
+        driven.deliver(send, Refused("clock-ahead", "set the clock"))
+    assert driven.front.counts.events == {"outcomes refused": 1}
+
+
+def test_starting_over_forgets_all_but_goes_on_with_numbers_tokens_and_timestamps() -> None:
+    driven = Driven()
+    (number,) = driven.start(Enqueue(QUEUE, (X,)))
+    before = list(driven.sends)
+    driven.front.start_over()
+    (later,) = driven.start(Enqueue(QUEUE, (X,)))
+    assert later > number
+    for send in before:
+        driven.deliver(send, STORED)
+    driven.tick(DEADLINE_S / 2)
+    assert driven.outcomes == {}
+    after = driven.sends[3:6]
+    assert min(send.token for send in after) > max(send.token for send in before)
+    assert _stamp(after) > _stamp(before)
+
+
+def _stamp(sends: Sequence[Send]) -> str:
+    request = sends[0].request
+    assert isinstance(request, Append)
+    return request.entries[0].t
+
+
+def test_that_a_cell_is_complete_is_said_lazily_and_at_the_latest_when_it_ends() -> None:
+    for is_ending in (False, True):
+        driven = Driven()
+        driven.start(Write(CELL, X))
+        for send in driven.sends[:2]:
+            driven.deliver(send, STORED)
+        assert driven.lazies == []
+        driven.tick(0.001)
+        assert isinstance(driven.outcomes[1], Done)
+        if not is_ending:
+            assert driven.wake_at_s == CELL_WAIT_S
+            driven.tick(CELL_WAIT_S)
+        said = driven.front.last_sends() if is_ending else tuple(driven.lazies)
+        assert [send.replica for send in said] == list(REPLICAS)
+        assert all((send.token, type(send.request)) == (0, Commit) for send in said)
+
+
+def test_it_tells_for_which_operations_a_request_was_sent() -> None:
+    driven = Driven()
+    numbers = driven.start(Write(CELL, X), Write("register/y", X), Enqueue(QUEUE, (X,)))
+    served = {tuple(driven.front.served_by(send.token)) for send in driven.sends}
+    assert served == {tuple(numbers[:2]), (numbers[2],)}
+
+
+def test_payloads_are_asked_of_a_replica_that_answers() -> None:
+    driven = Driven(own="r2")
+    assert driven.front.payload_source() == "r2"
+    driven.start(Enqueue(QUEUE, (X,)))
+    driven.lose(driven.sends[1])
+    driven.deliver(driven.sends[0], STORED)
+    assert driven.front.payload_source() == "r1"
+
+
+def test_effects_are_told_once() -> None:
+    driven = Driven()
+    _, effects = driven.front.start(Read(CELL), driven.now, DEADLINE_S)
+    assert len(effects.sends) == len(REPLICAS)
+    replies = [
+        driven.front.deliver(send.replica, [send.token], _reply(send), driven.now, driven.now)
+        for send in effects.sends[:2]
+    ]
+    assert [each.finished for each in replies] == [(), (Finish(1, replies[1].finished[0].outcome),)]
+    after = driven.front.tick(driven.now)
+    assert (after.sends, after.finished) == ((), ())
+
+
+def _reply(send: Send) -> BatchReply:
+    return BatchReply(send.replica, "i", ZERO, START_US, (shown(),))
