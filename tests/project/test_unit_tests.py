@@ -16,9 +16,6 @@ PURE = (
 
 WITHOUT = frozenset(
     [
-        "replica/protocol/catch_up.py",
-        "replica/protocol/log.py",
-        "replica/protocol/request_counts.py",
     ]
 )
 """Those that have none yet: they are tested through others and in the simulation. No further one may be added."""

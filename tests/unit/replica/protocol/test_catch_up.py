@@ -1,0 +1,251 @@
+"""Catching up: what another replica holds may be installed here only where no decided view can lack it, and none is passed over."""
+
+import pytest
+
+from quorate.adts.log import NOTHING, Summary
+from quorate.api_specs.messages import (
+    Accept,
+    Append,
+    Change,
+    Changed,
+    Changes,
+    Collect,
+    Collected,
+    Commit,
+    Request,
+    Row,
+    Status,
+)
+from quorate.replica.protocol.catch_up import Lack, Progress, install, least, missing, resumed
+from quorate.replica.protocol.log import Effect, Forget, ObjectState
+from quorate.timestamps.ballot import NO_BALLOT, Ballot
+from quorate.timestamps.timestamp import ZERO
+from tests.unit.replica.protocol.test_acceptor import CELL, NAME, Replica, at, ballot, entry
+
+
+class Behind(Replica):
+    """A replica that catches up. `handled` are the requests that it does to itself, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.handled: list[Request] = []
+
+    def handle(self, request: Request) -> None:
+        self.handled.append(request)
+        self.ask(request)
+
+    def apply(self, name: str, effects: list[Effect]) -> None:
+        for effect in effects:
+            self.store.apply(effect)
+
+    def install(
+        self, lack: Lack, *rows: Row, status: Status | None = None, summary: Summary | None = None
+    ) -> None:
+        told = Collected(status or Status(), rows=rows, summary=summary)
+        install(lack, told, self.store, self.handle, self.apply)
+
+    def marked(self) -> dict[str, bool]:
+        """The entries here, and which of them are complete."""
+        return {row.entry.t: row.complete for row in self.store.rows(NAME, ZERO, 100)}
+
+
+def lack(*times: int, is_behind: bool = False) -> Lack:
+    return Lack(NAME, tuple(at(us) for us in times), is_behind)
+
+
+def test_above_the_fence_an_entry_is_appended_as_a_repeat_would_be() -> None:
+    replica = Behind()
+    replica.ask(Collect(NAME, fence=at(5)))
+    replica.install(lack(7), Row(entry(7)))
+    assert replica.handled == [Append(NAME, (entry(7),), "repair")]
+    assert replica.marked() == {at(7): False}
+
+
+def test_at_or_below_the_fence_only_what_is_complete_is_installed() -> None:
+    """A decided view may have been read without the other one."""
+    replica = Behind()
+    replica.ask(Collect(NAME, fence=at(5)))
+    replica.install(lack(3, 4, 5), Row(entry(3)), Row(entry(4), complete=True), Row(entry(5)))
+    assert replica.marked() == {at(4): True}
+
+
+def test_at_or_below_the_committed_horizon_nothing_is_installed() -> None:
+    replica = Behind()
+    replica.ask(Commit(NAME, ballot(1), at(5), Summary(at(5))))
+    replica.install(lack(4, 5, 6), *(Row(entry(us), complete=True) for us in (4, 5, 6)))
+    assert replica.marked() == {at(6): True}
+
+
+@pytest.mark.parametrize(("is_behind", "accepted"), [(True, 3), (False, 3), (True, 4)])
+def test_a_decision_is_committed_before_entries_are_installed_if_it_is_the_summary_that_was_told(
+    is_behind: bool, accepted: int
+) -> None:
+    replica = Behind()
+    status = Status(accepted=ballot(accepted), committed=ballot(3), horizon=at(5))
+    summary = Summary(at(5))
+    replica.install(
+        lack(4, is_behind=is_behind), Row(entry(4), complete=True), status=status, summary=summary
+    )
+    if is_behind and accepted == 3:
+        assert replica.handled == [Commit(NAME, ballot(3), at(5), summary)]
+        assert replica.marked() == {}
+    else:
+        assert not any(isinstance(each, Commit) and each.summary for each in replica.handled)
+        assert replica.marked() == {at(4): True}
+
+
+def test_what_is_here_already_is_marked_complete_and_not_put_twice() -> None:
+    replica = Behind()
+    replica.append(entry(3))
+    replica.ask(Collect(NAME, fence=at(5)))
+    replica.install(lack(3), Row(entry(3), complete=True))
+    assert replica.marked() == {at(3): True}
+
+
+def test_an_object_that_is_not_known_here_goes_by_the_floor_of_the_store() -> None:
+    replica = Behind()
+    replica.store.apply(Forget(CELL, at(5)))
+    replica.install(lack(3, 4), Row(entry(3)), Row(entry(4), complete=True))
+    state = replica.store.state(NAME)
+    assert state == ObjectState(NAME, fence=at(5), promised=at(5), floor=at(5))
+    assert replica.marked() == {at(4): True}
+
+
+def test_a_forgotten_keys_floor_is_of_an_ended_life_and_a_queues_is_not() -> None:
+    assert least(ObjectState(CELL, collected=at(1), horizon=at(2), floor=at(3))) == at(3)
+    assert least(ObjectState(NAME, collected=at(1), horizon=at(2), floor=at(3))) == at(2)
+    assert least(ObjectState(NAME, collected=at(4), horizon=at(2))) == at(4)
+
+
+def test_missing_is_what_a_view_may_need_and_is_not_here_newest_first() -> None:
+    replica = Behind()
+    replica.append(entry(3))
+    replica.ask(Commit(NAME, ballot(1), at(2), Summary(at(2))))
+    assert missing(NAME, [at(us) for us in (1, 2, 3, 4, 5)], replica.store) == (at(5), at(4))
+
+
+def test_a_summary_is_sent_only_where_another_one_was_accepted_here() -> None:
+    replica = Behind()
+    assert lack(4).request(replica.store) == Collect(NAME, wanted=(at(4),))
+    replica.ask(Accept(NAME, ballot(3), Summary(at(1))))
+    assert lack(4).request(replica.store).known == ballot(3)
+
+
+LIMIT = 5
+
+
+def changed(latest: int, *times: int, committed: Ballot = NO_BALLOT, **more: int) -> Changed:
+    changes = (Change(NAME, committed, tuple(at(us) for us in times)),)
+    return Changed(latest, changes, more.get("place", 0), more.get("below", 0), more=bool(more))
+
+
+def heard(progress: Progress, told: Changed, replica: Replica) -> list[Lack]:
+    """A pass's next question, and this answer."""
+    return progress.hear(progress.request(LIMIT), told, replica.store)
+
+
+def begun(since: int = 0, latest: int = 9) -> tuple[Progress, Replica]:
+    """A pass that has heard how far the other one has come, and begins with that."""
+    progress, replica = resumed(since), Replica()
+    progress.begin()
+    heard(progress, Changed(latest), replica)
+    progress.begin()
+    return progress, replica
+
+
+def test_a_pass_looks_up_to_what_was_the_latest_change_when_the_one_before_ended() -> None:
+    """What all replicas are just being sent is no loss."""
+    progress, replica = begun(since=4)
+    assert (progress.since, progress.lag) == (4, 5)
+    assert progress.request(LIMIT) == Changes(4, 9, limit=LIMIT)
+    assert heard(progress, changed(20, 1), replica) == [lack(1)]
+    assert (progress.since, progress.lag) == (9, 11)
+
+
+def test_a_long_answer_is_gone_on_with_where_it_ended_and_nothing_is_passed_before_its_end() -> None:
+    progress, replica = begun()
+    assert heard(progress, changed(9, 2, place=7, below=3), replica) == [lack(2)]
+    assert progress.request(LIMIT) == Changes(0, 9, 7, 3, LIMIT)
+    assert progress.since == 0
+    heard(progress, changed(9, 1), replica)
+    assert progress.since == 9
+
+
+def test_an_answer_to_an_earlier_question_says_nothing() -> None:
+    progress, replica = begun()
+    earlier = progress.request(LIMIT)
+    heard(progress, changed(9, 2, place=7, below=3), replica)
+    assert progress.hear(earlier, changed(9, 1), replica.store) == []
+    assert progress.since == 0
+
+
+def test_a_store_that_was_replaced_is_looked_at_from_its_beginning() -> None:
+    progress, replica = begun(since=4)
+    assert heard(progress, changed(3, 1), replica) == []
+    assert (progress.since, progress.latest) == (0, 0)
+    assert progress.request(LIMIT) == Changes(0, 0, limit=LIMIT)
+
+
+@pytest.mark.xfail(
+    strict=True, reason="the end of a pass asks for what that same pass was the first to find behind"
+)
+def test_a_decision_that_was_not_behind_at_the_look_before_is_not_fetched() -> None:
+    """One that is under way reaches all replicas by itself."""
+    progress, replica = begun()
+    assert heard(progress, changed(12, committed=ballot(3)), replica) == []
+
+
+@pytest.mark.xfail(strict=True, reason="its change tells of it, and the end of the pass does once more")
+def test_a_decision_that_is_behind_is_asked_for_once_in_a_pass() -> None:
+    progress, replica = begun()
+    heard(progress, changed(12, committed=ballot(3)), replica)
+    progress.begin()
+    assert heard(progress, changed(12, committed=ballot(3)), replica) == [lack(is_behind=True)]
+
+
+def test_a_decision_that_is_behind_is_asked_for_in_every_pass_until_it_is_here() -> None:
+    """Its object may never change again."""
+    progress, replica = begun()
+    heard(progress, changed(12, committed=ballot(3)), replica)
+    for _ in range(2):
+        progress.begin()
+        assert heard(progress, Changed(12), replica) == [lack(is_behind=True)]
+        assert progress.safe_since == 0
+    replica.ask(Commit(NAME, ballot(3), summary=NOTHING))
+    progress.begin()
+    assert heard(progress, Changed(12), replica) == []
+    assert progress.safe_since == 12
+
+
+def test_what_waits_is_asked_for_again_until_it_is_here_or_the_other_one_has_it_no_more() -> None:
+    progress, replica = begun()
+    progress.wait_for(lack(3, 4))
+    assert not progress.is_level
+    progress.begin()
+    assert heard(progress, Changed(9), replica) == [lack(4, 3)]
+    progress.wait_for(lack(3, 4))
+    replica.append(entry(4))
+    told = Collected(Status(), rows=(Row(entry(4)),))
+    assert progress.settle(lack(3, 4), told, replica.store) == lack(3)
+    assert not progress.is_level
+    assert progress.settle(lack(3), Collected(Status()), replica.store) is None
+    assert progress.is_level
+
+
+def test_what_was_told_and_may_not_be_installed_is_waited_for() -> None:
+    progress, replica = begun()
+    replica.ask(Collect(NAME, fence=at(5)))
+    progress.wait_for(lack(3))
+    told = Collected(Status(), rows=(Row(entry(3)),))
+    assert progress.settle(lack(3), told, replica.store) is None
+    assert not progress.is_level
+    assert progress.safe_since == 0
+
+
+def test_a_copy_goes_on_by_itself() -> None:
+    progress, _ = begun()
+    copy = progress.copy()
+    copy.wait_for(lack(3))
+    copy.since = 7
+    assert (progress.is_level, progress.since) == (True, 0)
+    assert (copy.is_level, copy.latest) == (False, progress.latest)
