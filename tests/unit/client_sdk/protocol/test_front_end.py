@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from quorate.adts.log import Value
 from quorate.api_specs.messages import (
     Accept,
@@ -154,17 +156,17 @@ def test_what_an_answer_shows_is_known_to_operations_that_begin_later() -> None:
     assert again.window.since == 1
 
 
-def test_a_replica_that_started_anew_is_asked_for_its_whole_log() -> None:
+@pytest.mark.parametrize("operation", [Read(CELL), Dequeue(QUEUE)], ids=["beside others", "alone"])
+def test_a_replica_that_started_anew_is_asked_for_its_whole_log(operation: Operation) -> None:
     driven = Driven()
-    driven.start(Read(CELL))
-    driven.deliver(driven.sends[0], shown(*complete(entry(-1))))
-    driven.deliver(driven.sends[1], shown(*complete(entry(-1))))
-    driven.start(Read(CELL))
-    driven.deliver(driven.sends[3], Collected(Status(), summary=None), incarnation="another")
-    driven.deliver(driven.sends[4], Collected(Status(), summary=None))
-    driven.start(Read(CELL))
-    assert driven.sends[6].request.window.since == 0  # type: ignore[union-attr]
-    assert driven.sends[7].request.window.since == 1  # type: ignore[union-attr]
+    looked = Collected(Status(), summary=None, since=7)
+    for first, incarnation in ((0, "i"), (3, "another")):
+        driven.start(operation)
+        driven.deliver(driven.sends[first], looked, incarnation=incarnation)
+        driven.deliver(driven.sends[first + 1], looked)
+    driven.start(operation)
+    windows = [send.request.window for send in driven.sends[6:8] if isinstance(send.request, Collect)]
+    assert [window.since for window in windows if window is not None] == [0, 7]
 
 
 def test_it_names_the_time_at_which_it_is_to_be_called_and_sends_again_then() -> None:
@@ -212,6 +214,8 @@ def test_who_is_cancelled_has_no_outcome_and_its_command_is_not_decided() -> Non
     for send in driven.sends[6:8]:
         driven.deliver(send, Accepted(Status(accepted=accept.ballot)))
     assert driven.outcomes.keys() == {stays}
+    told = [(send.replica, send.token, type(send.request)) for send in driven.lazies]
+    assert told == [(replica, 0, Commit) for replica in REPLICAS]
 
 
 def test_who_leaves_before_anything_was_proposed_took_nothing_for_certain() -> None:
@@ -242,6 +246,9 @@ def test_starting_over_forgets_all_but_goes_on_with_numbers_tokens_and_timestamp
         driven.deliver(send, STORED)
     driven.tick(DEADLINE_S / 2)
     assert driven.outcomes == {}
+    driven.tick(DEADLINE_S)
+    driven.leave(number)
+    assert driven.outcomes.keys() == {later}
     after = driven.sends[3:6]
     assert min(send.token for send in after) > max(send.token for send in before)
     assert _stamp(after) > _stamp(before)
@@ -268,6 +275,15 @@ def test_that_a_cell_is_complete_is_said_lazily_and_at_the_latest_when_it_ends()
         said = driven.front.last_sends() if is_ending else tuple(driven.lazies)
         assert [send.replica for send in said] == list(REPLICAS)
         assert all((send.token, type(send.request)) == (0, Commit) for send in said)
+
+
+def test_one_answer_ends_all_operations_that_share_its_send() -> None:
+    driven = Driven()
+    numbers = driven.start(Write(CELL, X), Write("register/y", X))
+    for send in driven.sends[:2]:
+        driven.deliver(send, STORED, STORED)
+    driven.tick(0.001)
+    assert [type(driven.outcomes[number]) for number in numbers] == [Done, Done]
 
 
 def test_it_tells_for_which_operations_a_request_was_sent() -> None:

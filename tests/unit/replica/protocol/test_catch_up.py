@@ -67,6 +67,7 @@ def test_at_or_below_the_fence_only_what_is_complete_is_installed() -> None:
     replica.ask(Collect(NAME, fence=at(5)))
     replica.install(lack(3, 4, 5), Row(entry(3)), Row(entry(4), complete=True), Row(entry(5)))
     assert replica.marked() == {at(4): True}
+    assert not any(isinstance(each, Append) for each in replica.handled)
 
 
 def test_at_or_below_the_committed_horizon_nothing_is_installed() -> None:
@@ -232,8 +233,19 @@ def test_what_waits_is_asked_for_again_until_it_is_here_or_the_other_one_has_it_
     assert progress.is_level
 
 
+def test_what_came_here_by_another_way_is_waited_for_no_longer() -> None:
+    progress, replica = begun()
+    progress.wait_for(lack(3))
+    replica.append(entry(3))
+    progress.begin()
+    assert heard(progress, Changed(9), replica) == []
+    assert progress.is_level
+
+
 def test_what_was_told_and_may_not_be_installed_is_waited_for() -> None:
     progress, replica = begun()
+    heard(progress, Changed(9), replica)
+    assert progress.safe_since == 9
     replica.ask(Collect(NAME, fence=at(5)))
     progress.wait_for(lack(3))
     told = Collected(Status(), rows=(Row(entry(3)),))

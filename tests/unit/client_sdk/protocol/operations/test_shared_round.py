@@ -27,13 +27,14 @@ def alone(task: Task) -> OutcomeSteps:
 class NotingPart:
     """An operation's share that ends when `needed` replicas have answered, or goes on alone once the silent had their time."""
 
-    def __init__(self, name: str, needed: int = 2) -> None:
+    def __init__(self, name: str, needed: int = 2, *, is_patient: bool = False) -> None:
         self.operation: Operation = Read(name)
         self.refused: dict[str, Refused] = {}
         self.taken: list[str] = []
         self.repeats: list[str] = []
         self.failures: list[tuple[Expired, bool]] = []
         self._needed = needed
+        self._is_patient = is_patient
 
     @property
     def refusals(self) -> Mapping[str, Refused]:
@@ -57,7 +58,7 @@ class NotingPart:
         """See Part."""
         if len(self.taken) >= self._needed:
             return Done(self.operation.object, "Read/Ok", frozenset(self.taken))
-        return Alone(alone) if is_hedged else None
+        return Alone(alone) if is_hedged and not self._is_patient else None
 
     def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome | Alone:
         """See Part."""
@@ -152,18 +153,16 @@ def test_who_is_dropped_ends_no_more_and_the_last_one_says_so(first: NotingPart,
     assert not sharing.round.drop(2)
 
 
-def test_a_repeat_asks_for_the_same_parts_again_so_that_a_late_answer_fits(
-    first: NotingPart, second: NotingPart
-) -> None:
-    sharing = Sharing((first, [1]), (second, [2]))
+def test_a_repeat_is_of_the_same_parts_be_they_ended_so_that_a_late_answer_fits(first: NotingPart) -> None:
+    patient = NotingPart("register/b", 2, is_patient=True)
+    sharing = Sharing((first, [1]), (patient, [2]))
     sharing.answer("r1", OK, OK)
-    sharing.sleep(HEDGE_S / 2)
-    sharing.round.drop(2)
+    assert sharing.ended.keys() == {1}
     sharing.sleep(RESEND_S_FIRST)
-    assert first.repeats == second.repeats == []
-    sharing = Sharing((first, [1]), (second, [2]))
-    sharing.sleep(RESEND_S_FIRST)
-    assert first.repeats == second.repeats == list(REPLICAS)
+    assert first.repeats == patient.repeats == ["r2", "r3"]
+    assert [len(send.requests) for send in sharing.sends[3:]] == [2, 2]
+    sharing.answer("r3", OK, OK)
+    assert sharing.ended.keys() == {1, 2}
 
 
 @pytest.mark.parametrize(("answer", "is_at_large"), [(NOBODY_THERE, False), (GONE, True)])
@@ -188,6 +187,7 @@ def test_a_part_that_all_refused_fails_for_that_reason_and_for_certain() -> None
     ((expired, is_at_large),) = refused.failures
     assert (expired.limit, expired.is_refused, is_at_large) == ("log-full", True, False)
     assert expired.detail == "gave a useful answer in time: no replica; did not: r1, r2, r3 (no room)"
+    assert expired.answered == set()
     ((expired, is_at_large),) = other.failures
     assert (expired.limit, is_at_large) == (None, True)
     assert expired.answered == set(REPLICAS)
