@@ -36,7 +36,7 @@ from ..access.token_list import Access
 from ..http import json_body
 from ..http.cancellation import ends_before_caller_goes
 from ..http.gate import CALLER, lacks_scope
-from ..http.large_bodies import read_apart
+from ..http.large_bodies import read_apart, turn
 from ..http.problems import ProblemResponse, Refusal
 from ..service.member import Member
 from .forwarded import Serving
@@ -103,7 +103,9 @@ def batch_app(batches: Batches) -> ASGIApp:
         body = (await receive())["body"]
         read = partial(batches.read, dict(scope["headers"]), body, scope[CALLER])
         found, media_type = await read_apart(read)
-        answering = asyncio.ensure_future(batches.member.answer(found.sound.requests, found.sound.trace))
+        answering = asyncio.ensure_future(
+            batches.member.answer(found.sound.requests, found.sound.trace, turn())
+        )
         if not await ends_before_caller_goes(answering, receive):
             return
         body = batches.written(found, answering.result(), media_type)

@@ -6,40 +6,14 @@ checks and all other callers: now each of these waits for one of them.
 """
 
 import asyncio
-from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Final
+
+from ..access.turns import Shares, Turns
 
 LONG_BYTES: Final = 4096
 """What is longer is long. Sixty requests of a batch fit into it, which are read in less than a millisecond."""
-
-
-_Each = TypeVar("_Each")
-
-
-class Turns(Generic[_Each]):
-    """What waits, by caller: the next is one of the caller whose last one is longest ago."""
-
-    def __init__(self) -> None:
-        self._waiting: Final[dict[Hashable, deque[_Each]]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
-
-    def add(self, caller: Hashable, each: _Each) -> None:
-        """It waits behind others of that caller."""
-        self._waiting.setdefault(caller, deque()).append(each)
-
-    def pop(self, may_go: Callable[[Hashable], bool] = lambda _: True) -> _Each | None:
-        """The next one of a caller that may go, which waits no more; None where there is none."""
-        for caller in filter(may_go, self._waiting):
-            of_caller = self._waiting.pop(caller)
-            each = of_caller.popleft()
-            if of_caller:
-                self._waiting[caller] = of_caller
-            return each
-        return None
 
 
 class FairQueue:
@@ -73,19 +47,17 @@ class FairQueue:
 
 
 class Slots:
-    """Room for so many at a time. Those that wait take turns among callers, and none has more than are left then for others (a
-    threshold that moves: Choudhury and Hahne 1998): one caller half of them, a second one a quarter."""
+    """Room for so many at a time, in shares. Those that wait take turns among callers."""
 
     def __init__(self, most: int) -> None:
-        self._free = most
-        self._held: Final[Counter[Hashable]] = Counter()
+        self._shares: Final = Shares(most)
         self._waiting: Final[Turns[tuple[Hashable, asyncio.Future[None]]]] = Turns()
 
     async def take(self, caller: Hashable, most_s: float) -> float:
         """Return when one is there for this caller, who then has to `give` it back: the seconds that it waited. Raises TimeoutError
         after so many."""
-        if self._may_hold(caller):
-            self._hold(caller)
+        if self._shares.may_take(caller):
+            self._shares.take(caller)
             return 0.0
         loop = asyncio.get_running_loop()
         come, begun_s = loop.create_future(), loop.time()
@@ -101,22 +73,12 @@ class Slots:
 
     def give(self, caller: Hashable) -> None:
         """What this caller took is free again."""
-        self._free += 1
-        self._held[caller] -= 1
-        if not self._held[caller]:
-            del self._held[caller]
-        while (waiting := self._waiting.pop(self._may_hold)) is not None:
+        self._shares.give(caller)
+        while (waiting := self._waiting.pop(self._shares.may_take)) is not None:
             whose, come = waiting
             if not come.done():
-                self._hold(whose)
+                self._shares.take(whose)
                 come.set_result(None)
-
-    def _may_hold(self, caller: Hashable) -> bool:
-        return self._free > self._held.get(caller, 0)
-
-    def _hold(self, caller: Hashable) -> None:
-        self._free -= 1
-        self._held[caller] += 1
 
 
 def _come(future: asyncio.Future[None]) -> None:

@@ -99,7 +99,7 @@ class Gate:
                 await ProblemResponse(document, headers)(scope, receive, send)
         finally:
             self._traffic.under_way -= 1
-            self._traffic.body_bytes -= body.size
+            self._traffic.bodies.give(body.turn, body.held)
             if (refused := scope.get(PROBLEM)) is not None:
                 self._traffic.refuse(refused)
 
@@ -111,25 +111,30 @@ class Gate:
         caller = self.admit(scope["method"], scope["path"], body.headers)
         if caller is not None:
             scope[CALLER] = caller
-        if not body.is_unread:
-            await self._app(scope, body.receive, send)
-            return
-        # What is open to everyone must leave room for the bodies of those who have a token.
-        most = self._body_bytes_max if caller is not None else OPEN_BODY_BYTES_MAX
+        body.turn = turn_of(caller, scope.get("client"))
+        whole, receive = b"", body.receive
+        if body.is_unread:
+            # What is open to everyone must leave room for the bodies of those who have a token.
+            whole = await self._whole(
+                body, self._body_bytes_max if caller is not None else OPEN_BODY_BYTES_MAX
+            )
+            receive = Replay(whole, receive)
+        at_s = asyncio.get_running_loop().time()
+        if len(whole) > LONG_BYTES:
+            coming = asyncio.ensure_future(self.long_bodies.wait(body.turn, len(whole)))
+            if not await ends_before_caller_goes(coming, body.receive):
+                raise _Gone
+        with being_read(Arrived(body.turn, len(whole), at_s, body.receive, self.large_bodies)):
+            await self._app(scope, receive, send)
+
+    async def _whole(self, body: "_Body", most: int) -> bytes:
+        """The body, of at most so many bytes. Raises Refusal."""
         self._check_length(body.headers.get(b"content-length"), most)
         try:
             async with asyncio.timeout(BODY_S_MAX):
-                whole = await self._read(body, most)
+                return await self._read(body, most)
         except TimeoutError:
             raise Refusal("timeout", f"the body took longer than {BODY_S_MAX:g} s") from None
-        at_s = asyncio.get_running_loop().time()
-        turn = turn_of(caller, scope.get("client"))
-        if len(whole) > LONG_BYTES:
-            coming = asyncio.ensure_future(self.long_bodies.wait(turn, len(whole)))
-            if not await ends_before_caller_goes(coming, body.receive):
-                raise _Gone
-        with being_read(Arrived(turn, len(whole), at_s, body.receive, self.large_bodies)):
-            await self._app(scope, Replay(whole, body.receive), send)
 
     def admit(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> Credential | None:
         """Who asks, once it is known that they may ask that, now; None for what is open to everyone. Raises Refusal. The
@@ -159,11 +164,13 @@ class Gate:
             raise Refusal("overloaded", f"{CONCURRENT_MAX} requests are under way already")
         return caller
 
-    def hold(self, size: int) -> None:
-        """Count a body, or a piece of one, of `size` bytes as held. Raises Refusal when that is too much."""
-        self._traffic.body_bytes += size
-        if self._traffic.body_bytes > BODIES_BYTES_MAX:
-            raise Refusal("overloaded", f"{BODIES_BYTES_MAX} bytes of requests are being received already")
+    def hold(self, turn: Hashable, size: int) -> None:
+        """Count a body, or a piece of one, of `size` bytes as held for who takes this turn, until it is let go. Raises Refusal when
+        that is too much."""
+        if not self._traffic.bodies.may_take(turn, size):
+            detail = f"requests of {BODIES_BYTES_MAX} bytes are received at a time, and no caller has more of that than are left"
+            raise Refusal("overloaded", detail)
+        self._traffic.bodies.take(turn, size)
 
     def check_size(self, size: int, most: int | None = None) -> None:
         """Raises Refusal for a body of more than it may have: `most`, where that is less than any body may have."""
@@ -199,9 +206,10 @@ class Gate:
     async def _read(self, body: "_Body", most: int) -> bytes:
         chunks: list[bytes] = []
         while body.is_unread:
-            chunk = await body.chunk()
-            self.hold(len(chunk))
-            self.check_size(body.size, most)
+            chunk = await body.next()
+            self.hold(body.turn, len(chunk))
+            body.held += len(chunk)
+            self.check_size(body.held, most)
             chunks.append(chunk)
         return b"".join(chunks)
 
@@ -252,7 +260,7 @@ async def _answer_and_close(response: ASGIApp, scope: Scope, body: "_Body", send
     try:
         async with asyncio.timeout(DRAIN_S):
             while body.is_unread and drained < DRAIN_BYTES_MAX:
-                drained += len(await body.drop())
+                drained += len(await body.next())
     except (TimeoutError, _Gone):
         pass
     await send({"type": "http.response.body", "body": b""})
@@ -264,21 +272,17 @@ class _Body:
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.headers: Final = dict(scope["headers"])
         self.receive: Final = receive
-        self.size = 0
-        """Bytes read and kept."""
+        self.turn: Hashable = None
+        self.held = 0
+        """Bytes read and kept, for who takes that turn."""
         self.is_unread = (
             scope["method"] not in _BODILESS
             or b"transfer-encoding" in self.headers
             or self.headers.get(b"content-length", b"0") != b"0"
         )
 
-    async def chunk(self) -> bytes:
-        chunk = await self.drop()
-        self.size += len(chunk)
-        return chunk
-
-    async def drop(self) -> bytes:
-        """The next piece, which will not be kept."""
+    async def next(self) -> bytes:
+        """The next piece."""
         message = await self.receive()
         if message["type"] == "http.disconnect":
             raise _Gone

@@ -14,8 +14,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from starlette.types import Receive
 
+from ..access.turns import Turns
 from .cancellation import ends_before_caller_goes
-from .fair_queue import LONG_BYTES, Turns
+from .fair_queue import LONG_BYTES
 from .problems import Refusal
 
 LARGE_BYTES: Final = 65_536

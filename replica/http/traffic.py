@@ -3,7 +3,9 @@
 Owns the numbers; gate and connections count in it, and the gate goes by two of them. Used on the event loop only.
 """
 
+from ...api_specs.limits import BODIES_BYTES_MAX
 from ...api_specs.problems import KINDS
+from ..access.turns import Shares
 
 
 class Traffic:
@@ -15,8 +17,8 @@ class Traffic:
         self.connections_made = 0
         self.under_way = 0
         """Requests."""
-        self.body_bytes = 0
-        """Of the bodies of requests under way."""
+        self.bodies = Shares(BODIES_BYTES_MAX)
+        """Bytes of the bodies of requests under way."""
         self.requests = 0
         self.refusals = dict.fromkeys(sorted(KINDS), 0)
         """By the name of the problem. All are there from the start: who watches the rate of a series does not see the step with

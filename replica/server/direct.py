@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 
 class Call(NamedTuple):
     """A POST of a batch that came in one piece, from `client` with the headers `sent`, and whom to answer. What has not begun when it is
-    no longer wanted is not done."""
+    no longer wanted is not done. `turn` is who takes turns with others, once that is known."""
 
     sent: Collection[tuple[bytes, bytes]]
     headers: Mapping[bytes, bytes]
@@ -55,6 +55,7 @@ class Call(NamedTuple):
     client: tuple[str, int] | None
     send: Callable[[Answer], None]
     is_wanted: Callable[[], bool]
+    turn: Hashable = None
 
 
 class Direct:
@@ -70,22 +71,24 @@ class Direct:
         self._traffic.under_way += 1
         self._traffic.requests += 1
         try:
-            self._gate.hold(len(call.body))
             check_once(call.sent, call.headers)
             caller = self._gate.admit("POST", PATH, call.headers)
             assert caller is not None, "batches are for those who may send them"
             self._gate.check_size(len(call.body))
+            call = call._replace(turn=turn_of(caller, call.client))
+            self._gate.hold(call.turn, len(call.body))
         except Exception as error:  # noqa: BLE001 - the outer border, as in the gate
-            self._end(call, self._refused(call, error, closes=True))
+            self._traffic.under_way -= 1
+            call.send(self._refused(call, error, closes=True))
             return
-        turn, read = turn_of(caller, call.client), partial(self._read, call, caller)
-        self._gate.long_bodies.put(turn, len(call.body), partial(self._begin, call, turn, read))
+        read = partial(self._read, call, caller)
+        self._gate.long_bodies.put(call.turn, len(call.body), partial(self._begin, call, read))
 
-    def _begin(self, call: Call, turn: Hashable, read: Callable[[], tuple[Checked, str]]) -> None:
+    def _begin(self, call: Call, read: Callable[[], tuple[Checked, str]]) -> None:
         if len(call.body) <= LARGE_BYTES:
             self._go_on(call, read)
         else:
-            reading = self._gate.large_bodies.read(turn, read)
+            reading = self._gate.large_bodies.read(call.turn, read)
             reading.add_done_callback(lambda done: self._go_on(call, done.result))
 
     def _read(self, call: Call, caller: Credential) -> tuple[Checked, str]:
@@ -97,7 +100,7 @@ class Direct:
         try:
             found, media_type = read()
             done = partial(self._done, call, found, media_type)
-            self._batches.member.post(found.sound.requests, done, call.is_wanted)
+            self._batches.member.post(found.sound.requests, done, call.is_wanted, call.turn)
         except Exception as error:  # noqa: BLE001 - as above
             self._fail(call, error)
 
@@ -119,7 +122,7 @@ class Direct:
 
     def _end(self, call: Call, answer: Answer | None) -> None:
         self._traffic.under_way -= 1
-        self._traffic.body_bytes -= len(call.body)
+        self._traffic.bodies.give(call.turn, len(call.body))
         if answer is not None:
             call.send(answer)
 

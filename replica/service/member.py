@@ -5,7 +5,7 @@ Owns the way of a batch from checked requests to a durable reply, and what healt
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
@@ -144,31 +144,43 @@ class Member:
             self._committer = Committer(store)
             self._committer.start()
 
-    async def answer(self, requests: Sequence[Request], trace: Sequence[str] = ()) -> BatchReply:
+    async def answer(
+        self, requests: Sequence[Request], trace: Sequence[str] = (), caller: Hashable = None
+    ) -> BatchReply:
         """The reply to checked requests, or to the first of them where they are much
         (`quorate.replica.service.reply_budget`), once all it promises is on disk. `trace` are their places in traces, if any
-        have one.
+        have one; `caller` takes turns with others.
 
         Raises StoreLost, Starting, Overloaded (nothing was done) or StorageFailed (not known).
         """
         if self.traces is not None and trace:
-            return await self.traces.handled(self._answer, requests, trace)
-        return await self._answer(requests)
+            return await self.traces.handled(partial(self._answer, caller=caller), requests, trace)
+        return await self._answer(requests, caller=caller)
 
-    async def _answer(self, requests: Sequence[Request], note: Note | None = None) -> BatchReply:
+    async def _answer(
+        self, requests: Sequence[Request], note: Note | None = None, *, caller: Hashable
+    ) -> BatchReply:
         self._check_voting()
         return await self.run(
-            partial(self._handle, requests=requests), len(requests), is_quick=_is_quick(requests), note=note
+            partial(self._handle, requests=requests),
+            len(requests),
+            is_quick=_is_quick(requests),
+            note=note,
+            caller=caller,
         )
 
-    def post(self, requests: Sequence[Request], done: Done, is_wanted: Callable[[], bool]) -> None:
+    def post(
+        self, requests: Sequence[Request], done: Done, is_wanted: Callable[[], bool], caller: Hashable = None
+    ) -> None:
         """As `answer`, without traces, for who would rather be told than wait: `done` hears the reply, StorageFailed, or
         Unwanted where it was no longer wanted before it began."""
         self._check_voting()
         if self._committer is None or self.lost is not None:
             raise self.lost_error()
         work = partial(self._handle, requests=requests)
-        self._committer.post(work, done, len(requests), is_quick=_is_quick(requests), is_wanted=is_wanted)
+        self._committer.post(
+            work, done, len(requests), is_quick=_is_quick(requests), is_wanted=is_wanted, caller=caller
+        )
 
     def _check_voting(self) -> None:
         if not self.is_vouched_for and self.lost is None:
@@ -200,12 +212,12 @@ class Member:
         *,
         is_quick: bool = False,
         note: Note | None = None,
+        caller: Hashable = None,
     ) -> _Result:
-        """What `work` returns, in a transaction on the store; `is_quick` and `note` as for the committer. Raises as `answer`
-        does."""
+        """What `work` returns, in a transaction on the store; the others as for the committer. Raises as `answer` does."""
         if self._committer is None or self.lost is not None:
             raise self.lost_error()
-        return await self._committer.submit(work, weight, is_quick=is_quick, note=note)
+        return await self._committer.submit(work, weight, is_quick=is_quick, note=note, caller=caller)
 
     def _handle(self, store: Store, requests: Sequence[Request]) -> Sized[BatchReply]:
         replies: list[Reply] = []

@@ -9,17 +9,17 @@ import asyncio
 import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ...client_sdk.protocol.core.counters import SECONDS, Histogram
+from ..access.turns import Shares, Turns
 from ..logs.throttle import Troubles
 from .store import StorageFailed, Store
 
 JOBS_MAX: Final = 2000
-"""Jobs that wait; more are refused."""
+"""Jobs that wait, in shares of their callers; more are refused."""
 GROUP_WEIGHT_MAX: Final = 2000
 """Protocol requests in one transaction, unless a single job has more: what comes later waits no longer than that."""
 GROUP_S_MAX: Final = 0.25
@@ -75,7 +75,7 @@ Done = Callable[[Any, Exception | None], None]
 
 
 class _Job:
-    __slots__ = ("done", "error", "is_wanted", "loop", "note", "result", "size", "weight", "work")
+    __slots__ = ("caller", "done", "error", "is_wanted", "loop", "note", "result", "size", "weight", "work")
 
     def __init__(
         self,
@@ -84,7 +84,9 @@ class _Job:
         done: Done,
         note: Note | None,
         is_wanted: Callable[[], bool],
+        caller: Hashable,
     ) -> None:
+        self.caller = caller
         self.work = work
         self.weight = weight
         self.done = done
@@ -138,8 +140,9 @@ class Committer:
 
     def __init__(self, store: Store, *, jobs_max: int = JOBS_MAX) -> None:
         self._store: Final = store
-        self._jobs_max: Final = jobs_max
-        self._jobs: deque[_Job] = deque()
+        self._jobs: Final[Turns[_Job]] = Turns()
+        self._room: Final = Shares(jobs_max)
+        """For jobs that wait."""
         self._changed: Final = threading.Condition()
         self._is_stopping = False
         self._untold_bytes = 0
@@ -172,13 +175,14 @@ class Committer:
         *,
         is_quick: bool = False,
         note: Note | None = None,
+        caller: Hashable = None,
     ) -> _Result:
         """What `work` returns, once all that it wrote is on disk.
 
         It runs in the writer thread, and again alone when it or other work in its transaction raised. Raises what `work`
         raised (then nothing is written), Overloaded, or StorageFailed (then what is written is not known).
         `is_quick`: it only reads, and little. While nobody uses the store it runs in the caller's thread: to wake the writer,
-        and to be woken by it, would take several times as long. `note` hears of its transaction.
+        and to be woken by it, would take several times as long. `note` hears of its transaction. Callers take turns.
         """
         future: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
         self.post(
@@ -188,6 +192,7 @@ class Committer:
             is_quick=is_quick,
             note=note,
             is_wanted=lambda: not future.cancelled(),
+            caller=caller,
         )
         return await future
 
@@ -200,6 +205,7 @@ class Committer:
         is_quick: bool = False,
         note: Note | None = None,
         is_wanted: Callable[[], bool] = lambda: True,
+        caller: Hashable = None,
     ) -> None:
         """As `submit`, for who would rather be told than wait: `done` hears what came of it, maybe before this returns; or
         Unwanted, where `is_wanted`, asked in any thread, denied it before it began.
@@ -208,7 +214,7 @@ class Committer:
         """
         if self.in_doubt:
             raise StorageFailed(str(self.problem))
-        job = _Job(work, weight, done, note, is_wanted)
+        job = _Job(work, weight, done, note, is_wanted, caller)
         if is_quick and self._do_at_once(job):
             _tell(job)
         else:
@@ -230,9 +236,10 @@ class Committer:
         with self._changed:
             if self._is_stopping:
                 raise Overloaded("the replica is stopping")
-            if len(self._jobs) >= self._jobs_max:
-                raise Overloaded(f"{self._jobs_max} requests wait for the disk already")
-            self._jobs.append(job)
+            if not self._room.may_take(job.caller):
+                raise Overloaded("too many requests wait for the disk already")
+            self._room.take(job.caller)
+            self._jobs.add(job.caller, job)
             self._changed.notify()
 
     def _run(self) -> None:
@@ -242,7 +249,7 @@ class Committer:
             waiting = set(left)
             done = [job for job in group if job not in waiting]
             with self._changed:
-                self._jobs.extendleft(reversed(left))
+                self._put_back(left)
                 self._untold_bytes += sum(job.size for job in done)
             self._is_busy = False
             self._release(done)
@@ -278,10 +285,20 @@ class Committer:
             self._is_busy = True
             group: list[_Job] = []
             weight = 0
-            while self._jobs and (not group or weight + self._jobs[0].weight <= GROUP_WEIGHT_MAX):
-                weight += self._jobs[0].weight
-                group.append(self._jobs.popleft())
+            while (job := self._jobs.pop()) is not None:
+                self._room.give(job.caller)
+                group.append(job)
+                weight += job.weight
+                if weight > GROUP_WEIGHT_MAX and len(group) > 1:
+                    self._put_back([group.pop()])
+                    break
             return group
+
+    def _put_back(self, jobs: list[_Job]) -> None:
+        """They are the next ones."""
+        for job in reversed(jobs):
+            self._room.take(job.caller)
+            self._jobs.put_back(job.caller, job)
 
     def _commit(self, group: list[_Job]) -> list[_Job]:
         """Do the group in one transaction; when one job raises, each in a transaction of its own. What no time is left for."""

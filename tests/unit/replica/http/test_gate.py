@@ -7,19 +7,37 @@ from pathlib import Path
 import httpx
 import msgspec
 import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Message, Receive, Scope, Send
 
 from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Batch, Collect
 from quorate.api_specs.tokens import make_token
 from quorate.replica.access.refused_callers import RefusedCallers
+from quorate.replica.access.token_list import from_text
+from quorate.replica.access.turns import Shares
 from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.http.gate import Gate
 from quorate.replica.http.host_header import AllowedHosts
+from quorate.replica.http.large_bodies import turn
+from quorate.replica.http.traffic import Traffic
 from quorate.replica.server.app import create_app
 from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
 from tests.unit.replica.conftest import Serving
 from tests.unit.replica.http.test_bad_input import JSON, problem_in
-from tests.unit.replica.server.test_direct import HEADERS, READER, append, batch, one_answer, post, served
+from tests.unit.replica.server.test_direct import (
+    HEADERS,
+    READER,
+    WRITER,
+    append,
+    batch,
+    one_answer,
+    post,
+    served,
+    tokens,
+)
 
 TOKEN = make_token("k7f2qa", "s" * 43)
 TOKENS = ("wrong", READER)
@@ -132,3 +150,82 @@ async def test_a_message_in_json_gives_each_member_once(
     )
     for body in (b"\xef\xbb\xbf" + right, right.decode().encode("utf-16")):
         assert problem_in(await client.post(BATCH, content=body, headers=JSON)).name == "malformed"
+
+
+class Standing:
+    """What stands behind a gate: notes who takes turns, and answers when it may."""
+
+    def __init__(self) -> None:
+        self.turns: list[object] = []
+        self.may = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.turns.append(turn())
+        await self.may.wait()
+        await PlainTextResponse("done")(scope, receive, send)
+
+
+def gate_before(app: Standing, traffic: Traffic) -> Gate:
+    return Gate(app, limits=Limits(), access=from_text(tokens(), "all"), traffic=traffic)
+
+
+def asking(gate: Gate, method: str, token: str, *pieces: bytes) -> "tuple[asyncio.Task[None], list[int]]":
+    """A request under way, whose body's pieces come at once and whose end does not come; and the status of its answer."""
+    coming = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
+    answers: list[int] = []
+
+    async def receive() -> Message:
+        if not coming:
+            await asyncio.Event().wait()
+        return coming.pop(0)
+
+    async def send(message: Message) -> None:
+        if "status" in message:
+            answers.append(message["status"])
+
+    headers = [(b"authorization", b"Bearer " + token.encode())]
+    if pieces:
+        headers += [(b"content-type", b"application/json"), (b"transfer-encoding", b"chunked")]
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": "/v1/registers/v",
+        "query_string": b"",
+        "headers": headers,
+    }
+    scope["client"] = ("127.0.0.1", 1)
+    return asyncio.create_task(gate(scope, receive, send)), answers
+
+
+async def test_who_reads_without_a_body_takes_turns_by_its_token_too() -> None:
+    """Else one token could hold all places for reads: they would all be nobody's."""
+    app = Standing()
+    gate = gate_before(app, Traffic())
+    both = [asking(gate, "GET", token) for token in (READER, WRITER)]
+    app.may.set()
+    await asyncio.gather(*(task for task, _ in both))
+    assert [answers for _, answers in both] == [[200], [200]]
+    assert None not in app.turns
+    assert len(set(app.turns)) == 2
+
+
+async def test_one_callers_bodies_leave_room_for_those_of_others() -> None:
+    traffic = Traffic()
+    traffic.bodies = Shares(1000)
+    gate = gate_before(Standing(), traffic)
+    many = [asking(gate, "PUT", WRITER, b"x" * 100) for _ in range(6)]
+    await turns_of_the_loop()
+    assert [answers for _, answers in many] == [[]] * 5 + [[503]], "half of it is one caller's"
+    other, answers = asking(gate, "PUT", "all", b"x" * 100)
+    await turns_of_the_loop()
+    assert answers == []
+    assert traffic.bodies.held == 600
+    for task in (other, *(task for task, _ in many)):
+        task.cancel()
+    await asyncio.gather(other, *(task for task, _ in many), return_exceptions=True)
+    assert traffic.bodies.held == 0
+
+
+async def turns_of_the_loop() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)

@@ -43,7 +43,7 @@ from quorate.timestamps.timestamp import INFINITY, ZERO, make
 from tests.support.in_process import in_process
 from tests.unit.replica.conftest import one_replica
 from tests.unit.replica.server import test_direct
-from tests.unit.replica.server.test_direct import WRITER, ForwardedReply, append, one_answer, post, served
+from tests.unit.replica.server.test_direct import WRITER, Served, append, one_answer, post, served
 from tests.unit.replica.server.test_direct import batch as encoded
 
 ITEM = Value('"' + "x" * 1000 + '"')
@@ -218,7 +218,7 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-async def hold_writer(here: ForwardedReply) -> tuple[threading.Event, "asyncio.Task[None]"]:
+async def hold_writer(here: Served) -> tuple[threading.Event, "asyncio.Task[None]"]:
     """Keep the writer busy until the event is set."""
     entered, leave = threading.Event(), threading.Event()
 
@@ -246,7 +246,7 @@ async def test_what_has_not_begun_when_its_caller_leaves_is_not_done(
         leave.set()
         await busy
         await until(lambda: here.app.traffic.under_way == 0)
-        assert here.app.traffic.body_bytes == 0
+        assert here.app.traffic.bodies.held == 0
         (reply,) = (await here.member.answer([Collect("queue/q", window=Window(limit=9))])).replies
         assert isinstance(reply, Collected)
         assert reply.rows == ()

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,7 @@ from quorate.replica.server.direct import Answer, Call, bounded
 from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
 from quorate.replica.store.database import StorageFailed
-from quorate.replica.store.group_commit import Done
+from quorate.replica.store.group_commit import Committer, Done
 from quorate.timestamps.timestamp import make
 from tests.support.in_process import _bound
 
@@ -41,7 +41,7 @@ READER, WRITER = "reads", "writes"
 HEADERS = (b"content-type: application/msgpack", b"accept: application/msgpack")
 
 
-class ForwardedReply(NamedTuple):
+class Served(NamedTuple):
     """A served replica."""
 
     port: int
@@ -58,7 +58,7 @@ async def nobody(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @asynccontextmanager
-async def served(root: Path, *, is_direct: bool, has_tokens: bool = False) -> AsyncIterator[ForwardedReply]:
+async def served(root: Path, *, is_direct: bool, has_tokens: bool = False) -> AsyncIterator[Served]:
     """r1, whose batches go all the shorter way, or none."""
     socket = _bound(0)
     port: int = socket.getsockname()[1]
@@ -81,7 +81,7 @@ async def served(root: Path, *, is_direct: bool, has_tokens: bool = False) -> As
     server.lifespan = config.lifespan_class(config)
     await server.startup([socket])
     try:
-        yield ForwardedReply(port, app, member, server, longer)
+        yield Served(port, app, member, server, longer)
     finally:
         if server.servers[0].is_serving():
             await server.shutdown()
@@ -97,7 +97,7 @@ def append(number: int, ahead_us: int = 0) -> Append:
     return Append("queue/q", (Entry(t, t, Value("1")),), "first")
 
 
-def batch(here: ForwardedReply, *requests: Request, cluster: str = "") -> bytes:
+def batch(here: Served, *requests: Request, cluster: str = "") -> bytes:
     return msgspec.msgpack.encode(Batch(cluster or here.member.document.hash, requests))
 
 
@@ -121,14 +121,14 @@ async def until(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-def after(here: ForwardedReply, **is_so: object) -> bytes:
+def after(here: Served, **is_so: object) -> bytes:
     """A batch for a replica of which this is so."""
     for name, value in is_so.items():
         setattr(here.member, name, value)
     return batch(here, append(1))
 
 
-def with_full_disk(here: ForwardedReply) -> bytes:
+def with_full_disk(here: Served) -> bytes:
     """A batch for a replica that can do all of it but make it durable."""
 
     def commit() -> None:
@@ -140,7 +140,7 @@ def with_full_disk(here: ForwardedReply) -> bytes:
     return batch(here, append(1))
 
 
-CASES: dict[str, tuple[Callable[[ForwardedReply], bytes], tuple[bytes, ...]]] = {
+CASES: dict[str, tuple[Callable[[Served], bytes], tuple[bytes, ...]]] = {
     "answered": (lambda here: batch(here, append(1)), HEADERS),
     "as JSON": (
         lambda here: msgspec.json.encode(Batch(here.member.document.hash, (Collect("queue/q"),))),
@@ -211,7 +211,7 @@ async def test_both_ways_answer_alike_and_count_alike(tmp_path: Path, case: str)
                 is_closed = heard.get(b"connection") == b"close" and await reader.read() == b""
             traffic = here.app.traffic
             await until(lambda: traffic.under_way == 0)  # noqa: B023 - it is awaited here
-            assert traffic.body_bytes == 0
+            assert traffic.bodies.held == 0
             writer.close()
             if b"problem" not in heard[b"content-type"]:
                 decode = msgspec.json.decode if b"json" in heard[b"content-type"] else msgspec.msgpack.decode
@@ -259,7 +259,7 @@ async def test_a_body_that_is_no_http_is_told_so(tmp_path: Path, *, is_direct: b
         writer.write(b"POST %b HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" % PATH)
         if is_split:
             writer.write(b"1\r\n[")
-            await until(lambda: here.app.traffic.body_bytes == 1)
+            await until(lambda: here.app.traffic.bodies.held == 1)
         writer.write(b"\r\nno length\r\n")
         status, _, body = await one_answer(reader)
         assert (status, b"/problems/malformed" in body) == (b"HTTP/1.1 400 Bad Request", True)
@@ -310,11 +310,13 @@ class Held:
 
     def __init__(self, member: Member) -> None:
         self._post = member.post
-        self._waiting: list[tuple[Sequence[Request], Done, Callable[[], bool]]] = []
+        self._waiting: list[tuple[Sequence[Request], Done, Callable[[], bool], Hashable]] = []
         member.post = self.post  # type: ignore[method-assign]
 
-    def post(self, requests: Sequence[Request], done: Done, is_wanted: Callable[[], bool]) -> None:
-        self._waiting.append((requests, done, is_wanted))
+    def post(
+        self, requests: Sequence[Request], done: Done, is_wanted: Callable[[], bool], caller: Hashable = None
+    ) -> None:
+        self._waiting.append((requests, done, is_wanted, caller))
 
     def release(self) -> None:
         for waiting in self._waiting:
@@ -331,7 +333,7 @@ async def test_a_caller_who_leaves_is_not_counted_for_ever(tmp_path: Path) -> No
         await until(lambda: traffic.connections == 0)
         held.release()
         await until(lambda: traffic.under_way == 0)
-        assert traffic.body_bytes == 0
+        assert traffic.bodies.held == 0
 
 
 async def test_what_is_under_way_is_answered_before_a_server_ends(tmp_path: Path) -> None:
@@ -380,7 +382,7 @@ class _Ticks:
 LONG_BATCHES = 5
 
 
-def long_batch(here: ForwardedReply) -> bytes:
+def long_batch(here: Served) -> bytes:
     return batch(here, *(Collect(f"register/{number}") for number in range(300)))
 
 
@@ -410,9 +412,7 @@ async def test_no_two_long_batches_are_read_in_one_turn(
     assert len(set(ticks.reads)) == LONG_BATCHES
 
 
-async def by_asgi(
-    here: ForwardedReply, headers: list[tuple[bytes, ...]], body: bytes, answers: list[int]
-) -> None:
+async def by_asgi(here: Served, headers: list[tuple[bytes, ...]], body: bytes, answers: list[int]) -> None:
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:
@@ -445,7 +445,7 @@ async def test_a_long_batch_whose_caller_has_gone_is_not_read(
             direct.answer(told._replace(is_wanted=partial(bool, is_wanted)))
         await until(lambda: bool(answers))
         ticks.stop()
-        assert (here.app.traffic.under_way, here.app.traffic.body_bytes) == (0, 0)
+        assert (here.app.traffic.under_way, here.app.traffic.bodies.held) == (0, 0)
     assert answers == [200]
     assert len(ticks.reads) == 1
 
@@ -463,3 +463,26 @@ async def test_a_short_batch_does_not_wait_for_long_ones(tmp_path: Path) -> None
         direct.answer(call(headers, short, lambda _: answers.append("short")))
         await until(lambda: len(answers) == 2)
     assert answers == ["short", "long"]
+
+
+@pytest.mark.parametrize("is_direct", [True, False])
+async def test_tokens_take_turns_at_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_direct: bool
+) -> None:
+    callers: list[object] = []
+    right = Committer.post
+
+    def noting(*args: Any, **kwargs: Any) -> None:
+        callers.append(kwargs["caller"])
+        right(*args, **kwargs)
+
+    async with served(tmp_path, is_direct=is_direct, has_tokens=True) as here:
+        monkeypatch.setattr(Committer, "post", noting)
+        for token in (READER, WRITER):
+            reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+            writer.write(
+                post(batch(here, Collect("queue/q")), *HEADERS, b"Authorization: Bearer " + token.encode())
+            )
+            assert (await one_answer(reader))[0] == b"HTTP/1.1 200 OK"
+            writer.close()
+    assert len(set(callers) - {None}) == 2

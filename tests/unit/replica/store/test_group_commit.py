@@ -27,7 +27,7 @@ async def opened(tmp_path: Path) -> AsyncIterator[tuple[Store, Committer]]:
     folder = open_folder(tmp_path / "data", one_replica(), "r1")
     assert folder.database is not None
     store = Store(folder.database)
-    committer = Committer(store, jobs_max=50)
+    committer = Committer(store, jobs_max=100)
     committer.start()
     yield store, committer
     committer.stop()
@@ -192,8 +192,28 @@ async def test_more_than_the_queue_holds_is_refused(opened: tuple[Store, Committ
     await asyncio.sleep(0)
     with pytest.raises(Overloaded):
         await committer.submit(lambda _: None)
+    running.append(asyncio.ensure_future(committer.submit(lambda _: None, caller="another")))
+    await asyncio.sleep(0)
     blocker.leave.set()
     await asyncio.gather(*running)
+
+
+async def test_callers_take_turns_and_each_ones_work_is_done_in_order(
+    opened: tuple[Store, Committer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With each piece in a transaction of its own: what is left of a group goes on before all else, and in its order."""
+    monkeypatch.setattr(committing, "GROUP_S_MAX", 0.0)
+    _, committer = opened
+    blocker, done = Blocker(), list[str]()
+    running = [asyncio.ensure_future(committer.submit(blocker))]
+    await asyncio.to_thread(blocker.entered.wait, 30)
+    for name in ("a1", "a2", "a3", "a4", "b1", "c1", "b2"):
+        work = partial(lambda _, name: done.append(name), name=name)
+        running.append(asyncio.ensure_future(committer.submit(work, caller=name[0])))
+    await asyncio.sleep(0)
+    blocker.leave.set()
+    await asyncio.gather(*running)
+    assert done == ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]
 
 
 async def test_full_disk_fails_the_work_and_the_store_recovers(

@@ -1,0 +1,65 @@
+"""What callers of a replica share: they take turns, and none has more than is left for others. A caller is a token; where none is
+asked for, an address; None is the replica itself, with all that its front end does for REST callers.
+"""
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Hashable
+from typing import Final, Generic, TypeVar
+
+_Each = TypeVar("_Each")
+
+
+class Turns(Generic[_Each]):
+    """What waits, by caller: the next is one of the caller whose last one is longest ago."""
+
+    def __init__(self) -> None:
+        self._waiting: Final[OrderedDict[Hashable, deque[_Each]]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def add(self, caller: Hashable, each: _Each) -> None:
+        """It waits behind others of that caller."""
+        self._waiting.setdefault(caller, deque()).append(each)
+
+    def put_back(self, caller: Hashable, each: _Each) -> None:
+        """It is the next one, before all others."""
+        self._waiting.setdefault(caller, deque()).appendleft(each)
+        self._waiting.move_to_end(caller, last=False)
+
+    def pop(self, may_go: Callable[[Hashable], bool] = lambda _: True) -> _Each | None:
+        """The next one of a caller that may go, which waits no more; None where there is none."""
+        for caller in filter(may_go, self._waiting):
+            of_caller = self._waiting.pop(caller)
+            each = of_caller.popleft()
+            if of_caller:
+                self._waiting[caller] = of_caller
+            return each
+        return None
+
+
+class Shares:
+    """Room for so much, of which no caller has more than is left then for others (a threshold that moves: Choudhury and Hahne 1998):
+    one caller half of it, a second one a quarter."""
+
+    def __init__(self, most: int) -> None:
+        self.held = 0
+        """By all callers together."""
+        self._most: Final = most
+        self._held: Final[Counter[Hashable]] = Counter()
+
+    def may_take(self, caller: Hashable, size: int = 1) -> bool:
+        """Whether there is as much for this caller."""
+        return self._held.get(caller, 0) + size <= self._most - self.held
+
+    def take(self, caller: Hashable, size: int = 1) -> None:
+        """It is this caller's until it is given back."""
+        self.held += size
+        self._held[caller] += size
+
+    def give(self, caller: Hashable, size: int = 1) -> None:
+        """What this caller took is free again."""
+        self.held -= size
+        self._held[caller] -= size
+        if not self._held[caller]:
+            del self._held[caller]
