@@ -51,10 +51,12 @@ class Lack(NamedTuple):
 
 
 class _Behind(NamedTuple):
-    """A ballot that was committed at the other replica and not here, and what the pass that found it began after."""
+    """A ballot that was committed at the other replica and not here, and what the pass that found it began after; `is_due` from
+    the next pass on: a decision under way reaches all by itself."""
 
     ballot: Ballot
     since: int
+    is_due: bool = False
 
 
 _NOT_BEHIND: Final = _Behind(NO_BALLOT, 0)
@@ -103,6 +105,7 @@ class Progress:
         """Begin a pass, up to what was the latest change when the pass before ended."""
         self._upto, self._place, self._below = self.latest, 0, 0
         self._began, self._is_cut = self.since, False
+        self._behind = {name: each._replace(is_due=True) for name, each in self._behind.items()}
 
     def request(self, limit: int) -> Changes:
         """The next question of the pass."""
@@ -137,12 +140,11 @@ class Progress:
         behind = self._behind.pop(change.object, _NOT_BEHIND)
         if change.committed > here.committed:
             self._remember(self._behind, change.object, _Behind(change.committed, self._began))
-        # Only where it was behind at the look before, too: a decision under way reaches all by itself.
-        is_behind = here.committed < behind.ballot
+        is_behind = behind.is_due and here.committed < behind.ballot
         return Lack(change.object, entries, is_behind) if entries or is_behind else None
 
     def _again(self, log: Log) -> list[Lack]:
-        """What waits still, and the decisions of objects that have not changed there since."""
+        """What waits still, and the decisions of objects that this pass has not told of."""
         if not self._waiting and not self._behind:
             return []
         by_object: dict[str, list[Timestamp]] = {}
@@ -153,10 +155,11 @@ class Progress:
         self._behind = {
             name: each for name, each in self._behind.items() if _state(name, log).committed < each.ballot
         }
+        due = {name for name, each in self._behind.items() if each.is_due}
         return [
-            Lack(name, left.get(name, ()), name in self._behind)
-            for name in sorted(left.keys() | self._behind)
-            if left.get(name) or name in self._behind
+            Lack(name, left.get(name, ()), name in due)
+            for name in sorted(left.keys() | due)
+            if left.get(name) or name in due
         ]
 
     def wait_for(self, lack: Lack) -> None:

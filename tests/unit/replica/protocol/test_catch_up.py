@@ -187,16 +187,12 @@ def test_a_store_that_was_replaced_is_looked_at_from_its_beginning() -> None:
     assert progress.request(LIMIT) == Changes(0, 0, limit=LIMIT)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the end of a pass asks for what that same pass was the first to find behind"
-)
 def test_a_decision_that_was_not_behind_at_the_look_before_is_not_fetched() -> None:
     """One that is under way reaches all replicas by itself."""
     progress, replica = begun()
     assert heard(progress, changed(12, committed=ballot(3)), replica) == []
 
 
-@pytest.mark.xfail(strict=True, reason="its change tells of it, and the end of the pass does once more")
 def test_a_decision_that_is_behind_is_asked_for_once_in_a_pass() -> None:
     progress, replica = begun()
     heard(progress, changed(12, committed=ballot(3)), replica)
