@@ -6,7 +6,7 @@ to be is written back first (DESIGN, "Observe").
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import count
+from itertools import chain, count
 from typing import Final
 
 from ....adts import cell
@@ -29,7 +29,7 @@ from ....quorums.choices.choice import QuorumChoice
 from ....quorums.systems.tally import Quorum
 from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
 from ..core.log_cache import LogCache
-from ..core.rounds import Event, Expired, Gathering, Task
+from ..core.rounds import SOON_S, Event, Expired, Gathering, Task
 from ..core.values import CollectTombstone, Done, Items, Read
 from ..decisions.read_window import CELL_ROWS
 from ..decisions.transitions import ConfirmCommand
@@ -43,6 +43,8 @@ LOOKS_FREE: Final = 4
 MOVING_MAX: Final = 4
 """So many of them: each is read by itself."""
 PAGE_OBJECTS: Final = 200
+KEYS_AT_ONCE: Final = 500
+"""Keys that are judged in one turn: others wait meanwhile."""
 
 
 def collect(
@@ -207,7 +209,8 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
             machine.count("collected again")
         if number >= LOOKS_FREE:
             moving = _still_moving(moving, doubtful, before, now)
-        before = None if doubtful - moving else {name: now[name] for name in now.keys() - moving}
+        still = {name: version for name, version in now.items() if name not in moving}
+        before = None if doubtful - moving else still
         for name in sorted(doubtful - moving):
             settled[name], _ = yield from _read_settled(name, "Get", task, machine)
         between = yield from _at_one_moment(moving, task, machine)
@@ -246,7 +249,7 @@ def _all_items(
     newest = max((timestamp for timestamp, _ in versions.values()), default=ZERO)
     yield from _wait_until_passed(newest, task, machine, answered)
     values = {
-        name[len(prefix) :]: value for name, (_, value) in sorted(versions.items()) if value is not None
+        name[len(prefix) :]: value for name in sorted(versions) if (value := versions[name][1]) is not None
     }
     return Done(values, "Items/Ok", answered)
 
@@ -259,12 +262,11 @@ def _scan(
 ) -> Generator[float, Event, tuple[Cells, frozenset[str]]]:
     """The newest version and whether it is settled, of every object under the prefix, as an initial quorum shows them."""
     needed = choice.initial_of("Items")
-    pages: dict[str, list[tuple[str, Collected]]] = {replica: [] for replica in choice.votes}
+    shown: dict[str, dict[str, Collected]] = {replica: {} for replica in choice.votes}
     shown_bytes = dict.fromkeys(choice.votes, 0)
 
     def request(replica: str) -> Scan:
-        done = pages[replica]
-        return Scan(prefix, done[-1][0] if done else "", PAGE_OBJECTS)
+        return Scan(prefix, next(reversed(shown[replica]), ""), PAGE_OBJECTS)
 
     round_ = Gathering(task, request, choice.votes)
     whole: set[str] = set()
@@ -273,7 +275,7 @@ def _scan(
         for replica in round_.replies.keys() - whole:
             reply = round_.replies[replica]
             assert isinstance(reply, Scanned)
-            pages[replica].extend(reply.objects)
+            shown[replica].update(reply.objects)
             shown_bytes[replica] += sum(weight(collected) for _, collected in reply.objects)
             _check_size(prefix, shown_bytes[replica], machine)
             if reply.more:
@@ -283,12 +285,26 @@ def _scan(
         return needed.is_met_by(whole)
 
     yield from round_.wait(is_enough)
-    replies: dict[str, dict[str, Reply]] = {}
-    for replica in sorted(whole):
-        for name, collected in pages[replica]:
-            replies.setdefault(name, {})[replica] = collected
-    caches = {name: _cache_of(name, choice, shown) for name, shown in replies.items()}
-    return {name: _settled_cell(cache, choice) for name, cache in caches.items()}, frozenset(whole)
+    answered = frozenset(whole)
+    return (yield from _judged({each: shown[each] for each in sorted(whole)}, choice, task)), answered
+
+
+def _judged(
+    shown: Mapping[str, dict[str, Collected]], choice: QuorumChoice, task: Task
+) -> Generator[float, Event, Cells]:
+    """The cells that these replicas have shown, some in each turn: of many, all others would wait for long.
+
+    Nothing that comes meanwhile is looked at: what is judged is what was shown, and let go of then.
+    """
+    found: Cells = {}
+    for name in dict.fromkeys(chain.from_iterable(shown.values())):
+        if found and len(found) % KEYS_AT_ONCE == 0:
+            yield from pause(task, task.now.mono_s + SOON_S)
+            if task.is_late:
+                raise Expired("no time was left to look through what the replicas have shown", shown)
+        replies = {replica: keys.pop(name) for replica, keys in shown.items() if name in keys}
+        found[name] = _settled_cell(_cache_of(name, choice, replies), choice)
+    return found
 
 
 def _check_size(prefix: str, shown_bytes: int, machine: Machine) -> None:
@@ -304,12 +320,15 @@ def _check_size(prefix: str, shown_bytes: int, machine: Machine) -> None:
 def _cache_of(name: str, choice: QuorumChoice, replies: Mapping[str, Reply]) -> LogCache:
     """What these replies show together.
 
-    They are taken in twice: one replica's floor makes the log cache drop what others showed before. That is right for what
-    was known before these replies, which the floor may have ended; not for the replies themselves.
+    They are taken in twice where one replica's floor made the log cache drop what others showed before. That is right for
+    what was known before these replies, which the floor may have ended; not for the replies themselves.
     """
-    cache = LogCache(name, choice.votes)
-    for replica, reply in [*replies.items(), *replies.items()]:
-        cache.absorb(replica, "", Collect(name), reply)
+    cache, request = LogCache(name, choice.votes), Collect(name)
+    for replica, reply in replies.items():
+        cache.absorb(replica, "", request, reply)
+    if cache.lives:
+        for replica, reply in replies.items():
+            cache.absorb(replica, "", request, reply)
     return cache
 
 

@@ -17,10 +17,12 @@ from quorate.api_specs.messages import (
     Refused,
     Reply,
     Request,
+    Scanned,
     Status,
 )
 from quorate.client_sdk.protocol.completion_notices import CELL_WAIT_S
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
+from quorate.client_sdk.protocol.core.rounds import SOON_S
 from quorate.client_sdk.protocol.core.values import (
     CompareAndSet,
     Dequeue,
@@ -29,6 +31,7 @@ from quorate.client_sdk.protocol.core.values import (
     Enqueue,
     Failed,
     Finish,
+    Items,
     Operation,
     Outcome,
     Peek,
@@ -38,6 +41,7 @@ from quorate.client_sdk.protocol.core.values import (
     Write,
 )
 from quorate.client_sdk.protocol.front_end import FrontEnd
+from quorate.client_sdk.protocol.operations import observe
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO
 from tests.unit.client_sdk.protocol.stage import (
@@ -181,6 +185,29 @@ def test_it_names_the_time_at_which_it_is_to_be_called_and_sends_again_then() ->
             break
     assert driven.now.mono_s == RESEND_S_FIRST
     assert [send.repeats for send in driven.sends[3:]] == [send.token for send in first]
+
+
+def test_a_listing_of_many_keys_goes_on_in_turns_of_the_driver_and_others_between(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(observe, "KEYS_AT_ONCE", 1)
+    driven = Driven()
+    listed, read = driven.start(Items("dictionary/d"))[0], driven.start(Read(CELL))[0]
+    cells = tuple((f"dictionary/d/{key}", shown(*complete(entry(-1)))) for key in "ab")
+    for first in (0, 6):
+        for send in driven.sends[first : first + 2]:
+            driven.deliver(send, Scanned(cells))
+        assert listed not in driven.outcomes
+        assert len(driven.sends) == 6 + first / 2, "it has not gone on"
+        assert driven.wake_at_s == driven.now.mono_s + SOON_S
+        if first == 0:
+            for send in driven.sends[3:5]:
+                driven.deliver(send, shown())
+            assert isinstance(driven.outcomes[read], Done)
+        driven.tick(driven.now.mono_s + SOON_S)
+    outcome = driven.outcomes[listed]
+    assert isinstance(outcome, Done)
+    assert outcome.result == {"a": "-1", "b": "-1"}
 
 
 def test_when_nothing_is_under_way_it_wants_to_be_called_by_nobody() -> None:

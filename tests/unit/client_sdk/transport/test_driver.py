@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Batch, BatchReply, Commit
 from quorate.client_sdk.errors import Closed
+from quorate.client_sdk.protocol.core.rounds import SOON_S
 from quorate.client_sdk.protocol.core.values import Done, Failed, Unanswered
 from quorate.client_sdk.transport import link
 from quorate.client_sdk.transport.driver import Driver, SystemClock, new_site
@@ -302,6 +303,24 @@ async def test_the_machine_is_woken_at_the_latest_time_it_named() -> None:
     assert machine.ticks[0] >= wake_at_s - 0.001
     transport.stuck["r1"].set()
     await asyncio.gather(first, second)
+    await driver.aclose()
+
+
+async def test_a_machine_that_wants_to_be_woken_at_once_lets_others_have_their_turn_before() -> None:
+    machine, transport = ScriptedMachine(), ScriptedTransport()
+    clock = SystemClock()
+    driver = Driver(document_of("r1"), transport=transport, site="test", seed=0, clock=clock, machine=machine)
+    transport.stuck["r1"] = asyncio.Event()
+    machine.wake_at_s = clock.now().mono_s + SOON_S
+    running = asyncio.create_task(driver.run(asking("r1"), 5))
+    async with asyncio.timeout(30):
+        while not machine.begun:
+            await asyncio.sleep(0)
+    assert machine.ticks == []
+    await asyncio.sleep(0)
+    assert len(machine.ticks) == 1
+    transport.stuck["r1"].set()
+    await running
     await driver.aclose()
 
 

@@ -16,9 +16,10 @@ from quorate.api_specs.messages import (
     Scanned,
     Status,
 )
-from quorate.client_sdk.protocol.core.rounds import Expired
+from quorate.client_sdk.protocol.core.rounds import SOON_S, Expired
 from quorate.client_sdk.protocol.core.values import CollectTombstone, Items, Read
 from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand
+from quorate.client_sdk.protocol.operations import observe
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
 from quorate.client_sdk.protocol.operations.observe import (
     Looks,
@@ -226,6 +227,40 @@ def test_a_dictionary_that_is_too_large_to_list_is_refused() -> None:
     with pytest.raises(Expired) as caught:
         stage.answer("r1", page(("a", heavy)))
     assert (caught.value.limit, caught.value.is_refused) == ("listing-too-large", True)
+
+
+def test_a_replica_that_has_forgotten_a_key_does_not_end_what_others_show_of_it_in_the_same_look() -> None:
+    stage = listing()
+    stage.answer("r1", page(("a", Row(OLD))))
+    stage.answer("r2", Scanned(((f"{PREFIX}/a", Collected(Status(floor=NEW.t))),)))
+    assert isinstance(stage.open_to("r1"), Collect), "its value is at too few, and is settled"
+
+
+def test_many_keys_are_judged_some_in_each_turn_by_what_was_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observe, "KEYS_AT_ONCE", 1)
+    stage = listing()
+    before = page(*((key, Row(OLD)) for key in "abc"))
+    stage.answer_all(before, "r1", "r2")
+    for _ in range(2):
+        assert len(stage.sends) == len(REPLICAS), "the next look waits for the judgement of this one"
+        stage.sleep(SOON_S)
+    assert len(stage.sends) == 2 * len(REPLICAS)
+    stage.answer_all(before, "r1", "r2")
+    stage.answer("r3", page(("a", Row(NEW)), ("d", Row(NEW))))
+    stage.sleep(2 * SOON_S)
+    assert stage.result.result == dict.fromkeys("abc", "-20")
+    assert stage.result.answered == {"r1", "r2"}
+
+
+def test_a_judgement_that_takes_until_the_deadline_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observe, "KEYS_AT_ONCE", 1)
+    stage = listing()
+    stage.answer_all(page(("a", Row(OLD)), ("b", Row(OLD))), "r1", "r2")
+    stage.sleep_alone(DEADLINE_S)
+    with pytest.raises(Expired, match="no time was left") as caught:
+        stage.sleep(0)
+    assert caught.value.answered == {"r1", "r2"}
+    assert not caught.value.is_refused
 
 
 LONG_AGO = -10_000 * 1_000_000
