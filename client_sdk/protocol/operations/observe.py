@@ -286,19 +286,21 @@ def _scan(
 
     yield from round_.wait(is_enough)
     answered = frozenset(whole)
-    return (yield from _judged({each: shown[each] for each in sorted(whole)}, choice, task)), answered
+    at_once = min(KEYS_AT_ONCE, machine.limits.page_entries_max)
+    cells = yield from _judged({each: shown[each] for each in sorted(whole)}, choice, task, at_once)
+    return cells, answered
 
 
 def _judged(
-    shown: Mapping[str, dict[str, Collected]], choice: QuorumChoice, task: Task
+    shown: Mapping[str, dict[str, Collected]], choice: QuorumChoice, task: Task, at_once: int
 ) -> Generator[float, Event, Cells]:
-    """The cells that these replicas have shown, some in each turn: of many, all others would wait for long.
+    """The cells that these replicas have shown, `at_once` in each turn: of many, all others would wait for long.
 
     Nothing that comes meanwhile is looked at: what is judged is what was shown, and let go of then.
     """
     found: Cells = {}
     for name in dict.fromkeys(chain.from_iterable(shown.values())):
-        if found and len(found) % KEYS_AT_ONCE == 0:
+        if found and len(found) % at_once == 0:
             yield from pause(task, task.now.mono_s + SOON_S)
             if task.is_late:
                 raise Expired("no time was left to look through what the replicas have shown", shown)
