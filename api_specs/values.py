@@ -197,9 +197,9 @@ def _check_text(encoded: bytes, limits: Limits) -> None:
         _check(found, limits)
 
 
-def text_bytes(value: Value) -> int:
-    """The length of JSON text in a message."""
-    return len(value) if value.isascii() else len(value.encode())
+def text_bytes(text: str) -> int:
+    """The length of text, as of a value, in a message."""
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def payload_bytes(entries: Iterable[Entry]) -> int:

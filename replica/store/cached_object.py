@@ -12,20 +12,26 @@ RECENT_MAX: Final = 1000
 OBJECTS_CACHED_MAX: Final = 20_000
 TIMESTAMPS_CACHED_MAX: Final = 500_000
 """Over all cached objects."""
+BYTES_CACHED_MAX: Final = 64 * 1024 * 1024
+"""Of states, as they are stored, over all cached objects. One that is larger stays while no other is used."""
 
 
 class CachedObject:
     """What is known about an object without asking the statements.
 
     `recent` holds the timestamp of every row above `recent_above`, in order, so that the usual questions about the newest
-    rows (whether a timestamp has one, which is the next below) need no query, and no walk.
+    rows (whether a timestamp has one, which is the next below) need no query, and no walk. `size` is what its state takes on
+    disk, in bytes.
     """
 
-    __slots__ = ("number", "recent", "recent_above", "state")
+    __slots__ = ("number", "recent", "recent_above", "size", "state")
 
-    def __init__(self, number: int, state: ObjectState | None, recent_above: Timestamp) -> None:
+    def __init__(
+        self, number: int, state: ObjectState | None, recent_above: Timestamp, size: int = 0
+    ) -> None:
         self.number = number
         self.state = state
+        self.size = size
         self.recent: list[Timestamp] = []
         self.recent_above = recent_above
 
@@ -54,6 +60,7 @@ class ObjectCache:
     def __init__(self) -> None:
         self._objects: OrderedDict[str, CachedObject] = OrderedDict()
         self._recent = 0
+        self._bytes = 0
 
     def get(self, name: str) -> CachedObject | None:
         """The object, which is used now."""
@@ -64,7 +71,14 @@ class ObjectCache:
 
     def put(self, name: str, here: CachedObject) -> CachedObject:
         self._objects[name] = here
+        self._recent += len(here.recent)
+        self._bytes += here.size
         return here
+
+    def weigh(self, here: CachedObject, size: int) -> None:
+        """The object's state takes so many bytes now."""
+        self._bytes += size - here.size
+        here.size = size
 
     def add(self, here: CachedObject, timestamp: Timestamp) -> None:
         """The object has a row with that timestamp now."""
@@ -79,24 +93,30 @@ class ObjectCache:
         self._recent += len(here.recent) - before
 
     def pop(self, name: str) -> None:
-        self._recent -= len(self._objects.pop(name).recent)
+        self._uncount(self._objects.pop(name))
 
     def clear(self) -> None:
         self._objects.clear()
-        self._recent = 0
+        self._recent = self._bytes = 0
 
     @property
     def is_full(self) -> bool:
         """Whether some must be forgotten; nothing of the transaction may be known of them alone."""
-        return len(self._objects) > OBJECTS_CACHED_MAX or self._recent > TIMESTAMPS_CACHED_MAX
+        return self._exceeds(1)
 
     def shrink(self) -> None:
-        """Forget the objects that were not used for longest."""
-        while len(self._objects) > max(1, OBJECTS_CACHED_MAX // 2):
-            self._objects.popitem(last=False)
-        kept: int = 0
-        for name in reversed(list(self._objects)):
-            kept += len(self._objects[name].recent)
-            if kept > TIMESTAMPS_CACHED_MAX // 2:
-                del self._objects[name]
-        self._recent = sum(len(each.recent) for each in self._objects.values())
+        """Forget the objects that were not used for longest, down to half of each bound; the one used last stays."""
+        while self._exceeds(2) and len(self._objects) > 1:
+            self._uncount(self._objects.popitem(last=False)[1])
+
+    def _exceeds(self, part: int) -> bool:
+        """Whether this is more than that part of a bound (1: all of it, 2: half of it)."""
+        return (
+            len(self._objects) > OBJECTS_CACHED_MAX // part
+            or self._recent > TIMESTAMPS_CACHED_MAX // part
+            or self._bytes > BYTES_CACHED_MAX // part
+        )
+
+    def _uncount(self, here: CachedObject) -> None:
+        self._recent -= len(here.recent)
+        self._bytes -= here.size

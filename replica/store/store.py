@@ -51,7 +51,7 @@ class Store:
         self._objects: Final = ObjectCache()
         self._rows: list[tuple[Any, ...]] = []
         self._marks: dict[tuple[int, Timestamp], None] = {}
-        self._states: dict[str, tuple[int, ObjectState]] = {}
+        self._states: dict[str, tuple[CachedObject, ObjectState]] = {}
         self._collected: dict[str, Timestamp] = {}
         self._deleted: dict[str, None] = {}
         self.collected: dict[str, Timestamp] = {}
@@ -198,7 +198,7 @@ class Store:
         here = (
             CachedObject(0, None, ZERO)
             if found is None
-            else CachedObject(found[0], state_of(found[0], name, found[1]), found[2] or ZERO)
+            else CachedObject(found[0], state_of(found[0], name, found[1]), found[2] or ZERO, len(found[1]))
         )
         self._objects.put(name, here)
         if self._objects.is_full:
@@ -267,7 +267,7 @@ class Store:
             self._arrival += 1
             self._changed.note(here.number, state.name, self._arrival)
         here.state = state
-        self._states[state.name] = (here.number, state)
+        self._states[state.name] = (here, state)
         summary = state.summary
         if summary.value is None and summary.horizon > ZERO and adt_of(state.name) == "dictionary":
             self._deleted[state.name] = None
@@ -314,12 +314,18 @@ class Store:
     def _flush(self) -> None:
         self._flush_rows()
         if self._states:
-            changed = [
-                (number, name, blob_of(number, state)) for name, (number, state) in self._states.items()
-            ]
-            self._database.write(statements.PUT_OBJECT, *changed)
+            self._database.write(statements.PUT_OBJECT, *self._changed_states())
             self._states = {}
         self.held.flush()
+
+    def _changed_states(self) -> list[tuple[int, str, bytes]]:
+        """The states that changed, as they are stored; what they take is counted."""
+        changed = []
+        for name, (here, state) in self._states.items():
+            blob = blob_of(here.number, state)
+            self._objects.weigh(here, len(blob))
+            changed.append((here.number, name, blob))
+        return changed
 
     def delete_upto(self, name: str, upto: Timestamp, limit: int, by: int) -> tuple[int, bool]:
         """Delete the object's oldest rows up to `upto` that arrived by number `by`, at most `limit`: how many; if any stay."""
@@ -336,6 +342,8 @@ class Store:
     def commit(self) -> None:
         """Make everything since the last commit durable; returns when it is on disk."""
         self._flush()
+        if self._objects.is_full:
+            self._objects.shrink()
         counters = (self._arrival, self._clock, self._floor)
         if self._database.wrote or counters != self._counters:
             self.touch()

@@ -22,6 +22,7 @@ from ....api_specs.messages import (
     Status,
     Window,
 )
+from ....api_specs.weights import summary_bytes
 from ....quorums.systems.tally import Quorum
 from ....timestamps.ballot import NO_BALLOT, Ballot, term_of
 from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
@@ -61,13 +62,14 @@ class LogCache:
         self.aged: dict[str, Aged] = {}
         """What each replica has held for the retry window. What was old stays so, and ballots name it for ever."""
         self.taken = 0
-        """Bytes of values that came in, until somebody counts them."""
+        """Bytes of values and summaries that came in, less those of summaries that were replaced, until somebody counts them."""
         self.lives = 0
         """How often something was thrown away: a look that was under way meanwhile must begin again."""
         self.latest: Timestamp = ZERO
         """The highest timestamp that was seen of the object, or given to it: of entries, fences, terms and horizons."""
         self._complete: Timestamp = ZERO
         """The newest entry that this front end itself knows to be complete: the replicas may not have heard of it yet."""
+        self._summary_bytes = 0
         self._floors: dict[str, Timestamp] = {}
         self._incarnations: dict[str, str] = {}
 
@@ -130,9 +132,9 @@ class LogCache:
             self._absorb_status(replica, status)
 
     def value_bytes(self) -> int:
-        """About how many bytes the values of all entries take."""
+        """About how many bytes the values of all entries take, and the summary."""
         values = (found.entry.value for found in self.seen.values())
-        return sum(len(value) for value in (*values, self.summary.value) if isinstance(value, str))
+        return self._summary_bytes + sum(len(value) for value in values if isinstance(value, str))
 
     def learn_decided(self, ballot: Ballot) -> None:
         """The summary of `ballot` is decided."""
@@ -207,7 +209,8 @@ class LogCache:
         self._floors[replica] = floor
         term = term_of(max(self.ballot, self.decided))
         if ZERO < term <= floor or any(timestamp <= floor for timestamp in self.seen):
-            self.summary, self.ballot, self.decided, self.after = NOTHING, NO_BALLOT, NO_BALLOT, ZERO
+            self._replace_summary(NOTHING)
+            self.ballot, self.decided, self.after = NO_BALLOT, NO_BALLOT, ZERO
             self.seen, self.accepted_by, self.known = {}, {}, {}
             self.lives += 1
 
@@ -255,9 +258,14 @@ class LogCache:
     def _adopt(self, summary: Summary | None, ballot: Ballot) -> None:
         if summary is not None and ballot > self.ballot:
             self.ballot = ballot
-            self.summary = summary
+            self._replace_summary(summary)
             if self.decided == ballot:
                 self._raise_after(summary.horizon)
+
+    def _replace_summary(self, summary: Summary) -> None:
+        size = summary_bytes(summary)
+        self.taken += size - self._summary_bytes
+        self.summary, self._summary_bytes = summary, size
 
     def _raise_after(self, horizon: Timestamp) -> None:
         if horizon > self.after:

@@ -13,7 +13,7 @@ from .log_cache import LogCache
 OBJECTS_MAX: Final = 10_000
 """Objects that a front end remembers; the one idle longest is forgotten first, which costs only speed."""
 VALUE_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Bytes of values in all log caches, about."""
+"""Bytes of values and summaries in all log caches, about."""
 
 
 class LogCaches:
@@ -26,7 +26,7 @@ class LogCaches:
         self._held: Final[WeakValueDictionary[str, LogCache]] = WeakValueDictionary()
         """All log caches that somebody holds: an operation under way needs its own, idle or not, and what it learns."""
         self._value_bytes = 0
-        """At most so many bytes of values are remembered."""
+        """What came in since all were weighed last counts in full, but that a summary replaces the one before."""
 
     def of(self, name: str) -> LogCache:
         """What is known of the object."""
@@ -48,7 +48,7 @@ class LogCaches:
 
     def count(self, cache: LogCache) -> None:
         """Values have come in to this one: where there are too many bytes in all, those idle longest are forgotten."""
-        self._value_bytes += cache.taken
+        self._value_bytes = max(0, self._value_bytes + cache.taken)
         cache.taken = 0
         if self._value_bytes > VALUE_BYTES_MAX:
             self._forget_bytes()

@@ -74,7 +74,7 @@ FIXED = {
     "CONCURRENT_MAX": (limits.CONCURRENT_MAX, "Requests under way at one replica; further ones get 503."),
     "BODIES_BYTES_MAX": (
         limits.BODIES_BYTES_MAX,
-        "Bytes of request bodies that a replica holds together; further ones get 503.",
+        "Bytes of request bodies that a replica holds together, half of them one caller's at most; further ones get 503.",
     ),
     "BODY_VALUES_MAX": (
         limits.BODY_VALUES_MAX,

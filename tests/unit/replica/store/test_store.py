@@ -116,12 +116,16 @@ def open_store(path: Path) -> Store:
     return Store(Database(path / DATABASE_FILE))
 
 
-@pytest.mark.parametrize("cached", [20_000, 1], ids=["cached", "uncached"])
+@pytest.mark.parametrize(
+    ("bound", "most"),
+    [("OBJECTS_CACHED_MAX", 20_000), ("OBJECTS_CACHED_MAX", 1), ("BYTES_CACHED_MAX", 1)],
+    ids=["cached", "uncached", "too-large"],
+)
 @settings(max_examples=25, deadline=None)
 @given(steps=steps)
-def test_store_answers_as_its_simulated_twin(cached: int, steps: list[Any]) -> None:
+def test_store_answers_as_its_simulated_twin(bound: str, most: int, steps: list[Any]) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cached_object, "OBJECTS_CACHED_MAX", cached)
+        patch.setattr(cached_object, bound, most)
         patch.setattr(cached_object, "RECENT_MAX", 3)
         opened = open_folder(Path(folder), one_replica(), "r1")
         assert opened.database is not None
@@ -270,3 +274,35 @@ def test_free_pages_go_back_to_the_file_system(store: Store) -> None:
     store.commit()
     assert store._database.one("PRAGMA freelist_count")[0] <= VACUUM_PAGES
     assert store._database.check() is None
+
+
+def test_of_large_states_only_so_many_bytes_are_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many objects there are, after each commit and after a start."""
+    monkeypatch.setattr(cached_object, "BYTES_CACHED_MAX", 10_000)
+    opened = open_folder(tmp_path, one_replica(), "r1")
+    assert opened.database is not None
+    store, large = Store(opened.database), Value(f'"{"x" * 3000}"')
+    for number in range(30):
+        name = f"register/{number}"
+        store.apply(
+            [PutState(ObjectState(name, summary=Summary(horizon=make(number + 1, 0, "a"), value=large)))]
+        )
+        store.commit()
+        assert held_bytes(store) <= 10_000
+    store.close()
+    again = open_store(tmp_path)
+    for number in range(30):
+        state = again.state(f"register/{number}")
+        assert state is not None
+        assert state.summary.value == large
+        assert held_bytes(again) <= 10_000 + 3100, "and the one that was asked for last"
+    again.close()
+
+
+def held_bytes(store: Store) -> int:
+    states = [each.state for each in store._objects._objects.values() if each.state is not None]
+    found = sum(len(each.summary.value) for each in states if each.summary.value is not None)
+    assert store._objects._bytes >= found, "what is held is counted"
+    return found

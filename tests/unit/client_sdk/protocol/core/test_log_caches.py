@@ -2,10 +2,11 @@
 
 import pytest
 
-from quorate.adts.log import Entry, Value
+from quorate.adts.log import Entry, Leased, Summary, Value
 from quorate.api_specs.messages import Collect, Collected, Row, Status
 from quorate.client_sdk.protocol.core import log_caches
 from quorate.client_sdk.protocol.core.log_caches import LogCaches
+from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import make
 
 
@@ -58,3 +59,17 @@ def test_what_is_replaced_again_and_again_has_nothing_else_forgotten(monkeypatch
         learn(caches, "register/busy", 100, number)
         caches.of("register/busy").drop_superseded(make(number, 0, "s"))
     assert caches.held("register/other") is not None
+
+
+def test_what_a_summary_keeps_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_caches, "VALUE_BYTES_MAX", 1000)
+    caches = LogCaches(("r1",), forget=lambda _: True)
+    for number in range(9):
+        cache, t = caches.of(f"queue/{number}"), make(number + 1, 0, "s")
+        summary = Summary(horizon=t, leases=(Leased(Entry(t, t, Value(f'"{"x" * 300}"'))),))
+        status = Status(accepted=make_ballot(t, 1))
+        cache.absorb("r1", "one", Collect(f"queue/{number}"), Collected(status, summary=summary))
+        caches.count(cache)
+    held = [number for number in range(9) if caches.held(f"queue/{number}") is not None]
+    assert held[-1] == 8
+    assert 1 <= len(held) <= 2
