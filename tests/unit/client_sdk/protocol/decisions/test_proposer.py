@@ -1,5 +1,6 @@
 """Decisions on one object: terms and accepts, what a lost accept comes to, and when a queue may be called empty."""
 
+import weakref
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 from quorate.adts.log import NOTHING, Entry, Summary, Value
 from quorate.api_specs.commands import CompareAndSetCommand, DequeueCommand, PeekCommand
 from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Row, Status
+from quorate.api_specs.values import collector_off
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.protocol.decisions.pending import PendingCommand
 from quorate.client_sdk.protocol.decisions.proposer import (
@@ -337,3 +339,11 @@ def test_a_cell_is_not_decided_by_a_view_that_does_not_end_at_the_stamp(is_cut_o
     deciding.answer_all(shown(fence=first, upto=ONE.t) if is_cut_off else decided, "r1", "r2")
     assert deciding.collect_at("r1").fence > (first if is_cut_off else above)
     assert deciding.told == []
+
+
+def test_an_idle_proposer_that_is_forgotten_is_freed_at_once_with_the_values_that_it_decided_on() -> None:
+    deciding = steady()
+    forgotten = weakref.ref(deciding.proposer)
+    with collector_off():
+        del deciding.proposer
+        assert forgotten() is None
