@@ -95,9 +95,8 @@ class Proposer:
                 self._term = None
                 for asked in batch:
                     self._finish(asked, CommandResult(failed=expired.outcome(is_unknown=asked.is_in_doubt)))
-        self._round = (
-            None  # It holds the values that were decided, and this proposer: neither would be freed for long.
-        )
+        # It holds the values that were decided, and this proposer: neither would be freed for long.
+        self._round = None
 
     def _finish(self, asked: PendingCommand, verdict: CommandResult) -> None:
         """Tell the caller, unless it has given up."""
