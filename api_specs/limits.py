@@ -137,10 +137,9 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
         room = self.body_bytes_max - 2 * (self.page_bytes_max + self.value_bytes_max)
         return min(self.page_bytes_max, room) // 2
 
-    def problem(self) -> str | None:
-        """What is wrong with these limits, in a sentence; None when all relations hold."""
-        if not all(0 < getattr(self, name) < math.inf for name in self.__struct_fields__):
-            return "every limit must be above zero, and finite"
+    def _problem_of_sizes(self) -> str | None:
+        if self.body_bytes_max * 2 > BODIES_BYTES_MAX:
+            return f"body_bytes_max must be at most {BODIES_BYTES_MAX // 2}: no caller has more than half of BODIES_BYTES_MAX"
         if self.value_bytes_max * 2 > self.body_bytes_max:
             return "value_bytes_max must be at most half of body_bytes_max, or a value of that size cannot be sent"
         if 2 * (self.page_bytes_max + self.value_bytes_max) > self.body_bytes_max:
@@ -148,6 +147,14 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
                 "page_bytes_max and value_bytes_max together must be at most half of body_bytes_max, "
                 "or a summary cannot be sent that adopts as much as it may"
             )
+        return None
+
+    def problem(self) -> str | None:
+        """What is wrong with these limits, in a sentence; None when all relations hold."""
+        if not all(0 < getattr(self, name) < math.inf for name in self.__struct_fields__):
+            return "every limit must be above zero, and finite"
+        if (wrong := self._problem_of_sizes()) is not None:
+            return wrong
         if self.batch_items_max > KEYED_ENTRIES_MAX:
             return f"batch_items_max must be at most {KEYED_ENTRIES_MAX}, or a batch under a key could never be remembered"
         if self.deadline_s_max >= self.retry_window_s:

@@ -25,6 +25,8 @@ def test_every_limit_is_above_zero_and_finite(name: str) -> None:
          "value_bytes_max must be at most half of body_bytes_max"),
         ({"page_bytes_max": 3 << 20}, {"page_bytes_max": (3 << 20) + 1},
          "page_bytes_max and value_bytes_max together must be at most half of body_bytes_max"),
+        ({"body_bytes_max": 128 << 20}, {"body_bytes_max": (128 << 20) + 1},
+         "body_bytes_max must be at most 134217728"),
         ({"batch_items_max": KEYED_ENTRIES_MAX}, {"batch_items_max": KEYED_ENTRIES_MAX + 1},
          "batch_items_max must be at most 2000"),
         ({"deadline_s_max": 29.9}, {"deadline_s_max": 30.0}, "deadline_s_max must be below retry_window_s"),
