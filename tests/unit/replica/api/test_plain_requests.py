@@ -6,6 +6,7 @@ header that the shorter way leaves to the framework.
 
 import json
 from collections.abc import AsyncIterator
+from math import ceil
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -33,11 +34,11 @@ class Recorder:
 
     def __init__(self) -> None:
         self.counts: Final = Counts()
-        self.asked: list[tuple[Operation, float]] = []
+        self.asked: list[tuple[Operation, int]] = []
         self.failure: Failed | None = None
 
     async def run(self, operation: Operation, deadline_s: float) -> Outcome:
-        self.asked.append((operation, deadline_s))
+        self.asked.append((operation, ceil(deadline_s)))  # Less what a long body has waited: no second.
         if self.failure is not None:
             return self.failure
         result: Any = None
