@@ -37,6 +37,8 @@ _STEP: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _STEP_BYTES: Final = 131_072
 _YOUNG_MAX: Final = 20_000
 """So many arrays and objects may a search for garbage well look at."""
+_SHORT_BYTES: Final = 4096
+"""Shorter text has few parts: to keep the garbage collector from them would take longer than it does."""
 
 
 class BadValue(ValueError):
@@ -132,8 +134,11 @@ def _amount(word: re.Match[str]) -> str:
 def parsed(text: bytes) -> Any:
     """What JSON text means, without looking for garbage meanwhile: there is none, and with many arrays the search takes nine
     tenths of the time. Raises msgspec.DecodeError, UnicodeDecodeError, RecursionError."""
+    decode = _decode_far if _may_be_far(text) else msgspec.json.decode
+    if len(text) <= _SHORT_BYTES:
+        return decode(text)
     with collector_off() as was_on:
-        found = _decode_far(text) if _may_be_far(text) else msgspec.json.decode(text)
+        found = decode(text)
         if was_on and len(text) > _YOUNG_MAX and text.count(b"[") + text.count(b"{") > _YOUNG_MAX:
             _age_all()
         return found
@@ -182,8 +187,12 @@ def check_value(text: str, limits: Limits = DEFAULTS) -> str | None:
     if len(text) > limits.value_bytes_max // 4 and text_bytes(Value(text)) > limits.value_bytes_max:
         return f"the value is over {limits.value_bytes_max} bytes of JSON (value_bytes_max)"
     try:
-        with collector_off():
-            _check_text(text.encode(), limits)
+        encoded = text.encode()
+        if len(encoded) <= _SHORT_BYTES:
+            _check_text(encoded, limits)
+        else:
+            with collector_off():
+                _check_text(encoded, limits)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
         return f"the value is not JSON text: {error}"
     except BadValue as error:

@@ -35,6 +35,11 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 def weight(reply: Reply) -> int:
     """About how many bytes a reply takes."""
+    if isinstance(reply, Collected):
+        summary = 0 if reply.summary is None else summary_bytes(reply.summary)
+        rows = sum(_entry_bytes(row.entry) for row in reply.rows) if reply.rows else 0
+        events = sum(ENTRY_BYTES + text_bytes(event) for _, event in reply.events) if reply.events else 0
+        return REPLY_BYTES + rows + events + summary
     if isinstance(reply, Scanned):
         return REPLY_BYTES + sum(weight(collected) for _, collected in reply.objects)
     if isinstance(reply, Accepted) and reply.then is not None:
@@ -44,11 +49,7 @@ def weight(reply: Reply) -> int:
     if isinstance(reply, Changed):
         names = sum(CHANGE_BYTES + text_bytes(change.object) for change in reply.objects)
         return REPLY_BYTES + names + TIMESTAMP_BYTES * sum(len(change.arrived) for change in reply.objects)
-    if not isinstance(reply, Collected):
-        return REPLY_BYTES
-    rows = sum(_entry_bytes(row.entry) for row in reply.rows)
-    events = sum(ENTRY_BYTES + text_bytes(event) for _, event in reply.events)
-    return REPLY_BYTES + rows + events + (0 if reply.summary is None else summary_bytes(reply.summary))
+    return REPLY_BYTES
 
 
 def summary_bytes(summary: Summary) -> int:

@@ -95,13 +95,9 @@ def _foreign(caller: Credential) -> str:
 
 def changes(request: Request) -> bool:
     """Whether it changes anything at the replica, promises and fences included."""
-    match request:
-        case Scan() | Changes():
-            return False
-        case Collect():
-            return request.ballot is not None or request.fence != ZERO or request.fence_next != 0
-        case _:
-            return True
+    if isinstance(request, Collect):
+        return request.ballot is not None or request.fence != ZERO or request.fence_next != 0
+    return not isinstance(request, (Scan, Changes))
 
 
 def _own_stamps(request: Request) -> list[Timestamp]:

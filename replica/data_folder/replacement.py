@@ -25,7 +25,7 @@ from ..protocol.log import (
     MarkComplete,
     ObjectState,
     PutEvent,
-    PutRow,
+    PutRows,
     PutState,
     Reservation,
 )
@@ -209,7 +209,7 @@ def union(name: str, sources: Collection[Log]) -> Iterator[Effect]:
         for row in _rows(source, name, state.collected):
             if row.entry.t not in present:
                 present.add(row.entry.t)
-                yield PutRow(name, row.entry)
+                yield PutRows(name, (row.entry,))
     complete = {
         row.entry.t for source in sources for row in _rows(source, name, state.collected) if row.complete
     }

@@ -36,7 +36,7 @@ from ...gc.collection import collected_by_commit, collected_by_completion, may_f
 from ...timestamps.ballot import term_of
 from ...timestamps.timestamp import INFINITY, ZERO, Timestamp
 from .key_consensus import reserve
-from .log import Claim, Effect, Forget, Log, MarkComplete, ObjectState, PutEvent, PutRow, PutState
+from .log import Claim, Effect, Forget, Log, MarkComplete, ObjectState, PutEvent, PutRows, PutState
 from .pages import page_of
 from .refusals import Bounds, latest_claimed, malformed, refusal
 
@@ -100,11 +100,10 @@ def _changed(before: ObjectState, after: ObjectState) -> list[Effect]:
 
 def _append(request: Append, state: ObjectState, log: Log) -> Handled:
     here = log.stored(request.object, [entry.t for entry in request.entries])
-    new = [entry for entry in request.entries if entry.t not in here and entry.t > state.fence]
-    stored = tuple(entry.t in here or entry.t > state.fence for entry in request.entries)
-    effects: list[Effect] = [
-        PutRow(request.object, entry) for entry in {entry.t: entry for entry in new}.values()
-    ]
+    fence = state.fence
+    new = {entry.t: entry for entry in request.entries if entry.t > fence and entry.t not in here}
+    stored = tuple(entry.t > fence or entry.t in here for entry in request.entries)
+    effects: list[Effect] = [PutRows(request.object, tuple(new.values()))] if new else []
     if effects and log.state(request.object) is None:
         effects.append(PutState(state))
     return Appended(_status(state), stored), effects

@@ -30,12 +30,13 @@ class Ages:
 
     def told(self, request: Request, reply: Reply, log: Log, mono_s: float) -> Reply:
         """The reply, which says what is old of the summary that this replica holds of the object."""
-        if not (isinstance(request, Collect | Accept) and isinstance(reply, Collected | Accepted)):
+        if not isinstance(reply, (Collected, Accepted)):
             return reply
+        assert isinstance(request, (Collect, Accept)), "they alone are answered so"
         state = log.state(request.object)
         self.meet(request.object, NOTHING if state is None else state.summary, mono_s)
         aged = self.aged(request.object, mono_s)
-        if aged == NOT_AGED:
+        if aged is NOT_AGED:
             return reply
         if isinstance(reply, Collected):
             return replace(reply, aged=aged)
@@ -43,10 +44,10 @@ class Ages:
 
     def meet(self, name: str, summary: Summary, mono_s: float) -> None:
         """Note how far the lists have come by now."""
-        ends = _ends(summary)
-        if ends == NOT_AGED:
+        if not (summary.recent or summary.ambiguous or summary.settled):
             self._met.pop(name, None)
             return
+        ends = _ends(summary)
         met = self._met.setdefault(name, deque())
         self._met.move_to_end(name)
         if met and met[-1][1] == ends:
@@ -59,10 +60,12 @@ class Ages:
 
     def aged(self, name: str, mono_s: float) -> Aged:
         """How far the lists had come a window ago."""
-        met = self._met.get(name, deque())
+        met = self._met.get(name)
+        if met is None:
+            return NOT_AGED
         while len(met) > 1 and met[1][0] + self._window_s <= mono_s:
             met.popleft()
-        return met[0][1] if met and met[0][0] + self._window_s <= mono_s else NOT_AGED
+        return met[0][1] if met[0][0] + self._window_s <= mono_s else NOT_AGED
 
 
 def _ends(summary: Summary) -> Aged:

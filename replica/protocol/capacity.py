@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from ...api_specs.limits import CAPACITY_ALARM, Capacity
-from ...api_specs.messages import Accept, Append, Collect, Commit, Refused, Request, Reserve
+from ...api_specs.messages import Accept, Append, Changes, Collect, Commit, Refused, Request, Reserve, Scan
 from ...timestamps.timestamp import ZERO, Timestamp
 from .log import ObjectState
 
@@ -46,15 +46,13 @@ class Holds(Protocol):
 
 def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | None:
     """Why the replica does not do it; None where there is room, or nothing new."""
-    match request:
-        case Append():
-            return _refused_append(request, store, capacity)
-        case Reserve():
-            return _refused_disk(store.use(), capacity)
-        case Accept() | Collect() | Commit() if _keeps(request) and store.state(request.object) is None:
-            return _refused_object(request.object, store.use(), capacity.objects_max * DECIDED_SHARE)
-        case _:
-            return None
+    if isinstance(request, Append):
+        return _refused_append(request, store, capacity)
+    if isinstance(request, Reserve):
+        return _refused_disk(store.use(), capacity)
+    if isinstance(request, (Scan, Changes)) or store.state(request.object) is not None or not _keeps(request):
+        return None
+    return _refused_object(request.object, store.use(), capacity.objects_max * DECIDED_SHARE)
 
 
 def _keeps(request: Accept | Collect | Commit) -> bool:
@@ -73,15 +71,17 @@ def _refused_append(request: Append, store: Holds, capacity: Capacity) -> Refuse
     problem = _refused_disk(use, capacity)
     if problem is None and store.state(request.object) is None:
         problem = _refused_object(request.object, use, capacity.objects_max)
-    entries = {entry.t for entry in request.entries}
     length = store.length(request.object)
-    if problem is None and length + len(entries) > capacity.log_entries_max:
+    if problem is None:
+        if length + len(request.entries) <= capacity.log_entries_max:
+            return None
         problem = Refused(
             "log-full",
             f"the log of {request.object} has {length} entries at this replica, of {capacity.log_entries_max} that it may have",
         )
     # A repeat of what is held gets its answer.
-    return None if problem is None or store.stored(request.object, list(entries)) == entries else problem
+    entries = {entry.t for entry in request.entries}
+    return None if store.stored(request.object, list(entries)) == entries else problem
 
 
 def _refused_object(name: str, use: Use, objects_max: float) -> Refused | None:

@@ -29,7 +29,7 @@ from ...api_specs.messages import (
 )
 from ...timestamps.ballot import NO_BALLOT, Ballot
 from ...timestamps.timestamp import ZERO, Timestamp
-from .log import Effect, Log, ObjectState, PutRow, PutState
+from .log import Effect, Log, ObjectState, PutRows, PutState
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -244,7 +244,8 @@ def _below_fence(name: str, rows: Iterable[Row], log: Log) -> list[Effect]:
     state = _state(name, log)
     entries = [row.entry for row in rows if row.complete and row.entry.t <= state.fence]
     here = log.stored(name, [entry.t for entry in entries])
-    effects: list[Effect] = [PutRow(name, entry) for entry in entries if entry.t not in here]
+    new = {entry.t: entry for entry in entries if entry.t not in here}
+    effects: list[Effect] = [PutRows(name, tuple(new.values()))] if new else []
     if effects and log.state(name) is None:
         effects.append(PutState(state))
     return effects

@@ -121,11 +121,11 @@ class PutReservation(Struct, frozen=True):
     held: Reservation
 
 
-class PutRow(Struct, frozen=True):
-    """Add a row to the object's log; its timestamp is not there yet."""
+class PutRows(Struct, frozen=True):
+    """Add rows to the object's log, in this order; their timestamps differ, and are not there yet."""
 
     name: str
-    entry: Entry
+    entries: tuple[Entry, ...]
 
 
 class PutState(Struct, frozen=True):
@@ -162,4 +162,4 @@ class Claim(Struct, frozen=True):
     t: Timestamp
 
 
-Effect = PutRow | PutState | PutEvent | MarkComplete | Forget | Claim | PutReservation
+Effect = PutRows | PutState | PutEvent | MarkComplete | Forget | Claim | PutReservation

@@ -58,7 +58,8 @@ def refusal(
     if ahead_us > bounds.offset_max_us and wall_us(latest) > wall_us(highest) + 1:
         detail = f"{latest} is {ahead_us / 1e6:.3f} s ahead of this replica's clock: one of the two is wrong"
         return Refused("clock-ahead", detail, ahead_us)
-    until_us = _furthest_us(request) - max(now_us, wall_us(highest))
+    furthest_us = _furthest_us(request)
+    until_us = furthest_us - max(now_us, wall_us(highest)) if furthest_us else 0
     if until_us > bounds.times_ahead_max_us:
         detail = f"an item's deadline, delay or expiry lies {until_us / 1e6:.0f} s ahead: at most {DELAY_S_MAX:.0f} s"
         return Refused("bad-request", detail)
@@ -69,7 +70,7 @@ def refusal(
 
 def _too_late(request: Append, now_us: int, bounds: Bounds) -> Refused | None:
     """An entry whose clock is behind this one's, or that comes after all that would be remembered of it."""
-    oldest_us = min((wall_us(entry.t) for entry in request.entries), default=now_us) - now_us
+    oldest_us = wall_us(min(entry.t for entry in request.entries)) - now_us if request.entries else 0
     if request.attempt == "first" and -oldest_us > bounds.offset_max_us:
         detail = f"the entry is stamped {-oldest_us / 1e6:.3f} s behind this replica's clock: one of the two is wrong"
         return Refused("clock-behind", detail, oldest_us)

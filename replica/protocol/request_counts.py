@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ...api_specs.messages import Accepted, Appended, Collected, Refused, Reply, Request
-from .log import Effect, Log, PutState
+from .log import Effect, Log, PutRows, PutState
 
 DONE: Final = "done"
 BALLOT_REFUSED: Final = "ballot-refused"
@@ -29,13 +29,13 @@ class RequestCounts:
         """Count one request; `before` is the log without its effects, of which a change of the object's state is the last."""
         outcome = DONE
         if isinstance(reply, Appended):
-            if effects:
-                self.entries_stored += len(effects) - isinstance(effects[-1], PutState)
+            if effects and isinstance(rows := effects[0], PutRows):
+                self.entries_stored += len(rows.entries)
             if False in reply.stored:
                 self.entries_fenced += reply.stored.count(False)
         elif isinstance(reply, Refused):
             outcome = reply.reason
-        elif isinstance(reply, Collected | Accepted):
+        elif isinstance(reply, (Collected, Accepted)):
             if reply.refused:
                 outcome = BALLOT_REFUSED
             elif effects:

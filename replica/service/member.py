@@ -22,6 +22,7 @@ from ..data_folder.identity import Folder
 from ..protocol.acceptor import handle
 from ..protocol.ages import Ages
 from ..protocol.capacity import Use, refused, shares
+from ..protocol.log import Effect
 from ..protocol.refusals import Bounds
 from ..protocol.request_counts import RequestCounts
 from ..protocol.witness import Witness, contradiction, seen
@@ -221,17 +222,19 @@ class Member:
 
     def _handle(self, store: Store, requests: Sequence[Request]) -> Sized[BatchReply]:
         replies: list[Reply] = []
-        now_us, budget = self.wall_us(), Budget(self._bounds.page_bytes_max)
+        now_us, mono_s, budget = self.wall_us(), time.monotonic(), Budget(self._bounds.page_bytes_max)
         for request in requests:
             if budget.is_spent:
                 break
-            keeps = not isinstance(request, Scan | Changes) and self._keeps_events(request.object)
-            full = refused(request, store, self.capacity)
-            reply, effects = (full and (full, [])) or handle(request, store, now_us, self._bounds, keeps)
+            effects: list[Effect] = []
+            reply: Reply | None = refused(request, store, self.capacity)
+            if reply is None:
+                keeps = not isinstance(request, (Scan, Changes)) and self._keeps_events(request.object)
+                reply, effects = handle(request, store, now_us, self._bounds, keeps)
             self.requests.note(request, reply, effects, store)
             if effects:
                 store.apply(effects)
-            reply = self._ages.told(request, reply, store, time.monotonic())
+            reply = self._ages.told(request, reply, store, mono_s)
             budget.note(request, reply)
             replies.append(reply)
         incarnation = self.folder.incarnation

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from typing import Final
 
 from ...api_specs.limits import BATCH_READS_S_MAX
-from ...api_specs.messages import Reply, Request
+from ...api_specs.messages import Changes, Collect, Reply, Request, Scan
 from ...api_specs.weights import weight
-from ..access.authorization import changes
 
 
 class Budget:
@@ -31,10 +30,10 @@ class Budget:
         return self.bytes > self._bytes_max or self._left_s < 0
 
     def note(self, request: Request, reply: Reply) -> None:
-        """Count the request that was handled last. Changes take none of the time: a body bounds them, and it would be sent
-        again."""
+        """Count the request that was handled last. What brings entries takes none of the time: a body bounds it, and would be
+        sent again."""
         now_s = self._now_s()
-        if not changes(request):
+        if isinstance(request, (Collect, Scan, Changes)):
             self._left_s -= now_s - self._begun_s
         self._begun_s = now_s
         self.bytes += weight(reply)

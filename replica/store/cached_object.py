@@ -2,12 +2,13 @@
 
 from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Final
 
 from ...timestamps.timestamp import Timestamp
 from ..protocol.log import ObjectState
 
-RECENT_MAX: Final = 1000
+RECENT_MAX: Final = 4000
 """Timestamps of its newest rows that a cached object remembers."""
 OBJECTS_CACHED_MAX: Final = 20_000
 TIMESTAMPS_CACHED_MAX: Final = 500_000
@@ -35,12 +36,17 @@ class CachedObject:
         self.recent: list[Timestamp] = []
         self.recent_above = recent_above
 
-    def add(self, timestamp: Timestamp) -> None:
-        if timestamp <= self.recent_above:
-            return
-        insort(self.recent, timestamp)
+    @property
+    def newest(self) -> Timestamp:
+        """At or above the timestamp of each row."""
+        return self.recent[-1] if self.recent else self.recent_above
+
+    def add(self, timestamps: Iterable[Timestamp]) -> None:
+        for timestamp in timestamps:
+            if timestamp > self.recent_above:
+                insort(self.recent, timestamp)
         if len(self.recent) > RECENT_MAX:
-            self.drop(self.recent[RECENT_MAX // 2])
+            self.drop(self.recent[-RECENT_MAX // 2])
 
     def drop(self, upto: Timestamp) -> None:
         """Remember only what lies above `upto`; what is below must be asked for."""
@@ -59,18 +65,25 @@ class ObjectCache:
 
     def __init__(self) -> None:
         self._objects: OrderedDict[str, CachedObject] = OrderedDict()
+        self._last: tuple[str, CachedObject | None] = ("", None)
+        """The one used last: a request asks for its object about ten times."""
         self._recent = 0
         self._bytes = 0
 
     def get(self, name: str) -> CachedObject | None:
         """The object, which is used now."""
+        last, here = self._last
+        if last == name:
+            return here
         here = self._objects.get(name)
         if here is not None:
             self._objects.move_to_end(name)
+            self._last = name, here
         return here
 
     def put(self, name: str, here: CachedObject) -> CachedObject:
         self._objects[name] = here
+        self._last = name, here
         self._recent += len(here.recent)
         self._bytes += here.size
         return here
@@ -80,10 +93,10 @@ class ObjectCache:
         self._bytes += size - here.size
         here.size = size
 
-    def add(self, here: CachedObject, timestamp: Timestamp) -> None:
-        """The object has a row with that timestamp now."""
+    def add(self, here: CachedObject, timestamps: Iterable[Timestamp]) -> None:
+        """The object has rows with these timestamps now."""
         before = len(here.recent)
-        here.add(timestamp)
+        here.add(timestamps)
         self._recent += len(here.recent) - before
 
     def drop(self, here: CachedObject, upto: Timestamp) -> None:
@@ -94,9 +107,11 @@ class ObjectCache:
 
     def pop(self, name: str) -> None:
         self._uncount(self._objects.pop(name))
+        self._last = ("", None)
 
     def clear(self) -> None:
         self._objects.clear()
+        self._last = ("", None)
         self._recent = self._bytes = 0
 
     @property

@@ -23,7 +23,7 @@ from ..protocol.log import (
     ObjectState,
     PutEvent,
     PutReservation,
-    PutRow,
+    PutRows,
     PutState,
     Reservation,
 )
@@ -67,7 +67,8 @@ class Store:
 
     def _load_counters(self) -> None:
         counters = without_sum("its counters", self._database.one(statements.GET_COUNTERS))
-        self._arrival, self._clock, self._floor, self._commits = counters
+        self._arrival, _, self._floor, self._commits = counters
+        self._clock = Timestamp(counters[1])
         self._counters = (self._arrival, self._clock, self._floor)
         self.others.load()
         (self._last_number,) = self._database.one(statements.LAST_OBJECT)
@@ -77,11 +78,11 @@ class Store:
     @property
     def clock(self) -> Timestamp:
         """At or above every timestamp in the store."""
-        return Timestamp(self._clock)
+        return self._clock
 
     @property
     def highest(self) -> Timestamp:
-        return max(self.clock, self.others.highest)
+        return max(self._clock, self.others.highest)
 
     def note_configuration(self, document: ClusterDocument) -> None:
         """Remember under which members and quorum choices it votes, as part of the transaction."""
@@ -95,6 +96,8 @@ class Store:
 
     def stored(self, name: str, timestamps: Sequence[Timestamp]) -> set[Timestamp]:
         here = self._object(name)
+        if not timestamps or min(timestamps) > here.newest:
+            return set()
         found = set(filter(here.has, timestamps))
         old = [timestamp for timestamp in timestamps if timestamp <= here.recent_above]
         if old:
@@ -220,8 +223,8 @@ class Store:
         """Make the effects part of the transaction."""
         for effect in effects:
             match effect:
-                case PutRow():
-                    self._put_row(effect.name, effect.entry)
+                case PutRows():
+                    self._put_rows(effect.name, effect.entries)
                 case PutState():
                     self._put_state(effect.state)
                 case MarkComplete():
@@ -239,19 +242,21 @@ class Store:
                 case PutReservation():
                     self.put_held(digest(effect.name, effect.key), effect.held)
 
-    def _put_row(self, name: str, entry: Entry) -> None:
+    def _put_rows(self, name: str, entries: Sequence[Entry]) -> None:
         here = self._numbered(name)
-        self._arrival += 1
-        self.rows_put += 1
-        self._note(entry.t)
-        self._use.put(here.number, len(entry.value) if isinstance(entry.value, str) else 0)
-        if (here.number, entry.t) in self._marks:
+        if self._marks and any((here.number, entry.t) in self._marks for entry in entries):
             self._flush_rows()  # A mark says nothing about a row that came after it.
-        self._rows.append(with_sum(here.number, entry.t, self._arrival, entry.id, entry.value))
+        for arrival, entry in enumerate(entries, self._arrival + 1):
+            self._rows.append(with_sum(here.number, entry.t, arrival, entry.id, entry.value))
+        self._arrival += len(entries)
+        self.rows_put += len(entries)
+        timestamps = [entry.t for entry in entries]
+        self._note(max(timestamps))
+        self._use.put(here.number, [entry.value for entry in entries])
         self._changed.note(here.number, name, self._arrival)
-        if entry.value is None:
+        if any(entry.value is None for entry in entries):
             self._deleted[name] = None
-        self._objects.add(here, entry.t)
+        self._objects.add(here, timestamps)
 
     def put_held(self, digested: bytes, held: Reservation) -> None:
         """Hold this under the digest of a key; its timestamps move the store's clock."""
@@ -272,9 +277,8 @@ class Store:
         if summary.value is None and summary.horizon > ZERO and adt_of(state.name) == "dictionary":
             self._deleted[state.name] = None
         term = max(state.promised, term_of(state.accepted), term_of(state.committed))
-        adopted = max((entry.t for entry in summary.adopted), default=ZERO)
         self._note(state.fence)  # INFINITY while an object is being forgotten: it must not hide the rest.
-        self._note(max(term, summary.horizon, state.horizon, adopted))
+        self._note(max(term, summary.horizon, state.horizon, *(entry.t for entry in summary.adopted)))
 
     def _numbered(self, name: str) -> CachedObject:
         here = self._object(name)

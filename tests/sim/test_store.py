@@ -22,7 +22,7 @@ from quorate.replica.protocol.log import (
     MarkComplete,
     ObjectState,
     PutEvent,
-    PutRow,
+    PutRows,
     PutState,
 )
 from quorate.replica.protocol.refusals import Bounds
@@ -56,10 +56,10 @@ def collect_all(replica: InMemoryReplica, now_us: int) -> Collected:
 
 def test_crash_loses_exactly_what_was_not_committed() -> None:
     store = MemoryStore()
-    store.apply(PutRow(NAME, entry(1)))
+    store.apply(PutRows(NAME, (entry(1),)))
     store.apply(PutState(ObjectState(NAME, fence=at(1))))
     store.commit()
-    store.apply(PutRow(NAME, entry(2)))
+    store.apply(PutRows(NAME, (entry(2),)))
     store.apply(MarkComplete(NAME, (at(1),)))
     store.apply(PutState(ObjectState(NAME, fence=at(5))))
     store.apply(Forget(NAME, at(9)))
@@ -73,9 +73,9 @@ def test_crash_loses_exactly_what_was_not_committed() -> None:
 def test_a_row_that_a_crash_took_away_arrives_anew() -> None:
     """Seed 71800795: it was listed as arriving twice, and so deleted twice."""
     store = MemoryStore()
-    store.apply(PutRow(NAME, entry(1)))
+    store.apply(PutRows(NAME, (entry(1),)))
     store.crash()
-    store.apply(PutRow(NAME, entry(1)))
+    store.apply(PutRows(NAME, (entry(1),)))
     store.commit()
     assert store.delete_upto(NAME, at(1), 10, ANY_ARRIVAL) == (1, False)
 
@@ -83,7 +83,7 @@ def test_a_row_that_a_crash_took_away_arrives_anew() -> None:
 def test_arrivals_come_in_the_order_of_arrival_and_rows_in_that_of_time() -> None:
     store = MemoryStore()
     for us in (5, 3, 4):
-        store.apply(PutRow(NAME, entry(us)))
+        store.apply(PutRows(NAME, (entry(us),)))
     assert [row.entry.t for row in store.rows(NAME, ZERO, 2)] == [at(3), at(4)]
     assert [row.entry.t for _, row in store.arrivals(NAME, ZERO, INFINITY, 1, 10)] == [at(3), at(4)]
     assert store.nth(NAME, at(3), 5) == at(5)
@@ -93,7 +93,7 @@ def test_arrivals_come_in_the_order_of_arrival_and_rows_in_that_of_time() -> Non
 def test_pruning_deletes_the_oldest_rows() -> None:
     store = MemoryStore()
     for us in (1, 2, 3):
-        store.apply(PutRow(NAME, entry(us)))
+        store.apply(PutRows(NAME, (entry(us),)))
     store.apply(PutState(ObjectState(NAME, collected=at(2))))
     store.commit()
     assert store.collected == {NAME: at(2)}
@@ -135,9 +135,9 @@ def test_what_is_said_of_changes_is_what_the_store_holds_after_every_step() -> N
     committed = ObjectState(NAME, committed=make_ballot(at(3), 1))
     steps: list[Callable[[], object]] = [
         lambda: store.apply(PutState(ObjectState(NAME))),
-        lambda: store.apply(PutRow(NAME, entry(1))),
+        lambda: store.apply(PutRows(NAME, (entry(1),))),
         store.commit,
-        lambda: store.apply(PutRow(NAME, entry(2))),
+        lambda: store.apply(PutRows(NAME, (entry(2),))),
         lambda: store.apply(PutState(committed)),
         store.crash,
         lambda: store.delete_upto(NAME, at(1), 5, ANY_ARRIVAL),

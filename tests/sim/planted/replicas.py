@@ -9,7 +9,7 @@ from quorate.adts.log import NOTHING
 from quorate.api_specs.messages import Accept, Accepted, Append, Appended, Collect, Commit, Row
 from quorate.replica.protocol import acceptor, refusals
 from quorate.replica.protocol.acceptor import Handled
-from quorate.replica.protocol.log import Effect, Forget, Log, ObjectState, PutRow, PutState
+from quorate.replica.protocol.log import Effect, Forget, Log, ObjectState, PutRows, PutState
 from quorate.replica.protocol.refusals import Bounds
 from quorate.timestamps.ballot import NO_BALLOT, term_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
@@ -89,7 +89,9 @@ def adopted_into_the_log() -> Planting:
         reply, effects = right(request, state, log, bounds, keeps_events)
         adopted = request.summary.adopted if isinstance(reply, Accepted) and not reply.refused else ()
         here = log.stored(request.object, [entry.t for entry in adopted])
-        return reply, effects + [PutRow(request.object, entry) for entry in adopted if entry.t not in here]
+        return reply, effects + [
+            PutRows(request.object, (entry,)) for entry in adopted if entry.t not in here
+        ]
 
     return patched(acceptor, _accept=accept)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from quorate.api_specs.messages import Batch, Changed, Changes, Collected, Reply, Request
 from quorate.replica.protocol import catch_up
 from quorate.replica.protocol.catch_up import Lack, Progress
-from quorate.replica.protocol.log import Effect, Log, PutRow
+from quorate.replica.protocol.log import Effect, Log, PutRows
 from quorate.timestamps.ballot import NO_BALLOT
 from quorate.timestamps.timestamp import Timestamp
 from tests.sim.checkers.checkers import Violation
@@ -145,11 +145,12 @@ class CatchingUp:
     def _apply(self, name: str, effects: list[Effect]) -> None:
         node, store = self._node, self._node.replica.store
         for effect in effects:
-            if isinstance(effect, PutRow):
+            if isinstance(effect, PutRows):
                 state = store.state(name)
-                if state is not None and effect.entry.t <= state.horizon:
-                    raise Violation(f"{node.id} {name}: {effect.entry.t} was installed below the horizon")
-                node.watch.installed(node.id, name, effect.entry.t)
+                for t in [entry.t for entry in effect.entries]:
+                    if state is not None and t <= state.horizon:
+                        raise Violation(f"{node.id} {name}: {t} was installed below the horizon")
+                    node.watch.installed(node.id, name, t)
             store.apply(effect)
         store.commit()
 

@@ -19,7 +19,7 @@ from quorate.replica.protocol.log import (
     ObjectState,
     PutEvent,
     PutReservation,
-    PutRow,
+    PutRows,
     PutState,
     Reservation,
 )
@@ -195,11 +195,12 @@ class MemoryStore:
         """Write one effect into the open transaction."""
         self.version += 1
         match effect:
-            case PutRow(name, entry):
-                self._arrival += 1
-                self._put(name, Row(entry), self._arrival)
-                self._undo.append(lambda: self._take_back(name, entry.t))
-                self._note(entry.t)
+            case PutRows(name, entries):
+                for entry in entries:
+                    self._arrival += 1
+                    self._put(name, Row(entry), self._arrival)
+                    self._undo.append(partial(self._take_back, name, entry.t))
+                    self._note(entry.t)
             case PutState(state):
                 self._put_state(state.name, state)
                 self._note_state(state)

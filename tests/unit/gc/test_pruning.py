@@ -3,7 +3,7 @@
 from quorate.adts.log import Entry, Value
 from quorate.gc.pruning import Pruning
 from quorate.gc.tombstones import Tombstones
-from quorate.replica.protocol.log import ObjectState, PutRow, PutState
+from quorate.replica.protocol.log import ObjectState, PutRows, PutState
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 from tests.sim.world.store import MemoryStore
 
@@ -28,7 +28,7 @@ def step(pruning: Pruning, store: MemoryStore, mono_s: float) -> None:
 
 
 def put(store: MemoryStore, name: str, value: Value | None, collected: Timestamp = ZERO) -> None:
-    store.apply(PutRow(name, Entry(at(1), at(1), value)))
+    store.apply(PutRows(name, (Entry(at(1), at(1), value),)))
     store.apply(PutState(ObjectState(name, collected=collected)))
     store.commit()
 

@@ -10,7 +10,7 @@ from quorate.api_specs.messages import Accept, Append, Collect, Commit, Proposal
 from quorate.gc.pruning import ANY_ARRIVAL
 from quorate.replica.data_folder.identity import DATABASE_FILE, open_folder
 from quorate.replica.protocol.capacity import Use, alarm, refused, shares
-from quorate.replica.protocol.log import Forget, ObjectState, PutRow, PutState
+from quorate.replica.protocol.log import Forget, ObjectState, PutRows, PutState
 from quorate.replica.store import usage as use_module
 from quorate.replica.store.database import Database
 from quorate.replica.store.store import Store
@@ -106,7 +106,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def puts(store: Store, name: str, *numbers: int) -> None:
-    store.apply([PutState(ObjectState(name)), *(PutRow(name, Entry(at(n), at(n), ONE)) for n in numbers)])
+    store.apply([PutState(ObjectState(name)), *(PutRows(name, (Entry(at(n), at(n), ONE),)) for n in numbers)])
 
 
 def counted(store: Store) -> tuple[int, int, int]:
@@ -153,7 +153,7 @@ def test_the_disk_is_looked_at_as_it_fills(store: Store, monkeypatch: pytest.Mon
     assert 0 < before.disk_bytes < 1024 * 1024
     assert before.disk_free > 0
     large = Value('"' + "x" * use_module.LOOK_BYTES + '"')
-    store.apply([PutState(ObjectState("queue/a")), PutRow("queue/a", Entry(at(1), at(1), large))])
+    store.apply([PutState(ObjectState("queue/a")), PutRows("queue/a", (Entry(at(1), at(1), large),))])
     store.commit()
     assert store.use().disk_bytes >= before.disk_bytes + use_module.LOOK_BYTES
     store.delete_upto("queue/a", at(1), 10, ANY_ARRIVAL)

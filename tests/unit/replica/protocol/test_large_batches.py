@@ -33,7 +33,7 @@ from quorate.api_specs.weights import weight
 from quorate.client_sdk.protocol.core.values import Done, Read, Write
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol.acceptor import handle
-from quorate.replica.protocol.log import ObjectState, PutRow, PutState
+from quorate.replica.protocol.log import ObjectState, PutRows, PutState
 from quorate.replica.protocol.refusals import Bounds
 from quorate.replica.service.member import Member
 from quorate.replica.service.reply_budget import Budget
@@ -65,7 +65,7 @@ def test_a_page_reads_no_more_rows_than_it_has_room_for(tmp_path: Path, room: in
     assert folder.database is not None
     store, name = Store(folder.database), "queue/q"
     times = [make(1_700_000_000_000_000 + number, 0, "s") for number in range(2000)]
-    store.apply([PutState(ObjectState(name)), *(PutRow(name, Entry(t, t, ITEM)) for t in times)])
+    store.apply([PutState(ObjectState(name)), *(PutRows(name, (Entry(t, t, ITEM),)) for t in times)])
     store.commit()
     expected = times if room is None else times[:10]
     for found in (
@@ -86,7 +86,7 @@ def test_reading_a_page_of_many_large_items_takes_the_memory_of_a_page(tmp_path:
     store, name, bounds = Store(folder.database), "queue/q", Bounds.of(one_replica(limits))
     value = Value('"' + "x" * 20_000 + '"')
     times = [make(1_700_000_000_000_000 + number, 0, "s") for number in range(2000)]
-    store.apply([PutState(ObjectState(name)), *(PutRow(name, Entry(t, t, value)) for t in times)])
+    store.apply([PutState(ObjectState(name)), *(PutRows(name, (Entry(t, t, value),)) for t in times)])
     store.commit()
     window = Window(limit=2000)
     asked = (Collect(name, window=window), Collect(name, wanted=tuple(times)), Scan("queue/"))

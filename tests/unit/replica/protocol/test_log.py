@@ -17,7 +17,7 @@ from quorate.replica.protocol.log import (
     ObjectState,
     PutEvent,
     PutReservation,
-    PutRow,
+    PutRows,
     PutState,
     Reservation,
 )
@@ -70,7 +70,7 @@ STATE = ObjectState(NAME, fence=at(5), committed=ballot(1), accepted=ballot(1))
 
 
 def test_a_row_is_read_back_by_time_by_arrival_and_by_name() -> None:
-    log: Log = store_with(PutRow(NAME, entry(3)), PutRow(NAME, entry(1)), PutRow(NAME, entry(2)))
+    log: Log = store_with(PutRows(NAME, (entry(3),)), PutRows(NAME, (entry(1),)), PutRows(NAME, (entry(2),)))
     assert [row.entry.t for row in log.rows(NAME, at(1), 9)] == [at(2), at(3)]
     assert [row.entry.t for row in log.newest(NAME, ZERO, 2)] == [at(2), at(3)]
     assert [(n, row.entry.t) for n, row in log.arrivals(NAME, ZERO, INFINITY, 1, 9)] == [
@@ -84,7 +84,7 @@ def test_a_row_is_read_back_by_time_by_arrival_and_by_name() -> None:
 
 
 def test_the_nth_row_is_the_last_where_there_are_fewer_and_none_without_any() -> None:
-    log: Log = store_with(PutRow(NAME, entry(1)), PutRow(NAME, entry(2)))
+    log: Log = store_with(PutRows(NAME, (entry(1),)), PutRows(NAME, (entry(2),)))
     assert [log.nth(NAME, ZERO, n) for n in (1, 2, 9)] == [at(1), at(2), at(2)]
     assert log.nth(NAME, at(2), 1) is None
     assert (log.below(NAME, at(2)), log.below(NAME, at(1))) == (at(1), None)
@@ -94,8 +94,8 @@ def test_the_arrival_number_rises_with_every_row_and_every_decision_over_all_obj
     numbers = []
     store = store_with()
     for effect in (
-        PutRow(NAME, entry(1)),
-        PutRow(CELL, entry(1)),
+        PutRows(NAME, (entry(1),)),
+        PutRows(CELL, (entry(1),)),
         PutState(ObjectState(NAME, fence=at(5))),
         PutState(STATE),
         MarkComplete(NAME, (at(1),)),
@@ -106,7 +106,7 @@ def test_the_arrival_number_rises_with_every_row_and_every_decision_over_all_obj
 
 
 def test_a_mark_is_for_rows_that_exist_and_a_forgotten_object_leaves_its_floor() -> None:
-    store = store_with(PutRow(NAME, entry(1)), MarkComplete(NAME, (at(1), at(2))), PutState(STATE))
+    store = store_with(PutRows(NAME, (entry(1),)), MarkComplete(NAME, (at(1), at(2))), PutState(STATE))
     assert store.rows(NAME, ZERO, 9) == [Row(entry(1), complete=True)]
     store.apply(Forget(NAME, at(7)))
     assert (store.state(NAME), store.rows(NAME, ZERO, 9), store.floor()) == (None, [], at(7))
@@ -115,7 +115,7 @@ def test_a_mark_is_for_rows_that_exist_and_a_forgotten_object_leaves_its_floor()
 @pytest.mark.parametrize(
     "effect",
     [
-        PutRow(NAME, entry(8)),
+        PutRows(NAME, (entry(8),)),
         PutState(ObjectState(NAME, promised=at(8))),
         PutEvent(NAME, at(8), "Deq();Ok(1)"),
         Forget(NAME, at(8)),

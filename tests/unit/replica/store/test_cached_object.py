@@ -59,7 +59,17 @@ def test_timestamps_are_bounded_over_all_objects(monkeypatch: pytest.MonkeyPatch
         here = cache.get(name)
         assert here is not None
         for number in range(count):
-            cache.add(here, make(number + 1, 0, "a"))
+            cache.add(here, [make(number + 1, 0, "a")])
     assert cache.is_full
     cache.shrink()
     assert names(cache) == ["o1"]
+
+
+def test_what_is_taken_out_is_not_found_though_it_was_used_last() -> None:
+    cache = filled(0, 0)
+    assert cache.get("o1") is not None
+    cache.pop("o1")
+    assert cache.get("o1") is None
+    assert cache.get("o0") is not None
+    cache.clear()
+    assert cache.get("o0") is None

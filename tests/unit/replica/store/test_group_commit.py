@@ -10,7 +10,7 @@ import pytest
 
 from quorate.adts.log import Entry, Value
 from quorate.replica.data_folder.identity import open_folder
-from quorate.replica.protocol.log import ObjectState, PutRow, PutState
+from quorate.replica.protocol.log import ObjectState, PutRows, PutState
 from quorate.replica.store import group_commit as committing
 from quorate.replica.store.database import StorageFailed
 from quorate.replica.store.group_commit import Committer, Overloaded, Sized, Transaction
@@ -36,7 +36,7 @@ async def opened(tmp_path: Path) -> AsyncIterator[tuple[Store, Committer]]:
 
 def write(store: Store, number: int, value: Value = SMALL) -> int:
     t = make(number, 0, "a")
-    store.apply([PutRow("queue/q", Entry(t, t, value)), PutState(ObjectState("queue/q"))])
+    store.apply([PutRows("queue/q", (Entry(t, t, value),)), PutState(ObjectState("queue/q"))])
     return number
 
 

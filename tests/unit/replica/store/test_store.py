@@ -18,7 +18,7 @@ from quorate.replica.protocol.log import (
     ObjectState,
     PutEvent,
     PutReservation,
-    PutRow,
+    PutRows,
     PutState,
     Reservation,
 )
@@ -44,6 +44,10 @@ def entries(name: str) -> st.SearchStrategy[Entry]:
     return st.builds(Entry, times, times, with_none)
 
 
+def several(name: str) -> st.SearchStrategy[tuple[Entry, ...]]:
+    return st.lists(entries(name), min_size=1, max_size=3, unique_by=lambda entry: entry.t).map(tuple)
+
+
 def states(name: str) -> st.SearchStrategy[ObjectState]:
     ballots = st.builds(make_ballot, times, st.integers(0, 2))
     return st.builds(
@@ -64,7 +68,7 @@ held = st.builds(Reservation, times, times, unfilled)
 effects = names.flatmap(
     lambda name: st.one_of(
         # The machine never puts a row without a state.
-        st.tuples(st.builds(PutRow, st.just(name), entries(name)), st.builds(PutState, states(name))),
+        st.tuples(st.builds(PutRows, st.just(name), several(name)), st.builds(PutState, states(name))),
         st.tuples(st.builds(PutState, states(name))),
         st.tuples(st.builds(MarkComplete, st.just(name), st.lists(times, max_size=4).map(tuple))),
         st.tuples(
@@ -157,7 +161,7 @@ def test_store_answers_as_its_simulated_twin(bound: str, most: int, steps: list[
 
 def apply_to_both(real: Store, model: MemoryStore, step: tuple[Effect, ...]) -> None:
     first = step[0]
-    if isinstance(first, PutRow) and model.stored(first.name, [first.entry.t]):
+    if isinstance(first, PutRows) and model.stored(first.name, [entry.t for entry in first.entries]):
         return  # The machine asks before it puts.
     real.apply(step)
     for effect in step:
@@ -167,7 +171,7 @@ def apply_to_both(real: Store, model: MemoryStore, step: tuple[Effect, ...]) -> 
 
 def put(store: Store, t: Timestamp, name: str = "queue/a") -> None:
     state = store.state(name) or ObjectState(name)
-    store.apply([PutRow(name, Entry(t, t, Value("1"))), PutState(state)])
+    store.apply([PutRows(name, (Entry(t, t, Value("1")),)), PutState(state)])
 
 
 def test_arrival_numbers_do_not_repeat_after_deletes_and_restarts(tmp_path: Path) -> None:
@@ -213,7 +217,7 @@ def test_full_disk_fails_the_transaction_as_passing_and_later_ones_succeed(
     pages = database.one("PRAGMA page_count")[0]
     database.all(f"PRAGMA max_page_count = {pages}")
     big = Value('"' + "x" * 100_000 + '"')
-    store.apply([PutRow("queue/a", Entry("e", TIMES[0], big)), PutState(ObjectState("queue/a"))])
+    store.apply([PutRows("queue/a", (Entry("e", TIMES[0], big),)), PutState(ObjectState("queue/a"))])
     with pytest.raises(StorageFailed) as caught:
         store.commit()
     assert caught.value.passing
@@ -243,7 +247,9 @@ def test_deleted_values_are_in_no_file_once_the_store_is_closed(tmp_path: Path) 
     store, secret = Store(folder.database), "cardholder-4711"
     times = [make(us, 0, "a") for us in range(1, 200)]
     for t in times:
-        store.apply([PutState(ObjectState("queue/a")), PutRow("queue/a", Entry(t, t, Value(f'"{secret}"')))])
+        store.apply(
+            [PutState(ObjectState("queue/a")), PutRows("queue/a", (Entry(t, t, Value(f'"{secret}"')),))]
+        )
     store.commit()
     assert any(secret.encode() in file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
     store.delete_upto("queue/a", times[-1], len(times), ANY_ARRIVAL)
@@ -259,7 +265,7 @@ def test_free_pages_go_back_to_the_file_system(store: Store) -> None:
     big = Value('"' + "x" * 3000 + '"')
     for number in range(1, 2001):
         t = make(number, 0, "a")
-        store.apply([PutRow("queue/a", Entry(t, t, big)), PutState(ObjectState("queue/a"))])
+        store.apply([PutRows("queue/a", (Entry(t, t, big),)), PutState(ObjectState("queue/a"))])
     store.commit()
     pages = store._database.one("PRAGMA page_count")[0]
     assert pages > 2000

@@ -10,7 +10,7 @@ from quorate.api_specs.limits import Limits
 from quorate.gc import pruning as pruning_module
 from quorate.gc.pruning import Pruning
 from quorate.gc.tombstones import Tombstones, Waiting
-from quorate.replica.protocol.log import Forget, ObjectState, PutReservation, PutRow, PutState, Reservation
+from quorate.replica.protocol.log import Forget, ObjectState, PutReservation, PutRows, PutState, Reservation
 from quorate.replica.store.store import Store
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 
@@ -34,7 +34,7 @@ def at(second: float) -> Timestamp:
 
 
 def put(store: Store, second: float, name: str = "queue/q", value: Value | None = ONE) -> None:
-    store.apply([PutRow(name, Entry(at(second), at(second), value)), PutState(ObjectState(name))])
+    store.apply([PutRows(name, (Entry(at(second), at(second), value),)), PutState(ObjectState(name))])
 
 
 def collect(store: Store, second: float, name: str = "queue/q") -> None:
