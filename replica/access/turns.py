@@ -2,7 +2,7 @@
 asked for, an address; None is the replica itself, with all that its front end does for REST callers.
 """
 
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from typing import Final, Generic, TypeVar
 
@@ -20,21 +20,27 @@ class Turns(Generic[_Each]):
 
     def add(self, caller: Hashable, each: _Each) -> None:
         """It waits behind others of that caller."""
-        self._waiting.setdefault(caller, deque()).append(each)
+        waiting = self._waiting.get(caller)
+        if waiting is None:
+            self._waiting[caller] = deque((each,))
+        else:
+            waiting.append(each)
 
     def put_back(self, caller: Hashable, each: _Each) -> None:
         """It is the next one, before all others."""
         self._waiting.setdefault(caller, deque()).appendleft(each)
         self._waiting.move_to_end(caller, last=False)
 
-    def pop(self, may_go: Callable[[Hashable], bool] = lambda _: True) -> _Each | None:
+    def pop(self, may_go: Callable[[Hashable], bool] | None = None) -> _Each | None:
         """The next one of a caller that may go, which waits no more; None where there is none."""
-        for caller in filter(may_go, self._waiting):
-            of_caller = self._waiting.pop(caller)
-            each = of_caller.popleft()
-            if of_caller:
-                self._waiting[caller] = of_caller
-            return each
+        for caller, of_caller in self._waiting.items():
+            if may_go is None or may_go(caller):
+                each = of_caller.popleft()
+                if of_caller:
+                    self._waiting.move_to_end(caller)
+                else:
+                    del self._waiting[caller]
+                return each
         return None
 
 
@@ -46,7 +52,7 @@ class Shares:
         self.held = 0
         """By all callers together."""
         self._most: Final = most
-        self._held: Final[Counter[Hashable]] = Counter()
+        self._held: Final[dict[Hashable, int]] = {}
 
     def may_take(self, caller: Hashable, size: int = 1) -> bool:
         """Whether there is as much for this caller."""
@@ -55,11 +61,13 @@ class Shares:
     def take(self, caller: Hashable, size: int = 1) -> None:
         """It is this caller's until it is given back."""
         self.held += size
-        self._held[caller] += size
+        self._held[caller] = self._held.get(caller, 0) + size
 
     def give(self, caller: Hashable, size: int = 1) -> None:
         """What this caller took is free again."""
         self.held -= size
-        self._held[caller] -= size
-        if not self._held[caller]:
-            del self._held[caller]
+        left = self._held.get(caller, 0) - size
+        if left:
+            self._held[caller] = left
+        else:
+            self._held.pop(caller, None)

@@ -9,6 +9,7 @@ checks.
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from .problems import Refusal
@@ -17,6 +18,8 @@ _HOST: Final = re.compile(rb"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:@/?#\s]+))(?::[0-9]
 """The whole of a Host header: an address of IPv6 in brackets, or another address or name; and a port, which may be empty."""
 
 
+HOSTS_CACHED: Final = 16
+"""Hosts of which it is remembered whether they are this machine's: callers mostly send one."""
 _OWN_SITES: Final = frozenset({b"none", b"same-origin"})
 """What a browser says where its user gave the address, and where a page of this very replica asks. Programs say nothing."""
 
@@ -27,6 +30,7 @@ class AllowedHosts:
     def __init__(self, names: Iterable[str], *, is_loopback: bool) -> None:
         self._is_loopback: Final = is_loopback
         self._names: Final = frozenset({b"localhost", *(name.lower().encode() for name in names)})
+        self._is_own: Final = lru_cache(HOSTS_CACHED)(self._names_own)
 
     def check(self, headers: Mapping[bytes, bytes]) -> None:
         """Raises Refusal for a request that a foreign page may have sent."""
@@ -49,7 +53,7 @@ class AllowedHosts:
                 "the browser says (Sec-Fetch-Site) that a page of another origin asks: open the address itself",
             )
 
-    def _is_own(self, host: bytes) -> bool:
+    def _names_own(self, host: bytes) -> bool:
         if (found := _HOST.fullmatch(host)) is None:
             return False
         name = found[1] or found[2]

@@ -45,17 +45,30 @@ class Answer(NamedTuple):
     closes: bool = False
 
 
-class Call(NamedTuple):
+class Call:
     """A POST of a batch that came in one piece, from `client` with the headers `sent`, and whom to answer. What has not begun when it is
-    no longer wanted is not done. `turn` is who takes turns with others, once that is known."""
+    no longer wanted is not done."""
 
-    sent: Collection[tuple[bytes, bytes]]
-    headers: Mapping[bytes, bytes]
-    body: bytes
-    client: tuple[str, int] | None
-    send: Callable[[Answer], None]
-    is_wanted: Callable[[], bool]
-    turn: Hashable = None
+    __slots__ = ("body", "caller", "client", "headers", "is_wanted", "send", "sent", "turn")
+
+    def __init__(
+        self,
+        sent: Collection[tuple[bytes, bytes]],
+        body: bytes,
+        client: tuple[str, int] | None,
+        send: Callable[[Answer], None],
+        is_wanted: Callable[[], bool],
+    ) -> None:
+        self.sent = sent
+        self.headers: Mapping[bytes, bytes] = dict(sent)
+        self.body = body
+        self.client = client
+        self.send = send
+        self.is_wanted = is_wanted
+        self.caller: Credential | None = None
+        """Who asks, once that is known."""
+        self.turn: Hashable = None
+        """Who takes turns with others, once that is known."""
 
 
 class Direct:
@@ -72,29 +85,29 @@ class Direct:
         self._traffic.requests += 1
         try:
             check_once(call.sent, call.headers)
-            caller = self._gate.admit("POST", PATH, call.headers)
-            assert caller is not None, "batches are for those who may send them"
+            call.caller = self._gate.admit("POST", PATH, call.headers)
             self._gate.check_size(len(call.body))
-            call = call._replace(turn=turn_of(caller, call.client))
+            call.turn = turn_of(call.caller, call.client)
             self._gate.hold(call.turn, len(call.body))
         except Exception as error:  # noqa: BLE001 - the outer border, as in the gate
             self._traffic.under_way -= 1
             call.send(self._refused(call, error, closes=True))
             return
-        read = partial(self._read, call, caller)
-        self._gate.long_bodies.put(call.turn, len(call.body), partial(self._begin, call, read))
+        self._gate.long_bodies.put(call.turn, len(call.body), partial(self._begin, call))
 
-    def _begin(self, call: Call, read: Callable[[], tuple[Checked, str]]) -> None:
+    def _begin(self, call: Call) -> None:
+        read = partial(self._read, call)
         if len(call.body) <= LARGE_BYTES:
             self._go_on(call, read)
         else:
             reading = self._gate.large_bodies.read(call.turn, read)
             reading.add_done_callback(lambda done: self._go_on(call, done.result))
 
-    def _read(self, call: Call, caller: Credential) -> tuple[Checked, str]:
+    def _read(self, call: Call) -> tuple[Checked, str]:
         if not call.is_wanted():
             raise Unwanted("the caller has gone")
-        return self._batches.read(call.headers, call.body, caller)
+        assert call.caller is not None, "batches are for those who may send them"
+        return self._batches.read(call.headers, call.body, call.caller)
 
     def _go_on(self, call: Call, read: Callable[[], tuple[Checked, str]]) -> None:
         try:
@@ -202,9 +215,7 @@ class DirectProtocol(BoundedProtocol):
             return not (cycle.disconnected or self.transport.is_closing())
 
         send = partial(self._send, cycle)
-        self._direct.answer(
-            Call(self.headers, dict(self.headers), b"".join(pieces), self.client, send, is_wanted)
-        )
+        self._direct.answer(Call(self.headers, b"".join(pieces), self.client, send, is_wanted))
 
     def _send(self, cycle: _Cycle, answer: Answer) -> None:
         """In one write; what is written after the caller has gone is nobody's."""

@@ -246,8 +246,10 @@ class Committer:
         while group := self._next_group():
             with self._in_use:
                 left = self._do(group)
-            waiting = set(left)
-            done = [job for job in group if job not in waiting]
+            done = group
+            if left:
+                waiting = set(left)
+                done = [job for job in group if job not in waiting]
             with self._changed:
                 self._put_back(left)
                 self._untold_bytes += sum(job.size for job in done)
@@ -263,8 +265,10 @@ class Committer:
         """Give each job its result or error, but for those, given back, that no time was left for. Raises nothing."""
         try:
             wanted = [job for job in group if job.is_wanted()]
-            for job in group:
-                job.error = Unwanted("nobody waits for it any more")
+            if len(wanted) < len(group):
+                unwanted = Unwanted("nobody waits for it any more")
+                for job in set(group).difference(wanted):
+                    job.error = unwanted
             return self._commit(wanted)
         except Exception as error:  # noqa: BLE001
             # `_commit` hands on all that work and store raise, so this is a mistake in undoing or in here: of any

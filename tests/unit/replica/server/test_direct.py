@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -386,8 +385,10 @@ def long_batch(here: Served) -> bytes:
     return batch(here, *(Collect(f"register/{number}") for number in range(300)))
 
 
-def call(headers: list[tuple[bytes, bytes]], body: bytes, send: Callable[[Answer], None]) -> Call:
-    return Call(headers, dict(headers), body, None, send, lambda: True)
+def call(
+    headers: list[tuple[bytes, bytes]], body: bytes, send: Callable[[Answer], None], *, is_wanted: bool = True
+) -> Call:
+    return Call(headers, body, None, send, lambda: is_wanted)
 
 
 @pytest.mark.parametrize("is_direct", [True, False])
@@ -441,8 +442,9 @@ async def test_a_long_batch_whose_caller_has_gone_is_not_read(
         assert direct is not None
         answers = list[int]()
         for is_wanted in (False, False, True):
-            told = call(headers, body, lambda answer: answers.append(answer.status))
-            direct.answer(told._replace(is_wanted=partial(bool, is_wanted)))
+            direct.answer(
+                call(headers, body, lambda answer: answers.append(answer.status), is_wanted=is_wanted)
+            )
         await until(lambda: bool(answers))
         ticks.stop()
         assert (here.app.traffic.under_way, here.app.traffic.bodies.held) == (0, 0)
