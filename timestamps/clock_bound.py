@@ -20,7 +20,7 @@ SETTLE_S: Final = 0.5
 
 
 class _Span(NamedTuple):
-    """Between what one replica's clock minus ours was at the moment `at_s`, in microseconds."""
+    """Between what one replica's clock minus ours was at the moment `at_s`, in microseconds beyond the base."""
 
     least_us: float
     most_us: float
@@ -39,6 +39,9 @@ class ClockBound:
         self._replicas: Final = replicas
         self._replica_error_us = replica_error_s * 1e6
         self._declared_us = None if front_end_error_s is None else front_end_error_s * 1e6
+        self._base_us = 0
+        """What a replica's clock minus ours was when the first one replied. Counted from there, a microsecond's share of drift is
+        not lost: in microseconds since 1970 a double counts by quarters."""
         self._least_us = float("-inf")
         self._most_us = float("inf")
         self._at_s = 0.0
@@ -67,7 +70,11 @@ class ClockBound:
             return
         if not self._spans:
             self._first_s = received.mono_s
-        least, most, at_s = theirs_us - received.mono_s * 1e6, theirs_us - sent.mono_s * 1e6, received.mono_s
+            self._base_us = theirs_us - int(received.mono_s * 1e6)
+        beyond_us, at_s = theirs_us - self._base_us, received.mono_s
+        # The clock was read at some moment between: until now the difference may have drifted.
+        drift_us = (received.mono_s - sent.mono_s) * DRIFT * 1e6
+        least, most = beyond_us - received.mono_s * 1e6 - drift_us, beyond_us - sent.mono_s * 1e6 + drift_us
         if (before := self._spans.get(replica)) is not None:
             kept_least, kept_most = before.at(at_s)
             if max(kept_least, least) <= min(kept_most, most) + 2 * self._replica_error_us:
@@ -83,14 +90,14 @@ class ClockBound:
         if self._declared_us is not None:
             return now.wall_us + int(self._declared_us)
         drift_us = (now.mono_s - self._at_s) * DRIFT * 1e6
-        return ceil(now.mono_s * 1e6 + self._most_us + drift_us + self._replica_error_us)
+        return self._base_us + ceil(now.mono_s * 1e6 + self._most_us + drift_us + self._replica_error_us)
 
     def lower_us(self, now: Now) -> int:
         """True time is not before this."""
         if self._declared_us is not None:
             return now.wall_us - int(self._declared_us)
         drift_us = (now.mono_s - self._at_s) * DRIFT * 1e6
-        return floor(now.mono_s * 1e6 + self._least_us - drift_us - self._replica_error_us)
+        return self._base_us + floor(now.mono_s * 1e6 + self._least_us - drift_us - self._replica_error_us)
 
     def reached_s(self, true_us: int, now: Now) -> float:
         """The monotonic time from which true time is certainly not before this. Our clock may run fast meanwhile, so the

@@ -73,9 +73,8 @@ class Timekeeping:
         another front end may stamp lower in the very microsecond (its counter begins anew).
 
         Nobody waits for one that `is_ahead`: who writes to its object looks for it first."""
-        if self.is_ahead(stamp, now):
-            return now.mono_s
-        return self._bound.reached_s(wall_us(stamp) + 1, now)
+        reached_s = self._bound.reached_s(wall_us(stamp) + 1, now)
+        return now.mono_s if reached_s > now.mono_s and self.is_ahead(stamp, now) else reached_s
 
     def before(self, seconds: float, now: Now) -> Timestamp:
         """So long ago, or longer. By measured time where there is any: the wall clock may be wrong by hours, and stamps do
