@@ -119,9 +119,9 @@ class FrontEnd(TimeNow):
             self._forwarded.coordinators.heard(replica, answer.incarnation, now.mono_s)
             self._forwarded.coordinators.note_clock(replica, is_near=self._time.is_near(answer.now_us, now))
             self._source.note(replica, is_well=True)
-            since_s = min((self._tokens[token][2] for token in tokens if token in self._tokens), default=None)
-            if since_s is not None:
-                self._answer_times.note(replica, now.mono_s - since_s)
+            begun_s = [sent_for[2] for token in tokens if (sent_for := self._tokens.get(token)) is not None]
+            if begun_s:
+                self._answer_times.note(replica, now.mono_s - min(begun_s))
         else:
             self._forwarded.coordinators.failed(replica, now.mono_s)
             self._source.note(replica, is_well=False)

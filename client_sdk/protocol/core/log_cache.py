@@ -15,10 +15,15 @@ from ....api_specs.messages import (
     Accepted,
     Aged,
     Appended,
+    Changed,
     Collected,
+    Committed,
+    Refused,
     Reply,
     Request,
+    Reserved,
     Row,
+    Scanned,
     Status,
     Window,
 )
@@ -114,22 +119,22 @@ class LogCache:
         if self._incarnations.setdefault(replica, incarnation) != incarnation:
             self._incarnations[replica] = incarnation
             self.known.pop(replica, None)
-        if (status := getattr(reply, "status", None)) is not None:
-            self._absorb_floor(replica, status.floor)
-        self.latest = max(self.latest, _latest_shown(reply))
-        match reply:
-            case Appended():
-                self._absorb_appended(replica, request, reply)
-            case Collected() if not reply.refused:
+        if isinstance(reply, (Refused, Scanned, Changed, Reserved)):
+            return
+        self._absorb_floor(replica, reply.status.floor)
+        if (latest := _latest_shown(reply)) > self.latest:
+            self.latest = latest
+        if isinstance(reply, Collected):
+            if not reply.refused:
                 self._absorb_collected(replica, getattr(request, "window", None), reply)
-            case Accepted() if not reply.refused:
-                self._adopt(getattr(request, "summary", None), reply.status.accepted)
-                if reply.then is not None:
-                    self._absorb_collected(
-                        replica, getattr(getattr(request, "then", None), "window", None), reply.then
-                    )
-        if status is not None:
-            self._absorb_status(replica, status)
+        elif isinstance(reply, Appended):
+            self._absorb_appended(replica, request, reply)
+        elif isinstance(reply, Accepted) and not reply.refused:
+            self._adopt(getattr(request, "summary", None), reply.status.accepted)
+            if reply.then is not None:
+                window = getattr(getattr(request, "then", None), "window", None)
+                self._absorb_collected(replica, window, reply.then)
+        self._absorb_status(replica, reply.status)
 
     def value_bytes(self) -> int:
         """About how many bytes the values of all entries take, and the summary."""
@@ -274,18 +279,16 @@ class LogCache:
                 del self.seen[timestamp]
 
 
-def _latest_shown(reply: Reply) -> Timestamp:
+def _latest_shown(reply: Appended | Collected | Accepted | Committed) -> Timestamp:
     """The highest timestamp that a reply shows of its object."""
-    status: Status | None = getattr(reply, "status", None)
-    if status is None:
-        return ZERO
+    status = reply.status
     latest = max(status.fence, status.promised, term_of(status.committed), status.horizon)
-    match reply:
-        case Accepted() if reply.then is not None:
-            return max(latest, _latest_shown(reply.then))
-        case Collected():
-            rows = (row.entry.t for row in reply.rows)
-            summary = NOTHING if reply.summary is None else reply.summary
-            adopted = (entry.t for entry in summary.adopted)
-            return max(latest, reply.latest, summary.horizon, *rows, *adopted)
+    if isinstance(reply, Collected):
+        latest = max(latest, reply.latest)
+        if reply.rows:
+            latest = max(latest, *(row.entry.t for row in reply.rows))
+        if reply.summary is not None:
+            latest = max(latest, reply.summary.horizon, *(entry.t for entry in reply.summary.adopted))
+    elif isinstance(reply, Accepted) and reply.then is not None:
+        latest = max(latest, _latest_shown(reply.then))
     return latest

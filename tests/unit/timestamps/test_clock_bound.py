@@ -124,7 +124,9 @@ def test_the_bound_widens_by_the_drift_however_often_it_is_measured() -> None:
     for number in range(200_000):
         sent_us = START_US + number * every_us
         back_us = 40 if number == 0 else 20_000
-        bound.measure("r1", sent_us, now((sent_us - START_US) / slow), now((sent_us + back_us - START_US) / slow))
+        bound.measure(
+            "r1", sent_us, now((sent_us - START_US) / slow), now((sent_us + back_us - START_US) / slow)
+        )
     true_us = sent_us + back_us
     here = now((true_us - START_US) / slow)
     assert bound.lower_us(here) <= true_us - 5_000
