@@ -120,6 +120,7 @@ def test_the_bound_widens_by_the_drift_however_often_it_is_measured() -> None:
     """A drift of a hundredth of a microsecond between two replies is lost where it is added to microseconds since 1970: a double
     counts those by quarters. After a minute of that, true time was outside the bound."""
     every_us, slow = 50, 1 + DRIFT
+    sent_us = back_us = 0
     bound = ClockBound(replica_error_s=0.005, front_end_error_s=None)
     for number in range(200_000):
         sent_us = START_US + number * every_us
