@@ -15,9 +15,12 @@ from .messages import (
     Accept,
     Accepted,
     Append,
+    Appended,
     Changed,
     Collected,
     Commit,
+    Committed,
+    Refused,
     Reply,
     Request,
     Reserved,
@@ -40,6 +43,8 @@ def weight(reply: Reply) -> int:
         rows = sum(_entry_bytes(row.entry) for row in reply.rows) if reply.rows else 0
         events = sum(ENTRY_BYTES + text_bytes(event) for _, event in reply.events) if reply.events else 0
         return REPLY_BYTES + rows + events + summary
+    if isinstance(reply, (Appended, Committed, Refused)):
+        return REPLY_BYTES
     if isinstance(reply, Scanned):
         return REPLY_BYTES + sum(weight(collected) for _, collected in reply.objects)
     if isinstance(reply, Accepted) and reply.then is not None:

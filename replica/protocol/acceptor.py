@@ -54,11 +54,11 @@ def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events
         return _changes(request, log, bounds), []
     if (problem := malformed(request)) is not None:
         return Refused("bad-request", problem), []
-    latest = latest_claimed(request)
-    if (refused := refusal(request, latest, log.highest, now_us, bounds)) is not None:
+    latest, highest = latest_claimed(request), log.highest
+    if (refused := refusal(request, latest, highest, now_us, bounds)) is not None:
         return refused, []
     reply, effects = _handled(request, _state(request.object, log), log, bounds, keeps_events)
-    if effects and isinstance(request, Accept | Commit) and latest > log.highest:
+    if effects and latest > highest and isinstance(request, (Accept, Commit)):
         effects.insert(0, Claim(latest))
     return reply, effects
 
@@ -95,7 +95,7 @@ def _status(state: ObjectState) -> Status:
 
 
 def _changed(before: ObjectState, after: ObjectState) -> list[Effect]:
-    return [] if after == before else [PutState(after)]
+    return [] if after is before or after == before else [PutState(after)]
 
 
 def _append(request: Append, state: ObjectState, log: Log) -> Handled:
@@ -114,8 +114,10 @@ def _collect(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> 
     if promised < state.promised:
         return Collected(_status(state), refused=True, summary=None), []
     fence = max(state.fence, request.fence, _fence_of_next(request, state, log))
+    if promised == state.promised and fence == state.fence:
+        return _read(request, state, log, bounds), []
     after = replace(state, promised=promised, fence=fence)
-    return _read(request, after, log, bounds), _changed(state, after)
+    return _read(request, after, log, bounds), [PutState(after)]
 
 
 def _fence_of_next(request: Collect, state: ObjectState, log: Log) -> Timestamp:
@@ -199,8 +201,8 @@ def _commit(request: Commit, state: ObjectState, log: Log, keeps_events: bool) -
     effects: list[Effect] = []
     if request.complete:
         effects.append(MarkComplete(request.object, request.complete))
-    if not keeps_events:
-        after = replace(after, collected=_collected(request, after, log))
+    if not keeps_events and (collected := _collected(request, after, log)) > after.collected:
+        after = replace(after, collected=collected)
     if request.tombstone > ZERO and _is_collectable(request.tombstone, after, log):
         floor = max(after.fence, after.promised, term_of(after.accepted), request.tombstone, log.floor())
         return Committed(_status(after)), [Forget(request.object, floor)]

@@ -29,11 +29,17 @@ def with_sum(*columns: Any) -> tuple[Any, ...]:
     return (*columns, _sum(columns))
 
 
+def columns_of_row(number: int, arrival: int, entry: Entry) -> tuple[Any, ...]:
+    """A row of object `number` as it is stored, not marked complete."""
+    t, entry_id, value = entry.t, entry.id, entry.value
+    return number, t, arrival, entry_id, value, _sum_of_row(number, t, arrival, entry_id, value)
+
+
 def row_of(number: int, columns: Sequence[Any]) -> Row:
     """The row of object `number` from its columns; StorageFailed when it is damaged."""
     t, arrival, entry_id, value, complete, found = columns
     # Marking a row complete raises its sum by as much (in SQL, where no sum can be computed).
-    if _sum((number, t, arrival, entry_id, value)) + complete * COMPLETE != found:
+    if _sum_of_row(number, t, arrival, entry_id, value) + complete * COMPLETE != found:
         raise damaged(f"the entry at {t}")
     return Row(Entry(entry_id, Timestamp(t), value), bool(complete))
 
@@ -109,6 +115,11 @@ def damaged(what: str) -> StorageFailed:
 
 def _sum(columns: Sequence[Any]) -> int:
     return crc32("\n".join(map(str, columns)).encode())
+
+
+def _sum_of_row(number: int, t: str, arrival: int, entry_id: str, value: object) -> int:
+    """The same as `_sum` of these, in half of its time: there is one for each item."""
+    return crc32(f"{number}\n{t}\n{arrival}\n{entry_id}\n{value}".encode())
 
 
 def _state_sum(number: int, name: str, encoded: bytes) -> bytes:

@@ -34,7 +34,7 @@ from .commit_counter import Mark
 from .configuration import note
 from .database import Database, StorageFailed
 from .peer_records import AboutOthers
-from .records import blob_of, listed, row_of, rows_of, state_of, with_sum, without_sum
+from .records import blob_of, columns_of_row, listed, row_of, rows_of, state_of, with_sum, without_sum
 from .reservations import Reservations, digest
 from .usage import StoreUse
 
@@ -229,7 +229,8 @@ class Store:
                     self._put_state(effect.state)
                 case MarkComplete():
                     number = self._object(effect.name).number
-                    self._marks.update(dict.fromkeys((number, t) for t in effect.timestamps))
+                    for t in effect.timestamps:
+                        self._marks[number, t] = None
                 case PutEvent():
                     here = self._numbered(effect.name)
                     self._note(effect.t)
@@ -246,17 +247,19 @@ class Store:
         here = self._numbered(name)
         if self._marks and any((here.number, entry.t) in self._marks for entry in entries):
             self._flush_rows()  # A mark says nothing about a row that came after it.
-        for arrival, entry in enumerate(entries, self._arrival + 1):
-            self._rows.append(with_sum(here.number, entry.t, arrival, entry.id, entry.value))
-        self._arrival += len(entries)
+        size = 0
+        for entry in entries:
+            self._arrival += 1
+            self._rows.append(columns_of_row(here.number, self._arrival, entry))
+            self._note(entry.t)
+            if entry.value is None:
+                self._deleted[name] = None
+            elif isinstance(entry.value, str):
+                size += len(entry.value)
         self.rows_put += len(entries)
-        timestamps = [entry.t for entry in entries]
-        self._note(max(timestamps))
-        self._use.put(here.number, [entry.value for entry in entries])
+        self._use.put(here.number, len(entries), size)
         self._changed.note(here.number, name, self._arrival)
-        if any(entry.value is None for entry in entries):
-            self._deleted[name] = None
-        self._objects.add(here, timestamps)
+        self._objects.add(here, [entry.t for entry in entries])
 
     def put_held(self, digested: bytes, held: Reservation) -> None:
         """Hold this under the digest of a key; its timestamps move the store's clock."""

@@ -5,7 +5,6 @@ Owns these counts and their way through a transaction. Must not know what they a
 
 import os
 import time
-from collections.abc import Sequence
 from typing import Final
 
 from ..protocol.capacity import Use
@@ -57,10 +56,10 @@ class StoreUse:
         self.objects -= 1
         self._lengths.pop(number, None)
 
-    def put(self, number: int, values: Sequence[object]) -> None:
-        """Rows with these values were put."""
-        self._put_bytes += sum(len(value) for value in values if isinstance(value, str))
-        self.deleted(number, -len(values))
+    def put(self, number: int, rows: int, size: int) -> None:
+        """So many rows were put, with values of so many bytes."""
+        self._put_bytes += size
+        self.deleted(number, -rows)
 
     def deleted(self, number: int, rows: int) -> None:
         """So many rows were deleted."""
