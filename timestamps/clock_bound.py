@@ -107,7 +107,7 @@ class ClockBound:
 
 def _agreed(spans: Sequence[tuple[float, float]], slack_us: float) -> tuple[float, float, int]:
     """What all spans agree on, to within `slack_us`; where they do not, what most of them do. And how many those are."""
-    least, most = max(low for low, _ in spans), min(high for _, high in spans)
+    least, most = max(spans)[0], min(high for _, high in spans)
     if least <= most + slack_us:
         return least, most, len(spans)
     around = ([span for span in spans if span[0] <= low <= span[1] + slack_us] for low, _ in sorted(spans))

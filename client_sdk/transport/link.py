@@ -50,7 +50,7 @@ class _Waiting(Struct, frozen=True):
     @property
     def requests(self) -> tuple[Request, ...]:
         """Those that are not answered yet."""
-        return self.send.requests[len(self.replies) :]
+        return self.send.requests[len(self.replies) :] if self.replies else self.send.requests
 
 
 class _Outbox:
@@ -247,7 +247,10 @@ class Link:
     ) -> tuple[Sequence[_Waiting], BatchReply]:
         """Those sends whose last requests were answered now, and all replies to them. The others go with the next batch: what
         was answered of them counts, unless the replica has restarted since."""
-        self._pace(len(answer.replies), sum(len(each.requests) for each in sent_now))
+        asked = sum(len(each.requests) for each in sent_now)
+        self._pace(len(answer.replies), asked)
+        if len(answer.replies) == asked and not any(each.replies for each in sent_now):
+            return sent_now, answer
         given = list(answer.replies)
         whole: list[_Waiting] = []
         replies: list[Reply] = []
