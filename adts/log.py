@@ -14,7 +14,7 @@ Value = NewType("Value", str)
 """Canonical JSON text of a value (no blanks, object keys sorted)."""
 
 
-class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Entry(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """A timestamped blind event: `[Enq(value); Ok()]`, `[Write(value); Ok()]`, `[Put(value); Ok()]` or `[Delete(); Ok()]`.
 
     `id` is the first timestamp the entry was given (under an idempotency key with a digest of the value; with more behind it
@@ -27,7 +27,7 @@ class Entry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     value: Value | None | UnsetType = UNSET
 
 
-class Decision(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Decision(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """A decision asked for under an idempotency key (its id): its ballot, and the entries that it took or reserved.
 
     `digest` says in short what was asked for, where the entries do not, so that the key used for something else is noticed.
@@ -39,7 +39,7 @@ class Decision(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     digest: str = ""
 
 
-class Leased(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Leased(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """An item of a queue that an acquire has met: delivered (`is_held`), or waiting to be delivered, for the first time or
     again. The horizon has passed its entry, which is kept here with its payload.
 
@@ -66,7 +66,7 @@ class Leased(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 DeadReason = Literal["rejected", "deliveries", "expired"]
 
 
-class Dead(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Dead(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """A dead letter: an item that is not delivered any more, because it was rejected, was delivered too often or expired."""
 
     entry: Entry
@@ -74,7 +74,7 @@ class Dead(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     deliveries: int = 0
 
 
-class LeaseCounts(Struct, frozen=True):
+class LeaseCounts(Struct, frozen=True, gc=False):
     """Of the items that an acquire has met: how many are delivered, wait to be (again), and are dead letters."""
 
     held: int = 0
@@ -94,7 +94,7 @@ def count_leases(leases: tuple[Leased, ...], dead: tuple[Dead, ...]) -> LeaseCou
 Ending = Literal["accept", "release", "reject", "drop"]
 
 
-class Settled(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Settled(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """Leases that the decision of `ballot` ended, and how: digests of their tokens. A repeat finds its answer here."""
 
     ballot: Ballot
@@ -105,6 +105,7 @@ class Settled(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
 class Summary(
     Struct,
     frozen=True,
+    gc=False,
     omit_defaults=True,
     forbid_unknown_fields=True,
     rename={"terms": "turns", "terms_floor": "turns_floor"},  # As they are called on disk.

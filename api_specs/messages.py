@@ -21,7 +21,7 @@ NOT_DECODED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding raises for bytes that are no message: of the wrong form, not UTF-8 within, or nested without end."""
 
 
-class Window(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Window(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """Which entries of a log a front end wants.
 
     It knows the replica's entries in (after, upto] as of arrival number `since`. The reply brings what arrived there
@@ -35,7 +35,7 @@ class Window(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     payload: bool = True
 
 
-class Append(Struct, frozen=True, tag="append", omit_defaults=True, forbid_unknown_fields=True):
+class Append(Struct, frozen=True, gc=False, tag="append", omit_defaults=True, forbid_unknown_fields=True):
     """Store each entry unless its timestamp is at or below the object's fence.
 
     `attempt` is "first" for new timestamps (refused when too far behind the replica's clock), "again" for a repeat
@@ -47,7 +47,7 @@ class Append(Struct, frozen=True, tag="append", omit_defaults=True, forbid_unkno
     attempt: Literal["first", "again", "repair"] = "again"
 
 
-class Collect(Struct, frozen=True, tag="collect", omit_defaults=True, forbid_unknown_fields=True):
+class Collect(Struct, frozen=True, gc=False, tag="collect", omit_defaults=True, forbid_unknown_fields=True):
     """Read summary and entries. In this order: promise `ballot` (unless a higher one is promised: refused, and nothing
     else is done), raise the fence to `fence` and to the timestamp of the `fence_next`-th entry above `window.after`,
     then read. `known` is the ballot of the summary that the front end has: the same one is not sent again.
@@ -63,7 +63,7 @@ class Collect(Struct, frozen=True, tag="collect", omit_defaults=True, forbid_unk
     wanted: tuple[Timestamp, ...] = ()
 
 
-class Accept(Struct, frozen=True, tag="accept", omit_defaults=True, forbid_unknown_fields=True):
+class Accept(Struct, frozen=True, gc=False, tag="accept", omit_defaults=True, forbid_unknown_fields=True):
     """Store the summary under the ballot, unless a higher ballot is promised or accepted.
 
     `event` describes the decision for logs that keep decided events (`collect = false`), as `Deq();Ok("x")`; for others it
@@ -81,6 +81,7 @@ class Accept(Struct, frozen=True, tag="accept", omit_defaults=True, forbid_unkno
 class Commit(
     Struct,
     frozen=True,
+    gc=False,
     tag="commit",
     omit_defaults=True,
     forbid_unknown_fields=True,
@@ -100,7 +101,7 @@ class Commit(
     tombstone: Timestamp = ZERO
 
 
-class Scan(Struct, frozen=True, tag="scan", omit_defaults=True, forbid_unknown_fields=True):
+class Scan(Struct, frozen=True, gc=False, tag="scan", omit_defaults=True, forbid_unknown_fields=True):
     """Name the objects whose names start with `prefix`, above `after` in order, at most `limit` of them, each with its
     summary and the newest of its entries. For whole-dictionary reads, for `trace` and for the live page.
 
@@ -115,14 +116,14 @@ class Scan(Struct, frozen=True, tag="scan", omit_defaults=True, forbid_unknown_f
     payload: bool = True
 
 
-class Proposal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Proposal(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """The entries (ids and timestamps, no values) of the operation under an idempotency key, as a front end would have them."""
 
     key: str
     entries: tuple[Entry, ...]
 
 
-class Reserve(Struct, frozen=True, tag="reserve", omit_defaults=True, forbid_unknown_fields=True):
+class Reserve(Struct, frozen=True, gc=False, tag="reserve", omit_defaults=True, forbid_unknown_fields=True):
     """Agree on the entries of operations under idempotency keys, each named once, before any of them is appended (DESIGN
     section 2, "Keys"): one consensus for each object and key, which no other operation takes part in.
 
@@ -137,7 +138,7 @@ class Reserve(Struct, frozen=True, tag="reserve", omit_defaults=True, forbid_unk
     accept: bool = False
 
 
-class Changes(Struct, frozen=True, tag="changes", omit_defaults=True, forbid_unknown_fields=True):
+class Changes(Struct, frozen=True, gc=False, tag="changes", omit_defaults=True, forbid_unknown_fields=True):
     """Name what changed after number `since`, up to `upto`: objects, and of each the entries that arrived, newest first. For
     replicas that catch up with this one.
 
@@ -155,14 +156,14 @@ class Changes(Struct, frozen=True, tag="changes", omit_defaults=True, forbid_unk
 Request = Append | Collect | Accept | Commit | Scan | Reserve | Changes
 
 
-class Row(Struct, frozen=True, omit_defaults=True):
+class Row(Struct, frozen=True, gc=False, omit_defaults=True):
     """An entry in a replica's log, and whether it is known there to be complete."""
 
     entry: Entry
     complete: bool = False
 
 
-class Status(Struct, frozen=True, omit_defaults=True):
+class Status(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a replica has promised for an object; part of every reply about it."""
 
     fence: Timestamp = ZERO
@@ -175,14 +176,14 @@ class Status(Struct, frozen=True, omit_defaults=True):
     """What is at or below this belongs to an earlier life of the object, which ended when its deletion was collected."""
 
 
-class Appended(Struct, frozen=True, tag="appended", omit_defaults=True):
+class Appended(Struct, frozen=True, gc=False, tag="appended", omit_defaults=True):
     """For each entry, whether it is stored (now or ever); the others were fenced."""
 
     status: Status
     stored: tuple[bool, ...]
 
 
-class Aged(Struct, frozen=True, omit_defaults=True):
+class Aged(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a replica has held for the retry window, by elapsed time: what its summary lists up to, and with, the last part of
     each of these ballots. NO_BALLOT: nothing of that list."""
 
@@ -194,7 +195,7 @@ class Aged(Struct, frozen=True, omit_defaults=True):
 NOT_AGED: Final = Aged()
 
 
-class Collected(Struct, frozen=True, tag="collected", omit_defaults=True):
+class Collected(Struct, frozen=True, gc=False, tag="collected", omit_defaults=True):
     """The answer to a Collect. `summary` is None when it is the one the front end said it has.
 
     `rows` are in no particular order. Afterwards the front end knows the log in (window.after, upto] as of arrival
@@ -217,7 +218,7 @@ class Collected(Struct, frozen=True, tag="collected", omit_defaults=True):
     aged: Aged = NOT_AGED
 
 
-class Accepted(Struct, frozen=True, tag="accepted", omit_defaults=True):
+class Accepted(Struct, frozen=True, gc=False, tag="accepted", omit_defaults=True):
     """The answer to an Accept; `then` answers the Collect that rode along, if the accept was not refused."""
 
     status: Status
@@ -225,13 +226,13 @@ class Accepted(Struct, frozen=True, tag="accepted", omit_defaults=True):
     then: Collected | None = None
 
 
-class Committed(Struct, frozen=True, tag="committed", omit_defaults=True):
+class Committed(Struct, frozen=True, gc=False, tag="committed", omit_defaults=True):
     """The answer to a Commit."""
 
     status: Status
 
 
-class Held(Struct, frozen=True, omit_defaults=True):
+class Held(Struct, frozen=True, gc=False, omit_defaults=True):
     """What the replica holds under a key now, the ballot of that (ZERO: it was the first to come), and the highest ballot that it
     has promised."""
 
@@ -242,21 +243,21 @@ class Held(Struct, frozen=True, omit_defaults=True):
     refused: bool = False
 
 
-class Reserved(Struct, frozen=True, tag="reserved", omit_defaults=True):
+class Reserved(Struct, frozen=True, gc=False, tag="reserved", omit_defaults=True):
     """The answer to a Reserve: under which keys it is `other` than was asked for. Under all others the replica has promised the
     ballot, and holds what was proposed, under the ballot (`accept`) or none."""
 
     other: tuple[Held, ...] = ()
 
 
-class Scanned(Struct, frozen=True, tag="scanned", omit_defaults=True):
+class Scanned(Struct, frozen=True, gc=False, tag="scanned", omit_defaults=True):
     """Objects and what a Collect of each answers; `more` when there are further ones."""
 
     objects: tuple[tuple[str, Collected], ...]
     more: bool = False
 
 
-class Change(Struct, frozen=True, omit_defaults=True):
+class Change(Struct, frozen=True, gc=False, omit_defaults=True):
     """What changed of one object: the ballot that is committed now, and the timestamps of entries that arrived."""
 
     object: str
@@ -264,7 +265,7 @@ class Change(Struct, frozen=True, omit_defaults=True):
     arrived: tuple[Timestamp, ...] = ()
 
 
-class Changed(Struct, frozen=True, tag="changed", omit_defaults=True):
+class Changed(Struct, frozen=True, gc=False, tag="changed", omit_defaults=True):
     """The answer to a Changes. `latest` is the number of this replica's newest change. While there is `more`, `place` and
     `below` say where to go on."""
 
@@ -275,7 +276,7 @@ class Changed(Struct, frozen=True, tag="changed", omit_defaults=True):
     more: bool = False
 
 
-class Refused(Struct, frozen=True, tag="refused", omit_defaults=True):
+class Refused(Struct, frozen=True, gc=False, tag="refused", omit_defaults=True):
     """The replica will not do it, and nothing was done. `reason` is a problem's name (`quorate.api_specs.problems`).
 
     `clock_offset_us` is how far the timestamp in question is ahead of the replica's clock (behind when negative).
@@ -298,7 +299,7 @@ class Refused(Struct, frozen=True, tag="refused", omit_defaults=True):
 Reply = Appended | Collected | Accepted | Committed | Scanned | Reserved | Changed | Refused
 
 
-class Batch(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Batch(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """What one HTTP request carries to a replica. `cluster` is the hash of the sender's cluster document.
 
     Where operations are traced, `trace` has the place of each request in a trace: a traceparent (W3C Trace Context, version
@@ -310,7 +311,7 @@ class Batch(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     trace: tuple[str, ...] = ()
 
 
-class BatchReply(Struct, frozen=True):
+class BatchReply(Struct, frozen=True, gc=False):
     """One reply per request, in order; for a batch that asks for much, to the first of them: the rest is to be sent again, and
     nothing was done of it.
 
@@ -326,7 +327,7 @@ class BatchReply(Struct, frozen=True):
     began: Timestamp = ZERO
 
 
-class ForwardedRequest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class ForwardedRequest(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """A front end hands commands to the one embedded in a replica, which decides them with those of all others (DESIGN section
     2, "Steady owner"). Not idempotent, unlike all else in the protocol: it is sent once, and served once at most.
 
@@ -346,7 +347,7 @@ class ForwardedRequest(Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     trace: str = ""
 
 
-class Granted(Struct, frozen=True, tag="granted", omit_defaults=True):
+class Granted(Struct, frozen=True, gc=False, tag="granted", omit_defaults=True):
     """A command was decided, with this result: the entries of a dequeue or a peek, the leases of an acquire, what a settling did, or whether
     a compare-and-set took place.
 
@@ -360,14 +361,14 @@ class Granted(Struct, frozen=True, tag="granted", omit_defaults=True):
     answered: tuple[str, ...] = ()
 
 
-class Denied(Struct, frozen=True, tag="denied", omit_defaults=True):
+class Denied(Struct, frozen=True, gc=False, tag="denied", omit_defaults=True):
     """A command was not decided. `definite`: it certainly was not and will not be, so that the sender may decide it."""
 
     detail: str
     definite: bool = False
 
 
-class ForwardedReply(Struct, frozen=True, omit_defaults=True):
+class ForwardedReply(Struct, frozen=True, gc=False, omit_defaults=True):
     """The answer to a ForwardedRequest: one result per command, in order.
 
     `is_shared`: another front end asked about the same object just now.
@@ -379,7 +380,7 @@ class ForwardedReply(Struct, frozen=True, omit_defaults=True):
     is_shared: bool = False
 
 
-class Announcement(Struct, frozen=True, forbid_unknown_fields=True):
+class Announcement(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """What a replica tells each other one, so that they can bear witness if its store is ever replaced by an older state of
     itself, or by another store (DESIGN section 4: rolled back, swapped). Front ends neither send nor see it.
 
@@ -397,7 +398,7 @@ class Announcement(Struct, frozen=True, forbid_unknown_fields=True):
     is_new: bool = False
 
 
-class Testimony(Struct, frozen=True):
+class Testimony(Struct, frozen=True, gc=False):
     """The answer: the sender's store as it was known before, and how far it had come; empty when there was none.
 
     `noted`: what was announced will be remembered; else (its disk is full) it is to be told again. `now_us` is the witness's

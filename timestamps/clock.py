@@ -14,7 +14,7 @@ AHEAD_MAX: Final = 10_000
 """Microseconds ahead of a clock in which it remembers to have given timestamps."""
 
 
-class Now(Struct, frozen=True):
+class Now(Struct, frozen=True, gc=False):
     """One reading of both clocks: `mono_s` never steps and times waits; `wall_us` feeds timestamps."""
 
     mono_s: float

@@ -283,15 +283,12 @@ class BoundedProtocol(HttpToolsProtocol):
     def _head_problem(self) -> Problem | None:
         if len(self.url) > URL_BYTES_MAX:
             return problem("url-too-long", f"path and query may have {URL_BYTES_MAX} bytes together")
-        size, is_understood = 0, True
-        for name, value in self.headers:
-            size += len(name) + len(value)
-            if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
-                is_understood = False  # RFC 9112, section 6.1.
-        if size > HEAD_BYTES_MAX:
+        # A head of which no piece was counted came in two at most, and cannot be too large.
+        if self._head_bytes and sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES_MAX:
             return problem("head-too-large", f"headers may have {HEAD_BYTES_MAX} bytes together")
-        if not is_understood:
-            return problem("unknown-coding", "Transfer-Encoding: chunked alone is understood")
+        for name, value in self.headers:
+            if name == b"transfer-encoding" and value.strip().lower() != b"chunked":  # RFC 9112, section 6.1.
+                return problem("unknown-coding", "Transfer-Encoding: chunked alone is understood")
         return None
 
     def begin_request(self) -> None:

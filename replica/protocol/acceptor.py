@@ -165,14 +165,14 @@ def _read_window(
     is_known = window.upto > after
     arrived = log.arrivals(state.name, after, window.upto, window.since, page, bytes_max) if is_known else []
     rows = [row for _, row in arrived]
-    kept = page_of(rows, room) if window.payload else rows
+    kept = page_of(rows, room) if rows and window.payload else rows
     if len(arrived) == page or len(kept) < len(rows):
         return kept, arrived[len(kept) - 1][0], window.upto, True
     limit = min(window.limit, page - len(arrived))
     if window.upto == INFINITY or limit == 0:
         return rows, log.arrival(), max(window.upto, after), False
     above = log.rows(state.name, max(after, window.upto), limit, bytes_max)
-    fitting = page_of(above, room) if window.payload else above
+    fitting = page_of(above, room) if above and window.payload else above
     is_end = len(above) < limit and len(fitting) == len(above)
     return rows + fitting, log.arrival(), INFINITY if is_end else fitting[-1].entry.t, False
 

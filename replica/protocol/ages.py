@@ -34,7 +34,10 @@ class Ages:
             return reply
         assert isinstance(request, (Collect, Accept)), "they alone are answered so"
         state = log.state(request.object)
-        self.meet(request.object, NOTHING if state is None else state.summary, mono_s)
+        summary = NOTHING if state is None else state.summary
+        if not (_lists(summary) or request.object in self._met):
+            return reply
+        self.meet(request.object, summary, mono_s)
         aged = self.aged(request.object, mono_s)
         if aged is NOT_AGED:
             return reply
@@ -44,7 +47,7 @@ class Ages:
 
     def meet(self, name: str, summary: Summary, mono_s: float) -> None:
         """Note how far the lists have come by now."""
-        if not (summary.recent or summary.ambiguous or summary.settled):
+        if not _lists(summary):
             self._met.pop(name, None)
             return
         ends = _ends(summary)
@@ -66,6 +69,11 @@ class Ages:
         while len(met) > 1 and met[1][0] + self._window_s <= mono_s:
             met.popleft()
         return met[0][1] if met[0][0] + self._window_s <= mono_s else NOT_AGED
+
+
+def _lists(summary: Summary) -> bool:
+    """Whether there is anything of an age in it."""
+    return bool(summary.recent or summary.ambiguous or summary.settled)
 
 
 def _ends(summary: Summary) -> Aged:

@@ -15,7 +15,7 @@ from ...timestamps.ballot import NO_BALLOT, Ballot
 from ...timestamps.timestamp import ZERO, Timestamp
 
 
-class ObjectState(Struct, frozen=True, omit_defaults=True):
+class ObjectState(Struct, frozen=True, gc=False, omit_defaults=True):
     """All that a replica has promised for one object, besides its log.
 
     Rows at or below `collected` are history: no view needs them; they stay for the retry window and are then deleted.
@@ -33,7 +33,7 @@ class ObjectState(Struct, frozen=True, omit_defaults=True):
     floor: Timestamp = ZERO
 
 
-class Reservation(Struct, frozen=True, omit_defaults=True):
+class Reservation(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a replica holds under an idempotency key: the ids and timestamps of its entries, accepted under `ballot` (ZERO:
     taken as the first to come); and the highest ballot that it has promised for the key."""
 
@@ -113,7 +113,7 @@ class Log(Protocol):
         """How many keys the store holds something under, of all objects."""
 
 
-class PutReservation(Struct, frozen=True):
+class PutReservation(Struct, frozen=True, gc=False):
     """Replace what is held under the key of an operation on the object."""
 
     name: str
@@ -121,20 +121,20 @@ class PutReservation(Struct, frozen=True):
     held: Reservation
 
 
-class PutRows(Struct, frozen=True):
+class PutRows(Struct, frozen=True, gc=False):
     """Add rows to the object's log, in this order; their timestamps differ, and are not there yet."""
 
     name: str
     entries: tuple[Entry, ...]
 
 
-class PutState(Struct, frozen=True):
+class PutState(Struct, frozen=True, gc=False):
     """Replace the object's state."""
 
     state: ObjectState
 
 
-class PutEvent(Struct, frozen=True):
+class PutEvent(Struct, frozen=True, gc=False):
     """Keep a decided event in the object's log."""
 
     name: str
@@ -142,21 +142,21 @@ class PutEvent(Struct, frozen=True):
     event: str
 
 
-class MarkComplete(Struct, frozen=True):
+class MarkComplete(Struct, frozen=True, gc=False):
     """Mark the rows with these timestamps as complete, where they exist."""
 
     name: str
     timestamps: tuple[Timestamp, ...]
 
 
-class Forget(Struct, frozen=True):
+class Forget(Struct, frozen=True, gc=False):
     """Delete the object and its log, and raise the store's floor to `floor`."""
 
     name: str
     floor: Timestamp
 
 
-class Claim(Struct, frozen=True):
+class Claim(Struct, frozen=True, gc=False):
     """What was put tells of this timestamp: the store's clock is not below it."""
 
     t: Timestamp

@@ -98,10 +98,11 @@ class _Job:
         """Bytes of the result, as far as the work told them."""
         self.error: Exception | None = None
 
-    def do(self, store: Store) -> None:
-        """Do the work and keep what it returned."""
+    def do(self, store: Store) -> int:
+        """Do the work and keep what it returned: how many bytes."""
         result = self.work(store)
         self.result, self.size = result if isinstance(result, Sized) else (result, 0)
+        return self.size
 
 
 class _Portion:
@@ -109,16 +110,12 @@ class _Portion:
 
     def __init__(self) -> None:
         self._late_s: Final = time.perf_counter() + GROUP_S_MAX
-        self._bytes = 0
-
-    def note(self, job: _Job) -> None:
-        """Count what was done."""
-        self._bytes += job.size
+        self.bytes = 0
 
     @property
     def is_full(self) -> bool:
         """Whether the rest of the group is left to another transaction."""
-        return self._bytes > GROUP_BYTES_MAX or time.perf_counter() >= self._late_s
+        return self.bytes > GROUP_BYTES_MAX or time.perf_counter() >= self._late_s
 
 
 class TransactionCounts:
@@ -346,8 +343,7 @@ class Committer:
         for place, job in enumerate(group):
             if place and portion.is_full:
                 return group[:place]
-            job.do(self._store)
-            portion.note(job)
+            portion.bytes += job.do(self._store)
         return group
 
     def _release(self, group: list[_Job]) -> None:

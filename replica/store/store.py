@@ -352,8 +352,10 @@ class Store:
         if self._objects.is_full:
             self._objects.shrink()
         counters = (self._arrival, self._clock, self._floor)
-        if self._database.wrote or counters != self._counters:
-            self.touch()
+        if not self._database.wrote and counters == self._counters:
+            self._database.commit()  # It has only read.
+            return
+        self.touch()
         self._database.commit()
         self._use.commit()
         self.held.commit()

@@ -224,7 +224,7 @@ class Failed(Struct, frozen=True):
 Outcome = Done | Failed
 
 
-class Unanswered(Struct, frozen=True):
+class Unanswered(Struct, frozen=True, gc=False):
     """What a driver delivers when a batch got no reply. `refused`: the replica answered, with an error for all of it.
 
     `definite`: certainly nothing of the batch was or will be done (as when no connection could be made). `limit`: the bound that
@@ -240,7 +240,7 @@ class Unanswered(Struct, frozen=True):
 Answer = BatchReply | Unanswered
 
 
-class Send(Struct, frozen=True):
+class Send(Struct, frozen=True, gc=False):
     """Send `requests` to `replica`, in one batch; deliver the replies under `token`, which stands for each of them.
 
     `lazy` ones (token 0) want no reply and may wait for the next message to that replica, or be lost. `trace` is its place in
