@@ -1,6 +1,7 @@
 """What a log holds: entries, and the summary that subsumes collected ones. Pure values, the same for every data type.
 
-Item values are JSON text: nothing below the edges of the system looks into them, and a value comes back as it went in.
+Item values are JSON text: nothing below the edges of the system looks into them, and a value comes back as it went in. Nothing here
+can be part of a cycle, so the garbage collector need not look at it (`gc=False`).
 """
 
 from typing import Final, Literal, NewType

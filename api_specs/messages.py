@@ -1,7 +1,8 @@
 """The replica protocol: requests and replies between front ends and replicas. Pure values; every request is idempotent.
 
 One HTTP request carries a `Batch` to one replica, and its answer a `BatchReply` with one reply per request, in order.
-The replica handles a batch in one transaction and answers when that is on disk.
+The replica handles a batch in one transaction and answers when that is on disk. Nothing here can be part of a cycle, so the garbage
+collector need not look at it (`gc=False`).
 """
 
 from typing import Final, Literal

@@ -1,7 +1,8 @@
 """What the replica machine asks of its store, and what it tells it to write. Pure: one real store, one simulated.
 
 Who holds what: the store holds objects and logs; the machine decides on one request at a time from what it reads
-through `Log`, and returns the writes as effects; the store applies them in the transaction of the whole batch.
+through `Log`, and returns the writes as effects; the store applies them in the transaction of the whole batch. Effects are no part of a
+cycle, so the garbage collector need not look at them (`gc=False`).
 """
 
 from collections.abc import Sequence
