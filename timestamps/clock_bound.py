@@ -8,28 +8,29 @@ agree on are taken (Marzullo 1984): one wrong clock must not carry all front end
 """
 
 from collections.abc import Sequence
-from math import ceil, floor
 from typing import Final, NamedTuple
 
 from .clock import Now
 
-DRIFT: Final = 200e-6
+DRIFT_PART: Final = 5000
+DRIFT: Final = 1 / DRIFT_PART
 """How far true time may run ahead of our clock, or behind it, as a share of what our clock has counted since."""
 SETTLE_S: Final = 0.5
 """So long after the first reply, what was measured must do, though no majority of the replicas agrees on it."""
 
 
 class _Span(NamedTuple):
-    """Between what one replica's clock minus ours was at the moment `at_s`, in microseconds beyond the base."""
+    """Between what one replica's clock minus ours was at the moment `at_ns`. In whole nanoseconds, as all sums here: a double counts
+    microseconds since 1970 by quarters, and would lose the drift between two replies that come within a millisecond."""
 
-    least_us: float
-    most_us: float
-    at_s: float
+    least_ns: int
+    most_ns: int
+    at_ns: int
 
-    def at(self, now_s: float) -> tuple[float, float]:
+    def at(self, now_ns: int) -> tuple[int, int]:
         """The same at a later moment: wider by the drift."""
-        drift_us = (now_s - self.at_s) * DRIFT * 1e6
-        return self.least_us - drift_us, self.most_us + drift_us
+        drift_ns = _drift_ns(now_ns - self.at_ns)
+        return self.least_ns - drift_ns, self.most_ns + drift_ns
 
 
 class ClockBound:
@@ -37,22 +38,18 @@ class ClockBound:
 
     def __init__(self, *, replica_error_s: float, front_end_error_s: float | None, replicas: int = 1) -> None:
         self._replicas: Final = replicas
-        self._replica_error_us = replica_error_s * 1e6
+        self._replica_error_ns = _ns(replica_error_s)
         self._declared_us = None if front_end_error_s is None else front_end_error_s * 1e6
-        self._base_us = 0
-        """What a replica's clock minus ours was when the first one replied. Counted from there, a microsecond's share of drift is
-        not lost: in microseconds since 1970 a double counts by quarters."""
-        self._least_us = float("-inf")
-        self._most_us = float("inf")
-        self._at_s = 0.0
-        self._first_s = 0.0
+        self._agreed = _Span(0, 0, 0)
+        """What most replicas agree on; nothing before the first reply."""
         self._agreeing = 0
+        self._first_s = 0.0
         self._spans: dict[str, _Span] = {}
 
     @property
     def is_known(self) -> bool:
         """Whether there is a bound at all: declared, or measured at least once."""
-        return self._declared_us is not None or self._most_us < float("inf")
+        return self._declared_us is not None or self._agreeing > 0
 
     def is_settled(self, now: Now) -> bool:
         """Whether the bound may be gone by: declared, or such that one wrong clock cannot have made it, as soon as most
@@ -70,34 +67,32 @@ class ClockBound:
             return
         if not self._spans:
             self._first_s = received.mono_s
-            self._base_us = theirs_us - int(received.mono_s * 1e6)
-        beyond_us, at_s = theirs_us - self._base_us, received.mono_s
-        # The clock was read at some moment between: until now the difference may have drifted.
-        drift_us = (received.mono_s - sent.mono_s) * DRIFT * 1e6
-        least, most = beyond_us - received.mono_s * 1e6 - drift_us, beyond_us - sent.mono_s * 1e6 + drift_us
+        theirs_ns, at_ns, sent_ns = 1000 * theirs_us, _ns(received.mono_s), _ns(sent.mono_s)
+        # Their clock was read at some moment since we sent: it may have drifted ahead of ours until now.
+        least, most = theirs_ns - at_ns, theirs_ns - sent_ns + _drift_ns(at_ns - sent_ns)
         if (before := self._spans.get(replica)) is not None:
-            kept_least, kept_most = before.at(at_s)
-            if max(kept_least, least) <= min(kept_most, most) + 2 * self._replica_error_us:
+            kept_least, kept_most = before.at(at_ns)
+            if max(kept_least, least) <= min(kept_most, most) + 2 * self._replica_error_ns:
                 least, most = max(kept_least, least), min(kept_most, most)
-        self._spans[replica] = _Span(least, most, at_s)
-        self._at_s = at_s
-        self._least_us, self._most_us, self._agreeing = _agreed(
-            [span.at(at_s) for span in self._spans.values()], 2 * self._replica_error_us
+        self._spans[replica] = _Span(least, most, at_ns)
+        least, most, self._agreeing = _most_agree_on(
+            [span.at(at_ns) for span in self._spans.values()], 2 * self._replica_error_ns
         )
+        self._agreed = _Span(least, most, at_ns)
 
     def upper_us(self, now: Now) -> int:
-        """True time is not after this."""
+        """True time is not after this, once it `is_known`."""
         if self._declared_us is not None:
             return now.wall_us + int(self._declared_us)
-        drift_us = (now.mono_s - self._at_s) * DRIFT * 1e6
-        return self._base_us + ceil(now.mono_s * 1e6 + self._most_us + drift_us + self._replica_error_us)
+        now_ns = _ns(now.mono_s)
+        return -((now_ns + self._agreed.at(now_ns)[1] + self._replica_error_ns) // -1000)
 
     def lower_us(self, now: Now) -> int:
-        """True time is not before this."""
+        """True time is not before this, once it `is_known`."""
         if self._declared_us is not None:
             return now.wall_us - int(self._declared_us)
-        drift_us = (now.mono_s - self._at_s) * DRIFT * 1e6
-        return self._base_us + floor(now.mono_s * 1e6 + self._least_us - drift_us - self._replica_error_us)
+        now_ns = _ns(now.mono_s)
+        return (now_ns + self._agreed.at(now_ns)[0] - self._replica_error_ns) // 1000
 
     def reached_s(self, true_us: int, now: Now) -> float:
         """The monotonic time from which true time is certainly not before this. Our clock may run fast meanwhile, so the
@@ -105,11 +100,20 @@ class ClockBound:
         return now.mono_s + max(0, true_us - self.lower_us(now)) / (1e6 * (1 - DRIFT))
 
 
-def _agreed(spans: Sequence[tuple[float, float]], slack_us: float) -> tuple[float, float, int]:
-    """What all spans agree on, to within `slack_us`; where they do not, what most of them do. And how many those are."""
-    least, most = max(spans)[0], min(high for _, high in spans)
-    if least <= most + slack_us:
+def _ns(seconds: float) -> int:
+    return round(seconds * 1e9)
+
+
+def _drift_ns(counted_ns: int) -> int:
+    """How far true time may be off after our clock has counted so much, rounded up."""
+    return -(counted_ns // -DRIFT_PART)
+
+
+def _most_agree_on(spans: Sequence[tuple[int, int]], slack_ns: int) -> tuple[int, int, int]:
+    """What all spans agree on, to within `slack_ns`; where they do not, what most of them do. And how many those are."""
+    least, most = max(low for low, _ in spans), min(high for _, high in spans)
+    if least <= most + slack_ns:
         return least, most, len(spans)
-    around = ([span for span in spans if span[0] <= low <= span[1] + slack_us] for low, _ in sorted(spans))
+    around = ([span for span in spans if span[0] <= low <= span[1] + slack_ns] for low, _ in sorted(spans))
     agreeing = max(around, key=len)
     return max(low for low, _ in agreeing), min(high for _, high in agreeing), len(agreeing)

@@ -72,7 +72,7 @@ class Timekeeping:
         """The monotonic time from which true time is certainly after the stamp (commit wait): a microsecond later, for
         another front end may stamp lower in the very microsecond (its counter begins anew).
 
-        Nobody waits for one that `is_ahead`: who writes to its object looks for it first."""
+        Nobody waits for one that `is_ahead`: who writes to its object looks for it first. A replica must have replied before."""
         reached_s = self._bound.reached_s(wall_us(stamp) + 1, now)
         return now.mono_s if reached_s > now.mono_s and self.is_ahead(stamp, now) else reached_s
 

@@ -106,9 +106,12 @@ def batch_app(batches: Batches) -> ASGIApp:
         answering = asyncio.ensure_future(
             batches.member.answer(found.sound.requests, found.sound.trace, turn())
         )
-        if not await ends_before_caller_goes(answering, receive):
-            return
-        body = batches.written(found, answering.result(), media_type)
+        try:
+            if not await ends_before_caller_goes(answering, receive):
+                return
+            body = batches.written(found, answering.result(), media_type)
+        finally:
+            del answering  # What it raised knows this frame: see `..http.large_bodies.read_apart`.
         sent = [(b"content-type", media_type.encode()), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": 200, "headers": sent})
         await send({"type": "http.response.body", "body": body})

@@ -86,6 +86,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """Of the head that is being received: what was parsed, or has come in pieces that held nothing else."""
         self._has_begun = False
         """Whether a request has begun in the piece that is being read."""
+        self._is_read_again = False
+        """Whether the head that is being parsed has come before, in any number of pieces."""
         self._bodiless_bytes = 0
         """In a row of pieces that came within a body, and held nothing of it: a chunk's extensions, trailers."""
         self._answered: RequestResponseCycle | None = None
@@ -213,7 +215,9 @@ class BoundedProtocol(HttpToolsProtocol):
             head = self._head_without_upgrade()
             self.parser = HttpRequestParser(self)
             self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+            self._is_read_again = True
             self.parser.feed_data(head)
+            self._is_read_again = False
             return data[upgrade.args[0] :]
         return data[len(data) :]
 
@@ -284,7 +288,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.url) > URL_BYTES_MAX:
             return problem("url-too-long", f"path and query may have {URL_BYTES_MAX} bytes together")
         # A head of which no piece was counted came in two at most, and cannot be too large.
-        if self._head_bytes and sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES_MAX:
+        is_large = self._head_bytes > 0 or self._is_read_again
+        if is_large and sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES_MAX:
             return problem("head-too-large", f"headers may have {HEAD_BYTES_MAX} bytes together")
         for name, value in self.headers:
             if name == b"transfer-encoding" and value.strip().lower() != b"chunked":  # RFC 9112, section 6.1.

@@ -72,16 +72,16 @@ def _refused_append(request: Append, store: Holds, capacity: Capacity) -> Refuse
     if problem is None and store.state(request.object) is None:
         problem = _refused_object(request.object, use, capacity.objects_max)
     length = store.length(request.object)
-    if problem is None:
-        if length + len(request.entries) <= capacity.log_entries_max:
-            return None
+    if problem is None and length + len(request.entries) <= capacity.log_entries_max:
+        return None
+    entries = {entry.t for entry in request.entries}
+    if problem is None and length + len(entries) > capacity.log_entries_max:
         problem = Refused(
             "log-full",
             f"the log of {request.object} has {length} entries at this replica, of {capacity.log_entries_max} that it may have",
         )
     # A repeat of what is held gets its answer.
-    entries = {entry.t for entry in request.entries}
-    return None if store.stored(request.object, list(entries)) == entries else problem
+    return None if problem is None or store.stored(request.object, list(entries)) == entries else problem
 
 
 def _refused_object(name: str, use: Use, objects_max: float) -> Refused | None:

@@ -120,9 +120,12 @@ class Direct:
     def _done(
         self, call: Call, found: Checked, media_type: str, reply: BatchReply | None, error: Exception | None
     ) -> None:
+        if (
+            error is not None
+        ):  # Not raised: it would know this frame, which knows it, and all that was sent would stay with them.
+            self._fail(call, error)
+            return
         try:
-            if error is not None:
-                raise error
             assert reply is not None, "work ends with a reply or an error"
             answer = Answer(200, media_type, self._batches.written(found, reply, media_type))
         except Exception as failure:  # noqa: BLE001 - as above

@@ -4,7 +4,6 @@ Owns the process: signals, logging, the socket's address. Called by the command 
 """
 
 import asyncio
-import importlib
 import logging
 import os
 import resource
@@ -49,12 +48,7 @@ FILES_BESIDE: Final = 200
 BACKLOG: Final = 1024
 SWITCH_INTERVAL_S: Final = 0.001
 """Event loop and writer thread share one interpreter; the default of 5 ms would be felt in every commit."""
-GARBAGE_AFTER: Final = 20_000
-"""Objects made and kept before garbage is looked for; the default is 700. A page of a log is a thousand of them: batches of dequeues are
-15 % quicker. What a replica throws away is nearly all freed without the search."""
 
-_COLLECTOR: Final = importlib.import_module("gc")
-"""Python's, not the project's room of that name."""
 _log = logging.getLogger(__name__)
 
 
@@ -153,8 +147,6 @@ def _prepare_process() -> None:
     """What holds for all that this process does from now on."""
     os.umask(0o077)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    _COLLECTOR.freeze()  # What was imported stays.
-    _COLLECTOR.set_threshold(GARBAGE_AFTER)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the loop runs, which then listens for it
 

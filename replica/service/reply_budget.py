@@ -30,8 +30,8 @@ class Budget:
         return self.bytes > self._bytes_max or self._left_s < 0
 
     def note(self, request: Request, reply: Reply) -> None:
-        """Count the request that was handled last. What brings entries takes none of the time: a body bounds it, and would be
-        sent again."""
+        """Count the request that was handled last. Appends, accepts and notices take none of the time: a body bounds them, and it
+        would be sent again."""
         now_s = self._now_s()
         if isinstance(request, (Collect, Scan, Changes)):
             self._left_s -= now_s - self._begun_s

@@ -46,7 +46,7 @@ class CachedObject:
             if timestamp > self.recent_above:
                 insort(self.recent, timestamp)
         if len(self.recent) > RECENT_MAX:
-            self.drop(self.recent[-RECENT_MAX // 2])
+            self.drop(self.recent[-(RECENT_MAX // 2)])
 
     def drop(self, upto: Timestamp) -> None:
         """Remember only what lies above `upto`; what is below must be asked for."""
@@ -65,7 +65,7 @@ class ObjectCache:
 
     def __init__(self) -> None:
         self._objects: OrderedDict[str, CachedObject] = OrderedDict()
-        self._last: tuple[str, CachedObject | None] = ("", None)
+        self._last: tuple[str | None, CachedObject | None] = (None, None)
         """The one used last: a request asks for its object about ten times."""
         self._recent = 0
         self._bytes = 0
@@ -107,11 +107,11 @@ class ObjectCache:
 
     def pop(self, name: str) -> None:
         self._uncount(self._objects.pop(name))
-        self._last = ("", None)
+        self._last = (None, None)
 
     def clear(self) -> None:
         self._objects.clear()
-        self._last = ("", None)
+        self._last = (None, None)
         self._recent = self._bytes = 0
 
     @property

@@ -188,10 +188,14 @@ class Committer:
             weight,
             is_quick=is_quick,
             note=note,
-            is_wanted=lambda: not future.cancelled(),
+            is_wanted=partial(_is_awaited, future),
             caller=caller,
         )
-        return await future
+        try:
+            return await future
+        finally:
+            # What it raises knows this frame, and is known to it: with both, the work would wait for the garbage collector.
+            del future
 
     def post(
         self,
@@ -263,9 +267,8 @@ class Committer:
         try:
             wanted = [job for job in group if job.is_wanted()]
             if len(wanted) < len(group):
-                unwanted = Unwanted("nobody waits for it any more")
                 for job in set(group).difference(wanted):
-                    job.error = unwanted
+                    job.error = Unwanted("nobody waits for it any more")
             return self._commit(wanted)
         except Exception as error:  # noqa: BLE001
             # `_commit` hands on all that work and store raise, so this is a mistake in undoing or in here: of any
@@ -334,6 +337,10 @@ class Committer:
         except Exception as error:  # noqa: BLE001
             # Work may raise what it likes, which is its submitter's business; here it must only be undone.
             self._undo(error)
+            if isinstance(error, StorageFailed):
+                # It is told in a sentence. With its frames it would know the jobs, which know it: all of them would stay until the
+                # garbage collector comes.
+                error.__traceback__ = None
             return [], error
         _note(done, begun_s, committing_s, ended_s)
         return group[len(done) :], None
@@ -416,6 +423,10 @@ def _note(group: list[_Job], begun_s: float, committing_s: float, ended_s: float
 def _tell(job: _Job) -> None:
     """Tell who posted it. What failed to be made durable has a result, too, and nobody may take it for an answer."""
     job.done(job.result if job.error is None else None, job.error)
+
+
+def _is_awaited(future: asyncio.Future[Any]) -> bool:
+    return not future.cancelled()
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:

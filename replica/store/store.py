@@ -354,6 +354,7 @@ class Store:
         counters = (self._arrival, self._clock, self._floor)
         if not self._database.wrote and counters == self._counters:
             self._database.commit()  # It has only read.
+            self._mark.write(self._commits)
             return
         self.touch()
         self._database.commit()

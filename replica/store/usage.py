@@ -28,7 +28,7 @@ class StoreUse:
         self._database: Final = database
         self._lengths: dict[int, int] = dict(database.all(statements.LONG_LOGS, (LONG,)))
         self._changed: set[int] = set()
-        """Logs that the transaction has changed."""
+        """Logs that were changed or counted since the last commit that wrote."""
         self._put_bytes, self._looked_s = 0, 0.0
         self.load()
 

@@ -148,6 +148,8 @@ async def test_head_that_comes_whole_is_measured_too(served: Serve) -> None:
         assert (await exchange(port, fits))[0] == 200
         long = GET + b"X: " + b"x" * (HEAD_BYTES_MAX + 1) + b"\r\n\r\n"
         assert named(await exchange(port, long)) == "head-too-large"
+        upgrade = b"Connection: close, Upgrade\r\nUpgrade: h2c\r\n"
+        assert named(await exchange(port, GET + upgrade + long.removeprefix(GET))) == "head-too-large"
         long = b"GET /" + b"x" * URL_BYTES_MAX + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
         assert named(await exchange(port, long)) == "url-too-long"
         endless = [b"GET /" + b"x" * 1000, *[b"x" * 10_000] * 30]

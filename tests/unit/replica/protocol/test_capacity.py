@@ -62,6 +62,7 @@ FREE = Use(0, 0, 99, 0)
     [
         (append("queue/old", 3), ROOM, None),
         (append("queue/old", 3, 4), ROOM, "log-full"),
+        (append("queue/old", 3, 3), ROOM, None),
         (append("queue/old", 1, 2), FREE, None),
         (append("queue/new", 1), ROOM, None),
         (append("queue/new", 1), OBJECTS, "too-many-objects"),

@@ -1,11 +1,14 @@
 """Batches that come whole go a shorter way: with the same answers, counters and bounds as by ASGI, and in the same order."""
 
 import asyncio
+import importlib
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -488,3 +491,34 @@ async def test_tokens_take_turns_at_the_disk(
             assert (await one_answer(reader))[0] == b"HTTP/1.1 200 OK"
             writer.close()
     assert len(set(callers) - {None}) == 2
+
+
+FAILED_CALLS = 30
+
+
+@pytest.mark.parametrize("is_direct", [True, False])
+async def test_what_failed_stays_in_memory_for_nobody(tmp_path: Path, *, is_direct: bool) -> None:
+    """An error knows the frames that it passed, and these the bodies: where one of them keeps the error, too, all of that waits for
+    the garbage collector, and no bound counts it."""
+
+    collector = importlib.import_module("gc")
+    async with served(tmp_path, is_direct=is_direct) as here:
+        reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+        with_full_disk(here)
+        collector.collect()
+        collector.disable()
+        try:
+            for number in range(FAILED_CALLS):
+                writer.write(post(batch(here, append(number)), *HEADERS))
+                assert (await one_answer(reader))[0] == b"HTTP/1.1 503 Service Unavailable"
+            collector.set_debug(collector.DEBUG_SAVEALL)
+            collector.collect()
+            kept = Counter(
+                each.tb_frame.f_code.co_name for each in collector.garbage if isinstance(each, TracebackType)
+            )
+        finally:
+            collector.set_debug(0)
+            collector.garbage.clear()
+            collector.enable()
+        assert max(kept.values(), default=0) < FAILED_CALLS, kept
+        writer.close()
