@@ -95,10 +95,14 @@ class Looks:
             is_quick = self._task.now.mono_s - self._last_s <= self._last_s - self._begun_s
             if expired.is_refused or not is_quick:
                 raise
-            detail = f"{self._name} changed during each of {self._number} looks at it: give it more time, or look at a quieter moment"
-            raise Expired(detail, expired.answered) from None
+            raise Expired(self._why(), expired.answered) from None
         self._number += 1
         self._last_s = self._task.now.mono_s
+
+    def _why(self) -> str:
+        if self._number == 1:
+            return f"{self._name} was looked at once, and no time was left for a second look that agrees: give it more"
+        return f"{self._name} changed during each of {self._number} looks at it: give it more time, or look at a quieter moment"
 
 
 def look_at(cache: LogCache, replica: str, limit: int = CELL_ROWS, *, payload: bool = True) -> Collect:

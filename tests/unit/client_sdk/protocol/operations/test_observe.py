@@ -164,6 +164,7 @@ def missed(*looks_s: float, last_s: float) -> Expired:
 
 def test_looks_that_were_answered_and_never_agreed_are_told_from_replicas_that_are_silent() -> None:
     assert "changed during each of 3 looks" in missed(1.0, 1.0, 1.0, last_s=0.5).detail
+    assert "no time was left for a second look" in missed(1.0, last_s=0.5).detail
     assert missed(1.0, last_s=5.0).detail == "no answer"
 
 
