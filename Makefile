@@ -33,9 +33,7 @@ help:
 demo: $(STAMP)
 	@$(RUN) -m quorate.cli.main demo
 
-# Where what generates clients cannot be had, the rest is tested. Node comes from the registry of Python packages.
 test: $(STAMP)
-	@$(MAKE) --no-print-directory clients || echo "Going on without generated clients: their tests are skipped"
 	@$(RUN) -m pytest -n $(WORKERS) --dist loadscope
 
 # No process, no file, no socket: what a change of the protocol breaks first.

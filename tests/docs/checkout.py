@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import time
 from pathlib import Path
 from typing import Final
 
@@ -27,8 +26,6 @@ _NOT_OF_THE_REPOSITORY: Final = (
 
 AS_THEY_ARE: Final = {"PIP_COMPILE": "0"}
 """Has pip compile nothing: of all that a page installs, its commands import a small part, which Python compiles then."""
-
-_TOMORROW_S: Final = 86_400.0
 
 # An environment with this one's packages, and with the package of the folder that git has just filled.
 _LINK_ENVIRONMENT: Final = """\
@@ -54,14 +51,6 @@ def check_out(folder: Path) -> None:
         if os.path.lexists(ROOT / name):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
-
-
-def take_clients_for_installed(folder: Path) -> None:
-    """Have `make` install no generators of clients there: the suite that runs this has let `make` install its own."""
-    stamp = folder / ".clients" / ".installed"
-    stamp.parent.mkdir()
-    stamp.touch()
-    os.utime(stamp, (time.time() + _TOMORROW_S,) * 2)
 
 
 def link_environments(folder: Path) -> None:

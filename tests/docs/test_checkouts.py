@@ -12,7 +12,6 @@ from tests.docs.checkout import (
     constraints,
     has_commit,
     link_environments,
-    take_clients_for_installed,
 )
 from tests.docs.pages import ROOT, Block, blocks_of, blocks_run_by
 from tests.docs.reader import Reader, Wrong
@@ -31,7 +30,6 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial/first-queue.md"])
 def test_newcomer_can_follow(page: str, tmp_path: Path) -> None:
     check_out(tmp_path / "here")
-    take_clients_for_installed(tmp_path / "here")
     pins = constraints(ROOT / "requirements.lock", tmp_path)
     with Reader(
         tmp_path, has_command=False, variables=pins | AS_THEY_ARE | ONE_ROOM | PLAIN_SPARK

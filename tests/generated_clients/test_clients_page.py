@@ -22,7 +22,7 @@ PAGE: Final = (tools.ROOT / NAME).read_text()
 BLOCKS: Final = blocks_of(NAME, PAGE)
 OBJECTS: Final = {"queues", "registers", "dictionaries"}
 
-pytestmark = [tools.needs_tools, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def test_page_names_the_operations_of_an_application() -> None:

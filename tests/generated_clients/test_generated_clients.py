@@ -18,7 +18,7 @@ from tests.generated_clients import tools
 TOKEN: Final = "generated-7c1f"
 LANGUAGES: Final = ("python", "typescript")
 
-pytestmark = [tools.needs_tools, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def problem(name: str, status: int, *, definite: bool = True) -> dict[str, Any]:

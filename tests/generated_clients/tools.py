@@ -1,4 +1,4 @@
-"""The tools that users generate clients with, in the versions of the lock files beside this: installed by `make clients`.
+"""The tools that users generate clients with, in the versions of the lock files beside this, as `make clients` installs them.
 
 Owns where they lie and how they are called. Each call has a deadline, and a failure shows what the tool said.
 """
@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import pytest
-
 ROOT: Final = Path(__file__).parents[2]
 HERE: Final = Path(__file__).parent
 DOCUMENT: Final = ROOT / "api_specs" / "openapi.json"
@@ -20,11 +18,6 @@ NODE_MODULES: Final = CLIENTS / "node_modules"
 PYTHON: Final = CLIENTS / "venv" / "bin" / "python"
 NODE: Final = CLIENTS / "venv" / "bin" / "node"
 TIMEOUT_S: Final = 120
-
-needs_tools: Final = pytest.mark.skipif(
-    not (CLIENTS / ".installed").exists(),
-    reason="what generates clients is not installed; with a network: make clients",
-)
 
 
 class Said(NamedTuple):
