@@ -192,6 +192,14 @@ def test_arrival_numbers_do_not_repeat_after_deletes_and_restarts(tmp_path: Path
     folder.close()
 
 
+def test_a_mark_says_nothing_about_a_row_that_came_after_it(store: Store) -> None:
+    put(store, TIMES[0])
+    two = tuple(Entry(t, t, Value("1")) for t in TIMES[1:3])
+    store.apply([MarkComplete("queue/a", (TIMES[0], TIMES[2])), PutRows("queue/a", two)])
+    store.commit()
+    assert [row.complete for row in store.rows("queue/a", ZERO, 9)] == [True, False, False]
+
+
 def test_transaction_that_fails_leaves_nothing_behind_and_the_next_one_works(store: Store) -> None:
     put(store, TIMES[0])
     store.commit()
