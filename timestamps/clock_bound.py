@@ -1,9 +1,8 @@
 """How far a front end's clock may be from true time, from what the replicas' answers show. Pure.
 
 Every reply carries the replica's clock. It was read between sending and receiving, so the replica's clock minus ours
-(the monotonic one, which never steps) is
-at most (theirs - sent) and at least (theirs - received): Cristian's method (1989). The operator vouches only for the
-replicas' own error against true time. Where a replica's clock is wrong by more than that, the bounds that most replicas
+(the monotonic one, which never steps) is at least (theirs - received), and at most (theirs - sent) and what it has gained
+since: Cristian's method (1989). The operator vouches only for the replicas' own error against true time. Where a replica's clock is wrong by more than that, the bounds that most replicas
 agree on are taken (Marzullo 1984): one wrong clock must not carry all front ends away.
 """
 
