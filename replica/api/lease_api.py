@@ -23,17 +23,6 @@ def lease_router(operations: Operations) -> APIRouter:
     """The endpoints that deliver items under leases, and end these."""
     router = object_router("queues")
 
-    async def settle(
-        name: str,
-        how: Ending | Literal["renew"],
-        tokens: list[str],
-        deadline_s: float | None,
-        span_s: float = 0.0,
-    ) -> SettleResult:
-        operation = Settle(object_name("queue", name), how, tuple(tokens), span_s)
-        found: SettleResult = await operations.run(operation, deadline_s)
-        return found
-
     @router.post("/acquire", response_model=models.LeasedItems)
     async def acquire(
         request: Request, name: Name, body: models.AcquireBody | None = None, deadline_s: DeadlineS = None
@@ -59,31 +48,46 @@ def lease_router(operations: Operations) -> APIRouter:
         name: Name, body: models.TokensBody, deadline_s: DeadlineS = None
     ) -> SettleResult:
         """End leases whose items are done with. A repeat is answered as the first time."""
-        return await settle(name, "accept", body.tokens, deadline_s)
+        return await _settle(operations, name, "accept", body.tokens, deadline_s)
 
     @router.post("/release", response_model=models.SettledLeases)
     async def release_leases(
         name: Name, body: models.ReleaseBody, deadline_s: DeadlineS = None
     ) -> SettleResult:
         """Give items back, to be delivered again."""
-        return await settle(name, "release", body.tokens, deadline_s, body.delay_s)
+        return await _settle(operations, name, "release", body.tokens, deadline_s, body.delay_s)
 
     @router.post("/reject", response_model=models.SettledLeases)
     async def reject_leases(
         name: Name, body: models.RejectBody, deadline_s: DeadlineS = None
     ) -> SettleResult:
         """End leases whose items are not to be delivered again."""
-        return await settle(name, "reject" if body.dead_letter else "drop", body.tokens, deadline_s)
+        return await _settle(
+            operations, name, "reject" if body.dead_letter else "drop", body.tokens, deadline_s
+        )
 
     @router.post("/renew", response_model=models.RenewedLeases)
     async def renew_leases(
         name: Name, body: models.RenewBody, deadline_s: DeadlineS = None
     ) -> models.RenewedLeases:
         """Let leases last longer."""
-        settled = await settle(name, "renew", body.tokens, deadline_s, body.lease_s)
+        settled = await _settle(operations, name, "renew", body.tokens, deadline_s, body.lease_s)
         return models.RenewedLeases(lost=list(settled.lost), deadline=settled.until_us / 1e6)
 
     return router
+
+
+async def _settle(
+    operations: Operations,
+    name: str,
+    how: Ending | Literal["renew"],
+    tokens: list[str],
+    deadline_s: float | None,
+    span_s: float = 0.0,
+) -> SettleResult:
+    operation = Settle(object_name("queue", name), how, tuple(tokens), span_s)
+    found: SettleResult = await operations.run(operation, deadline_s)
+    return found
 
 
 def dead_letter_router(operations: Operations) -> APIRouter:
