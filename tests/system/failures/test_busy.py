@@ -19,6 +19,7 @@ DEADLINE_S = 20.0
 SIZES = 20
 CONSUMERS = 8
 KEYS = 600
+AT_ONCE = 50
 """Three pages of a scan."""
 LOOKS_MAX = 20
 """In twenty sizes none took more than nine; without the turn, dozens."""
@@ -98,7 +99,12 @@ def test_a_whole_dictionary_is_read_beside_a_busy_writer_of_one_key(
         working = await connect_async(cluster.document, deadline_s=DEADLINE_S)
         looking = await connect_async(cluster.document, deadline_s=DEADLINE_S)
         users, over = working.dictionary("users"), asyncio.Event()
-        await asyncio.gather(*(users.put(f"key-{number}", number) for number in range(KEYS)))
+        for start in range(
+            0, KEYS, AT_ONCE
+        ):  # All at once would be stamped long before the last of them arrives.
+            await asyncio.gather(
+                *(users.put(f"key-{start + number}", start + number) for number in range(AT_ONCE))
+            )
         read = []
         try:
             async with asyncio.TaskGroup() as group:

@@ -275,7 +275,8 @@ def test_a_front_end_that_lies_gets_documented_answers_and_disturbs_nobody_else(
         statuses.append(answer.status_code)
         if answer.status_code == 200:
             reply = getattr(msgspec, encoding).decode(answer.content, type=BatchReply)
-            assert len(reply.replies) == len(parts)
+            # Reads that take long leave the rest to another batch (BATCH_READS_S_MAX).
+            assert 1 <= len(reply.replies) <= len(parts)
         else:
             assert 400 <= answer.status_code < 500, answer.text
             assert answer.headers["content-type"] == MEDIA_TYPE
