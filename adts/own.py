@@ -25,7 +25,7 @@ class Computed:
     """
 
     def __init__(self, serial: SerialSpecification, bound: Bound = DEFAULT) -> None:
-        self._serial: Final = serial
+        self.serial: Final = serial
         self.relation: Final[Relation] = dependencies(serial, bound)
         self.name: Final = serial.name
         self.arguments: Final = serial.arguments
@@ -36,12 +36,12 @@ class Computed:
 
     def initial(self) -> Hashable:
         """See SerialSpecification."""
-        return self._serial.initial()
+        return self.serial.initial()
 
     def step(self, state: Any, invocation: Invocation) -> tuple[Any, Response]:
         """See SerialSpecification."""
-        return self._serial.step(state, invocation)
+        return self.serial.step(state, invocation)
 
     def outcomes(self, state: Any, invocation: Invocation) -> Iterable[tuple[Any, Response]]:
         """See Nondeterministic."""
-        return outcomes_of(self._serial, state, invocation)
+        return outcomes_of(self.serial, state, invocation)

@@ -6,9 +6,9 @@ protocol it runs) and the declared dependency relation (which decides which quor
 choose among several responses say which ones they may give: `outcomes`.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from enum import Enum
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 EventClass = str
 """An operation and how it ended, as `Deq/Empty`."""
@@ -95,7 +95,6 @@ class Specification(SerialSpecification, Protocol):
         """See the class."""
 
 
-@runtime_checkable
 class Nondeterministic(Protocol):
     """A serial specification whose objects may answer in several ways. `step` gives one of them."""
 
@@ -108,14 +107,20 @@ def outcomes_of(
     specification: SerialSpecification, state: Any, invocation: Invocation
 ) -> Iterable[tuple[Any, Response]]:
     """Every (state after it, response) that is right for `invocation` in `state`."""
-    if isinstance(specification, Nondeterministic):
-        return specification.outcomes(state, invocation)
-    return (specification.step(state, invocation),)
+    # A search asks for every step; to test for the protocol would take most of its time.
+    outcomes: Callable[[Any, Invocation], Iterable[tuple[Any, Response]]] | None
+    outcomes = getattr(specification, "outcomes", None)
+    return (specification.step(state, invocation),) if outcomes is None else outcomes(state, invocation)
 
 
 def operation_of(event_class: EventClass) -> str:
     """The operation of an event class: `Deq` of `Deq/Empty`."""
     return event_class.partition("/")[0]
+
+
+def condition_of(event_class: EventClass) -> str:
+    """How the operation of an event class ended: `Empty` of `Deq/Empty`."""
+    return event_class.partition("/")[2]
 
 
 def _listed(values: tuple[Any, ...]) -> str:
