@@ -124,16 +124,16 @@ def condition_of(event_class: EventClass) -> str:
 
 
 def _listed(values: tuple[Any, ...]) -> str:
-    return ", ".join(map(_shown, values))
+    return ", ".join(map(shown, values))
 
 
-def _shown(value: Any) -> str:
-    """`value` as histories are written: texts bare, nothing as null, sets in a fixed order."""
+def shown(value: Any) -> str:
+    """A value or a state as histories are written: texts bare, nothing as null, sets in a fixed order."""
     match value:
         case None:
             return "null"
         case tuple():
             return f"({_listed(value)})"
         case frozenset():
-            return "{" + ", ".join(sorted(map(_shown, value))) + "}"
+            return "{" + ", ".join(sorted(map(shown, value))) + "}"
     return str(value)

@@ -45,6 +45,7 @@ _COMMANDS: Final = (
     _Command("trace", "Looking", "objects.trace_command", "trace"),
     _Command("status", "Looking", "cluster.status", "status"),
     _Command("doctor", "Looking", "doctor.command", "doctor"),
+    _Command("check", "Looking", "check.command", "check"),
     _Command("measure", "Looking", "reports.measure_command", "measure_command"),
     _Command("demo", "Looking", "demo.command", "demo"),
     _Command("token", "Replicas", "cluster.token_command", "token_app"),

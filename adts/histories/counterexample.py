@@ -12,6 +12,7 @@ What is left is small, not always smallest: to leave out a write may make a wron
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from ..specification import Specification, condition_of, operation_of
@@ -61,6 +62,10 @@ class Smaller:
         """Keep what cannot be left out: see above."""
         for part_of in (self._if_without_effect, self._object_or_item, self._if_without_effect):
             self.calls = self._without(self.calls, part_of)
+        with suppress(Inconclusive):
+            self.found = search(
+                self._specifications, self.calls, self._model, self._visits_max, may_be_forced=False
+            )
 
     def _is_wrong(self, calls: Sequence[Call]) -> bool:
         """Whether these calls have no right order, as far as a short search says; then that is what was found."""

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
-from .calls import Call
+from .calls import NEVER, Call
 
 
 class Model(Enum):
@@ -101,16 +101,19 @@ class Lanes:
     def __init__(self, calls: Sequence[Call], *, by_process: bool) -> None:
         self.calls: Sequence[Call] = sorted(calls, key=lambda call: (not call.is_known, call.returned))
         self.known = sum(call.is_known for call in calls)
-        self._before = [self._earlier(call) if by_process else 0 for call in self.calls]
         self._all = (1 << self.known) - 1
-
-    def _earlier(self, call: Call) -> int:
-        """The calls of the same process that returned before this one was invoked, as bits."""
-        return sum(
-            1 << number
-            for number, other in enumerate(self.calls)
-            if other.process == call.process and other.returned < call.invoked
-        )
+        lanes: dict[Hashable, list[int]] = {}
+        for number, call in enumerate(self.calls):
+            # Calls alike can be swapped where no time counts: they come one after the other.
+            lane = call.process if by_process else (call.object, call.invocation, call.answers)
+            lanes.setdefault(lane, []).append(number)
+        self._lanes = [sorted(lane, key=lambda number: self.calls[number].invoked) for lane in lanes.values()]
+        self._before = [0] * len(self.calls)
+        for lane_calls in self._lanes:
+            for place, number in enumerate(lane_calls):
+                for other in lane_calls[:place]:
+                    if not by_process or self.calls[other].returned < self.calls[number].invoked:
+                        self._before[number] |= 1 << other
 
     def start(self) -> int:
         """See Order: the placed ones as bits."""
@@ -122,11 +125,18 @@ class Lanes:
 
     def next(self, placed: int) -> list[int]:
         """See Order."""
-        return [
-            number
-            for number, before in enumerate(self._before)
-            if not placed >> number & 1 and before & ~placed == 0
-        ]
+        found = []
+        for lane in self._lanes:
+            bound = NEVER
+            for number in lane:
+                if placed >> number & 1:
+                    continue
+                if self.calls[number].invoked > bound:
+                    break
+                bound = min(bound, self.calls[number].returned)
+                if not self._before[number] & ~placed:
+                    found.append(number)
+        return sorted(found)
 
     def with_one(self, placed: int, number: int) -> int:
         """See Order."""

@@ -38,15 +38,19 @@ def search(
     calls: Sequence[Call],
     model: Model = Model.LINEARIZABLE,
     visits_max: int = VISITS_MAX,
+    *,
+    may_be_forced: bool = True,
 ) -> Found:
-    """Look for an order of calls on objects, whose specifications are given by the objects' names.
+    """Look for an order of calls on objects, whose specifications are given by the objects' names. Unless it `may_be_forced`, what
+    the items of a queue force (`forced`) is not used: that takes longer, and goes on where they contradict each other.
 
     Takes time exponential in the number of calls that overlap, at worst. Raises Inconclusive beyond `visits_max`.
     """
-    return _Search(specifications, _order(specifications, calls, model)).run(visits_max)
+    order = _forced(specifications, calls, model) if may_be_forced else order_of(model, calls)
+    return _Search(specifications, order).run(visits_max)
 
 
-def _order(specifications: Mapping[str, SerialSpecification], calls: Sequence[Call], model: Model) -> Order:
+def _forced(specifications: Mapping[str, SerialSpecification], calls: Sequence[Call], model: Model) -> Order:
     types = [specification.name for specification in specifications.values()]
     if model is Model.LINEARIZABLE and types == ["queue"] and has_distinct_items(calls):
         return FirstIn(calls)

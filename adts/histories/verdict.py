@@ -6,7 +6,7 @@ part, not on the object. Calls that look at all parts need the whole; a part tha
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..own import Computed
 from ..specification import SerialSpecification, Specification
@@ -14,6 +14,9 @@ from .calls import Call
 from .counterexample import Smaller
 from .orders import Model
 from .search import VISITS_MAX, Found, Inconclusive, search
+
+LANES_COST: Final = 20
+"""How much longer a step takes where time counts within processes only."""
 
 
 class Typed(NamedTuple):
@@ -31,12 +34,18 @@ class Typed(NamedTuple):
 
 class Verdict(NamedTuple):
     """What was found of the calls of an object, of a part of it, or (sequential) of all: `found` is None where the search was
-    given up."""
+    given up. `shown` are the few calls that it is of, where they have no right order."""
 
     objects: tuple[str, ...]
     part: Any | None
     calls: int
     found: Found | None
+    shown: tuple[Call, ...] = ()
+
+    @property
+    def is_right(self) -> bool:
+        """Whether there is a right order."""
+        return self.found is not None and self.found.is_right
 
 
 def verdicts(
@@ -45,6 +54,13 @@ def verdicts(
     """Judge the calls on objects, whose types are given by the objects' names: object by object and part by part, or all
     together where the model wants that. What is wrong is made small.
     """
+    if model is not Model.LINEARIZABLE:
+        # What is linearizable is sequential and serializable, and is found sooner.
+        found = list(verdicts(types, calls, Model.LINEARIZABLE, visits_max))
+        if all(each.is_right for each in found):
+            yield from found
+            return
+        visits_max //= LANES_COST
     if model is Model.SEQUENTIAL:
         yield _judged(types, None, calls, model, visits_max)
         return
@@ -65,7 +81,7 @@ def _of_object(
     are_right = True
     for part, own in parts.items():
         verdict = _judged(types, part[0], own, model, visits_max)
-        are_right &= verdict.found is not None and verdict.found.is_right
+        are_right &= verdict.is_right
         yield verdict
     if are_right and whole:
         yield _judged(types, None, calls, model, visits_max)
@@ -75,20 +91,19 @@ def _judged(
     types: Mapping[str, Typed], part: Any | None, calls: Sequence[Call], model: Model, visits_max: int
 ) -> Verdict:
     specifications = {name: typed.specification for name, typed in types.items()}
-    found: Found | None
     try:
-        found = _found(specifications, calls, model, visits_max)
+        found, shown = _found(specifications, calls, model, visits_max)
     except Inconclusive:
-        found = None
-    return Verdict(tuple(types), part, len(calls), found)
+        return Verdict(tuple(types), part, len(calls), None)
+    return Verdict(tuple(types), part, len(calls), found, shown)
 
 
 def _found(
     specifications: Mapping[str, Specification], calls: Sequence[Call], model: Model, visits_max: int
-) -> Found:
+) -> tuple[Found, tuple[Call, ...]]:
     found = search(specifications, calls, model, visits_max)
     if found.is_right:
-        return found
+        return found, ()
     small = Smaller(specifications, calls, model, found)
     small.end_earlier()
     # What changes the state of a type of one's own is known as far as its dependencies were searched: the verdict shall not
@@ -97,6 +112,7 @@ def _found(
         name: each.serial if isinstance(each, Computed) else each for name, each in specifications.items()
     }
     if bare != specifications and search(bare, small.calls, model, visits_max).is_right:
-        return search(bare, calls, model, visits_max)
+        found = search(bare, calls, model, visits_max)
+        return found, () if found.is_right else tuple(calls)
     small.leave_out()
-    return small.found
+    return small.found, tuple(small.calls)

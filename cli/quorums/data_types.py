@@ -45,7 +45,7 @@ def type_named(text: str, bound: Bound = DEFAULT) -> Specification:
 def _own(file: Path, name: str) -> SerialSpecification:
     """What the file calls `name`: a specification, or a class of which one is made without arguments."""
     module = _loaded(file)
-    with _code_of_the_user(f"{file} has no data type {name!r}"):
+    with users_code(f"{file} has no data type {name!r}"):
         found = getattr(module, name)
         serial = found() if isinstance(found, type) else found
     missing = [member for member in _MEMBERS if not hasattr(serial, member)]
@@ -65,18 +65,18 @@ def _loaded(file: Path) -> ModuleType:
         raise Usage(f"{file} is not a Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # Dataclasses look their module up.
-    with _code_of_the_user(f"{file} cannot be read"):
+    with users_code(f"{file} cannot be read"):
         spec.loader.exec_module(module)
     return module
 
 
 def _computed(text: str, serial: SerialSpecification, bound: Bound) -> Specification:
-    with _code_of_the_user(f"{text} cannot be searched"):
+    with users_code(f"{text} cannot be searched"):
         return Computed(serial, bound)
 
 
 @contextmanager
-def _code_of_the_user(trouble: str) -> Iterator[None]:
+def users_code(trouble: str) -> Iterator[None]:
     """The border to a file of the user's own: whatever its code raises is told as `trouble`."""
     try:
         yield

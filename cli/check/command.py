@@ -1,0 +1,173 @@
+"""`quorate check`: is a recorded history one that the objects' types allow?
+
+Owns the words of the command. `quorate.adts.histories` judges.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple
+
+import typer
+
+from ...adts.dependency import dependencies
+from ...adts.histories.calls import Call
+from ...adts.histories.orders import Model
+from ...adts.histories.verdict import Typed, Verdict, verdicts
+from ...adts.own import Computed
+from ...adts.specification import Specification
+from ...adts.types.catalogue import adt_of
+from ..failure import EXIT_FAILED, EXIT_UNKNOWN, Usage
+from ..output import AsJson, answer, reported
+from ..quorums.data_types import type_named, users_code
+from .drawing import drawn
+from .history_file import Recorded, recorded
+from .words import Unjudged, calls_of
+
+
+class _Checked(NamedTuple):
+    """All that was found of a history; `unjudged` says why, by object."""
+
+    calls: int
+    objects: int
+    verdicts: Sequence[Verdict]
+    unjudged: Mapping[str, str]
+
+    @property
+    def wrong(self) -> list[Verdict]:
+        return [each for each in self.verdicts if each.found is not None and not each.found.is_right]
+
+    @property
+    def given_up(self) -> list[Verdict]:
+        return [each for each in self.verdicts if each.found is None]
+
+
+@reported
+def check(
+    history: Annotated[
+        Path,
+        typer.Argument(
+            metavar="HISTORY",
+            help="JSON lines, as the SDK writes them: connect(…, history=FILE).",
+            show_default=False,
+        ),
+    ],
+    type_name: Annotated[
+        str,
+        typer.Option(
+            "--type",
+            metavar="TYPE",
+            help="The type of all objects, or your own: FILE.py:NAME. Else by the objects' names: queue/jobs.",
+        ),
+    ] = "",
+    model: Annotated[
+        Model, typer.Option("--model", help="Real time counts for all, for each process, or for nobody.")
+    ] = Model.LINEARIZABLE,
+    as_json: AsJson = False,
+) -> None:
+    """Whether a recorded history is one that the objects' types allow; if not, the few calls that show it.
+
+    Exit codes: 0 it is; 1 it is not; 3 not known, for something was not judged.
+    """
+    found = _checked(history, type_name, model)
+    answer(as_json, _as_json(found, model), "\n".join(_lines(found, model)))
+    if found.wrong:
+        raise typer.Exit(EXIT_FAILED)
+    if found.given_up or found.unjudged:
+        raise typer.Exit(EXIT_UNKNOWN)
+
+
+def _checked(history: Path, type_name: str, model: Model) -> _Checked:
+    by_object: dict[str, list[Recorded]] = {}
+    for operation in recorded(history):
+        by_object.setdefault(operation.object, []).append(operation)
+    types: dict[str, Typed] = {}
+    unjudged: dict[str, str] = {}
+    calls: list[Call] = []
+    known: dict[str, Typed] = {}
+    for name, operations in by_object.items():
+        named = type_name or _type_of(name, operations[0])
+        if named not in known:
+            known[named] = _typed(type_named(named))
+        try:
+            calls += calls_of(known[named].specification, operations)
+            types[name] = known[named]
+        except Unjudged as why:
+            unjudged[name] = str(why)
+    with users_code(f"{type_name} fails"):
+        found = list(verdicts(types, calls, model)) if calls else []
+    return _Checked(len(calls), len(types), found, unjudged)
+
+
+def _type_of(name: str, first: Recorded) -> str:
+    if "/" not in name:
+        raise Usage(
+            f"line {first.number}: the object {name!r} does not say its type, as queue/jobs does: give --type"
+        )
+    return adt_of(name)
+
+
+def _typed(specification: Specification) -> Typed:
+    if isinstance(specification, Computed):
+        return Typed(specification, specification.relation.split_by)
+    return Typed(specification, dependencies(specification).split_by)
+
+
+_ADJECTIVE: Final = {
+    Model.LINEARIZABLE: "linearizable",
+    Model.SEQUENTIAL: "sequentially consistent",
+    Model.SERIALIZABLE: "serializable",
+}
+
+
+def _name(verdict: Verdict) -> str:
+    objects = ", ".join(verdict.objects)
+    return objects if verdict.part is None else f"{objects}, {verdict.part}"
+
+
+def _lines(found: _Checked, model: Model) -> Iterator[str]:
+    for verdict in found.wrong:
+        assert verdict.found is not None
+        yield f"{_name(verdict)} is not {_ADJECTIVE[model]}. Of its {verdict.calls} calls these show it:"
+        yield ""
+        for line in drawn(verdict.found, verdict.shown):
+            yield f"  {line}".rstrip()
+        yield ""
+    for verdict in found.given_up:
+        yield f"{_name(verdict)}: given up, for too many of its {verdict.calls} calls overlap."
+    for name, why in found.unjudged.items():
+        yield f"{name}: not judged, for it {why}."
+    objects = "1 object" if found.objects == 1 else f"{found.objects} objects"
+    if found.wrong:
+        yield f"Not {_ADJECTIVE[model]}: {found.calls:,} calls on {objects}."
+    elif found.calls and not found.given_up:
+        yield f"{_ADJECTIVE[model].capitalize()}: {found.calls:,} calls on {objects}."
+    elif not found.calls:
+        yield "There are no calls to judge."
+
+
+def _as_json(found: _Checked, model: Model) -> Mapping[str, Any]:
+    is_known = not found.given_up and not found.unjudged
+    return {
+        "model": model.value,
+        "right": False if found.wrong else True if is_known else None,
+        "calls": found.calls,
+        "objects": found.objects,
+        "wrong": [_wrong_as_json(verdict) for verdict in found.wrong],
+        "given_up": [_name(verdict) for verdict in found.given_up],
+        "not_judged": dict(found.unjudged),
+    }
+
+
+def _wrong_as_json(verdict: Verdict) -> Mapping[str, Any]:
+    assert verdict.found is not None
+    return {
+        "objects": verdict.objects,
+        "part": verdict.part,
+        "calls": [
+            {"process": call.process, "object": call.object, "call": str(call), "invoked": call.invoked}
+            | ({"returned": call.returned} if call.is_known else {})
+            for call in verdict.shown
+        ],
+        "longest_order": [str(call) for call in verdict.found.order],
+        "cannot_come_next": [str(call) for call in verdict.found.stuck],
+    }

@@ -1,0 +1,282 @@
+"""Histories, from the SDK's files and by hand, to a verdict and an exit code."""
+
+import json
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.client_sdk import connect
+from tests.unit.cli.conftest import quorate_here
+
+CLIENTS = 3
+ROUNDS = 12
+
+CART = '''
+from quorate.adts.specification import Response
+
+
+class Cart:
+    """What somebody wants to buy, by article."""
+
+    name = "cart"
+    arguments = {"add": {"article": ("pen", "ink"), "count": (1, 2)}, "total": {}, "take": {"article": ("pen", "ink")}}
+    results = {"total/Ok": ("count",)}
+
+    def initial(self):
+        return frozenset()
+
+    def step(self, state, invocation):
+        counts = dict(state)
+        if invocation.operation == "add":
+            article, count = invocation.args
+            counts[article] = counts.get(article, 0) + count
+            return frozenset(counts.items()), Response("Ok")
+        if invocation.operation == "take":
+            if not counts.pop(invocation.args[0], 0):
+                return state, Response("Missing")
+            return frozenset(counts.items()), Response("Ok")
+        return state, Response("Ok", (sum(counts.values()),))
+'''
+
+
+def written(path: Path, lines: Iterable[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def calls(name: str, *told: tuple[str, Any, Any], process: str = "p") -> list[dict[str, Any]]:
+    """Calls one after the other: (f, value, result)."""
+    lines = []
+    for number, (f, value, result) in enumerate(told):
+        line = {"process": process, "id": f"{name}:{number}", "f": f, "object": name, "value": value}
+        lines.append(line | {"type": "invoke", "time": 10 * number})
+        lines.append(line | {"type": "ok", "result": result, "time": 10 * number + 5})
+    return lines
+
+
+@pytest.fixture(scope="module")
+def lines(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What clients recorded that worked side by side."""
+    path = tmp_path_factory.mktemp("history") / "history.jsonl"
+
+    def work(number: int) -> None:
+        with connect(cluster.document, history=path, deadline_s=25) as client:
+            jobs, leader, users = client.queue("jobs"), client.register("leader"), client.dictionary("users")
+            for turn in range(ROUNDS):
+                jobs.enqueue_many([[number, turn], {"item": turn + 0.5, "of": number}])
+                leader.write(100 * number + turn)
+                jobs.dequeue(max_items=2)
+                leader.compare_and_set(leader.read(), 1.0)
+                users.put(f"key-{turn % 3}", [number, turn])
+                users.get(f"key-{(turn + 1) % 3}")
+                users.put_if_absent("lock", number)
+                users.compare_and_set("lock", number, number + 0.5)
+                if turn % 5 == 0:
+                    users.items()
+                    users.size()
+                    users.delete("lock")
+                    jobs.peek()
+            while jobs.dequeue() is not None:
+                pass
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        list(pool.map(work, range(CLIENTS)))
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("model", ["linearizable", "sequential", "serializable"])
+def test_what_live_replicas_did_is_right(lines: list[dict[str, Any]], tmp_path: Path, model: str) -> None:
+    done = quorate_here("check", written(tmp_path / "h.jsonl", lines), "--model", model)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith(" calls on 3 objects.\n")
+
+
+@pytest.mark.parametrize(
+    ("f", "result", "name"),
+    [
+        ("read", 7777, "register/leader"),
+        ("get", [7, 7], "dictionary/users, key-"),
+        ("dequeue", "z", "queue/jobs"),
+    ],
+)
+def test_a_wrong_answer_is_found_and_drawn(
+    lines: list[dict[str, Any]], tmp_path: Path, f: str, result: Any, name: str
+) -> None:
+    lines = [dict(line) for line in lines]
+    victims = [
+        line for line in lines if line["f"] == f and line["type"] == "ok" and line["result"] is not None
+    ]
+    victims[len(victims) // 2]["result"] = result
+    done = quorate_here("check", written(tmp_path / "h.jsonl", lines))
+    assert done.returncode == 1
+    assert done.stdout.startswith(name)
+    assert "is not linearizable" in done.stdout
+    assert "├" in done.stdout
+    told = json.loads(quorate_here("check", str(tmp_path / "h.jsonl"), "--json").stdout)
+    assert (told["right"], len(told["wrong"])) == (False, 1)
+    assert json.dumps(result) in told["wrong"][0]["cannot_come_next"][0]
+
+
+def test_two_items_in_the_wrong_order_are_all_that_is_shown(tmp_path: Path) -> None:
+    told: list[tuple[str, Any, Any]] = [("enqueue", number, None) for number in range(20)]
+    told += [("dequeue", None, number) for number in (0, 1, 2, 4, 3, *range(5, 20))]
+    done = quorate_here("check", written(tmp_path / "h.jsonl", calls("queue/q", *told)))
+    assert done.stdout == (
+        "queue/q is not linearizable. Of its 40 calls these show it:\n"
+        "\n"
+        "  p  Enq(3) → Ok    ├─┤\n"
+        "  p  Enq(4) → Ok        ├─┤\n"
+        "  p  Deq() → Ok(4)          ├─┤\n"
+        "\n"
+        "  The longest order that fits: Enq(3) → Ok; Enq(4) → Ok.\n"
+        "  queue/q is then (3, 4), and none of these can come next:\n"
+        "    Deq() → Ok(4)\n"
+        "\n"
+        "Not linearizable: 40 calls on 1 object.\n"
+    )
+
+
+def test_models_differ(tmp_path: Path) -> None:
+    """A read that misses what another process wrote before is sequential; one that misses its own process's is not."""
+    write = calls("register/r", ("write", 1, None), process="a")
+    for process, right in (("b", ["sequential", "serializable"]), ("a", ["serializable"])):
+        read = [
+            line | {"id": "late", "time": line["time"] + 100}
+            for line in calls("register/r", ("read", None, None))
+        ]
+        path = written(tmp_path / "h.jsonl", [*write, *(line | {"process": process} for line in read)])
+        codes = {
+            model: quorate_here("check", path, "--model", model).returncode
+            for model in ("linearizable", "sequential", "serializable")
+        }
+        assert [model for model, code in codes.items() if code == 0] == right
+
+
+def test_a_type_of_ones_own_is_judged_by_its_specification(tmp_path: Path) -> None:
+    (tmp_path / "cart.py").write_text(CART)
+    own = f"{tmp_path / 'cart.py'}:Cart"
+    told = [
+        ("add", ["pen", 2], ["Ok"]),
+        ("add", ["ink", 1], ["Ok"]),
+        ("total", [], ["Ok", 3]),
+        ("take", ["ink"], ["Ok"]),
+        ("take", ["ink"], ["Missing"]),
+        ("total", None, ["Ok", 2]),
+    ]
+    path = written(tmp_path / "h.jsonl", calls("ann", *told))
+    assert quorate_here("check", path, "--type", own).stdout == "Linearizable: 6 calls on 1 object.\n"
+    told[2] = ("total", [], ["Ok", 2])
+    done = quorate_here("check", written(tmp_path / "h.jsonl", calls("ann", *told)), "--type", own)
+    assert done.returncode == 1
+    assert "    total() → Ok(2)" in done.stdout
+
+
+def test_operations_without_an_end_or_of_unknown_outcome_may_have_happened(tmp_path: Path) -> None:
+    lost = calls("register/r", ("write", 1, None), ("write", 2, None))
+    lost[1]["type"] = "info"
+    del lost[3]
+    for value, code in ((1, 0), (2, 0), (3, 1)):
+        read = [
+            line | {"id": "late", "time": line["time"] + 100}
+            for line in calls("register/r", ("read", None, value))
+        ]
+        assert quorate_here("check", written(tmp_path / "h.jsonl", [*lost, *read])).returncode == code
+
+
+def test_operations_that_failed_for_certain_did_not_happen(tmp_path: Path) -> None:
+    failed = calls("register/r", ("write", 1, None), ("read", None, 1))
+    failed[1]["type"] = "fail"
+    assert quorate_here("check", written(tmp_path / "h.jsonl", failed)).returncode == 1
+
+
+def test_null_is_nothing_there_or_an_item_that_is_null(tmp_path: Path) -> None:
+    nulls = [("enqueue", None, None), ("dequeue", None, None), ("dequeue", None, None), ("peek", None, None)]
+    assert quorate_here("check", written(tmp_path / "h.jsonl", calls("queue/q", *nulls))).returncode == 0
+    nulls[1:1] = [("enqueue", 1, None)]
+    assert quorate_here("check", written(tmp_path / "h.jsonl", calls("queue/q", *nulls))).returncode == 1
+
+
+def test_equal_values_are_equal(tmp_path: Path) -> None:
+    """In JSON's data model a number is its amount."""
+    told = [("write", {"a": 1.0}, None), ("cas", [{"a": 1}, 2], True), ("read", None, 2.0)]
+    assert quorate_here("check", written(tmp_path / "h.jsonl", calls("register/r", *told))).returncode == 0
+
+
+def test_what_cannot_be_judged_is_said(tmp_path: Path) -> None:
+    told = calls("queue/q", ("enqueue", 1, None), ("acquire", None, {"item": 1}))
+    null = [line | {"key": "k"} for line in calls("dictionary/d", ("put", None, None))]
+    done = quorate_here("check", written(tmp_path / "h.jsonl", told + null))
+    assert done.returncode == 3
+    assert "queue/q: not judged, for it was used with leases (acquire)" in done.stdout
+    assert "dictionary/d: not judged, for it had null put for the key k" in done.stdout
+    assert done.stdout.endswith("There are no calls to judge.\n")
+
+
+def test_a_search_that_is_given_up_is_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quorate.adts.histories.verdict.verdicts.__defaults__", (5,))
+    lines = calls("register/r", *(("write", number, None) for number in range(8)))
+    for line in lines:
+        line["time"] = 0 if line["type"] == "invoke" else 9
+    lines += [line | {"id": "late", "time": 20} for line in calls("register/r", ("read", None, 9))]
+    done = quorate_here("check", written(tmp_path / "h.jsonl", lines))
+    assert (done.returncode, done.stdout) == (
+        3,
+        "register/r: given up, for too many of its 9 calls overlap.\n",
+    )
+
+
+GOOD = '{"process":"p","id":"1","type":"invoke","f":"read","object":"register/r","time":1}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{}\n", "line 1 is not one of a history: Object missing required field `process`"),
+        ("what\n" + GOOD, "line 1 is not one of a history"),
+        (GOOD + GOOD, "line 2: '1' began before, and has not ended"),
+        (GOOD.replace("invoke", "ok"), "line 1: '1' ends, and no line before says that it began"),
+        (GOOD + GOOD.replace("invoke", "ok").replace(":1}", ":0}"), "line 2: '1' ends before it began"),
+        (
+            GOOD.replace('"read"', '"reed"'),
+            "line 1: a register has no operation 'reed': use read, write, cas, Write",
+        ),
+        (
+            GOOD.replace("register/r", "r"),
+            "line 1: the object 'r' does not say its type, as queue/jobs does: give --type",
+        ),
+        (GOOD.replace("register/r", "heap/r"), "there is no data type 'heap'"),
+        (GOOD.replace("read", "Cas"), "line 1: the value of Cas is a list of its arguments: [old, new]"),
+        (
+            GOOD.replace("read", "Read") + GOOD.replace("read", "Read").replace("invoke", "ok"),
+            'the end of Read of line 1: the result is a list of how it ended and what came back, as ["Ok"] or ["Ok", 3]',
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told_with_its_line(tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "h.jsonl").write_text(text)
+    done = quorate_here("check", str(tmp_path / "h.jsonl"))
+    assert done.returncode == 2
+    assert sentence in done.stderr
+
+
+def test_a_last_line_that_was_being_written_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "h.jsonl").write_text(GOOD + '{"process":"p","id"')
+    assert quorate_here("check", str(tmp_path / "h.jsonl")).returncode == 0
+
+
+def test_code_of_ones_own_that_fails_is_told(tmp_path: Path) -> None:
+    (tmp_path / "cart.py").write_text(CART.replace("sum(counts.values())", "sum(counts)"))
+    path = written(tmp_path / "h.jsonl", calls("ann", ("add", ["pen", 2], ["Ok"]), ("total", [], ["Ok", 3])))
+    done = quorate_here("check", path, "--type", f"{tmp_path / 'cart.py'}:Cart")
+    assert done.returncode == 2
+    assert "TypeError" in done.stderr
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    done = quorate_here("check", str(tmp_path / "none.jsonl"))
+    assert done.returncode == 2
+    assert "none.jsonl" in done.stderr
