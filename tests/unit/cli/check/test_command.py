@@ -194,7 +194,12 @@ def test_operations_that_failed_for_certain_did_not_happen(tmp_path: Path) -> No
 
 
 def test_null_is_nothing_there_or_an_item_that_is_null(tmp_path: Path) -> None:
-    nulls = [("enqueue", None, None), ("dequeue", None, None), ("dequeue", None, None), ("peek", None, None)]
+    nulls: list[tuple[str, Any, Any]] = [
+        ("enqueue", None, None),
+        ("dequeue", None, None),
+        ("dequeue", None, None),
+        ("peek", None, None),
+    ]
     assert quorate_here("check", written(tmp_path / "h.jsonl", calls("queue/q", *nulls))).returncode == 0
     nulls[1:1] = [("enqueue", 1, None)]
     assert quorate_here("check", written(tmp_path / "h.jsonl", calls("queue/q", *nulls))).returncode == 1
