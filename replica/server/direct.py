@@ -202,7 +202,7 @@ class DirectProtocol(BoundedProtocol):
         if self._pieces is None:
             super().on_body(body)
         else:
-            self._bodiless_bytes = 0
+            self.count_body(body)
             self._pieces.append(body)
 
     def on_message_complete(self) -> None:

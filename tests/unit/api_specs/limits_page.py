@@ -102,7 +102,7 @@ FIXED = {
     "URL_BYTES_MAX": (limits.URL_BYTES_MAX, "Bytes of a request's path and query (414)."),
     "HEAD_BYTES_MAX": (
         limits.HEAD_BYTES_MAX,
-        "Bytes of a request's headers (431), and of what stands around its body: chunks' extensions, trailers (the connection is cut off).",
+        "Bytes of a request's headers (431), and of what stands around its body: chunks' lengths and extensions, trailers (the connection is cut off), besides an eighth of the body.",
     ),
     "HEAD_S_MAX": (
         limits.HEAD_S_MAX,

@@ -17,6 +17,7 @@ from quorate.api_specs.limits import AHEAD_MAX, HEAD_BYTES_MAX, OPEN_BODY_BYTES_
 from quorate.api_specs.problems import Problem
 from quorate.replica.access.token_list import one_token
 from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.http import connections
 from quorate.replica.http.connections import PIECE_BYTES, BoundedProtocol, Bounds
 from quorate.replica.http.host_header import AllowedHosts
 from quorate.replica.server.app import create_app
@@ -284,6 +285,41 @@ async def test_what_stands_around_a_body_is_bounded(served: Serve, line: bytes, 
         assert await read_all(reader) == b""
         assert (await exchange(port, GET + b"Connection: close\r\n\r\n"))[0] == 200
         writer.transport.abort()
+
+
+CHUNKS = {"one byte": b"1\r\nx\r\n", "extensions": b"8;x=" + b"y" * 500 + b"\r\nxxxxxxxx\r\n"}
+
+
+@pytest.mark.parametrize("line", [b"POST /replica/v1/batch", b"PUT /v1/registers/a"])
+@pytest.mark.parametrize("chunk", CHUNKS)
+async def test_a_body_in_crumbs_is_cut_off(served: Serve, line: bytes, chunk: str) -> None:
+    """Each chunk has its price, whatever it holds: 4 MB in four million of them took seconds."""
+    many = CHUNKS[chunk] * (2 * HEAD_BYTES_MAX // len(CHUNKS[chunk]))
+    async with served() as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(line + b" HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            for start in range(0, len(many), 10_000):
+                writer.write(many[start : start + 10_000])
+                await writer.drain()
+            async with asyncio.timeout(WAIT_S):
+                assert await read_all(reader) == b""
+        writer.transport.abort()
+
+
+async def test_a_body_in_chunks_of_fifty_bytes_is_taken(
+    served: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long it is: more than the bound stands around this one."""
+    monkeypatch.setattr(connections, "HEAD_BYTES_MAX", 200)
+    body = b'{"value":"' + b"x" * 4500 + b'"}'
+    pieces = [body[start : start + 50] for start in range(0, len(body), 50)]
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+    assert len(chunks) - len(body) > 2 * 200
+    head = b"PUT /v1/registers/a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    head += b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    async with served() as port:
+        assert (await exchange(port, head, chunks + b"0\r\n\r\n"))[0] == 204
 
 
 @pytest.mark.parametrize("path", [b"/replica/v1/batch", b"/replica/v1/batch?x", b"/v1/registers/a"])
