@@ -1,8 +1,8 @@
-"""Long requests and long answers go on one after another: one in each turn of the event loop. Requests take turns among callers;
-answers go in the order in which they are ready. What may bring much back has slots.
+"""What begins in one turn of the event loop is bounded: one long request, or some short ones. The others wait, and take turns
+among callers; answers do so in the order in which they are ready. What may bring much back has slots.
 
-What one of them costs is bounded, and small. Two hundred that came at once would hold the loop for seconds, and with it health
-checks and all other callers: now each of these waits for one of them.
+What one of them costs is bounded, and small. Two hundred long ones that came at once would hold the loop for seconds, as would a
+thousand short ones, and with it health checks and all other callers: now each of these waits for one turn of them.
 """
 
 import asyncio
@@ -14,36 +14,61 @@ from ..access.turns import Shares, Turns
 
 LONG_BYTES: Final = 4096
 """What is longer is long. Sixty requests of a batch fit into it, which are read in less than a millisecond."""
+SHORT_AT_ONCE: Final = 64
+"""Of those without a byte, so many begin in one turn: work of some hundredths of a second."""
 
 
 class FairQueue:
     """Those that wait, by caller. How many there may be is bounded by the requests that may be under way."""
 
     def __init__(self) -> None:
-        self._waiting: Final[Turns[Callable[[], None]]] = Turns()
+        self._waiting: Final[Turns[tuple[int, Callable[[], None]]]] = Turns()
+        self._begun = 0
+        """Bytes of what has begun in this turn of the loop, and a bit for each."""
+        self._is_turning = False
+
+    def may_begin(self, size: int) -> bool:
+        """Whether work on `size` bytes may begin now: then it counts. Else it is to `put` or to `wait`."""
+        if self._waiting or self._begun >= LONG_BYTES:
+            return False
+        self._count(size)
+        return True
 
     def put(self, caller: Hashable, size: int, work: Callable[[], None]) -> None:
-        """Do the work on `size` bytes: now where they are few, else when its turn has come."""
-        if size <= LONG_BYTES:
+        """Do the work on `size` bytes, now or when its turn has come."""
+        if self.may_begin(size):
             work()
-            return
-        if not self._waiting:
-            asyncio.get_running_loop().call_soon(self._next)
-        self._waiting.add(caller, work)
+        else:
+            self._add(caller, size, work)
 
     async def wait(self, caller: Hashable, size: int) -> None:
-        """Return at once where `size` bytes are few, else when their turn has come."""
-        if size > LONG_BYTES:
+        """Return at once where work on `size` bytes may begin, else when its turn has come."""
+        if not self.may_begin(size):
             come = asyncio.get_running_loop().create_future()
-            self.put(caller, size, partial(_come, come))
+            self._add(caller, size, partial(_come, come))
             await come
 
-    def _next(self) -> None:
-        work = self._waiting.pop()
-        assert work is not None, "it was called since something waits"
-        if self._waiting:
-            asyncio.get_running_loop().call_soon(self._next)
-        work()
+    def _add(self, caller: Hashable, size: int, work: Callable[[], None]) -> None:
+        """A caller's short ones do not wait for its long ones."""
+        self._waiting.add((caller, size > LONG_BYTES), (size, work))
+
+    def _count(self, size: int) -> None:
+        self._begun += size + LONG_BYTES // SHORT_AT_ONCE
+        if not self._is_turning:
+            self._is_turning = True
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        """The next turn of the loop."""
+        self._is_turning, self._begun = False, 0
+        while self._begun < LONG_BYTES and (waiting := self._waiting.pop()) is not None:
+            size, work = waiting
+            self._count(size)
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001 - of one that waits; the others go on
+                context = {"message": "what waited for its turn failed", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(context)
 
 
 class Slots:

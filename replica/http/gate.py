@@ -18,7 +18,7 @@ from ..access.refused_callers import RefusedCallers
 from ..access.token_list import Access
 from .cancellation import ends_before_caller_goes
 from .connection_shares import origin
-from .fair_queue import LONG_BYTES, FairQueue
+from .fair_queue import FairQueue
 from .host_header import AllowedHosts
 from .large_bodies import Arrived, LargeBodies, being_read
 from .problems import PROBLEM, ProblemResponse, Refusal, problem_of
@@ -61,7 +61,7 @@ class Gate:
         self._now_s: Final = now_s
         self._body_bytes_max: Final = limits.body_bytes_max
         self.refused_callers: Final = refused_callers or RefusedCallers()
-        self.long_bodies: Final = FairQueue()
+        self.turns: Final = FairQueue()
         self.large_bodies: Final = LargeBodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -120,10 +120,15 @@ class Gate:
             )
             receive = Replay(whole, receive)
         at_s = asyncio.get_running_loop().time()
-        if len(whole) > LONG_BYTES:
-            coming = asyncio.ensure_future(self.long_bodies.wait(body.turn, len(whole)))
+        if not self.turns.may_begin(len(whole)):
+            # What is open to everyone, as health checks, does not wait for other requests of that address.
+            turn = None if caller is None else body.turn
+            coming = asyncio.ensure_future(self.turns.wait(turn, len(whole)))
             if not await ends_before_caller_goes(coming, body.receive):
                 raise _Gone
+            receive = Replay(
+                whole, body.receive
+            )  # Who looked whether the caller goes has taken the end of the body.
         with being_read(Arrived(body.turn, len(whole), at_s, body.receive, self.large_bodies)):
             await self._app(scope, receive, send)
 

@@ -16,7 +16,6 @@ from starlette.types import Receive
 
 from ..access.turns import Turns
 from .cancellation import ends_before_caller_goes
-from .fair_queue import LONG_BYTES
 from .problems import Refusal
 
 LARGE_BYTES: Final = 65_536
@@ -118,8 +117,8 @@ def turn() -> Hashable:
 
 
 def waited_s() -> float:
-    """For how long the request under way has waited since its body was whole; a short one does not wait."""
+    """For how long the request under way has waited since its body was whole."""
     request = _ARRIVED.get()
-    if request is None or request.size <= LONG_BYTES:
+    if request is None:
         return 0.0
     return asyncio.get_running_loop().time() - request.at_s

@@ -93,7 +93,7 @@ class Direct:
             self._traffic.under_way -= 1
             call.send(self._refused(call, error, closes=True))
             return
-        self._gate.long_bodies.put(call.turn, len(call.body), partial(self._begin, call))
+        self._gate.turns.put(call.turn, len(call.body), partial(self._begin, call))
 
     def _begin(self, call: Call) -> None:
         read = partial(self._read, call)

@@ -1,24 +1,28 @@
-"""Who goes on when: long ones one in each turn of the loop, callers in turn; short ones at once."""
+"""Who begins when: one long one or some short ones in each turn of the loop, callers in turn."""
 
 import asyncio
 from functools import partial
 
 import pytest
 
-from quorate.replica.http.fair_queue import LONG_BYTES, FairQueue, Slots
+from quorate.replica.http.fair_queue import LONG_BYTES, SHORT_AT_ONCE, FairQueue, Slots
 
 LONG = LONG_BYTES + 1
 
 
-async def test_what_is_short_goes_on_at_once() -> None:
-    queue, done = FairQueue(), list[str]()
-    queue.put("a", LONG, partial(done.append, "long"))
-    queue.put("a", LONG_BYTES, partial(done.append, "short"))
-    await queue.wait("a", LONG_BYTES)
-    assert done == ["short"]
+async def test_so_many_short_ones_begin_in_each_turn_of_the_loop() -> None:
+    queue, done = FairQueue(), list[int]()
+    for number in range(3 * SHORT_AT_ONCE):
+        queue.put("a", 0, partial(done.append, number))
+    seen = []
+    for _ in range(4):
+        seen.append(len(done))
+        await asyncio.sleep(0)
+    assert seen == [SHORT_AT_ONCE, 2 * SHORT_AT_ONCE, 3 * SHORT_AT_ONCE, 3 * SHORT_AT_ONCE]
+    assert done == list(range(3 * SHORT_AT_ONCE))
 
 
-async def test_one_long_one_goes_on_in_each_turn_of_the_loop() -> None:
+async def test_one_long_one_begins_in_each_turn_of_the_loop() -> None:
     queue, done = FairQueue(), list[int]()
     for number in range(4):
         queue.put("a", LONG, partial(done.append, number))
@@ -26,22 +30,35 @@ async def test_one_long_one_goes_on_in_each_turn_of_the_loop() -> None:
     for _ in range(5):
         seen.append(len(done))
         await asyncio.sleep(0)
-    assert seen == [0, 1, 2, 3, 4]
+    assert seen == [1, 2, 3, 4, 4]
     assert done == [0, 1, 2, 3]
-    queue.put("a", LONG, partial(done.append, 4))
+    assert queue.may_begin(LONG), "a turn is over, and nobody waits"
+    assert not queue.may_begin(0), "this turn is used up"
+    queue.put("a", 0, partial(done.append, 4))
     await asyncio.sleep(0)
     assert done[-1] == 4, "it goes on after it was empty"
 
 
-async def test_callers_take_turns() -> None:
-    """One that came with a thousand does not keep another one waiting for more than one of them."""
+@pytest.mark.parametrize("size", [0, LONG])
+async def test_callers_take_turns(size: int) -> None:
+    """One that came with a thousand does not keep another one waiting for more than one turn of them."""
     queue, done = FairQueue(), list[str]()
     for _ in range(1000):
-        queue.put("many", LONG, partial(done.append, "many"))
-    queue.put("one", LONG, partial(done.append, "one"))
-    await asyncio.gather(queue.wait("other", LONG), queue.wait("other", LONG))
-    assert done.index("one") == 1
-    assert len(done) < 10
+        queue.put("many", size, partial(done.append, "many"))
+    queue.put("one", size, partial(done.append, "one"))
+    await asyncio.gather(queue.wait("other", size), queue.wait("other", size))
+    at_once = 1 if size else SHORT_AT_ONCE
+    assert done.index("one") <= at_once + 1
+    assert len(done) <= 8 * at_once
+
+
+async def test_short_ones_of_a_caller_do_not_wait_for_its_long_ones() -> None:
+    queue, done = FairQueue(), list[str]()
+    for _ in range(20):
+        queue.put("a", LONG, partial(done.append, "long"))
+    queue.put("a", 0, partial(done.append, "short"))
+    await queue.wait("b", 0)
+    assert done.index("short") <= 2
 
 
 def fail() -> None:
