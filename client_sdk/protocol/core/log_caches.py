@@ -12,8 +12,8 @@ from .log_cache import LogCache
 
 OBJECTS_MAX: Final = 10_000
 """Objects that a front end remembers; the one idle longest is forgotten first, which costs only speed."""
-VALUE_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Bytes of values and summaries in all log caches, about."""
+BYTES_MAX: Final = 128 * 1024 * 1024
+"""Bytes of entries, values and summaries in all log caches, about; of one object alone there may be more."""
 
 
 class LogCaches:
@@ -25,7 +25,7 @@ class LogCaches:
         self._recent: Final[OrderedDict[str, LogCache]] = OrderedDict()
         self._held: Final[WeakValueDictionary[str, LogCache]] = WeakValueDictionary()
         """All log caches that somebody holds: an operation under way needs its own, idle or not, and what it learns."""
-        self._value_bytes = 0
+        self._bytes = 0
         """What came in since all were weighed last counts in full, but that a summary replaces the one before."""
 
     def of(self, name: str) -> LogCache:
@@ -47,27 +47,28 @@ class LogCaches:
         return self._recent.get(name) or self._held.get(name)
 
     def count(self, cache: LogCache) -> None:
-        """Values have come in to this one: where there are too many bytes in all, those idle longest are forgotten."""
-        self._value_bytes = max(0, self._value_bytes + cache.taken)
+        """Entries have come in to this one: where there are too many bytes in all, those idle longest are forgotten."""
+        self._bytes = max(0, self._bytes + cache.taken)
         cache.taken = 0
-        if self._value_bytes > VALUE_BYTES_MAX:
+        if self._bytes > BYTES_MAX:
             self._forget_bytes()
 
     def _forget_bytes(self) -> None:
-        """Down to half the bound, so that all need not be weighed again soon; what is in use may stay."""
-        weights = {name: cache.value_bytes() for name, cache in self._recent.items()}
+        """Down to half the bound, so that all need not be weighed again soon; what is in use may stay, and the object used last
+        does: a long queue would be read anew each time."""
+        weights = {name: cache.weight() for name, cache in self._recent.items()}
         left = sum(weights.values())
-        for name, weight in weights.items():
-            if left <= VALUE_BYTES_MAX // 2:
+        for name, weight in list(weights.items())[:-1]:
+            if left <= BYTES_MAX // 2:
                 break
             if weight and self._forget(name):
                 del self._recent[name]
                 left -= weight
-        self._value_bytes = min(left, VALUE_BYTES_MAX // 2)
+        self._bytes = min(left, BYTES_MAX // 2)
 
     def clear(self) -> None:
         """Forget all."""
-        self._value_bytes = 0
+        self._bytes = 0
         self._recent.clear()
         self._held.clear()
 

@@ -4,7 +4,7 @@ import pytest
 
 from quorate.adts.log import Entry, Leased, Summary, Value
 from quorate.api_specs.messages import Collect, Collected, Row, Status
-from quorate.client_sdk.protocol.core import log_caches
+from quorate.client_sdk.protocol.core import log_cache, log_caches
 from quorate.client_sdk.protocol.core.log_caches import LogCaches
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import make
@@ -39,20 +39,46 @@ def learn(caches: LogCaches, name: str, size: int, number: int = 1) -> None:
 
 
 def test_of_large_values_only_so_many_bytes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_caches, "VALUE_BYTES_MAX", 1000)
+    monkeypatch.setattr(log_caches, "BYTES_MAX", 10_000)
     caches = LogCaches(("r1",), forget=lambda name: name != "register/busy")
     names = ["register/busy", *(f"register/{number}" for number in range(20))]
     for name in names:
-        learn(caches, name, 150)
+        learn(caches, name, 1500)
         learn(caches, f"{name}-small", 1)
-        assert sum(cache.value_bytes() for each in names if (cache := caches.held(each))) <= 1000
+        assert sum(cache.weight() for each in names if (cache := caches.held(each))) <= 10_000
     assert caches.held("register/busy") is not None, "what is in use stays"
     assert caches.held("register/0") is None
     assert caches.held("register/19") is not None
 
 
+def test_entries_without_values_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asked for the sizes of twenty long queues had a replica remember a gigabyte."""
+    monkeypatch.setattr(log_caches, "BYTES_MAX", 100 * log_cache.ENTRY_BYTES)
+    caches = LogCaches(("r1",), forget=lambda _: True)
+    names = [f"queue/{number}" for number in range(20)]
+    for name in names:
+        cache = caches.of(name)
+        stamps = [make(number, 0, "s") for number in range(1, 31)]
+        cache.absorb(
+            "r1", "one", Collect(name), Collected(Status(), rows=tuple(Row(Entry(t, t)) for t in stamps))
+        )
+        caches.count(cache)
+        held = [cache for each in names if (cache := caches.held(each)) is not None]
+        assert sum(len(cache.seen) for cache in held) <= 100
+    assert [caches.held(name) is not None for name in names[-2:]] == [True, True]
+
+
+def test_the_object_used_last_stays_however_long_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be read anew for each look at it."""
+    monkeypatch.setattr(log_caches, "BYTES_MAX", 1000)
+    caches = LogCaches(("r1",), forget=lambda _: True)
+    for name in ("queue/first", "queue/last"):
+        learn(caches, name, 5000)
+    assert [caches.held(name) is not None for name in ("queue/first", "queue/last")] == [False, True]
+
+
 def test_what_is_replaced_again_and_again_has_nothing_else_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_caches, "VALUE_BYTES_MAX", 1000)
+    monkeypatch.setattr(log_caches, "BYTES_MAX", 10_000)
     caches = LogCaches(("r1",), forget=lambda _: True)
     learn(caches, "register/other", 100)
     for number in range(100):
@@ -62,11 +88,11 @@ def test_what_is_replaced_again_and_again_has_nothing_else_forgotten(monkeypatch
 
 
 def test_what_a_summary_keeps_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_caches, "VALUE_BYTES_MAX", 1000)
+    monkeypatch.setattr(log_caches, "BYTES_MAX", 10_000)
     caches = LogCaches(("r1",), forget=lambda _: True)
     for number in range(9):
         cache, t = caches.of(f"queue/{number}"), make(number + 1, 0, "s")
-        summary = Summary(horizon=t, leases=(Leased(Entry(t, t, Value(f'"{"x" * 300}"'))),))
+        summary = Summary(horizon=t, leases=(Leased(Entry(t, t, Value(f'"{"x" * 3000}"'))),))
         status = Status(accepted=make_ballot(t, 1))
         cache.absorb("r1", "one", Collect(f"queue/{number}"), Collected(status, summary=summary))
         caches.count(cache)
