@@ -26,7 +26,7 @@ from .traffic import Traffic
 
 CALLER: Final = "quorate.caller"
 """Where a scope of ASGI holds the Credential of who asks."""
-_ONCE: Final = (b"host", b"authorization")
+_ONCE: Final = (b"host", b"authorization", b"idempotency-key")
 DRAIN_S: Final = 1.0
 DRAIN_BYTES_MAX: Final = 1024 * 1024
 """After a refusal so much of an unread body is thrown away, so that the answer is not lost with a reset connection."""
@@ -220,7 +220,7 @@ class Gate:
 
 
 def check_once(sent: Collection[tuple[bytes, bytes]], headers: Mapping[bytes, bytes]) -> None:
-    """Raises Refusal where a header that says where or who was sent twice: whoever stands in front may have looked at the other
+    """Raises Refusal where a header that says where, who, or which operation was sent twice: whoever stands in front may have looked at the other
     one. `headers` has each header of `sent` once."""
     if len(sent) == len(headers):
         return

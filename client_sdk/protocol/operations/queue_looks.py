@@ -4,7 +4,7 @@ A size is what two looks agree on (docs/internals/verification.md, "Size looks t
 so after some in vain decisions are held off for a moment: only for speed, what counts as agreed stays the same.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from itertools import count
 from typing import Final
 
@@ -16,18 +16,20 @@ from ....adts.types import queue
 from ....api_specs.messages import Collect
 from ....timestamps.ballot import Ballot
 from ..core.log_cache import LogCache
-from ..core.rounds import Event, Gathering, Task
+from ..core.rounds import SOON_S, Event, Gathering, Task
 from ..core.values import Done, LeaseBook, QueueInfo, QueueSize, ReadLeases
 from ..decisions.payloads import Gone, Withheld, fetch_payloads
 from ..decisions.transitions import ConfirmCommand, RecoverCommand
 from . import observe
 from .blind import Blind
-from .context import Machine, OutcomeSteps, decide, tell_complete
+from .context import Machine, OutcomeSteps, decide, pause, tell_complete
 from .observe import Looks
 
 LOOKS_FREE: Final = 4
 """Looks that leave decisions alone: two are enough where none is made meanwhile."""
 PAGE_ENTRIES: Final = 2000
+ENTRIES_AT_ONCE: Final = 50_000
+"""Of a queue with more waiting entries some are gone through in each turn, which takes 20 ms."""
 
 
 def queue_size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSteps:
@@ -106,10 +108,25 @@ def _waiting(
         machine.count("collected again")
         if before is None or cache.ballot != before:
             continue
-        waiting = queue.view(cache.summary, cache.by_id())
+        waiting = yield from _view(cache, task)
         if (yield from _settle_all(name, waiting, task, machine)):
             counted = (cache.ballot, waiting) if cache.ballot == before else None
     raise AssertionError("it looks until the deadline")
+
+
+def _view(cache: LogCache, task: Task) -> Generator[float, Event, list[Seen]]:
+    """The entries that wait, by what is known now: what comes meanwhile is not looked at."""
+    summary, by_id = cache.summary, dict[str, Seen]()
+    for number, some in enumerate(_parts(list(cache.seen.values()))):
+        if number:
+            yield from pause(task, task.now.mono_s + SOON_S)
+        by_id.update((found.entry.id, found) for found in some if found.entry.t > summary.horizon)
+    return queue.view(summary, by_id)
+
+
+def _parts(entries: list[Seen]) -> Iterator[list[Seen]]:
+    """What is gone through in one turn: of many, all others would wait for long."""
+    return (entries[start : start + ENTRIES_AT_ONCE] for start in range(0, len(entries), ENTRIES_AT_ONCE))
 
 
 def _settle_all(
@@ -119,9 +136,13 @@ def _settle_all(
     cache, choice = machine.cache_of(name), machine.choice_of(name)
     adopted = {entry.id for entry in cache.summary.adopted}
     final = choice.final_of_kind(Kind.BLIND)
-    doubtful = [
-        found for found in waiting if found.entry.id not in adopted and not cache.is_complete(found, final)
-    ]
+    doubtful: list[Seen] = []
+    for number, some in enumerate(_parts(waiting)):
+        if number:
+            yield from pause(task, task.now.mono_s + SOON_S)
+        doubtful += (
+            found for found in some if found.entry.id not in adopted and not cache.is_complete(found, final)
+        )
     missing = {found.entry.t for found in doubtful if found.entry.value is UNSET}
     try:
         payloads = (yield from fetch_payloads(task, cache, missing, machine.limits)) if missing else {}

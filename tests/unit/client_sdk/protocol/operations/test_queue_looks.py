@@ -4,8 +4,10 @@ import pytest
 
 from quorate.adts.log import Dead, Entry, Leased, Summary
 from quorate.api_specs.messages import Append, Appended, Collect, Collected, Row, Status
+from quorate.client_sdk.protocol.core.rounds import SOON_S
 from quorate.client_sdk.protocol.core.values import LeaseBook, QueueInfo, QueueSize, ReadLeases
 from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand, Fate, RecoverCommand
+from quorate.client_sdk.protocol.operations import queue_looks
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
 from quorate.client_sdk.protocol.operations.queue_looks import LOOKS_FREE, leases, queue_size
 from quorate.timestamps.timestamp import ZERO
@@ -37,6 +39,28 @@ def test_a_size_is_what_a_look_shows_that_a_second_one_finds_undecided() -> None
     look_at(stage, SAME, "r1", "r3")
     assert stage.result.result == QueueInfo(2, ZERO)
     assert (stage.result.event_class, stage.result.answered) == ("Size/Ok", {"r1", "r3"})
+
+
+def test_many_entries_are_gone_through_some_in_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes meanwhile is not counted; a decision made meanwhile has it look again."""
+    monkeypatch.setattr(queue_looks, "ENTRIES_AT_ONCE", 1)
+    for is_decided in (False, True):
+        stage = sizing()
+        look_at(stage, shown(*complete(ONE, TWO)), "r1", "r2")
+        sent = len(stage.sends)
+        stage.answer("r3", shown(*complete(ONE, TWO, entry(3))))
+        if is_decided:
+            stage.cache_of(NAME).learn_decided(ballot(9))
+        for _ in range(2):
+            assert len(stage.sends) == sent, "no look before this one is gone through"
+            stage.sleep(SOON_S)
+        if is_decided:
+            assert len(stage.commands) == 0
+            look_at(stage, shown(decided=ballot(9), horizon=ONE.t, summary=Summary(ONE.t)), "r1", "r2")
+            assert not stage.is_over
+        else:
+            look_at(stage, SAME, "r1", "r2")
+            assert stage.result.result == QueueInfo(2, ZERO)
 
 
 def test_a_decision_between_two_looks_makes_it_look_again() -> None:
