@@ -66,3 +66,11 @@ def counter(timestamp: Timestamp) -> int:
 def site(timestamp: Timestamp) -> str:
     """The site whose clock gave `timestamp`."""
     return timestamp[20:]
+
+
+def risen(timestamp: Timestamp) -> Timestamp:
+    """The next one above `timestamp` of the same site; itself where there is none."""
+    if counter(timestamp) < COUNTER_MAX:
+        return make(wall_us(timestamp), counter(timestamp) + 1, site(timestamp))
+    above_us = min(wall_us(timestamp) + 1, WALL_US_MAX)
+    return max(timestamp, make(above_us, 0, site(timestamp)))

@@ -164,3 +164,5 @@ class Claim(Struct, frozen=True, gc=False):
 
 
 Effect = PutRows | PutState | PutEvent | MarkComplete | Forget | Claim | PutReservation
+PROMISES: Final = (PutRows, PutState, PutReservation)
+"""The effects that must not be forgotten."""

@@ -13,9 +13,10 @@ from ...adts.types.catalogue import adt_of
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import Row
 from ...timestamps.ballot import NO_BALLOT, term_of
-from ...timestamps.timestamp import INFINITY, ZERO, Timestamp
+from ...timestamps.timestamp import INFINITY, ZERO, Timestamp, risen
 from ..protocol.capacity import Use
 from ..protocol.log import (
+    PROMISES,
     Claim,
     Effect,
     Forget,
@@ -77,7 +78,7 @@ class Store:
 
     @property
     def clock(self) -> Timestamp:
-        """At or above every timestamp in the store."""
+        """At or above every timestamp in the store; higher after each promise."""
         return self._clock
 
     @property
@@ -220,28 +221,36 @@ class Store:
     # Writes
 
     def apply(self, effects: Iterable[Effect]) -> None:
-        """Make the effects part of the transaction."""
+        """Make the effects part of the transaction. The clock rises with each promise, also with one whose timestamps are below it,
+        as all are for long after clocks were ahead: by the clock others tell an older copy of the store (`protocol.witness`)."""
+        before, promises = self._clock, False
         for effect in effects:
-            match effect:
-                case PutRows():
-                    self._put_rows(effect.name, effect.entries)
-                case PutState():
-                    self._put_state(effect.state)
-                case MarkComplete():
-                    number = self._object(effect.name).number
-                    for t in effect.timestamps:
-                        self._marks[number, t] = None
-                case PutEvent():
-                    here = self._numbered(effect.name)
-                    self._note(effect.t)
-                    event = (here.number, effect.t, effect.event)
-                    self._database.write(statements.PUT_EVENT, with_sum(*event))
-                case Forget():
-                    self._forget(effect)
-                case Claim():
-                    self._note(effect.t)
-                case PutReservation():
-                    self.put_held(digest(effect.name, effect.key), effect.held)
+            self._apply(effect)
+            promises = promises or isinstance(effect, PROMISES)
+        if promises and self._clock == before:
+            self._clock = risen(before)
+
+    def _apply(self, effect: Effect) -> None:
+        match effect:
+            case PutRows():
+                self._put_rows(effect.name, effect.entries)
+            case PutState():
+                self._put_state(effect.state)
+            case MarkComplete():
+                number = self._object(effect.name).number
+                for t in effect.timestamps:
+                    self._marks[number, t] = None
+            case PutEvent():
+                here = self._numbered(effect.name)
+                self._note(effect.t)
+                event = (here.number, effect.t, effect.event)
+                self._database.write(statements.PUT_EVENT, with_sum(*event))
+            case Forget():
+                self._forget(effect)
+            case Claim():
+                self._note(effect.t)
+            case PutReservation():
+                self.put_held(digest(effect.name, effect.key), effect.held)
 
     def _put_rows(self, name: str, entries: Sequence[Entry]) -> None:
         here = self._numbered(name)
@@ -251,11 +260,11 @@ class Store:
         for entry in entries:
             self._arrival += 1
             self._rows.append(columns_of_row(here.number, self._arrival, entry))
-            self._note(entry.t)
             if entry.value is None:
                 self._deleted[name] = None
             elif isinstance(entry.value, str):
                 size += len(entry.value)
+        self._note(max((entry.t for entry in entries), default=ZERO))
         self.rows_put += len(entries)
         self._use.put(here.number, len(entries), size)
         self._changed.note(here.number, name, self._arrival)
@@ -264,7 +273,7 @@ class Store:
     def put_held(self, digested: bytes, held: Reservation) -> None:
         """Hold this under the digest of a key; its timestamps move the store's clock."""
         self._arrival += 1
-        self._note(max(held.promised, *(entry.t for entry in held.entries)))
+        self._note(max((held.promised, *(entry.t for entry in held.entries))))
         self.held.put(digested, held, self._arrival)
 
     def _put_state(self, state: ObjectState) -> None:

@@ -151,7 +151,7 @@ class CatchingUp:
                     if state is not None and t <= state.horizon:
                         raise Violation(f"{node.id} {name}: {t} was installed below the horizon")
                     node.watch.installed(node.id, name, t)
-            store.apply(effect)
+        store.apply(*effects)
         store.commit()
 
     def _ask(self, other: "ReplicaNode", request: Request, hear: Callable[[Reply], None]) -> None:

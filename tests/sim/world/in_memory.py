@@ -73,8 +73,7 @@ class InMemoryReplica:
             return self._changes(request, now_us)
         keeps = not isinstance(request, Scan) and self._keeps(request.object)
         reply, effects = handle(request, self.store, now_us, self._bounds, keeps)
-        for effect in effects:
-            self.store.apply(effect)
+        self.store.apply(*effects)
         return reply
 
     def _changes(self, request: Changes, now_us: int) -> Reply:

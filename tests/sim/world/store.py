@@ -12,6 +12,7 @@ from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs.messages import Row
 from quorate.replica.protocol.log import (
     NOT_RESERVED,
+    PROMISES,
     Claim,
     Effect,
     Forget,
@@ -25,7 +26,7 @@ from quorate.replica.protocol.log import (
 )
 from quorate.replica.protocol.pages import read_until_full, value_in
 from quorate.timestamps.ballot import NO_BALLOT, term_of
-from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, risen
 
 
 class _Object:
@@ -191,8 +192,15 @@ class MemoryStore:
         found = self._objects.get(name)
         return 0 if found is None else len(found.rows)
 
-    def apply(self, effect: Effect) -> None:
-        """Write one effect into the open transaction."""
+    def apply(self, *effects: Effect) -> None:
+        """Write what a request effects into the open transaction; the clock rises with each promise."""
+        before = self._clock
+        for effect in effects:
+            self._apply(effect)
+        if self._clock == before and any(isinstance(effect, PROMISES) for effect in effects):
+            self._note(risen(before))
+
+    def _apply(self, effect: Effect) -> None:
         self.version += 1
         match effect:
             case PutRows(name, entries):
@@ -200,7 +208,7 @@ class MemoryStore:
                     self._arrival += 1
                     self._put(name, Row(entry), self._arrival)
                     self._undo.append(partial(self._take_back, name, entry.t))
-                    self._note(entry.t)
+                self._note(*(entry.t for entry in entries))
             case PutState(state):
                 self._put_state(state.name, state)
                 self._note_state(state)

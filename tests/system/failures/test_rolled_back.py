@@ -7,6 +7,7 @@ was there before does not believe it either, before it knows it itself. With the
 import shutil
 
 import httpx
+import pytest
 
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import connect
@@ -66,3 +67,44 @@ def test_a_restored_backup_does_not_vote(clusters: Clusters) -> None:
         while items := queue.dequeue(max_items=50):
             taken += items
         assert taken == list(range(4, 20)), "r1 and r3 are a majority again"
+
+
+@pytest.mark.parametrize("ahead_s", [0, 600])
+def test_an_older_copy_is_found_out_also_after_clocks_were_ahead(clusters: Clusters, ahead_s: int) -> None:
+    """All that is stored then is stamped below what the store holds already, and its clock rises nevertheless."""
+    cluster = clusters.make()
+    for replica in cluster.urls:
+        cluster.serve_options[replica] = ["--clock-offset", str(ahead_s)]
+    cluster.start()
+    cluster.ready()
+    ahead = httpx.put(
+        f"{cluster.urls['r1']}/v1/registers/other", json={"value": 1}, timeout=WAIT_S, trust_env=False
+    )
+    assert ahead.status_code == 204
+    for replica in cluster.urls:
+        cluster.kill(replica)
+        cluster.serve_options[replica] = []
+    cluster.start()
+    cluster.ready()
+    folder, backup = cluster.data_folder("r2"), clusters.folder / "backup"
+    with connect(cluster.document, deadline_s=20) as client:
+        queue, register = client.queue("jobs"), client.register("leader")
+        register.write("first")
+        queue.enqueue("first")
+        cluster.kill("r2")
+        shutil.copytree(folder, backup)
+        cluster.restart("r2")
+        cluster.kill("r3")
+        register.write("second")
+        queue.enqueue("second")
+        cluster.kill("r2")
+        cluster.restart("r2")  # tells r1 how far it is before it votes
+        cluster.kill("r2")
+        shutil.rmtree(folder)
+        shutil.copytree(backup, folder)
+        cluster.start()
+        until_now(
+            lambda: any("older copy" in each for each in reasons(cluster, "r2")), "r2 knows that it is old"
+        )
+        assert register.read() == "second"
+        assert [queue.dequeue(), queue.dequeue()] == ["first", "second"]

@@ -12,6 +12,7 @@ from quorate.timestamps.timestamp import (
     counter,
     make,
     parse,
+    risen,
     site,
     wall_us,
 )
@@ -86,3 +87,20 @@ def test_a_part_out_of_range_is_named(parts: tuple[int, int, str], named: str) -
 def test_what_is_no_timestamp_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a timestamp"):
         parse(text)
+
+
+@given(PARTS)
+def test_the_next_one_is_the_lowest_above_it_of_the_same_site(parts: tuple[int, int, str]) -> None:
+    one = make(*parts)
+    above = risen(one)
+    assert site(above) == site(one)
+    before, after = (wall_us(each) * (COUNTER_MAX + 1) + counter(each) for each in (one, above))
+    assert after == before + 1 or (parts[:2] == (WALL_US_MAX, COUNTER_MAX) and above == one)
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [((5, COUNTER_MAX), (6, 0)), ((WALL_US_MAX, COUNTER_MAX), (WALL_US_MAX, COUNTER_MAX)), ((5, 0), (5, 1))],
+)
+def test_the_next_one_at_the_ends(parts: tuple[int, int], expected: tuple[int, int]) -> None:
+    assert risen(make(*parts, "a")) == make(*expected, "a")

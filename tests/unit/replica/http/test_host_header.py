@@ -52,10 +52,12 @@ def test_a_host_is_its_own_in_full_or_not_at_all(host: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/health/live", "/v1/registers/a", "/ui"])
-@pytest.mark.parametrize("name", ["Host", "Authorization"])
-async def test_a_header_that_says_where_or_who_comes_once(serving: Serving, path: str, name: str) -> None:
+@pytest.mark.parametrize("name", ["Host", "Authorization", "Idempotency-Key"])
+async def test_a_header_that_says_where_or_who_or_which_comes_once(
+    serving: Serving, path: str, name: str
+) -> None:
     async with serving(one_replica(), token="t") as client:
-        once = [("Host", "r1"), ("Authorization", "Bearer t")]
+        once = [("Host", "r1"), ("Authorization", "Bearer t"), ("Idempotency-Key", "k")]
         answer = await client.get(path, headers=httpx.Headers([*once, ("X-Other", "1"), ("X-Other", "2")]))
         assert answer.status_code in (200, 404)
         again = next(each for each in once if each[0] == name)
