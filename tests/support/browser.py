@@ -196,7 +196,13 @@ class Tab:
             f"(() => {{ const it = document.querySelector({json.dumps(selector)}); it.scrollIntoView({{block: 'center'}});"
             " const box = it.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()"
         )
-        x, y = self.evaluate(place)
+        before, found = None, self.evaluate(place)
+        while found != before:  # What is drawn anew moves it away from under the mouse.
+            before, found = (
+                found,
+                self.evaluate(f"new Promise(done => requestAnimationFrame(() => done({place})))"),
+            )
+        x, y = found
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
