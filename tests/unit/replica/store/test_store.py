@@ -170,16 +170,16 @@ def apply_to_both(real: Store, model: MemoryStore, step: tuple[Effect, ...]) -> 
 
 def test_the_clock_rises_with_each_promise_also_below_it(tmp_path: Path) -> None:
     """By the clock others tell an older copy: after clocks were ahead, none of what was stored since was in it."""
-    store = Store(open_folder(tmp_path, one_replica(), "r1").database)
+    opened = open_folder(tmp_path, one_replica(), "r1").database
+    assert opened is not None
+    store = Store(opened)
     put(store, make(3600 * 10**6, 0, "a"))
-    for number, effects in enumerate(
-        (
-            [PutRows("queue/a", (Entry(make(1, 0, "a"), make(1, 0, "a"), Value("1")),))],
-            [PutState(ObjectState("queue/a", fence=make(2, 0, "a")))],
-            [PutReservation("queue/q", "Enq k", Reservation(promised=make(2, 0, "a")))],
-        ),
-        1,
-    ):
+    promises: tuple[list[Effect], ...] = (
+        [PutRows("queue/a", (Entry(make(1, 0, "a"), make(1, 0, "a"), Value("1")),))],
+        [PutState(ObjectState("queue/a", fence=make(2, 0, "a")))],
+        [PutReservation("queue/q", "Enq k", Reservation(promised=make(2, 0, "a")))],
+    )
+    for number, effects in enumerate(promises, 1):
         before = store.clock
         store.apply(effects)
         assert store.clock == make(3600 * 10**6, number, "a") > before

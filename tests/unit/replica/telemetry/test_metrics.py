@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import prometheus_client
 import pytest
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
@@ -142,7 +143,7 @@ def test_those_who_ask_at_the_same_time_share_one_answer(
 ) -> None:
     """Six hundred at once held up the event loop for two seconds of the processor's time. None is older than its question."""
     made = list[int]()
-    generate = metrics.generate_latest
+    generate = prometheus_client.generate_latest
 
     def counting(*args: Any) -> bytes:
         made.append(1)
