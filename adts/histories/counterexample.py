@@ -17,7 +17,7 @@ from typing import Final
 
 from ..specification import Specification, condition_of, operation_of
 from .calls import Call
-from .forced import has_distinct_items
+from .forced import has_distinct_items, is_first_in_first_out
 from .orders import Model
 from .search import Found, Inconclusive, search
 
@@ -34,15 +34,19 @@ class Smaller:
         calls: Sequence[Call],
         model: Model,
         found: Found,
+        visits_max: int,
     ) -> None:
         self.calls = list(calls)
         self.found = found
         self._specifications = specifications
         self._model = model
-        self._visits_max = 10 * found.visits + 10_000
+        self._visits_max = min(visits_max, 10 * found.visits + 10_000)
         self._tries = TRIES_MAX
-        types = [specification.name for specification in specifications.values()]
-        self._has_items = types == ["queue"] and has_distinct_items(calls)
+        self._has_items = (
+            [is_first_in_first_out(each) for each in specifications.values()] == [True]
+            and has_distinct_items(calls)
+            and not any(call.invocation.operation == "Size" for call in calls)
+        )
 
     def end_earlier(self) -> None:
         """Keep what was known at the first moment at which there was no right order."""
@@ -63,9 +67,11 @@ class Smaller:
         for part_of in (self._if_without_effect, self._object_or_item, self._if_without_effect):
             self.calls = self._without(self.calls, part_of)
         with suppress(Inconclusive):
-            self.found = search(
+            plain = search(
                 self._specifications, self.calls, self._model, self._visits_max, may_be_forced=False
             )
+            if not plain.is_right:
+                self.found = plain
 
     def _is_wrong(self, calls: Sequence[Call]) -> bool:
         """Whether these calls have no right order, as far as a short search says; then that is what was found."""

@@ -8,9 +8,19 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..specification import Response
+from ..own import Computed
+from ..specification import Response, SerialSpecification
 from .calls import NEVER, Call
 from .orders import RealTime
+
+
+def is_first_in_first_out(specification: SerialSpecification) -> bool:
+    """Whether it is the catalogue's queue, and not a type of one's own with that name."""
+    return (
+        specification.name == "queue"
+        and not isinstance(specification, Computed)
+        and hasattr(specification, "changes")
+    )
 
 
 def has_distinct_items(calls: Sequence[Call]) -> bool:
@@ -27,7 +37,7 @@ class FirstIn(RealTime):
         taken = _taken(self.calls)
         # Where the outcome of a dequeue is unknown, what nobody is known to have taken is free.
         is_all_known = all(call.is_known for call in self.calls)
-        rest = (NEVER, NEVER) if is_all_known else (-1, NEVER)
+        rest = (NEVER, NEVER) if is_all_known else (-NEVER, NEVER)
         self._taken = {
             number: taken.get(call.invocation.args[0], rest)
             for number, call in enumerate(self.calls)

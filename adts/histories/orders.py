@@ -10,6 +10,7 @@ Owns what *placed* means: how a search names the calls that it has placed. Must 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Sequence
 from enum import Enum
+from itertools import pairwise
 from typing import Any, Protocol
 
 from .calls import NEVER, Call
@@ -110,10 +111,20 @@ class Lanes:
         self._lanes = [sorted(lane, key=lambda number: self.calls[number].invoked) for lane in lanes.values()]
         self._before = [0] * len(self.calls)
         for lane_calls in self._lanes:
-            for place, number in enumerate(lane_calls):
-                for other in lane_calls[:place]:
-                    if not by_process or self.calls[other].returned < self.calls[number].invoked:
-                        self._before[number] |= 1 << other
+            if by_process:
+                self._note_time(lane_calls)
+            else:
+                for other, number in pairwise(lane_calls):
+                    self._before[number] = 1 << other
+
+    def _note_time(self, lane: Sequence[int]) -> None:
+        """Of a lane's calls, in the order of their invocations: those that returned before."""
+        ended, before, at = sorted(lane, key=lambda number: self.calls[number].returned), 0, 0
+        for number in lane:
+            while self.calls[ended[at]].returned < self.calls[number].invoked:
+                before |= 1 << ended[at]
+                at += 1
+            self._before[number] = before
 
     def start(self) -> int:
         """See Order: the placed ones as bits."""

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from ..specification import Event, EventClass, Invocation, Response, SerialSpecification, outcomes_of
 from .calls import Call
-from .forced import FirstIn, has_distinct_items
+from .forced import FirstIn, has_distinct_items, is_first_in_first_out
 from .orders import Model, Order, order_of
 
 VISITS_MAX: Final = 2_000_000
@@ -51,8 +51,8 @@ def search(
 
 
 def _forced(specifications: Mapping[str, SerialSpecification], calls: Sequence[Call], model: Model) -> Order:
-    types = [specification.name for specification in specifications.values()]
-    if model is Model.LINEARIZABLE and types == ["queue"] and has_distinct_items(calls):
+    are_queues = [is_first_in_first_out(each) for each in specifications.values()]
+    if model is Model.LINEARIZABLE and are_queues == [True] and has_distinct_items(calls):
         return FirstIn(calls)
     return order_of(model, calls)
 
@@ -136,7 +136,7 @@ class _Search:
             if number >= order.known:
                 break
             effects = self._effects_of(kind_of[number], state)
-            if effects and self._never_changes[kind_of[number]]:
+            if effects == (state,) and self._never_changes[kind_of[number]]:
                 return iter(((number, order.with_one(placed, number), state),))
             if effects:
                 steps.append((number, effects))

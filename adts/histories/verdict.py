@@ -104,7 +104,7 @@ def _found(
     found = search(specifications, calls, model, visits_max)
     if found.is_right:
         return found, ()
-    small = Smaller(specifications, calls, model, found)
+    small = Smaller(specifications, calls, model, found, visits_max)
     small.end_earlier()
     # What changes the state of a type of one's own is known as far as its dependencies were searched: the verdict shall not
     # rest on that.

@@ -4,6 +4,7 @@ Owns the words of the command. `quorate.adts.histories` judges.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -93,7 +94,7 @@ def _checked(history: Path, type_name: str, model: Model) -> _Checked:
             types[name] = known[named]
         except Unjudged as why:
             unjudged[name] = str(why)
-    with users_code(f"{type_name} fails"):
+    with users_code(f"{type_name} fails") if type_name else nullcontext():
         found = list(verdicts(types, calls, model)) if calls else []
     return _Checked(len(calls), len(types), found, unjudged)
 
@@ -108,7 +109,9 @@ def _type_of(name: str, first: Recorded) -> str:
 
 def _typed(specification: Specification) -> Typed:
     if isinstance(specification, Computed):
-        return Typed(specification, specification.relation.split_by)
+        return Typed(
+            specification
+        )  # Whether its parts are independent is known as far as its dependencies were searched.
     return Typed(specification, dependencies(specification).split_by)
 
 

@@ -48,6 +48,8 @@ def recorded(path: Path) -> list[Recorded]:
     ended: list[Recorded] = []
     for number, line in _lines(path):
         id_ = str(line.id)
+        if abs(line.time) >= NEVER:
+            raise Usage(f"{path}, line {number}: the time {line.time} is out of range: use less than {NEVER}")
         if line.type == "invoke":
             if id_ in begun:
                 raise Usage(
@@ -82,6 +84,6 @@ def _lines(path: Path) -> Iterator[tuple[int, Line]]:
                 continue
             try:
                 yield number, _DECODE(text)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 if text.endswith(b"\n"):
                     raise Usage(f"{path}, line {number} is not one of a history: {error}") from None

@@ -9,6 +9,7 @@ import msgspec
 
 from ...adts.histories.calls import Call
 from ...adts.log import Value
+from ...adts.own import Computed
 from ...adts.specification import Invocation, Response, Specification
 from ...api_specs.values import comparable
 from ..failure import Usage
@@ -36,9 +37,9 @@ class Unjudged(Exception):
 
 def calls_of(specification: Specification, operations: Sequence[Recorded]) -> list[Call]:
     """The calls on an object of that type. Raises Unjudged, and Usage for what the type does not know."""
-    words = _WORDS.get(specification.name, {})
+    words = {} if isinstance(specification, Computed) else _WORDS.get(specification.name, {})
     used = sorted({operation.f for operation in operations} & LEASES)
-    if used and specification.name == "queue":
+    if used and words is _WORDS["queue"]:
         raise Unjudged(
             f"was used with leases ({', '.join(used)}), which no serial specification describes here"
         )
@@ -48,10 +49,19 @@ def calls_of(specification: Specification, operations: Sequence[Recorded]) -> li
         if operation.f == "repair":
             continue
         translate = words.get(operation.f)
-        if translate is None:
-            invocation, answers = _by_name(specification, operation)
-        else:
-            invocation, answers = translate(operation, is_null_there)
+        where = f"line {operation.number}: {operation.f} of {operation.object}"
+        try:
+            if translate is None:
+                invocation, answers = _by_name(specification, operation)
+            else:
+                invocation, answers = translate(operation, is_null_there)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            raise Usage(f"{where} has another value or result than the SDK writes: {error}") from None
+        wanted = list(specification.arguments[invocation.operation])
+        if len(invocation.args) != len(wanted):
+            raise Usage(
+                f"{where} is to say {', '.join(wanted) or 'nothing'}: a dictionary's operations have a key"
+            )
         calls.append(
             Call(
                 operation.process,
@@ -81,16 +91,24 @@ def _delete(operation: Recorded, _: bool) -> _Told:
 
 
 def _put_if_absent(operation: Recorded, _: bool) -> _Told:
-    condition = "Ok" if operation.result == b"true" else "Present"
+    condition = "Ok" if _is_done(operation) else "Present"
     return Invocation("PutIfAbsent", (*_key(operation), _present(operation))), (Response(condition),)
 
 
 def _cas(operation: Recorded, _: bool) -> _Told:
-    old, new = msgspec.json.decode(operation.value, type=list[msgspec.Raw])
-    condition = "Ok" if operation.result == b"true" else "Fail"
+    old, new = msgspec.json.decode(operation.value, type=tuple[msgspec.Raw, msgspec.Raw])
+    if operation.key is not None and bytes(new) == b"null":
+        raise Unjudged(
+            f"had null set for the key {operation.key}, or the key deleted: a compare-and-set does not tell which"
+        )
+    condition = "Ok" if _is_done(operation) else "Fail"
     return Invocation("Cas", (*_key(operation), _value(bytes(old)), _value(bytes(new)))), (
         Response(condition),
     )
+
+
+def _is_done(operation: Recorded) -> bool:
+    return operation.result is not None and msgspec.json.decode(operation.result, type=bool)
 
 
 def _items(operation: Recorded, _: bool) -> _Told:
@@ -100,18 +118,18 @@ def _items(operation: Recorded, _: bool) -> _Told:
 
 
 def _size(operation: Recorded, _: bool) -> _Told:
-    return Invocation("Size"), (Response("Ok", (msgspec.json.decode(operation.result or b"0"),)),)
+    return Invocation("Size"), (Response("Ok", (msgspec.json.decode(operation.result or b"0", type=int),)),)
 
 
 def _enqueue(operation: Recorded, _: bool) -> _Told:
-    return Invocation("Enq", (comparable(Value(operation.value.decode())),)), OK
+    return Invocation("Enq", (_text(operation.value),)), OK
 
 
 def _taken(name: str, operation: Recorded, is_null_there: bool) -> _Told:
     """null stands for "nothing there", and for an item that is null."""
     answers = []
     if operation.result is not None and (operation.result != b"null" or is_null_there):
-        answers.append(Response("Ok", (comparable(Value(operation.result.decode())),)))
+        answers.append(Response("Ok", (_text(operation.result),)))
     if operation.result == b"null":
         answers.append(Response("Empty"))
     return Invocation(name), tuple(answers)
@@ -150,7 +168,12 @@ def _key(operation: Recorded) -> tuple[str, ...]:
 
 def _value(text: bytes | None) -> str | None:
     """A value as text that is equal for equal values; None for null, which reads like nothing there."""
-    return None if text in (None, b"null") else comparable(Value(text.decode()))
+    return None if text in (None, b"null") else _text(text)
+
+
+def _text(text: bytes) -> str | None:
+    """The same for equal values, however they are written."""
+    return comparable(Value(msgspec.json.encode(msgspec.json.decode(text), order="deterministic").decode()))
 
 
 def _present(operation: Recorded) -> str | None:

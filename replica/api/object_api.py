@@ -38,7 +38,7 @@ from ...client_sdk.protocol.core.values import (
 )
 from ...client_sdk.transport.driver import Driver
 from ..http.cancellation import ends_before_caller_goes, has_gone
-from ..http.fair_queue import FairQueue, Slots
+from ..http.fair_queue import LONG_BYTES, FairQueue, Slots
 from ..http.large_bodies import read_apart, turn, waited_s
 from ..http.problems import Refusal, refusal_of
 from ..http.routers import object_router
@@ -122,7 +122,8 @@ class Operations:
         else:
             outcome = await _outcome(self.front_end, operation, left_s)
         if isinstance(outcome, Done):
-            await self._long_answers.wait(None, length_of(outcome.result))
+            if (length := length_of(outcome.result)) > LONG_BYTES:
+                await self._long_answers.wait(None, length)
             return outcome.result
         raise refusal_of(outcome)
 

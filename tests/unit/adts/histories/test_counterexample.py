@@ -7,7 +7,7 @@ import pytest
 from quorate.adts.histories.calls import NEVER, Call
 from quorate.adts.histories.counterexample import Smaller
 from quorate.adts.histories.orders import Model
-from quorate.adts.histories.search import Found, search
+from quorate.adts.histories.search import VISITS_MAX, Found, search
 from quorate.adts.specification import Invocation, Response
 from quorate.adts.types.catalogue import known_types
 from tests.unit.adts.histories.every_order import in_some_order, random_calls
@@ -19,7 +19,7 @@ def smaller(adt: str, calls: list[Call], model: Model = Model.LINEARIZABLE) -> S
     specifications = {"x": known_types()[adt]}
     found = search(specifications, calls, model)
     assert not found.is_right
-    small = Smaller(specifications, calls, model, found)
+    small = Smaller(specifications, calls, model, found, VISITS_MAX)
     small.end_earlier()
     small.leave_out()
     return small
@@ -66,6 +66,13 @@ def test_of_a_queue_the_two_items_in_the_wrong_order_are_left() -> None:
     calls += [call("Deq", (), 1000 + 10 * place, f"v{number}") for place, number in enumerate(order)]
     small = smaller("queue", calls)
     assert shown(small.calls) == ["Enq(v20) → Ok", "Enq(v21) → Ok", "Deq() → Ok(v21)"]
+
+
+def test_where_somebody_counts_all_items_stay() -> None:
+    calls = [call("Enq", (item,), 10 * number) for number, item in enumerate("xyz")]
+    size = Call("p", "x", Invocation("Size"), 50, 51, (Response("Ok", (2,)),))
+    small = smaller("queue", [*calls, size])
+    assert len(small.calls) == 4
 
 
 def test_what_was_not_known_at_the_end_is_shown_as_unknown() -> None:

@@ -41,6 +41,11 @@ def test_what_was_taken_first_was_put_in_first(takes: list[Call], first: list[st
     assert may_come_first([*OVERLAPPING, *takes]) == first
 
 
+def test_times_may_be_negative() -> None:
+    calls = [enq("a", -90, -80), enq("b", -89, -81), deq("a", -70, -60), deq("", -85)]
+    assert may_come_first(calls) == ["b", "a"]
+
+
 def test_an_item_that_was_taken_was_put_in_before_that() -> None:
     order = FirstIn([enq("a", 1), deq("a", 2, 5)])
     assert [(call.returned, call.is_known) for call in order.calls] == [(5, True), (5, True)]

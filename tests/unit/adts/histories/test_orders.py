@@ -55,3 +55,13 @@ def test_a_call_of_unknown_outcome_may_come_at_any_time_after_it_was_invoked() -
 
 def test_what_overlaps_at_a_moment_may_come_in_both_orders() -> None:
     assert set(all_orders(order_of(Model.LINEARIZABLE, [call("a", 1, 3), call("b", 3, 4)]))) == {"13", "31"}
+
+
+@pytest.mark.parametrize("model", Model)
+def test_long_lanes_are_made_in_time_that_grows_with_their_length(model: Model) -> None:
+    """What comes before each of 20,000 calls of one process, or alike, is not looked for among all."""
+    calls = [call("a", number, number)._replace(invocation=Invocation("Read")) for number in range(20_000)]
+    order, placed = order_of(model, calls), order_of(model, calls).start()
+    for number in range(5):
+        assert order.next(placed) == [number]
+        placed = order.with_one(placed, number)

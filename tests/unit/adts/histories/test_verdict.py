@@ -115,3 +115,7 @@ def test_a_verdict_does_not_rest_on_how_far_dependencies_were_searched(count: in
     (verdict,) = verdicts({"x": Typed(late)}, calls, Model.LINEARIZABLE)
     assert verdict.found is not None
     assert verdict.found.is_right == (count != 1)
+    calls[2] = call("Clear", 5, 6)
+    (verdict,) = verdicts({"x": Typed(late)}, calls, Model.LINEARIZABLE)
+    assert verdict.found is not None
+    assert verdict.found.is_right == (count == 0), "it does change something there"

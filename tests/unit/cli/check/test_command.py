@@ -118,7 +118,7 @@ def test_a_wrong_answer_is_found_and_drawn(
     assert "├" in done.stdout
     told = json.loads(quorate_here("check", str(tmp_path / "h.jsonl"), "--json").stdout)
     assert (told["right"], len(told["wrong"])) == (False, 1)
-    assert json.dumps(result) in told["wrong"][0]["cannot_come_next"][0]
+    assert json.dumps(result, separators=(",", ":")) in told["wrong"][0]["cannot_come_next"][0]
 
 
 def test_two_items_in_the_wrong_order_are_all_that_is_shown(tmp_path: Path) -> None:
@@ -206,9 +206,17 @@ def test_null_is_nothing_there_or_an_item_that_is_null(tmp_path: Path) -> None:
 
 
 def test_equal_values_are_equal(tmp_path: Path) -> None:
-    """In JSON's data model a number is its amount."""
-    told = [("write", {"a": 1.0}, None), ("cas", [{"a": 1}, 2], True), ("read", None, 2.0)]
-    assert quorate_here("check", written(tmp_path / "h.jsonl", calls("register/r", *told))).returncode == 0
+    """In JSON's data model a number is its amount; how a value is written does not matter."""
+    told = [
+        ("write", {"b": "é", "a": 1.0}, None),
+        ("cas", [{"a": 1, "b": "é"}, 2], True),
+        ("read", None, 2.0),
+    ]
+    path = written(tmp_path / "h.jsonl", calls("register/r", *told))
+    assert "\\u00e9" in Path(path).read_text()
+    assert quorate_here("check", path).returncode == 0
+    Path(path).write_text(Path(path).read_text().replace("\\u00e9", "é", 1))
+    assert quorate_here("check", path).returncode == 0
 
 
 def test_what_cannot_be_judged_is_said(tmp_path: Path) -> None:
@@ -218,6 +226,10 @@ def test_what_cannot_be_judged_is_said(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "queue/q: not judged, for it was used with leases (acquire)" in done.stdout
     assert "dictionary/d: not judged, for it had null put for the key k" in done.stdout
+    swap = [line | {"key": "k"} for line in calls("dictionary/d", ("cas", [1, None], True))]
+    done = quorate_here("check", written(tmp_path / "h.jsonl", swap))
+    assert done.returncode == 3
+    assert "dictionary/d: not judged, for it had null set for the key k, or the key deleted" in done.stdout
     assert done.stdout.endswith("There are no calls to judge.\n")
 
 
@@ -254,6 +266,32 @@ GOOD = '{"process":"p","id":"1","type":"invoke","f":"read","object":"register/r"
             "line 1: the object 'r' does not say its type, as queue/jobs does: give --type",
         ),
         (GOOD.replace("register/r", "heap/r"), "there is no data type 'heap'"),
+        (
+            GOOD.replace('"time":1', '"time":5000000000000000000'),
+            "line 1: the time 5000000000000000000 is out of range",
+        ),
+        (GOOD[:-2] + ',"value":' + "[" * 20_000 + "]" * 20_000 + "}\n", "line 1"),
+        (
+            GOOD.replace('"read"', '"cas"')[:-2] + ',"value":[1,2,3]}\n',
+            "line 1: cas of register/r has another value or result than the SDK writes",
+        ),
+        (
+            GOOD.replace('"read"', '"cas"'),
+            "line 1: cas of register/r has another value or result than the SDK writes",
+        ),
+        (
+            GOOD.replace('"read"', '"get"').replace("register/r", "dictionary/d"),
+            "line 1: get of dictionary/d is to say key: a dictionary's operations have a key",
+        ),
+        (
+            GOOD.replace('"f":"read"', '"f":"read","key":"k"'),
+            "line 1: read of register/r is to say nothing",
+        ),
+        (
+            (ITEMS := GOOD.replace('"read"', '"items"').replace("register/r", "dictionary/d"))
+            + ITEMS.replace("invoke", "ok").replace(":1}", ':2,"result":[1]}'),
+            "line 1: items of dictionary/d has another value or result than the SDK writes",
+        ),
         (GOOD.replace("read", "Cas"), "line 1: the value of Cas is a list of its arguments: [old, new]"),
         (
             GOOD.replace("read", "Read") + GOOD.replace("read", "Read").replace("invoke", "ok"),
@@ -271,6 +309,37 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(tmp_path: Path, text: s
 def test_a_last_line_that_was_being_written_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "h.jsonl").write_text(GOOD + '{"process":"p","id"')
     assert quorate_here("check", str(tmp_path / "h.jsonl")).returncode == 0
+
+
+LIMITED = '''
+from quorate.adts.specification import Response
+
+
+class Four:
+    """A set of at most four elements: what is found of it with two of them is not all."""
+
+    name = "queue"
+    arguments = {"Add": {"element": ("a", "b")}}
+    results = {}
+
+    def initial(self):
+        return frozenset()
+
+    def step(self, state, invocation):
+        element = invocation.args[0]
+        if len(state) >= 4 and element not in state:
+            return state, Response("Full")
+        return state | {element}, Response("Ok")
+'''
+
+
+def test_a_type_of_ones_own_is_judged_whole_and_by_no_name(tmp_path: Path) -> None:
+    """What a search of its dependencies has not seen, nor a queue's words, must not make a right history wrong."""
+    (tmp_path / "four.py").write_text(LIMITED)
+    told: list[tuple[str, Any, Any]] = [("Add", [element], ["Ok"]) for element in "abcd"]
+    for answer, code in ((["Full"], 0), (["Ok"], 1)):
+        path = written(tmp_path / "h.jsonl", calls("x", *told, ("Add", ["e"], answer)))
+        assert quorate_here("check", path, "--type", f"{tmp_path / 'four.py'}:Four").returncode == code
 
 
 def test_code_of_ones_own_that_fails_is_told(tmp_path: Path) -> None:
