@@ -251,7 +251,7 @@ def accepted_not_persisted() -> Planting:
 
 def _one_fence(chosen: Callable[[Timestamp, Timestamp], Timestamp]) -> Planting:
     """One fence for all objects of a store, which `chosen` makes of the one so far and the one that is written."""
-    right_apply, right_state = MemoryStore.apply, MemoryStore.state
+    right_apply, right_state = MemoryStore._apply, MemoryStore.state
 
     def apply(self: MemoryStore, effect: Effect) -> None:
         if isinstance(effect, PutState):
@@ -263,7 +263,7 @@ def _one_fence(chosen: Callable[[Timestamp, Timestamp], Timestamp]) -> Planting:
         found = right_state(self, name)
         return None if found is None else replace(found, fence=vars(self).get("one_fence", found.fence))
 
-    return patched(MemoryStore, apply=apply, state=state)
+    return patched(MemoryStore, _apply=apply, state=state)
 
 
 def objects_share_a_fence() -> Planting:
