@@ -3,8 +3,10 @@
 import pytest
 
 from quorate.adts.histories.calls import NEVER, Call
-from quorate.adts.histories.forced import FirstIn, has_distinct_items
+from quorate.adts.histories.forced import FirstIn, has_distinct_items, is_first_in_first_out
+from quorate.adts.own import Computed
 from quorate.adts.specification import Invocation, Response
+from quorate.adts.types.catalogue import known_types
 
 
 def enq(item: str, invoked: int, returned: int = NEVER) -> Call:
@@ -56,6 +58,13 @@ def test_an_unknown_item_that_nobody_saw_is_left_out_where_nobody_counts(*, is_c
     size = Call("p", "q", Invocation("Size"), 3, 4, (Response("Ok", (1,)),))
     order = FirstIn([enq("a", 1), *([size] if is_counted else [])])
     assert len(order.calls) == 2 * is_counted
+
+
+def test_a_type_of_ones_own_is_no_queue_whatever_its_name() -> None:
+    queue = known_types()["queue"]
+    assert is_first_in_first_out(queue)
+    assert not is_first_in_first_out(Computed(queue))
+    assert not is_first_in_first_out(known_types()["stack"])
 
 
 def test_equal_items_and_answers_that_are_not_told_apart_force_nothing() -> None:

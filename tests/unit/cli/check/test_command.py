@@ -319,7 +319,7 @@ class Four:
     """A set of at most four elements: what is found of it with two of them is not all."""
 
     name = "queue"
-    arguments = {"Add": {"element": ("a", "b")}}
+    arguments = {"enqueue": {"element": ("a", "b")}}
     results = {}
 
     def initial(self):
@@ -336,9 +336,9 @@ class Four:
 def test_a_type_of_ones_own_is_judged_whole_and_by_no_name(tmp_path: Path) -> None:
     """What a search of its dependencies has not seen, nor a queue's words, must not make a right history wrong."""
     (tmp_path / "four.py").write_text(LIMITED)
-    told: list[tuple[str, Any, Any]] = [("Add", [element], ["Ok"]) for element in "abcd"]
+    told: list[tuple[str, Any, Any]] = [("enqueue", [element], ["Ok"]) for element in "abcd"]
     for answer, code in ((["Full"], 0), (["Ok"], 1)):
-        path = written(tmp_path / "h.jsonl", calls("x", *told, ("Add", ["e"], answer)))
+        path = written(tmp_path / "h.jsonl", calls("x", *told, ("enqueue", ["e"], answer)))
         assert quorate_here("check", path, "--type", f"{tmp_path / 'four.py'}:Four").returncode == code
 
 
