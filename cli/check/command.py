@@ -109,9 +109,8 @@ def _type_of(name: str, first: Recorded) -> str:
 
 def _typed(specification: Specification) -> Typed:
     if isinstance(specification, Computed):
-        return Typed(
-            specification
-        )  # Whether its parts are independent is known as far as its dependencies were searched.
+        # Whether its parts are independent is known as far as its dependencies were searched.
+        return Typed(specification)
     return Typed(specification, dependencies(specification).split_by)
 
 

@@ -319,14 +319,16 @@ class Four:
     """A set of at most four elements: what is found of it with two of them is not all."""
 
     name = "queue"
-    arguments = {"enqueue": {"element": ("a", "b")}}
-    results = {}
+    arguments = {"enqueue": {"element": ("a", "b")}, "has": {"element": ("a", "b")}}
+    results = {"has/Ok": ("found",)}
 
     def initial(self):
         return frozenset()
 
     def step(self, state, invocation):
         element = invocation.args[0]
+        if invocation.operation == "has":
+            return state, Response("Ok", (element in state,))
         if len(state) >= 4 and element not in state:
             return state, Response("Full")
         return state | {element}, Response("Ok")
