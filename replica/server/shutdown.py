@@ -25,6 +25,7 @@ from ..http.traffic import Traffic
 from ..service.copying import Copies
 from ..service.member import Member
 from ..upkeep.janitor import Janitor
+from .accepting import Acceptor
 from .systemd import tell_ready
 
 LINGER_S: Final = 0.5
@@ -80,6 +81,7 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, shutdown: Shutdown) -> None:
         super().__init__(config)
         self._shutdown: Final = shutdown
+        self._acceptors: list[Acceptor] = []
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -101,13 +103,25 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: "list[socket.socket] | None" = None) -> None:
         """Start as uvicorn does; then a service manager that waits for it is told."""
         await super().startup(sockets)
+        self._acceptors = [Acceptor(each, self._protocol) for server in self.servers for each in server.sockets]
         if not self.should_exit:
             tell_ready()
 
     async def shutdown(self, sockets: "list[object] | None" = None) -> None:  # type: ignore[override]
         """Stop accepting, drain, then stop as uvicorn does."""
         del sockets  # It makes its own.
-        for server in self.servers:
-            server.close()
+        self.stop_accepting()
         await self._shutdown.drain(lambda: bool(self.server_state.connections))
         await super().shutdown()
+
+    def stop_accepting(self) -> None:
+        """Let nobody connect any more."""
+        for each in (*self._acceptors, *self.servers):
+            each.close()
+        self._acceptors.clear()
+
+    def _protocol(self) -> asyncio.Protocol:
+        """For one connection, as uvicorn makes it."""
+        protocol = self.config.http_protocol_class
+        assert not isinstance(protocol, str), "the configuration is loaded"
+        return protocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)  # type: ignore[call-arg]
