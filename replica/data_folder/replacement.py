@@ -199,24 +199,24 @@ def _names(sources: Collection[Store]) -> Iterator[str]:
 
 
 def union(name: str, sources: Collection[Log]) -> Iterator[Effect]:
-    """All that the sources hold of one object."""
+    """All that the sources hold of one object. What was consumed lately is part of it: who repeats an operation finds there that it was
+    done."""
     state = merged([state for source in sources if (state := source.state(name)) is not None])
     yield PutState(state)
     events = dict(event for source in sources for event in source.events(name))
     yield from (PutEvent(name, t, event) for t, event in sorted(events.items()))
     present: set[Timestamp] = set()
     for source in sources:
-        for row in _rows(source, name, state.collected):
+        for row in _rows(source, name):
             if row.entry.t not in present:
                 present.add(row.entry.t)
                 yield PutRows(name, (row.entry,))
-    complete = {
-        row.entry.t for source in sources for row in _rows(source, name, state.collected) if row.complete
-    }
+    complete = {row.entry.t for source in sources for row in _rows(source, name) if row.complete}
     yield MarkComplete(name, tuple(sorted(complete)))
 
 
-def _rows(source: Log, name: str, above: Timestamp) -> Iterator[Row]:
+def _rows(source: Log, name: str) -> Iterator[Row]:
+    above = ZERO
     while page := source.rows(name, above, PAGE):
         yield from page
         above = page[-1].entry.t

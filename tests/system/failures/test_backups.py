@@ -150,6 +150,30 @@ def test_whole_cluster_comes_back_from_backups_taken_under_load(clusters: Cluste
 
 
 @pytest.mark.slow
+def test_what_was_done_under_a_key_is_not_done_again_after_a_restore(
+    clusters: Clusters, tmp_path: Path
+) -> None:
+    cluster = clusters.start()
+    document, backups = str(cluster.document_path), tmp_path / "backups"
+    with connect(cluster.document) as client:
+        client.queue("jobs").enqueue_many(["a", "b", "c"], idempotency_key="adds")
+        assert client.queue("jobs").dequeue(max_items=1, idempotency_key="takes") == ["a"]
+    done("backup", "--cluster", document, "--out", str(backups))
+    cluster.stop()
+    root = clusters.folder / "again"
+    folders = [str(backups / id) for id in cluster.urls]
+    done("restore-cluster", *folders, "--cluster", document, "--data-root", str(root))
+    again = LocalCluster(root, cluster.document_path)
+    clusters.made.append(again)
+    again.start()
+    again.ready()
+    with connect(again.document, deadline_s=20) as client:
+        client.queue("jobs").enqueue_many(["a", "b", "c"], idempotency_key="adds")
+        assert client.queue("jobs").dequeue(max_items=1, idempotency_key="takes") == ["a"]
+        assert client.queue("jobs").dequeue(max_items=9) == ["b", "c"]
+
+
+@pytest.mark.slow
 def test_restored_replica_does_not_vote_until_it_was_replaced(clusters: Clusters, tmp_path: Path) -> None:
     """Enq needs one replica: what only r3 had comes back with its backup, and with nothing else."""
     alone = ChoiceRule("queue/*", classes={"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)})

@@ -90,6 +90,20 @@ def test_the_new_store_holds_what_any_final_quorum_stored(three: Path) -> None:
     assert state.summary == Summary(horizon=t(0))
 
 
+def test_the_new_store_remembers_what_was_consumed(three: Path) -> None:
+    """Until the retry window is over: a repeat of the enqueue, or of the dequeue, under its key finds it there."""
+    taken = Summary(horizon=t(1))
+    tell(three, document(), "r1", Commit(NAME, make_ballot(t(9), 2), t(1), taken))
+    new = with_store(document(), "r3", "another")
+    make_replacement(document(), new, "r3", three / "new", {"r1": three / "r1", "r2": three / "r2"})
+    (three / "r3").rename(three / "gone")
+    (three / "new").rename(three / "r3")
+    state, rows = read(three, new, "r3")
+    assert state is not None
+    assert state.collected == t(1)
+    assert rows == [("1", True), ("2", False)]
+
+
 def test_the_new_store_holds_what_was_agreed_under_keys(three: Path) -> None:
     first, other = (Entry(t(3), t(3)),), (Entry(t(4), t(4)),)
     tell(three, document(), "r1", Reserve(NAME, t(5), (Proposal("k", first),), accept=True))
