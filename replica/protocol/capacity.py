@@ -14,8 +14,9 @@ from ...api_specs.messages import Accept, Append, Changes, Collect, Commit, Refu
 from ...timestamps.timestamp import ZERO, Timestamp
 from .log import ObjectState
 
-DECIDED_SHARE: Final = 1.1
-"""A decision makes an object here beyond the bound, by a tenth: others may hold its entries, and they are to be taken out."""
+FURTHER_PERCENT: Final = 10
+"""So far beyond the bounds goes what makes room: deletions in objects that the replica has, and decisions on objects that it lacks,
+for others may hold their entries, and these are to be taken out."""
 
 
 class Use(Struct, frozen=True):
@@ -47,12 +48,31 @@ class Holds(Protocol):
 def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | None:
     """Why the replica does not do it; None where there is room, or nothing new."""
     if isinstance(request, Append):
-        return _refused_append(request, store, capacity)
+        return _refused_append(request, store, _further(capacity) if _deletes(request, store) else capacity)
     if isinstance(request, Reserve):
         return _refused_disk(store.use(), capacity)
     if isinstance(request, (Scan, Changes)) or store.state(request.object) is not None or not _keeps(request):
         return None
-    return _refused_object(request.object, store.use(), capacity.objects_max * DECIDED_SHARE)
+    use, further = store.use(), _further(capacity)
+    return _refused_disk(use, further) or _refused_object(request.object, use, further.objects_max)
+
+
+def _further(capacity: Capacity) -> Capacity:
+    return Capacity(
+        objects_max=_percent(capacity.objects_max, 100 + FURTHER_PERCENT),
+        log_entries_max=_percent(capacity.log_entries_max, 100 + FURTHER_PERCENT),
+        disk_bytes_max=_percent(capacity.disk_bytes_max, 100 + FURTHER_PERCENT),
+        disk_free_min=_percent(capacity.disk_free_min, 100 - FURTHER_PERCENT),
+    )
+
+
+def _percent(number: int, percent: int) -> int:
+    return -(-number * percent // 100)
+
+
+def _deletes(request: Append, store: Holds) -> bool:
+    """Whether it only deletes keys that the replica knows."""
+    return all(entry.value is None for entry in request.entries) and store.state(request.object) is not None
 
 
 def _keeps(request: Accept | Collect | Commit) -> bool:
@@ -84,12 +104,12 @@ def _refused_append(request: Append, store: Holds, capacity: Capacity) -> Refuse
     return None if problem is None or store.stored(request.object, list(entries)) == entries else problem
 
 
-def _refused_object(name: str, use: Use, objects_max: float) -> Refused | None:
+def _refused_object(name: str, use: Use, objects_max: int) -> Refused | None:
     if use.objects < objects_max:
         return None
     return Refused(
         "too-many-objects",
-        f"this replica has {use.objects} objects, of {objects_max:.0f} that it may have: it makes no {name}",
+        f"this replica has {use.objects} objects, of {objects_max} that it may have: it makes no {name}",
     )
 
 

@@ -28,8 +28,8 @@ def at(number: int) -> Timestamp:
     return make(number, 0, "site000000000")
 
 
-def append(name: str, *numbers: int) -> Append:
-    return Append(name, tuple(Entry(at(number), at(number), ONE) for number in numbers), "first")
+def append(name: str, *numbers: int, value: Value | None = ONE) -> Append:
+    return Append(name, tuple(Entry(at(number), at(number), value) for number in numbers), "first")
 
 
 class Held:
@@ -55,6 +55,8 @@ OBJECTS = Use(2, 0, 10_000, 0)
 BEYOND = Use(3, 0, 10_000, 0)
 DISK = Use(0, 1000, 10_000, 0)
 FREE = Use(0, 0, 99, 0)
+FAR = Use(0, 1100, 10_000, 0)
+LITTLE_FREE = Use(0, 0, 89, 0)
 
 
 @pytest.mark.parametrize(
@@ -75,12 +77,22 @@ FREE = Use(0, 0, 99, 0)
         (Collect("queue/new", fence=at(1)), OBJECTS, None),
         (Collect("queue/new", fence=at(1)), BEYOND, "too-many-objects"),
         (Collect("queue/new", fence=at(1)), DISK, None),
+        (Collect("queue/new", fence=at(1)), FAR, "disk-full"),
+        (append("queue/old", 3, value=None), DISK, None),
+        (append("queue/old", 3, value=None), FREE, None),
+        (append("queue/old", 3, value=None), FAR, "disk-full"),
+        (append("queue/old", 3, value=None), LITTLE_FREE, "disk-full"),
+        (append("queue/old", 3, 4, value=None), ROOM, None),
+        (append("queue/old", 3, 4, 5, value=None), ROOM, "log-full"),
+        (append("queue/new", 3, value=None), DISK, "disk-full"),
         (Collect("queue/new"), BEYOND, None),
         (Collect("queue/old", ballot=make_ballot(at(1), 0)), FREE, None),
         (Accept("queue/old", make_ballot(at(1), 0), NOTHING), FREE, None),
         (Accept("queue/new", make_ballot(at(1), 0), NOTHING), ROOM, None),
         (Accept("queue/new", make_ballot(at(1), 0), NOTHING), OBJECTS, None),
         (Accept("queue/new", make_ballot(at(1), 0), NOTHING), BEYOND, "too-many-objects"),
+        (Accept("queue/new", make_ballot(at(1), 0), NOTHING), FREE, None),
+        (Accept("queue/new", make_ballot(at(1), 0), NOTHING), LITTLE_FREE, "disk-full"),
         (Commit("queue/old", make_ballot(at(1), 0), summary=NOTHING), DISK, None),
         (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), OBJECTS, None),
         (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), BEYOND, "too-many-objects"),
