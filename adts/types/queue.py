@@ -1,6 +1,6 @@
 """The first-in-first-out queue (Herlihy 1986, section 2.1), with Peek and Size."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ..log import Seen, Summary
@@ -59,19 +59,32 @@ class Queue:
         raise ValueError(f"a queue has no operation {invocation.operation!r}: use Enq, Deq, Peek or Size")
 
 
-def view(summary: Summary, seen: Mapping[str, Seen]) -> list[Seen]:
-    """The waiting entries, oldest first: adopted ones, and those above the horizon that were not taken already.
+class Over:
+    """What waits over a summary. An adopted entry stands for every copy of it in a log, whatever timestamp that copy has."""
 
-    An adopted entry stands for every copy of it in a log, whatever timestamp that copy has.
-    """
-    adopted = {entry.id: entry for entry in summary.adopted}
-    taken = {entry_id for entry_id, _ in summary.ambiguous}
-    waiting = [
-        Seen(entry, set(seen[entry.id].holders) if entry.id in seen else set()) for entry in summary.adopted
-    ]
-    waiting += [
-        found
-        for found in seen.values()
-        if found.entry.t > summary.horizon and found.entry.id not in adopted and found.entry.id not in taken
-    ]
-    return sorted(waiting, key=lambda found: found.entry.t)
+    def __init__(self, summary: Summary) -> None:
+        self._horizon: Final = summary.horizon
+        self._adopted: Final = {entry.id: entry for entry in summary.adopted}
+        self._taken: Final = {entry_id for entry_id, _ in summary.ambiguous}
+
+    def adopted(self, seen: Mapping[str, Seen]) -> list[Seen]:
+        """The adopted entries, which wait wherever the horizon stands."""
+        return [
+            Seen(entry, set(seen[name].holders) if name in seen else set())
+            for name, entry in self._adopted.items()
+        ]
+
+    def waiting(self, entries: Iterable[Seen]) -> list[Seen]:
+        """Those of a log's entries that wait: above the horizon, and not taken already."""
+        horizon, adopted, taken = self._horizon, self._adopted, self._taken
+        return [
+            found
+            for found in entries
+            if found.entry.t > horizon and found.entry.id not in adopted and found.entry.id not in taken
+        ]
+
+
+def view(summary: Summary, seen: Mapping[str, Seen]) -> list[Seen]:
+    """The waiting entries, oldest first."""
+    over = Over(summary)
+    return sorted([*over.adopted(seen), *over.waiting(seen.values())], key=lambda found: found.entry.t)

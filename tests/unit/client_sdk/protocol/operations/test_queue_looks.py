@@ -63,6 +63,24 @@ def test_many_entries_are_gone_through_some_in_each_turn(monkeypatch: pytest.Mon
             assert stage.result.result == QueueInfo(2, ZERO)
 
 
+@pytest.mark.parametrize(("wanted", "first"), [(0, ()), (1, (1,)), (2, (1, 2)), (9, (1, 2, 3))])
+def test_the_first_items_of_a_long_queue_are_the_oldest(
+    wanted: int, first: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However they came, and in whatever parts they are gone through."""
+    monkeypatch.setattr(queue_looks, "ENTRIES_AT_ONCE", 2)
+    stage = sizing(wanted)
+    three = entry(3)
+    look_at(stage, shown(*complete(three, ONE, TWO)), "r1", "r2")
+    for _ in range(2):  # What waits is gone through, then what is settled.
+        stage.sleep(SOON_S)
+    look_at(stage, SAME, "r1", "r2")
+    while not stage.is_over:
+        stage.sleep(SOON_S)
+    assert stage.result.result.size == 3
+    assert stage.result.result.first == tuple(each.value for each in (ONE, TWO, three) if int(each.value) in first)
+
+
 def test_a_decision_between_two_looks_makes_it_look_again() -> None:
     stage = sizing()
     look_at(stage, shown(*complete(ONE, TWO)), "r1", "r2")
