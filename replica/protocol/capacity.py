@@ -1,7 +1,7 @@
 """How much a replica takes in: objects, entries of one log, bytes of its disk; and what it refuses where a bound is met. Pure.
 
-Owns the rule: only what makes something new is refused, an object or an entry. Decisions on objects that it has, their marks and
-deletions go on, for they are what makes room again. Must not know how use is counted (`quorate.replica.store.usage`).
+Owns the rule: only what makes something new is refused, an object, an entry or a larger value. Other decisions on objects that it has,
+their marks and deletions go on, for they are what makes room again. Must not know how use is counted (`quorate.replica.store.usage`).
 """
 
 from collections.abc import Mapping
@@ -9,14 +9,15 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from ...adts.log import Summary
 from ...api_specs.limits import CAPACITY_ALARM, Capacity
 from ...api_specs.messages import Accept, Append, Changes, Collect, Commit, Refused, Request, Reserve, Scan
 from ...timestamps.timestamp import ZERO, Timestamp
 from .log import ObjectState
 
 FURTHER_PERCENT: Final = 10
-"""So far beyond the bounds goes what makes room: deletions in objects that the replica has, and decisions on objects that it lacks,
-for others may hold their entries, and these are to be taken out."""
+"""So far beyond the bounds goes what makes room, or may: deletions in objects that the replica has, decisions that make a value larger,
+and those on objects that it lacks, for others may hold their entries, and these are to be taken out."""
 
 
 class Use(Struct, frozen=True):
@@ -51,9 +52,15 @@ def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | Non
         return _refused_append(request, store, _further(capacity) if _deletes(request, store) else capacity)
     if isinstance(request, Reserve):
         return _refused_disk(store.use(), capacity)
-    if isinstance(request, (Scan, Changes)) or store.state(request.object) is not None or not _keeps(request):
+    if isinstance(request, (Scan, Changes)):
         return None
-    use, further = store.use(), _further(capacity)
+    known, further = store.state(request.object), _further(capacity)
+    if known is not None:
+        is_larger = isinstance(request, Accept) and _value_bytes(request.summary) > _value_bytes(known.summary)
+        return _refused_disk(store.use(), further) if is_larger else None
+    if not _keeps(request):
+        return None
+    use = store.use()
     return _refused_disk(use, further) or _refused_object(request.object, use, further.objects_max)
 
 
@@ -73,6 +80,10 @@ def _percent(number: int, percent: int) -> int:
 def _deletes(request: Append, store: Holds) -> bool:
     """Whether it only deletes keys that the replica knows."""
     return all(entry.value is None for entry in request.entries) and store.state(request.object) is not None
+
+
+def _value_bytes(summary: Summary) -> int:
+    return len(summary.value or "")
 
 
 def _keeps(request: Accept | Collect | Commit) -> bool:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.adts.log import NOTHING, Entry, Value
+from quorate.adts.log import NOTHING, Entry, Summary, Value
 from quorate.api_specs.limits import Capacity
 from quorate.api_specs.messages import Accept, Append, Collect, Commit, Proposal, Request, Reserve
 from quorate.gc.pruning import ANY_ARRIVAL
@@ -21,7 +21,7 @@ from tests.unit.replica.conftest import one_replica
 CAPACITY = Capacity(objects_max=2, log_entries_max=3, disk_bytes_max=1000, disk_free_min=100)
 ROOM = Use(objects=1, disk_bytes=999, disk_free=100, longest=0)
 
-ONE = Value("1")
+ONE, LONG = Value("1"), Value("11")
 
 
 def at(number: int) -> Timestamp:
@@ -39,7 +39,7 @@ class Held:
         self._use = use
 
     def state(self, name: str) -> ObjectState | None:
-        return ObjectState(name) if name == "queue/old" else None
+        return ObjectState(name, summary=Summary(value=ONE)) if name == "queue/old" else None
 
     def stored(self, name: str, timestamps: list[Timestamp]) -> set[Timestamp]:
         return {at(1), at(2)} & set(timestamps) if name == "queue/old" else set()
@@ -88,6 +88,11 @@ LITTLE_FREE = Use(0, 0, 89, 0)
         (Collect("queue/new"), BEYOND, None),
         (Collect("queue/old", ballot=make_ballot(at(1), 0)), FREE, None),
         (Accept("queue/old", make_ballot(at(1), 0), NOTHING), FREE, None),
+        (Accept("queue/old", make_ballot(at(1), 0), NOTHING), FAR, None),
+        (Accept("queue/old", make_ballot(at(1), 0), Summary(at(1), ONE)), FREE, None),
+        (Accept("queue/old", make_ballot(at(1), 0), Summary(at(1), ONE)), FAR, None),
+        (Accept("queue/old", make_ballot(at(1), 0), Summary(at(1), LONG)), DISK, None),
+        (Accept("queue/old", make_ballot(at(1), 0), Summary(at(1), LONG)), FAR, "disk-full"),
         (Accept("queue/new", make_ballot(at(1), 0), NOTHING), ROOM, None),
         (Accept("queue/new", make_ballot(at(1), 0), NOTHING), OBJECTS, None),
         (Accept("queue/new", make_ballot(at(1), 0), NOTHING), BEYOND, "too-many-objects"),

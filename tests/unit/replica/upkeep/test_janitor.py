@@ -231,3 +231,30 @@ async def test_a_round_offers_all_that_is_due_but_few_while_a_replica_is_silent(
     await janitor._collect_tombstone()
     assert sum(front_end.together) == most
     assert max(front_end.together) <= janitor_module.BATCH_MAX
+
+
+async def test_deleting_leaves_the_store_to_others_for_most_of_the_time(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a queue of a million was emptied there is much to delete."""
+    now_s, slept = 0.0, list[float]()
+    is_more = [True, True, False, None]
+
+    async def run(work: object) -> object:
+        nonlocal now_s
+        del work
+        now_s += 0.25
+        return is_more.pop(0)
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now_s
+        now_s += seconds
+        slept.append(seconds)
+
+    janitor = Janitor(member, FaultyOnce(member))
+    monkeypatch.setattr(member, "run", run)
+    monkeypatch.setattr(janitor_module, "time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr(janitor_module, "asyncio", SimpleNamespace(sleep=sleep))
+    await janitor._prune()
+    assert slept == [0.5, 0.5]
+    assert not is_more, "the last look is for space to give back"
