@@ -56,7 +56,9 @@ def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | Non
         return None
     known, further = store.state(request.object), _further(capacity)
     if known is not None:
-        is_larger = isinstance(request, Accept) and _value_bytes(request.summary) > _value_bytes(known.summary)
+        is_larger = isinstance(request, Accept) and _value_bytes(request.summary) > _value_bytes(
+            known.summary
+        )
         return _refused_disk(store.use(), further) if is_larger else None
     if not _keeps(request):
         return None

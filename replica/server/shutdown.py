@@ -103,7 +103,9 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: "list[socket.socket] | None" = None) -> None:
         """Start as uvicorn does; then a service manager that waits for it is told."""
         await super().startup(sockets)
-        self._acceptors = [Acceptor(each, self._protocol) for server in self.servers for each in server.sockets]
+        self._acceptors = [
+            Acceptor(each, self._protocol) for server in self.servers for each in server.sockets
+        ]
         if not self.should_exit:
             tell_ready()
 
@@ -116,9 +118,11 @@ class Server(uvicorn.Server):
 
     def stop_accepting(self) -> None:
         """Let nobody connect any more."""
-        for each in (*self._acceptors, *self.servers):
-            each.close()
+        for acceptor in self._acceptors:
+            acceptor.close()
         self._acceptors.clear()
+        for server in self.servers:
+            server.close()
 
     def _protocol(self) -> asyncio.Protocol:
         """For one connection, as uvicorn makes it."""

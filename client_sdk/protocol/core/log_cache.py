@@ -5,7 +5,9 @@ inside the window that the log cache knows of that replica's log. Knowledge of d
 lower end of all windows.
 """
 
+import sys
 from collections.abc import Iterable
+from heapq import nsmallest
 from typing import Final
 
 from msgspec import UNSET, Struct
@@ -109,10 +111,12 @@ class LogCache:
         known = self.known.get(replica)
         return ZERO if known is None or known.is_cut_off else known.upto
 
-    def by_id(self) -> dict[str, Seen]:
-        """The entries above the summary's horizon, by id."""
-        horizon = self.summary.horizon
-        return {found.entry.id: found for found in self.seen.values() if found.entry.t > horizon}
+    def by_id(self, entries_max: int = sys.maxsize) -> dict[str, Seen]:
+        """The entries above the summary's horizon, by id; of many the lowest, as if the others had been forgotten (`trim`)."""
+        horizon, found = self.summary.horizon, self.seen
+        if len(found) > 2 * entries_max:
+            found = {timestamp: found[timestamp] for timestamp in nsmallest(entries_max, found)}
+        return {each.entry.id: each for each in found.values() if each.entry.t > horizon}
 
     def is_complete(self, found: Seen, final: Quorum) -> bool:
         """Whether a quorum of `final` is known to store the entry."""

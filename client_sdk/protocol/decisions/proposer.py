@@ -183,7 +183,8 @@ class Proposer:
             if not is_covered or any(timestamp >= self._stamp for timestamp in cache.seen):
                 return None
             return plan_cell(cache.summary, cache.by_id(), self._stamp, commands, self._context())
-        plan = plan_queue(cache.summary, cache.by_id(), bound, commands, self._context())
+        front = self._windows.front(self._windows.wanted(commands))
+        plan = plan_queue(cache.summary, front, bound, commands, self._context())
         is_changed = plan.summary != cache.summary
         if (is_fresh and plan.results) or (is_changed and (is_fresh or not is_short(plan, commands))):
             return plan  # An older view will do where the accept proves that the term still stands.

@@ -4,9 +4,10 @@ Owns sizes of windows. Must not know ballots, nor what is decided: a window too 
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
-from ....adts.log import Summary
+from ....adts.log import Seen, Summary
 from ....adts.types.queue import view
 from ....api_specs.messages import Window
 from ....timestamps.timestamp import ZERO, Timestamp
@@ -43,18 +44,22 @@ class ReadWindows:
     def trim(self, wanted: int) -> None:
         """Keep no more of a long queue in mind than the next few batches: a decision must not cost its length."""
         if self._is_queue:
-            self._cache.trim(max(2 * wanted, CACHED_MIN))
+            self._cache.trim(_kept(wanted))
+
+    def front(self, wanted: int) -> dict[str, Seen]:
+        """What is known of a queue's front, by id; the same where another operation needs all of it kept in mind."""
+        return self._cache.by_id(_kept(wanted))
 
     def last_of(self, summary: Summary, wanted: int) -> Timestamp:
         """The last of the first `wanted` entries that wait over `summary`, as far as is known: where to fence a queue."""
-        heads = view(summary, self._cache.by_id())[:wanted]
+        heads = view(summary, self.front(wanted))[:wanted]
         return heads[-1].entry.t if heads else ZERO
 
     def is_cut_off(self, plan: Plan, commands: list[Command], bound: Timestamp) -> bool:
         """Whether somebody would get fewer items than asked for while further ones wait above `bound`, up to which logs are
         fenced: as where a replica that missed them set its fence at its own last entry. Another look fences all logs there.
         """
-        left = view(plan.summary, self._cache.by_id()) if is_short(plan, commands) else []
+        left = view(plan.summary, self.front(self.wanted(commands))) if is_short(plan, commands) else []
         return bool(left) and left[0].entry.t > bound
 
     def at(self, replica: str, wanted: int, horizon: Timestamp, source: str) -> Window:
@@ -65,6 +70,12 @@ class ReadWindows:
         if not self._is_queue:
             return self._cache.window(replica, CELL_ROWS, payload=True)
         upto = self._cache.known_upto(replica)
-        ahead = sum(horizon < timestamp <= upto for timestamp in self._cache.seen)
-        limit = max(2 * wanted, WINDOW_MIN) if ahead < wanted + WINDOW_MIN // 2 else 0
+        ahead = (timestamp for timestamp in self._cache.seen if horizon < timestamp <= upto)
+        enough = wanted + WINDOW_MIN // 2
+        limit = max(2 * wanted, WINDOW_MIN) if sum(1 for _ in islice(ahead, enough)) < enough else 0
         return self._cache.window(replica, limit, payload=replica == source)
+
+
+def _kept(wanted: int) -> int:
+    """How many entries of a queue to keep in mind."""
+    return max(2 * wanted, CACHED_MIN)

@@ -24,7 +24,9 @@ async def never(scope: Any, receive: Any, send: Any) -> None:
 @asynccontextmanager
 async def serving() -> AsyncIterator[tuple[Server, Any]]:
     """A server that listens, and where."""
-    config = uvicorn.Config(never, port=0, loop="uvloop", lifespan="off", log_config=None, backlog=2 * CALLERS)
+    config = uvicorn.Config(
+        never, port=0, loop="uvloop", lifespan="off", log_config=None, backlog=2 * CALLERS
+    )
     config.load()
     server = Server(config, None)  # type: ignore[arg-type]  # nothing is drained
     server.lifespan = config.lifespan_class(config)

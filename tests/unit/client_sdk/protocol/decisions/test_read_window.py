@@ -1,9 +1,18 @@
 """How far a proposer looks into a queue: by what is wanted, further where all was set aside, and whole for a cell."""
 
+from quorate.adts.log import NOTHING
 from quorate.api_specs.commands import DequeueCommand
+from quorate.api_specs.messages import Collect, Collected, Row, Status, Window
 from quorate.client_sdk.protocol.core.log_cache import LogCache
-from quorate.client_sdk.protocol.decisions.read_window import ASIDE_MAX, CELL_ROWS, WINDOW_MIN, ReadWindows
+from quorate.client_sdk.protocol.decisions.read_window import (
+    ASIDE_MAX,
+    CACHED_MIN,
+    CELL_ROWS,
+    WINDOW_MIN,
+    ReadWindows,
+)
 from quorate.timestamps.timestamp import ZERO
+from tests.unit.client_sdk.protocol.stage import entry
 
 
 def windows(*, is_queue: bool = True) -> ReadWindows:
@@ -31,3 +40,25 @@ def test_payloads_of_a_queue_come_from_one_replica_those_of_a_cell_from_all() ->
     assert [windows().at(replica, 1, ZERO, "r2").payload for replica in ("r1", "r2")] == [False, True]
     cell = windows(is_queue=False).at("r1", 1, ZERO, "r2")
     assert (cell.payload, cell.limit) == (True, CELL_ROWS)
+
+
+def test_a_decision_looks_at_the_front_alone_where_all_of_a_long_queue_is_kept_in_mind() -> None:
+    """As while its size is counted; else each decision would take as long as to look through it."""
+    ours, long = windows(), 3 * CACHED_MIN
+    rows = tuple(Row(entry(number)) for number in range(long, 0, -1))
+    ours._cache.pins += 1
+    ours._cache.absorb("r1", "i", Collect("queue/q"), Collected(Status(), rows=rows))
+    ours.trim(1)
+    assert list(ours.front(1)) == [entry(number).id for number in range(1, CACHED_MIN + 1)]
+    assert ours.last_of(NOTHING, 3) == entry(3).t
+    assert len(ours.front(long)) == len(ours._cache.seen) == long
+
+
+def test_few_entries_ahead_are_few_however_many_lie_elsewhere() -> None:
+    ours = windows()
+    rows = tuple(Row(entry(number)) for number in range(1, WINDOW_MIN + 1))
+    shown = Collected(Status(), rows=rows, since=WINDOW_MIN, upto=entry(WINDOW_MIN).t)
+    ours._cache.absorb("r1", "i", Collect("queue/q", window=Window(limit=WINDOW_MIN)), shown)
+    needed = 1 + WINDOW_MIN // 2
+    assert ours.at("r1", 1, entry(WINDOW_MIN - needed).t, "r1").limit == 0
+    assert ours.at("r1", 1, entry(WINDOW_MIN - needed + 1).t, "r1").limit == WINDOW_MIN

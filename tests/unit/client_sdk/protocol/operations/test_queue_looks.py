@@ -78,7 +78,9 @@ def test_the_first_items_of_a_long_queue_are_the_oldest(
     while not stage.is_over:
         stage.sleep(SOON_S)
     assert stage.result.result.size == 3
-    assert stage.result.result.first == tuple(each.value for each in (ONE, TWO, three) if int(each.value) in first)
+    assert stage.result.result.first == tuple(
+        each.value for each in (ONE, TWO, three) if int(str(each.value)) in first
+    )
 
 
 def test_a_decision_between_two_looks_makes_it_look_again() -> None:
