@@ -1,6 +1,6 @@
 """TLS of a replica: its certificate, and the authority that must have signed its callers' (mutual TLS).
 
-Owns the server's context, which takes new files without a restart. A name that says where from: `tls` is the SDK's.
+Owns the server's context, which is made anew from new files without a restart. A name that says where from: `tls` is the SDK's.
 """
 
 import os
@@ -30,26 +30,27 @@ class ServerContext:
     def __init__(self, tls: ServerTls) -> None:
         self._tls: Final = tls
         self._stamp = _stamp(tls)
-        self.context: Final = _made(tls)
+        self.context = _made(tls)
+        """For connections from now on."""
 
     def look(self, *, wanted: bool = False) -> bool:
-        """Read certificate and key again if the files have changed, or if `wanted`; whether they were read.
+        """Read certificate, key and authority again if the files have changed, or if `wanted`; whether they were read.
 
-        Connections that are open keep the old ones. The authority of callers is read at the start alone.
+        Connections that are open keep what they began with.
         """
         stamp = _stamp(self._tls)
         if stamp == self._stamp and not wanted:
             return False
         self._stamp = stamp
-        _made(self._tls)  # Both together, aside: a key that does not fit would spoil the context in use.
-        _load(self.context, self._tls)
+        self.context = _made(self._tls)
         return True
 
 
 def _made(tls: ServerTls) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    _load(context, tls)
+    if (problem := load_own(context, tls.certificate, tls.key)) is not None:
+        raise BadTls(problem)
     if tls.client_ca:
         try:
             context.load_verify_locations(tls.client_ca)
@@ -61,15 +62,9 @@ def _made(tls: ServerTls) -> ssl.SSLContext:
     return context
 
 
-def _load(context: ssl.SSLContext, tls: ServerTls) -> None:
-    problem = load_own(context, tls.certificate, tls.key)
-    if problem is not None:
-        raise BadTls(problem)
-
-
 def _stamp(tls: ServerTls) -> tuple[int, ...]:
     try:
-        found = [os.stat(each) for each in (tls.certificate, tls.key)]
+        found = [os.stat(each) for each in (tls.certificate, tls.key, tls.client_ca) if each]
     except OSError:
         return ()
     # Mode and change time, too: a key that could not be read is mended by chmod alone, which leaves the rest as it is.

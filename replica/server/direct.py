@@ -9,7 +9,6 @@ what a batch means.
 """
 
 import asyncio
-import ssl
 from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -27,6 +26,7 @@ from ..http.connections import BoundedProtocol, Bounds
 from ..http.gate import Gate, address_of, check_once, turn_of
 from ..http.large_bodies import LARGE_BYTES
 from ..http.problems import Refusal, headers_of, problem_of
+from ..http.server_tls import ServerContext
 from ..http.tls_door import Door
 from ..http.traffic import Traffic
 from ..http.unsent_answers import UnsentAnswers
@@ -241,7 +241,7 @@ class DirectProtocol(BoundedProtocol):
 
 
 def bounded(
-    bounds: Bounds, traffic: Traffic, direct: Direct | None = None, tls: ssl.SSLContext | None = None
+    bounds: Bounds, traffic: Traffic, direct: Direct | None = None, tls: ServerContext | None = None
 ) -> Any:
     """What makes the protocol of each connection, for uvicorn's setting `http`; `traffic` and `direct` are the
     application's. With `tls`, uvicorn is to be given no context of its own."""
@@ -249,4 +249,4 @@ def bounded(
     crowd: Crowd[BoundedProtocol] = Crowd(bounds.connections_max, share)
     unsent: UnsentAnswers[BoundedProtocol] = UnsentAnswers(bounds.unsent_bytes_max)
     plain = partial(DirectProtocol, bounds=bounds, traffic=traffic, crowd=crowd, unsent=unsent, direct=direct)
-    return plain if tls is None else lambda **given: Door(plain(**given), tls)
+    return plain if tls is None else lambda **given: Door(plain(**given), tls.context)

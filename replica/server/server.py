@@ -238,8 +238,7 @@ def _config(
     )
     config.load()
     bounds = Bounds(_connections_max(), address_share)
-    tls = None if context is None else context.context
-    config.http_protocol_class = bounded(bounds, app.traffic, app.direct, tls)
+    config.http_protocol_class = bounded(bounds, app.traffic, app.direct, context)
     return config
 
 

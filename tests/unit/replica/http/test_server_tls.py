@@ -1,6 +1,8 @@
 """The files of a replica's certificate: when they are read again."""
 
 import os
+import shutil
+import ssl
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,41 @@ def test_chmod_alone_mends_a_key_that_could_not_be_read(
         assert not context.look(), "one line of the log for one mistake"
     own.key.chmod(0o600)
     assert context.look()
+
+
+def is_let_in(server: ssl.SSLContext, client: ssl.SSLContext) -> bool:
+    """Whether the two agree, in memory."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    sides = (
+        server.wrap_bio(to_server, to_client, server_side=True),
+        client.wrap_bio(to_client, to_server, server_hostname="localhost"),
+    )
+    for _ in range(6):
+        for side in sides:
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                pass
+            except ssl.SSLError:
+                return False
+    return True
+
+
+def caller(authority: Authority, trusted: Authority) -> ssl.SSLContext:
+    own = authority.signed("caller")
+    context = ssl.create_default_context(cafile=str(trusted.own.certificate))
+    context.load_cert_chain(own.certificate, own.key)
+    return context
+
+
+def test_another_authority_of_callers_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
+    """Else one whose key is lost could not be taken out of a replica that runs."""
+    ours, before, after = (Authority(tmp_path / name, name) for name in ("ours", "before", "after"))
+    own, trusted = ours.signed("own"), tmp_path / "callers.pem"
+    shutil.copy(before.own.certificate, trusted)
+    context = ServerContext(ServerTls(str(own.certificate), str(own.key), str(trusted)))
+    old, new = caller(before, ours), caller(after, ours)
+    assert [is_let_in(context.context, each) for each in (old, new)] == [True, False]
+    shutil.copy(after.own.certificate, trusted)
+    assert context.look()
+    assert [is_let_in(context.context, each) for each in (old, new)] == [False, True]
