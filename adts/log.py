@@ -4,6 +4,7 @@ Item values are JSON text: nothing below the edges of the system looks into them
 can be part of a cycle, so the garbage collector need not look at it (`gc=False`).
 """
 
+from collections.abc import Set as AbstractSet
 from typing import Final, Literal, NewType
 
 from msgspec import UNSET, Struct, UnsetType
@@ -148,9 +149,9 @@ NOTHING = Summary()
 """The summary of an object nobody decided on."""
 
 
-class Seen(Struct):
+class Seen(Struct, gc=False):
     """An entry as the replies show it: which replicas hold it, and whether one of them knows it to be complete."""
 
     entry: Entry
-    holders: set[str]
+    holders: AbstractSet[str] = frozenset()
     complete: bool = False

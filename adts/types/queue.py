@@ -70,7 +70,7 @@ class Over:
     def adopted(self, seen: Mapping[str, Seen]) -> list[Seen]:
         """The adopted entries, which wait wherever the horizon stands."""
         return [
-            Seen(entry, set(seen[name].holders) if name in seen else set())
+            Seen(entry, seen[name].holders if name in seen else frozenset())
             for name, entry in self._adopted.items()
         ]
 

@@ -26,7 +26,8 @@ def merged(logs: list[set[int]], order: list[int]) -> dict[str, Seen]:
     for place in order:
         for number in sorted(logs[place]):
             each = entry(number)
-            found.setdefault(each.id, Seen(each, set())).holders.add(f"r{place}")
+            holding = found.setdefault(each.id, Seen(each))
+            holding.holders |= {f"r{place}"}
     return found
 
 

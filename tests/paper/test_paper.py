@@ -44,7 +44,7 @@ def test_herlihy_a_view_is_the_logs_merged_in_timestamp_order_without_duplicates
         seen: dict[str, Seen] = {}
         for replica in order:
             for entry in logs[replica]:
-                seen.setdefault(entry.id, Seen(entry, set())).holders.add(replica)
+                seen.setdefault(entry.id, Seen(entry)).holders |= {replica}
         assert [found.entry for found in queue.view(NOTHING, seen)] == entries
 
 

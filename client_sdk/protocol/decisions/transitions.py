@@ -251,7 +251,7 @@ def plan_cell(
         if isinstance(command, RecoverCommand):
             results[place] = _recover(builder, command)
             if results[place] is Fate.IN_FORCE and command.entry.t > builder.horizon:
-                everything.setdefault(command.entry.id, Seen(command.entry, set()))
+                everything.setdefault(command.entry.id, Seen(command.entry))
     timestamp, value, source = cell.current(summary, everything)
     is_changed = False
     for place, command in enumerate(commands):

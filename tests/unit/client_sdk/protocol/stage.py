@@ -268,4 +268,4 @@ class Stage(TimeNow):
 
 def seen(*entries: Entry, holders: Sequence[str] = ("r1", "r2")) -> dict[Timestamp, Seen]:
     """These entries as a log cache has them, held by these replicas."""
-    return {each.t: Seen(each, set(holders)) for each in entries}
+    return {each.t: Seen(each, frozenset(holders)) for each in entries}
