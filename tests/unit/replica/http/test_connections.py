@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import itertools
-import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -37,9 +36,7 @@ def served(tmp_path: Path) -> Serve:
     """Serves r1 as `quorate.replica.server.server` does, with bounds of the test's own; the port."""
 
     @asynccontextmanager
-    async def serve(
-        bounds: Bounds | None = None, token: str | None = None, tls: ssl.SSLContext | None = None
-    ) -> AsyncIterator[int]:
+    async def serve(bounds: Bounds | None = None, token: str | None = None) -> AsyncIterator[int]:
         port: int = (socket := _bound(0)).getsockname()[1]
         limits = Limits(body_bytes_max=20_000, value_bytes_max=5_000, page_bytes_max=5_000)
         document = ClusterDocument("t", (ReplicaInfo("r1", f"http://127.0.0.1:{port}"),), limits=limits)
@@ -50,7 +47,7 @@ def served(tmp_path: Path) -> Serve:
         )
         config = uvicorn.Config(app, http="httptools", ws="none", log_config=None, access_log=False)
         config.load()
-        config.http_protocol_class = bounded(bounds or Bounds(), app.traffic, app.direct, tls)
+        config.http_protocol_class = bounded(bounds or Bounds(), app.traffic, app.direct)
         server = uvicorn.Server(config)
         server.lifespan = config.lifespan_class(config)
         await server.startup([socket])
