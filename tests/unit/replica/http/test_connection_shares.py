@@ -106,7 +106,7 @@ async def test_who_has_not_agreed_on_tls_gives_way_and_has_no_longer_than_a_head
     served: Serve, tmp_path: Path
 ) -> None:
     authority = Authority(tmp_path, "authority")
-    tls = ServerContext(ServerTls(*map(str, authority.signed("server")))).context
+    tls = ServerContext(ServerTls(*map(str, authority.signed("server"))))
     trusting = ssl.create_default_context(cafile=str(authority.own.certificate))
     async with (
         served(Bounds(connections_max=4, address_share=1.0), tls=tls) as port,

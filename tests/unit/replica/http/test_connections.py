@@ -19,6 +19,7 @@ from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.http import connections
 from quorate.replica.http.connections import PIECE_BYTES, BoundedProtocol, Bounds
 from quorate.replica.http.host_header import AllowedHosts
+from quorate.replica.http.server_tls import ServerContext
 from quorate.replica.server.app import create_app
 from quorate.replica.server.direct import bounded
 from quorate.replica.service.embedded import embedded_front_end
@@ -36,7 +37,9 @@ def served(tmp_path: Path) -> Serve:
     """Serves r1 as `quorate.replica.server.server` does, with bounds of the test's own; the port."""
 
     @asynccontextmanager
-    async def serve(bounds: Bounds | None = None, token: str | None = None) -> AsyncIterator[int]:
+    async def serve(
+        bounds: Bounds | None = None, token: str | None = None, tls: ServerContext | None = None
+    ) -> AsyncIterator[int]:
         port: int = (socket := _bound(0)).getsockname()[1]
         limits = Limits(body_bytes_max=20_000, value_bytes_max=5_000, page_bytes_max=5_000)
         document = ClusterDocument("t", (ReplicaInfo("r1", f"http://127.0.0.1:{port}"),), limits=limits)
@@ -47,7 +50,7 @@ def served(tmp_path: Path) -> Serve:
         )
         config = uvicorn.Config(app, http="httptools", ws="none", log_config=None, access_log=False)
         config.load()
-        config.http_protocol_class = bounded(bounds or Bounds(), app.traffic, app.direct)
+        config.http_protocol_class = bounded(bounds or Bounds(), app.traffic, app.direct, tls)
         server = uvicorn.Server(config)
         server.lifespan = config.lifespan_class(config)
         await server.startup([socket])
