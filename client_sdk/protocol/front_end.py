@@ -66,6 +66,7 @@ class FrontEnd(TimeNow):
         self._proposers: dict[str, Proposer] = {}
         self._tasks: dict[int, Task] = {}
         self.pacing: Final = Pacing(self._tasks)
+        self.walks: Final[list[Task]] = []
         self._rounds: dict[int, tuple[Task, SideBySide | EnqueueRound]] = {}
         """By the numbers of the operations that run side by side."""
         self._tokens: dict[int, tuple[Task, Requests, float]] = {}
@@ -195,7 +196,7 @@ class FrontEnd(TimeNow):
         learnt = (self._proposers, self._caches, self._notices)
         for forgotten in (self._tasks, self._rounds, self._tokens, *learnt):
             forgotten.clear()
-        for dropped in (self._ready, self._wakes, self._sends, self._finished):
+        for dropped in (self._ready, self._wakes, self._sends, self._finished, self.walks):
             dropped.clear()
         self._forwarded.forget()
 

@@ -31,6 +31,10 @@ class Machine(Protocol):
     """What operations need of the front end around them."""
 
     @property
+    def walks(self) -> list[Task]:
+        """Operations that go through many entries, or wait to: the first of them has its turn."""
+
+    @property
     def pacing(self) -> Pacing:
         """How often who waits for items looks again."""
 

@@ -9,16 +9,17 @@ from heapq import nsmallest
 from itertools import count
 from typing import Final
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from ....adts.log import Entry, Seen, Value
 from ....adts.specification import Kind
 from ....adts.types import queue
 from ....api_specs.messages import Collect
+from ....quorums.choices.choice import QuorumChoice
 from ....timestamps.ballot import Ballot
 from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
-from ..core.rounds import SOON_S, Event, Gathering, Task
+from ..core.rounds import SOON_S, Event, Expired, Gathering, Task
 from ..core.values import Done, LeaseBook, QueueInfo, QueueSize, ReadLeases
 from ..decisions.payloads import Gone, Withheld, fetch_payloads
 from ..decisions.transitions import ConfirmCommand, RecoverCommand
@@ -32,6 +33,8 @@ LOOKS_FREE: Final = 4
 PAGE_ENTRIES: Final = 2000
 ENTRIES_AT_ONCE: Final = 10_000
 """Of a queue with more waiting entries some are gone through in each turn, which takes 2 ms, and for each look that is under way."""
+TURN_S: Final = 0.02
+"""How often who waits to go through many looks whether it may."""
 
 
 def queue_size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSteps:
@@ -46,12 +49,11 @@ def queue_size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSte
     cache.pins += 1
     try:
         while True:
-            waiting, answered = yield from _waiting(operation.object, cache, task, machine)
+            counted, answered = yield from _agreed(operation, cache, task, machine)
             horizon = cache.summary.horizon
-            front = yield from _front(waiting, operation.items_max, task)
-            first = yield from _values(front, task, cache, machine)
+            first = yield from _values(counted.front, task, cache, machine)
             if first is not None:
-                return Done(QueueInfo(len(waiting), horizon, first), "Size/Ok", answered)
+                return Done(QueueInfo(counted.size, horizon, first), "Size/Ok", answered)
     finally:
         cache.pins -= 1
 
@@ -101,12 +103,21 @@ def _values(
     return tuple(value for value in held if isinstance(value, str))
 
 
-def _waiting(
-    name: str, cache: LogCache, task: Task, machine: Machine
-) -> Generator[float, Event, tuple[list[Seen], frozenset[str]]]:
-    """The entries that wait, as two looks agree on; who answered."""
+class Counted(Struct):
+    """What a look shows: how many entries wait, which of them are first, and which may not be in force."""
+
+    size: int
+    front: list[Seen]
+    doubtful: list[Seen]
+
+
+def _agreed(
+    operation: QueueSize, cache: LogCache, task: Task, machine: Machine
+) -> Generator[float, Event, tuple[Counted, frozenset[str]]]:
+    """What two looks agree on; who answered."""
+    name = operation.object
     needed = machine.choice_of(name).initial_of("Size")
-    counted: tuple[Ballot, list[Seen]] | None = None
+    counted: tuple[Ballot, Counted] | None = None
     looks = Looks(name, task)
     for number in count():
         if counted is None and number >= LOOKS_FREE:
@@ -127,10 +138,31 @@ def _waiting(
         machine.count("collected again")
         if before is None or cache.ballot != before:
             continue
-        waiting = yield from _view(cache, task)
-        if (yield from _settle_all(name, waiting, task, machine)):
-            counted = (cache.ballot, waiting) if cache.ballot == before else None
+        found = yield from _counted(operation, cache, task, machine)
+        if (yield from _settle_all(name, found.doubtful, task, machine)):
+            counted = (cache.ballot, found) if cache.ballot == before else None
     raise AssertionError("it looks until the deadline")
+
+
+def _counted(
+    operation: QueueSize, cache: LogCache, task: Task, machine: Machine
+) -> Generator[float, Event, Counted]:
+    """What is known now. Many entries are gone through for one operation at a time: each takes a turn of all others, and memory."""
+    is_long = len(cache.seen) > ENTRIES_AT_ONCE
+    if is_long:
+        machine.walks.append(task)
+    try:
+        while is_long and machine.walks[0] is not task:
+            if task.is_late:
+                raise Expired("no time was left to count a long queue after those who asked before")
+            yield from pause(task, task.now.mono_s + TURN_S)
+        waiting = yield from _view(cache, task)
+        front = yield from _front(waiting, operation.items_max, task)
+        doubtful = yield from _doubtful(waiting, cache, machine.choice_of(operation.object), task)
+        return Counted(len(waiting), front, doubtful)
+    finally:
+        if is_long:
+            machine.walks.remove(task)
 
 
 def _view(cache: LogCache, task: Task) -> Generator[float, Event, list[Seen]]:
@@ -149,11 +181,10 @@ def _parts(entries: list[Seen]) -> Iterator[list[Seen]]:
     return (entries[start : start + ENTRIES_AT_ONCE] for start in range(0, len(entries), ENTRIES_AT_ONCE))
 
 
-def _settle_all(
-    name: str, waiting: list[Seen], task: Task, machine: Machine
-) -> Generator[float, Event, bool]:
-    """Make sure that all these entries are in force; False when a decision was needed, and the view is out of date."""
-    cache, choice = machine.cache_of(name), machine.choice_of(name)
+def _doubtful(
+    waiting: list[Seen], cache: LogCache, choice: QuorumChoice, task: Task
+) -> Generator[float, Event, list[Seen]]:
+    """Those of them that may not be in force."""
     adopted = {entry.id for entry in cache.summary.adopted}
     final = choice.final_of_kind(Kind.BLIND)
     doubtful: list[Seen] = []
@@ -163,6 +194,14 @@ def _settle_all(
         doubtful += (
             found for found in some if found.entry.id not in adopted and not cache.is_complete(found, final)
         )
+    return doubtful
+
+
+def _settle_all(
+    name: str, doubtful: list[Seen], task: Task, machine: Machine
+) -> Generator[float, Event, bool]:
+    """Make sure that all these entries are in force; False when a decision was needed, and the view is out of date."""
+    cache = machine.cache_of(name)
     missing = {found.entry.t for found in doubtful if found.entry.value is UNSET}
     try:
         payloads = (yield from fetch_payloads(task, cache, missing, machine.limits)) if missing else {}

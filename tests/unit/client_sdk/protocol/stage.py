@@ -75,6 +75,7 @@ class Stage(TimeNow):
         self._now = Now(0.0, START_US)
         self.task: Final = self.caller(1, deadline_s)
         self.pacing: Final = Pacing(())
+        self.walks: Final[list[Task]] = []
         self.sends: list[Send] = []
         """All that was sent, in order."""
         self.lazies: list[Send] = []

@@ -4,14 +4,14 @@ import pytest
 
 from quorate.adts.log import Dead, Entry, Leased, Summary
 from quorate.api_specs.messages import Append, Appended, Collect, Collected, Row, Status
-from quorate.client_sdk.protocol.core.rounds import SOON_S
+from quorate.client_sdk.protocol.core.rounds import SOON_S, Expired
 from quorate.client_sdk.protocol.core.values import LeaseBook, QueueInfo, QueueSize, ReadLeases
 from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand, Fate, RecoverCommand
 from quorate.client_sdk.protocol.operations import queue_looks
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
 from quorate.client_sdk.protocol.operations.queue_looks import LOOKS_FREE, leases, queue_size
 from quorate.timestamps.timestamp import ZERO
-from tests.unit.client_sdk.protocol.stage import Stage, at, ballot, complete, entry, shown
+from tests.unit.client_sdk.protocol.stage import DEADLINE_S, Stage, at, ballot, complete, entry, shown
 
 NAME = "queue/q"
 ONE, TWO = entry(1), entry(2)
@@ -72,15 +72,60 @@ def test_the_first_items_of_a_long_queue_are_the_oldest(
     stage = sizing(wanted)
     three = entry(3)
     look_at(stage, shown(*complete(three, ONE, TWO)), "r1", "r2")
-    for _ in range(2):  # What waits is gone through, then what is settled.
+    for _ in range(
+        3 if 0 < wanted < 3 else 2
+    ):  # What waits is gone through, the front looked for, and what may not be in force.
         stage.sleep(SOON_S)
     look_at(stage, SAME, "r1", "r2")
-    while not stage.is_over:
-        stage.sleep(SOON_S)
     assert stage.result.result.size == 3
     assert stage.result.result.first == tuple(
         each.value for each in (ONE, TWO, three) if int(str(each.value)) in first
     )
+
+
+def test_long_queues_are_counted_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forty at once took four seconds from others, and four gigabytes."""
+    monkeypatch.setattr(queue_looks, "ENTRIES_AT_ONCE", 1)
+    stage, ahead = sizing(), Stage().task
+    stage.walks.append(ahead)
+    look_at(stage, shown(*complete(ONE, TWO)), "r1", "r2")
+    stage.sleep(1.0)
+    assert stage.walks == [ahead, stage.task], "it waits for its turn"
+    stage.walks.remove(ahead)
+    for _ in range(3):
+        stage.sleep(SOON_S)
+    assert not stage.walks
+    look_at(stage, SAME, "r1", "r2")
+    assert stage.result.result.size == 2
+
+
+@pytest.mark.parametrize("is_left", [False, True])
+def test_whoever_waits_for_its_turn_until_its_deadline_or_leaves_gives_it_up(
+    is_left: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_looks, "ENTRIES_AT_ONCE", 1)
+    stage, ahead = Stage(), Stage().task
+    stage.walks.append(ahead)
+    steps = queue_size(QueueSize(NAME), stage.task, stage)
+    stage.play(steps)
+    look_at(stage, shown(*complete(ONE, TWO)), "r1", "r2")
+    assert len(stage.walks) == 2
+    if is_left:
+        steps.close()
+    else:
+        with pytest.raises(Expired, match="after those who asked before"):
+            stage.sleep(DEADLINE_S + 1)
+    assert stage.walks == [ahead]
+    assert stage.cache_of(NAME).pins == 0
+
+
+def test_a_short_queue_is_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_looks, "ENTRIES_AT_ONCE", 2)
+    stage = sizing()
+    stage.walks.append(Stage().task)
+    look_at(stage, shown(*complete(ONE, TWO)), "r1", "r2")
+    look_at(stage, SAME, "r1", "r2")
+    assert stage.result.result.size == 2
 
 
 def test_a_decision_between_two_looks_makes_it_look_again() -> None:
