@@ -54,15 +54,13 @@ def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | Non
         return _refused_disk(store.use(), capacity)
     if isinstance(request, (Scan, Changes)):
         return None
-    known, further = store.state(request.object), _further(capacity)
-    if known is not None:
-        is_larger = isinstance(request, Accept) and _value_bytes(request.summary) > _value_bytes(
-            known.summary
-        )
-        return _refused_disk(store.use(), further) if is_larger else None
+    if (known := store.state(request.object)) is not None:
+        if not isinstance(request, Accept) or _value_bytes(request.summary) <= _value_bytes(known.summary):
+            return None
+        return _refused_disk(store.use(), _further(capacity))
     if not _keeps(request):
         return None
-    use = store.use()
+    use, further = store.use(), _further(capacity)
     return _refused_disk(use, further) or _refused_object(request.object, use, further.objects_max)
 
 

@@ -161,7 +161,7 @@ def _counted(
         doubtful = yield from _doubtful(waiting, cache, machine.choice_of(operation.object), task)
         return Counted(len(waiting), front, doubtful)
     finally:
-        if is_long:
+        if task in machine.walks:  # Not where the front end has started over meanwhile.
             machine.walks.remove(task)
 
 

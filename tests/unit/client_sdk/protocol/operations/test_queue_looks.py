@@ -119,6 +119,17 @@ def test_whoever_waits_for_its_turn_until_its_deadline_or_leaves_gives_it_up(
     assert stage.cache_of(NAME).pins == 0
 
 
+def test_a_count_ends_though_the_front_end_has_started_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_looks, "ENTRIES_AT_ONCE", 1)
+    stage = Stage()
+    steps = queue_size(QueueSize(NAME), stage.task, stage)
+    stage.play(steps)
+    look_at(stage, shown(*complete(ONE, TWO)), "r1", "r2")
+    stage.walks.clear()
+    steps.close()
+    assert not stage.walks
+
+
 def test_a_short_queue_is_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue_looks, "ENTRIES_AT_ONCE", 2)
     stage = sizing()
