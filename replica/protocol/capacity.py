@@ -54,14 +54,14 @@ def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | Non
         return _refused_disk(store.use(), capacity)
     if isinstance(request, (Scan, Changes)):
         return None
-    if (known := store.state(request.object)) is not None:
-        if not isinstance(request, Accept) or _value_bytes(request.summary) <= _value_bytes(known.summary):
-            return None
-        return _refused_disk(store.use(), _further(capacity))
-    if not _keeps(request):
+    known = store.state(request.object)
+    here = 0 if known is None else _value_bytes(known.summary)
+    is_larger = isinstance(request, (Accept, Commit)) and _value_bytes(request.summary) > here
+    if is_larger and (problem := _refused_disk(store.use(), _further(capacity))) is not None:
+        return problem
+    if known is not None or not _keeps(request):
         return None
-    use, further = store.use(), _further(capacity)
-    return _refused_disk(use, further) or _refused_object(request.object, use, further.objects_max)
+    return _refused_object(request.object, store.use(), _further(capacity).objects_max)
 
 
 def _further(capacity: Capacity) -> Capacity:
@@ -82,8 +82,8 @@ def _deletes(request: Append, store: Holds) -> bool:
     return all(entry.value is None for entry in request.entries) and store.state(request.object) is not None
 
 
-def _value_bytes(summary: Summary) -> int:
-    return len(summary.value or "")
+def _value_bytes(summary: Summary | None) -> int:
+    return 0 if summary is None else len(summary.value or "")
 
 
 def _keeps(request: Accept | Collect | Commit) -> bool:
