@@ -151,15 +151,17 @@ def _plain(system: System, up: Mapping[str, Probability]) -> Probability:
     """Parts that share no replica are independent: they are counted as if each were a replica."""
     if isinstance(system, Replica):
         return up[system.name]
-    tails = _tails(tuple((weight, _plain(part, up)) for weight, part in system.parts))
     number = type(next(iter(up.values())))
+    tails = _tails(tuple((weight, _plain(part, up)) for weight, part in system.parts), number.__name__)
     share: Probability = tails.get(max(0, system.needed), number(0))
     return min(share, number(1))  # a sum of floats may end one rounding above 1
 
 
 @lru_cache(maxsize=64)
-def _tails(parts: tuple[tuple[int, Probability], ...]) -> Mapping[int, Probability]:
-    """The probability of each number of live votes or more; computed once for all numbers that are asked about."""
+def _tails(parts: tuple[tuple[int, Probability], ...], number: str) -> Mapping[int, Probability]:
+    """The probability of each number of live votes or more, in this kind of number; computed once for all numbers that are asked about. (1.0 and
+    Fraction(1) are equal: what was computed with the one must not be found for the other.)"""
+    del number
     weights = {str(index): weight for index, (weight, _) in enumerate(parts)}
     chances = {str(index): chance for index, (_, chance) in enumerate(parts)}
     shares = live_votes_independent(weights, chances)

@@ -13,7 +13,9 @@ from quorate.quorums.systems.failures import Group, Groups, Independent, Joint, 
 from quorate.quorums.systems.systems import (
     NOBODY,
     BadQuorums,
+    Replica,
     System,
+    Threshold,
     both,
     choose,
     dual,
@@ -51,6 +53,15 @@ def test_groups_are_the_sum_over_all_up_sets_and_all_groups(
         held = {each for each in all_sets(NAMES) if each & alive in quorums}
         expected += weight * probability_of(held, up)
     assert availability(system, Groups(up, groups)) == expected
+
+
+def test_fractions_stay_exact_after_floats_that_are_equal_to_some_of_them() -> None:
+    inner = Threshold(0, ((0, Replica("a")),))
+    system = Threshold(2, ((0, inner), (2, Replica("c"))))
+    rough = availability(system, Independent({"a": 0.0, "c": 0.9}))
+    exact = availability(system, Independent({"a": Fraction(0), "c": Fraction(9, 10)}))
+    assert (rough, exact) == (0.9, Fraction(9, 10))
+    assert isinstance(exact, Fraction)
 
 
 @UNTIMED
