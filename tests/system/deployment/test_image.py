@@ -61,6 +61,8 @@ HELPERS: Final = ("/usr/lib/podman/netavark", "/usr/lib/podman/aardvark-dns")
 """Of the engine, for a network whose members know each other by name."""
 TOKEN: Final = "a-token-of-the-test-" + "x" * 20
 BUILD_S: Final = 240.0
+DEADLINE_S: Final = 20
+"""Of an operation: other work shares this machine, and containers have just been started."""
 PLACES: Final = {"/run": "engine-run", "/var/lib": "engine-lib"}
 """Where the engine writes whatever it is told, and the folder of ours that is there instead."""
 
@@ -102,18 +104,20 @@ class Engine:
 
     def asks(self, port: int, path: str, body: str = "", token: str = "") -> str:
         """The answer of a replica, and its status on a line of its own; 000 when there is none."""
-        words = f"curl -s -m 10 -w '\\n%{{http_code}}' http://127.0.0.1:{port}{path}"
+        words = f"curl -s -m 30 -w '\\n%{{http_code}}' http://127.0.0.1:{port}{path}"
         words += f" -H 'Authorization: Bearer {token}'" if token else ""
         words += f" -H 'Content-Type: application/json' -d '{body}'" if body else ""
         return self.run(words, is_checked=False)
 
     def enqueue(self, port: int, item: str, token: str) -> str:
         """The status of the answer."""
-        return self.asks(port, "/v1/queues/jobs/items", f'{{"item": "{item}"}}', token).splitlines()[-1]
+        return self.asks(
+            port, f"/v1/queues/jobs/items?deadline_s={DEADLINE_S}", f'{{"item": "{item}"}}', token
+        ).splitlines()[-1]
 
     def dequeue(self, port: int, token: str) -> str:
         """The answer."""
-        return self.asks(port, "/v1/queues/jobs/dequeue", "{}", token)
+        return self.asks(port, f"/v1/queues/jobs/dequeue?deadline_s={DEADLINE_S}", "{}", token)
 
 
 def hold(folder: Path) -> subprocess.Popen[str]:
