@@ -5,6 +5,7 @@ their marks and deletions go on, for they are what makes room again. Must not kn
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -15,9 +16,11 @@ from ...api_specs.messages import Accept, Append, Changes, Collect, Commit, Refu
 from ...timestamps.timestamp import ZERO, Timestamp
 from .log import ObjectState
 
-FURTHER_PERCENT: Final = 10
-"""So far beyond the bounds goes what makes room, or may: deletions in objects that the replica has, decisions that make a value larger,
-and those on objects that it lacks, for others may hold their entries, and these are to be taken out."""
+DECIDED_PERCENT: Final = 10
+"""So far beyond the bounds go decisions that make a value larger, and those on objects that the replica lacks, for others may hold their
+entries, and these are to be taken out."""
+DELETED_PERCENT: Final = 50
+"""So far go deletions in objects that it has: they make room, also where decisions have taken it."""
 
 
 class Use(Struct, frozen=True):
@@ -49,27 +52,31 @@ class Holds(Protocol):
 def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | None:
     """Why the replica does not do it; None where there is room, or nothing new."""
     if isinstance(request, Append):
-        return _refused_append(request, store, _further(capacity) if _deletes(request, store) else capacity)
+        return _refused_append(
+            request, store, _further(capacity, DELETED_PERCENT) if _deletes(request, store) else capacity
+        )
     if isinstance(request, Reserve):
         return _refused_disk(store.use(), capacity)
     if isinstance(request, (Scan, Changes)):
         return None
     known = store.state(request.object)
     here = 0 if known is None else _value_bytes(known.summary)
+    further = _further(capacity, DECIDED_PERCENT)
     is_larger = isinstance(request, (Accept, Commit)) and _value_bytes(request.summary) > here
-    if is_larger and (problem := _refused_disk(store.use(), _further(capacity))) is not None:
+    if is_larger and (problem := _refused_disk(store.use(), further)) is not None:
         return problem
     if known is not None or not _keeps(request):
         return None
-    return _refused_object(request.object, store.use(), _further(capacity).objects_max)
+    return _refused_object(request.object, store.use(), further.objects_max)
 
 
-def _further(capacity: Capacity) -> Capacity:
+@lru_cache
+def _further(capacity: Capacity, percent: int) -> Capacity:
     return Capacity(
-        objects_max=_percent(capacity.objects_max, 100 + FURTHER_PERCENT),
-        log_entries_max=_percent(capacity.log_entries_max, 100 + FURTHER_PERCENT),
-        disk_bytes_max=_percent(capacity.disk_bytes_max, 100 + FURTHER_PERCENT),
-        disk_free_min=_percent(capacity.disk_free_min, 100 - FURTHER_PERCENT),
+        objects_max=_percent(capacity.objects_max, 100 + percent),
+        log_entries_max=_percent(capacity.log_entries_max, 100 + percent),
+        disk_bytes_max=_percent(capacity.disk_bytes_max, 100 + percent),
+        disk_free_min=_percent(capacity.disk_free_min, 100 - percent),
     )
 
 

@@ -57,6 +57,8 @@ DISK = Use(0, 1000, 10_000, 0)
 FREE = Use(0, 0, 99, 0)
 FAR = Use(0, 1100, 10_000, 0)
 LITTLE_FREE = Use(0, 0, 89, 0)
+FARTHER = Use(0, 1500, 10_000, 0)
+HARDLY_FREE = Use(0, 0, 49, 0)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +82,12 @@ LITTLE_FREE = Use(0, 0, 89, 0)
         (Collect("queue/new", fence=at(1)), FAR, None),
         (append("queue/old", 3, value=None), DISK, None),
         (append("queue/old", 3, value=None), FREE, None),
-        (append("queue/old", 3, value=None), FAR, "disk-full"),
-        (append("queue/old", 3, value=None), LITTLE_FREE, "disk-full"),
-        (append("queue/old", 3, 4, value=None), ROOM, None),
-        (append("queue/old", 3, 4, 5, value=None), ROOM, "log-full"),
+        (append("queue/old", 3, value=None), FAR, None),
+        (append("queue/old", 3, value=None), LITTLE_FREE, None),
+        (append("queue/old", 3, value=None), FARTHER, "disk-full"),
+        (append("queue/old", 3, value=None), HARDLY_FREE, "disk-full"),
+        (append("queue/old", 3, 4, 5, value=None), ROOM, None),
+        (append("queue/old", 3, 4, 5, 6, value=None), ROOM, "log-full"),
         (append("queue/new", 3, value=None), DISK, "disk-full"),
         (Collect("queue/new"), BEYOND, None),
         (Collect("queue/old", ballot=make_ballot(at(1), 0)), FREE, None),
