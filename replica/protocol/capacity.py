@@ -12,7 +12,18 @@ from msgspec import Struct
 
 from ...adts.log import Summary
 from ...api_specs.limits import CAPACITY_ALARM, Capacity
-from ...api_specs.messages import Accept, Append, Changes, Collect, Commit, Refused, Request, Reserve, Scan
+from ...api_specs.messages import (
+    Accept,
+    Append,
+    Changes,
+    Collect,
+    Commit,
+    Refused,
+    Request,
+    Reserve,
+    Row,
+    Scan,
+)
 from ...timestamps.timestamp import ZERO, Timestamp
 from .log import ObjectState
 
@@ -45,6 +56,9 @@ class Holds(Protocol):
     def length(self, name: str) -> int:
         """Rows of the object's log."""
 
+    def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+        """The newest rows above `after`, at most `limit`."""
+
     def use(self) -> Use:
         """How much is used."""
 
@@ -60,11 +74,11 @@ def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | Non
     if isinstance(request, (Scan, Changes)):
         return None
     known = store.state(request.object)
-    here = 0 if known is None else _value_bytes(known.summary)
     further = _further(capacity, DECIDED_PERCENT)
-    is_larger = isinstance(request, (Accept, Commit)) and _value_bytes(request.summary) > here
-    if is_larger and (problem := _refused_disk(store.use(), further)) is not None:
-        return problem
+    if isinstance(request, (Accept, Commit)) and (size := _value_bytes(request.summary)):
+        problem = _refused_disk(store.use(), further)
+        if problem is not None and size > _bytes_here(request.object, known, store):
+            return problem
     if known is not None or not _keeps(request):
         return None
     return _refused_object(request.object, store.use(), further.objects_max)
@@ -87,6 +101,14 @@ def _percent(number: int, percent: int) -> int:
 def _deletes(request: Append, store: Holds) -> bool:
     """Whether it only deletes keys that the replica knows."""
     return all(entry.value is None for entry in request.entries) and store.state(request.object) is not None
+
+
+def _bytes_here(name: str, known: ObjectState | None, store: Holds) -> int:
+    """Of the value that the object has: its summary's, or a newer one in its log."""
+    if known is None:
+        return 0
+    newest = (row.entry.value for row in store.newest(name, ZERO, 1))
+    return max([_value_bytes(known.summary), *(len(value) for value in newest if isinstance(value, str))])
 
 
 def _value_bytes(summary: Summary | None) -> int:

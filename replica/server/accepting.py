@@ -1,4 +1,4 @@
-"""Takes all connections that wait to be accepted in one turn of the event loop.
+"""Takes many connections that wait to be accepted in one turn of the event loop.
 
 uvloop accepts one in each turn (libuv since 1.45), so a newcomer would wait for as many turns as connections came before it, with all
 that is done in them: a burst from one caller would hold up the others before anybody could tell whose connection is whose. Once
@@ -6,12 +6,15 @@ accepted, callers take turns (`quorate.replica.http.gate`). Owns that step. Must
 """
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable
 from typing import Final
 
-ACCEPTS_MAX: Final = 256
-"""In one turn: to accept one takes a tenth of a millisecond."""
+ACCEPTS_MAX: Final = 128
+"""In one turn: to accept one takes a tenth of a millisecond, and a file, before it can be refused where there are too many."""
+
+_log = logging.getLogger(__name__)
 
 
 class Acceptor:
@@ -42,5 +45,7 @@ class Acceptor:
 
     def _opened(self, opening: "asyncio.Task[object]") -> None:
         self._opening.discard(opening)
-        if not opening.cancelled():
-            opening.exception()  # Its caller has gone already.
+        if not opening.cancelled() and not isinstance(error := opening.exception(), OSError | None):
+            _log.error(
+                "a connection could not be opened", exc_info=error
+            )  # Else its caller has gone already.

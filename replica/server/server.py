@@ -33,6 +33,7 @@ from ..http.server_tls import BadTls, ServerContext, ServerTls
 from ..logs.audit import audit
 from ..service.embedded import embedded_front_end
 from ..service.member import Member
+from .accepting import ACCEPTS_MAX
 from .app import ReplicaApp, create_app
 from .direct import bounded
 from .exposure import exposure_problem
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 LOOK_S: Final = 1.0
 """How often the files of tokens and certificate are looked at."""
-FILES_BESIDE: Final = 200
+FILES_BESIDE: Final = 200 + 2 * ACCEPTS_MAX
 """Files that a replica may have open besides its callers' connections: its database, the way to other replicas."""
 BACKLOG: Final = 1024
 SWITCH_INTERVAL_S: Final = 0.001

@@ -78,11 +78,17 @@ class Janitor(Background):
 
     async def _prune(self) -> None:
         """Delete what is due, in a third of the time: after many items were taken at once, others still have the store."""
-        began_s = time.monotonic()
-        while await self._member.run(lambda store: self._pruning.round(store, time.monotonic())):
-            await asyncio.sleep(PAUSE_PER * (time.monotonic() - began_s))
-            began_s = time.monotonic()
+        is_more = True
+        while is_more:
+            is_more, took_s = await self._member.run(self._pruned)
+            await asyncio.sleep(PAUSE_PER * took_s if is_more else 0)
         await self._member.run(Store.give_back_space)
+
+    def _pruned(self, store: Store) -> tuple[bool, float]:
+        """Whether more is due, and the seconds that it took, without those that it waited for the store."""
+        began_s = time.monotonic()
+        is_more = self._pruning.round(store, began_s)
+        return is_more, time.monotonic() - began_s
 
     async def _look_at_room(self) -> None:
         used = await self._member.run(lambda store: shares(store.use(), self._member.capacity))

@@ -84,8 +84,7 @@ class LogCache:
         """The highest timestamp that was seen of the object, or given to it: of entries, fences, terms and horizons."""
         self._complete: Timestamp = ZERO
         """The newest entry that this front end itself knows to be complete: the replicas may not have heard of it yet."""
-        self._summary_bytes = self._value_bytes = self._rows = 0
-        """Of the summary; of all values that ever came in; and how many entries did."""
+        self._summary_bytes = 0
         self._floors: dict[str, Timestamp] = {}
         self._incarnations: dict[str, str] = {}
 
@@ -150,9 +149,10 @@ class LogCache:
         self._absorb_status(replica, reply.status)
 
     def weight(self) -> int:
-        """About how many bytes the entries take, with values as long as they were on average, and the summary."""
-        of_value = self._value_bytes // max(1, self._rows)
-        return self._summary_bytes + (ENTRY_BYTES + of_value) * len(self.seen)
+        """About how many bytes the entries take, with their values, and the summary."""
+        values = (found.entry.value for found in self.seen.values())
+        of_values = sum(len(value) for value in values if isinstance(value, str))
+        return self._summary_bytes + ENTRY_BYTES * len(self.seen) + of_values
 
     def learn_decided(self, ballot: Ballot) -> None:
         """The summary of `ballot` is decided."""
@@ -263,13 +263,10 @@ class LogCache:
         if row.entry.t <= self.after:
             return
         found = self.seen.get(row.entry.t)
-        value_bytes = len(row.entry.value) if isinstance(row.entry.value, str) else 0
-        self.taken += value_bytes
-        if found is None or found.entry.value is UNSET:
-            self._value_bytes += value_bytes
+        if isinstance(row.entry.value, str):
+            self.taken += len(row.entry.value)
         if found is None:
             self.taken += ENTRY_BYTES
-            self._rows += 1
             self.seen[row.entry.t] = Seen(
                 row.entry, _with(NOBODY, replica), row.complete or row.entry.t == self._complete
             )

@@ -138,7 +138,10 @@ def _agreed(
         machine.count("collected again")
         if before is None or cache.ballot != before:
             continue
+        lives = cache.lives
         found = yield from _counted(operation, cache, task, machine)
+        if cache.lives != lives:  # While it waited for its turn, what replicas had shown was dropped.
+            continue
         if (yield from _settle_all(name, found.doubtful, task, machine)):
             counted = (cache.ballot, found) if cache.ballot == before else None
     raise AssertionError("it looks until the deadline")

@@ -6,7 +6,7 @@ import pytest
 
 from quorate.adts.log import NOTHING, Entry, Summary, Value
 from quorate.api_specs.limits import Capacity
-from quorate.api_specs.messages import Accept, Append, Collect, Commit, Proposal, Request, Reserve
+from quorate.api_specs.messages import Accept, Append, Collect, Commit, Proposal, Request, Reserve, Row
 from quorate.gc.pruning import ANY_ARRIVAL
 from quorate.replica.data_folder.identity import DATABASE_FILE, open_folder
 from quorate.replica.protocol.capacity import Use, alarm, refused, shares
@@ -15,13 +15,13 @@ from quorate.replica.store import usage as use_module
 from quorate.replica.store.database import Database
 from quorate.replica.store.store import Store
 from quorate.timestamps.ballot import make_ballot
-from quorate.timestamps.timestamp import Timestamp, make
+from quorate.timestamps.timestamp import ZERO, Timestamp, make
 from tests.unit.replica.conftest import one_replica
 
 CAPACITY = Capacity(objects_max=2, log_entries_max=3, disk_bytes_max=1000, disk_free_min=100)
 ROOM = Use(objects=1, disk_bytes=999, disk_free=100, longest=0)
 
-ONE, LONG = Value("1"), Value("11")
+ONE, TWO, LONG = Value("1"), Value("22"), Value("333")
 
 
 def at(number: int) -> Timestamp:
@@ -46,6 +46,10 @@ class Held:
 
     def length(self, name: str) -> int:
         return 2 if name == "queue/old" else 0
+
+    def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
+        assert (after, limit) == (ZERO, 1)
+        return [Row(Entry(at(2), at(2), TWO))] if name == "queue/old" else []
 
     def use(self) -> Use:
         return self._use
@@ -95,6 +99,7 @@ HARDLY_FREE = Use(0, 0, 49, 0)
         (Accept("queue/old", make_ballot(at(1), 0), NOTHING), FAR, None),
         (Accept("queue/old", make_ballot(at(1), 0), Summary(at(1), ONE)), FREE, None),
         (Accept("queue/old", make_ballot(at(1), 0), Summary(at(1), ONE)), FAR, None),
+        (Accept("queue/old", make_ballot(at(1), 0), Summary(at(1), TWO)), FAR, None),
         (Accept("queue/old", make_ballot(at(1), 0), Summary(at(1), LONG)), DISK, None),
         (Accept("queue/old", make_ballot(at(1), 0), Summary(at(1), LONG)), FAR, "disk-full"),
         (Accept("queue/new", make_ballot(at(1), 0), NOTHING), ROOM, None),

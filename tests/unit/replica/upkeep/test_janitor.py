@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ from quorate.client_sdk.protocol.core.values import CollectTombstone, Done, Fail
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
-from quorate.replica.store.store import StorageFailed
+from quorate.replica.store.store import StorageFailed, Store
 from quorate.replica.upkeep import janitor as janitor_module
 from quorate.replica.upkeep.janitor import Janitor
 from quorate.timestamps.timestamp import make
@@ -238,23 +239,31 @@ async def test_deleting_leaves_the_store_to_others_for_most_of_the_time(
 ) -> None:
     """After a queue of a million was emptied there is much to delete."""
     now_s, slept = 0.0, list[float]()
-    is_more = [True, True, False, None]
+    is_more = [True, True, False]
 
-    async def run(work: object) -> object:
+    async def run(work: Callable[[Store], object]) -> object:
         nonlocal now_s
-        del work
+        now_s += 10.0  # It waits for the store.
+        return work(store)
+
+    def round_(store: Store, mono_s: float) -> bool:
+        nonlocal now_s
+        del store
+        assert mono_s == now_s
         now_s += 0.25
         return is_more.pop(0)
 
     async def sleep(seconds: float) -> None:
-        nonlocal now_s
-        now_s += seconds
         slept.append(seconds)
+
+    store: Any = SimpleNamespace(give_back_space=lambda: None)
 
     janitor = Janitor(member, FaultyOnce(member))
     monkeypatch.setattr(member, "run", run)
+    monkeypatch.setattr(Store, "give_back_space", lambda _: None)
+    monkeypatch.setattr(janitor._pruning, "round", round_)
     monkeypatch.setattr(janitor_module, "time", SimpleNamespace(monotonic=lambda: now_s))
     monkeypatch.setattr(janitor_module, "asyncio", SimpleNamespace(sleep=sleep))
     await janitor._prune()
-    assert slept == [0.5, 0.5]
-    assert not is_more, "the last look is for space to give back"
+    assert slept == [0.5, 0.5, 0]
+    assert not is_more

@@ -99,6 +99,23 @@ def test_long_queues_are_counted_one_after_the_other(monkeypatch: pytest.MonkeyP
     assert stage.result.result.size == 2
 
 
+def test_what_is_dropped_while_a_count_waits_has_it_look_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another operation on the queue may forget what replicas alone have shown that do not answer it."""
+    monkeypatch.setattr(queue_looks, "ENTRIES_AT_ONCE", 1)
+    stage, ahead = sizing(), Stage().task
+    stage.walks.append(ahead)
+    stage.answer("r1", shown(*complete(ONE)))
+    stage.answer("r2", shown(*complete(ONE, TWO)))
+    assert stage.cache_of(NAME).drop_shown_by(frozenset({"r2"}), [TWO.t])
+    stage.walks.remove(ahead)
+    stage.sleep(1.0)
+    look_at(stage, shown(*complete(ONE, TWO)), "r2", "r3")
+    stage.sleep(1.0)
+    assert not stage.is_over, "what the first look has shown is not all"
+    look_at(stage, SAME, "r2", "r3")
+    assert stage.result.result.size == 2
+
+
 @pytest.mark.parametrize("is_left", [False, True])
 def test_whoever_waits_for_its_turn_until_its_deadline_or_leaves_gives_it_up(
     is_left: bool, monkeypatch: pytest.MonkeyPatch
