@@ -32,7 +32,7 @@ LOOKS_FREE: Final = 4
 """Looks that leave decisions alone: two are enough where none is made meanwhile."""
 PAGE_ENTRIES: Final = 2000
 ENTRIES_AT_ONCE: Final = 10_000
-"""Of a queue with more waiting entries some are gone through in each turn, which takes 2 ms, and for each look that is under way."""
+"""Of a queue with more waiting entries some are gone through in each turn, which takes 2 ms."""
 TURN_S: Final = 0.02
 """How often who waits to go through many looks whether it may."""
 
