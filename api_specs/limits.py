@@ -53,6 +53,9 @@ CONCURRENT_MAX: Final = 4000
 READS_MAX: Final = 512
 """Reads of registers and keys that a replica runs for its REST callers at the same time, half of them for one caller; further ones wait, and
 callers take turns."""
+COUNTS_MAX: Final = 8
+"""Sizes of queues that a replica counts for its REST callers at the same time, half of them for one caller; further ones wait, and callers
+take turns."""
 BODIES_BYTES_MAX: Final = 256 * 1024 * 1024
 """Request bodies that a replica holds together."""
 BODY_VALUES_MAX: Final = 1_000_000

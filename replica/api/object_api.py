@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from ...adts.log import Value
 from ...adts.types.catalogue import NAME_PATTERN, object_name
-from ...api_specs.limits import LISTINGS_MAX, READS_MAX, Limits
+from ...api_specs.limits import COUNTS_MAX, LISTINGS_MAX, READS_MAX, Limits
 from ...api_specs.values import BadValue, json_to_value
 from ...client_sdk.protocol.core.counters import Counts
 from ...client_sdk.protocol.core.values import (
@@ -104,7 +104,8 @@ class Operations:
         self.front_end: Driver | None = None
         self._long_answers: Final = FairQueue()
         """What many callers have read in one round is not sent to all of them at once."""
-        self._reads: Final = Slots(READS_MAX)
+        self._slots: Final = {Read: Slots(READS_MAX), QueueSize: Slots(COUNTS_MAX)}
+        """For operations that may hold much, or take long: so many of a kind at a time."""
 
     def counts(self) -> Counts | None:
         """What the front end has counted, once there is one."""
@@ -117,8 +118,8 @@ class Operations:
         if self.front_end is None:
             raise Refusal("unavailable", "the replica is starting", definite=True)
         left_s = self.deadline(deadline_s, wait_s) - waited_s()
-        if isinstance(operation, Read):
-            outcome = await self._read(self.front_end, operation, left_s)
+        if (slots := self._slots.get(type(operation))) is not None:
+            outcome = await _in_turn(slots, self.front_end, operation, left_s)
         else:
             outcome = await _outcome(self.front_end, operation, left_s)
         if isinstance(outcome, Done):
@@ -126,18 +127,6 @@ class Operations:
                 await self._long_answers.wait(None, length)
             return outcome.result
         raise refusal_of(outcome)
-
-    async def _read(self, front_end: Driver, operation: Read, left_s: float) -> Outcome:
-        """What is read may be large: so many at a time."""
-        caller = turn()
-        try:
-            left_s -= await self._reads.take(caller, left_s)
-        except TimeoutError:
-            raise _waited_too_long() from None
-        try:
-            return await _outcome(front_end, operation, left_s)
-        finally:
-            self._reads.give(caller)
 
     async def take(self, asked: Asked, operation: Dequeue | Acquire) -> Any:
         """As `run`, but one that waits is cancelled when the client goes away: an item taken for nobody would be lost."""
@@ -192,6 +181,19 @@ class Operations:
         if deadline_s < wait_s:
             raise Refusal("malformed", "deadline_s: must not be below wait_s")
         return deadline_s
+
+
+async def _in_turn(slots: Slots, front_end: Driver, operation: Operation, left_s: float) -> Outcome:
+    """As `_outcome`, once one of these is free for the caller."""
+    caller = turn()
+    try:
+        left_s -= await slots.take(caller, left_s)
+    except TimeoutError:
+        raise _waited_too_long() from None
+    try:
+        return await _outcome(front_end, operation, left_s)
+    finally:
+        slots.give(caller)
 
 
 async def _outcome(front_end: Driver, operation: Operation, left_s: float) -> Outcome:

@@ -11,6 +11,10 @@ from msgspec import Struct
 
 from ...client_sdk.transport.tls import load_own, words_of
 
+KEY_EXCHANGE: Final = "prime256v1"
+"""The one group of keys. RFC 8446, section 9.1: everyone has it. A hello that names ffdhe8192, which OpenSSL takes unless told otherwise,
+costs 0.1 s of the processor's time, and its sender nothing."""
+
 
 class BadTls(ValueError):
     """Files that cannot be used; the sentence names them."""
@@ -49,6 +53,7 @@ class ServerContext:
 def _made(tls: ServerTls) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ecdh_curve(KEY_EXCHANGE)
     if (problem := load_own(context, tls.certificate, tls.key)) is not None:
         raise BadTls(problem)
     if tls.client_ca:

@@ -134,6 +134,10 @@ FIXED = {
         limits.READS_MAX,
         "Reads of registers and keys that a replica runs for its REST callers at the same time, half of them for one caller; further ones wait, and callers take turns.",
     ),
+    "COUNTS_MAX": (
+        limits.COUNTS_MAX,
+        "Sizes of queues that a replica counts for its REST callers at the same time, half of them for one caller; further ones wait, and callers take turns.",
+    ),
     "LISTINGS_MAX": (
         limits.LISTINGS_MAX,
         "Whole dictionaries that a replica lists for its REST callers at the same time, two of them for one caller, until they are sent; further ones wait.",

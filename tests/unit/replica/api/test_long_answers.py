@@ -9,7 +9,15 @@ from quorate.adts.log import Dead, Entry, Leased, Value
 from quorate.adts.specification import EventClass
 from quorate.api_specs.limits import Limits
 from quorate.client_sdk.protocol.core.counters import Counts
-from quorate.client_sdk.protocol.core.values import Done, LeaseBook, Operation, Outcome, Read, Write
+from quorate.client_sdk.protocol.core.values import (
+    Done,
+    LeaseBook,
+    Operation,
+    Outcome,
+    QueueSize,
+    Read,
+    Write,
+)
 from quorate.replica.api import object_api
 from quorate.replica.api.answers import length_of
 from quorate.replica.api.object_api import Operations
@@ -88,18 +96,21 @@ class _Held(_Reads):
         return await super().run(operation, deadline_s)
 
 
-async def test_so_many_reads_are_under_way_at_a_time_and_the_others_wait_within_their_deadlines(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("operation", "bound"), [(Read("register/r"), "READS_MAX"), (QueueSize("queue/q"), "COUNTS_MAX")]
+)
+async def test_so_many_are_under_way_at_a_time_and_the_others_wait_within_their_deadlines(
+    operation: Operation, bound: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(object_api, "READS_MAX", 6)
+    monkeypatch.setattr(object_api, bound, 6)
     operations, front_end = Operations(Limits(), lambda: None), _Held()
     operations.front_end = front_end  # type: ignore[assignment]
-    patient = [asyncio.create_task(operations.run(Read("register/r"), 20)) for _ in range(10)]
+    patient = [asyncio.create_task(operations.run(operation, 20)) for _ in range(10)]
     for _ in range(5):
         await asyncio.sleep(0)
     assert front_end.begun == 3
     with pytest.raises(Refusal) as caught:
-        await operations.run(Read("register/r"), 0.001)
+        await operations.run(operation, 0.001)
     assert caught.value.problem.name == "overloaded"
     asyncio.get_running_loop().call_soon(front_end.go_on.set)
     assert await operations.run(Write("register/r", Value("1")), 20) == "1", "a write waits for nobody"

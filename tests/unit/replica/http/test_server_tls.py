@@ -66,3 +66,23 @@ def test_another_authority_of_callers_takes_the_place_of_the_one_before(tmp_path
     shutil.copy(after.own.certificate, trusted)
     assert context.look()
     assert [is_let_in(context.context, each) for each in (old, new)] == [False, True]
+
+
+@pytest.mark.parametrize("minimum", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_nobody_makes_a_replica_reckon_with_large_keys(minimum: ssl.TLSVersion, tmp_path: Path) -> None:
+    """Each handshake with ffdhe8192 took a tenth of a second from all callers; it needs no token, nor a certificate."""
+    ours = Authority(tmp_path / "ours", "ours")
+    own = ours.signed("own")
+    context = ServerContext(ServerTls(str(own.certificate), str(own.key))).context
+
+    def asking_for(group: str | None) -> ssl.SSLContext:
+        asking = ssl.create_default_context(cafile=str(ours.own.certificate))
+        asking.minimum_version = asking.maximum_version = minimum
+        if group is not None:
+            asking.set_ecdh_curve(group)
+        return asking
+
+    assert is_let_in(context, asking_for(None)), "what a client asks for unless told otherwise"
+    assert is_let_in(context, asking_for("prime256v1"))
+    large = ["ffdhe2048", "ffdhe8192", "secp521r1"]
+    assert [is_let_in(context, asking_for(group)) for group in large] == [False] * 3
