@@ -18,7 +18,7 @@ from ..access.refused_callers import RefusedCallers
 from ..access.token_list import Access
 from .cancellation import ends_before_caller_goes
 from .connection_shares import origin
-from .fair_queue import FairQueue
+from .fair_queue import LONG_BYTES, FairQueue
 from .host_header import AllowedHosts
 from .large_bodies import Arrived, LargeBodies, being_read
 from .problems import PROBLEM, ProblemResponse, Refusal, problem_of
@@ -62,6 +62,8 @@ class Gate:
         self._body_bytes_max: Final = limits.body_bytes_max
         self.refused_callers: Final = refused_callers or RefusedCallers()
         self.turns: Final = FairQueue()
+        self._long_answers: Final = FairQueue()
+        """What a thousand callers have asked for at once is not sent to all of them in one turn."""
         self.large_bodies: Final = LargeBodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,6 +76,8 @@ class Gate:
 
         async def noting_send(message: Message) -> None:
             nonlocal started
+            if not started and (length := _length(message)) > LONG_BYTES:
+                await self._long_answers.wait(None, length)
             started = True
             await send(message)
 
@@ -251,6 +255,11 @@ def lacks_scope(detail: str, needed: str = "") -> Refusal:
 
 def _too_many(detail: str, wait_s: int) -> Refusal:
     return Refusal("too-many-requests", detail, headers={"Retry-After": str(wait_s)})
+
+
+def _length(start: Message) -> int:
+    """What the beginning of an answer says of its body; 0 where it says nothing, as of a stream."""
+    return next((int(value) for name, value in start["headers"] if name == b"content-length"), 0)
 
 
 async def _answer_and_close(response: ASGIApp, scope: Scope, body: "_Body", send: Send) -> None:

@@ -1,46 +1,148 @@
 """A connection by TLS from its first moment: who is connected counts from then on, not only once a handshake has ended.
 
-Servers of asyncio tell a protocol of a connection when its handshake is over; until then nobody could bound them, and silent ones
-took all files that the process may open. So the socket is accepted plainly, counted, and only then given to TLS. Owns that
+Servers of asyncio tell a protocol of a connection when its handshake is over; until then nobody could bound them: silent ones took
+all files that the process may open, and a thousand that came at once took the event loop for a second. So a connection is accepted
+plainly, and counted; what comes on it is handed to TLS in pieces, one in each turn of the loop, and addresses take turns. Owns that
 step. Must not know what is said by TLS.
 """
 
 import asyncio
-import socket
 import ssl
-from functools import partial
-from typing import Final
+from typing import Any, Final
 
+from .connection_shares import origin
 from .connections import BoundedProtocol
+from .fair_queue import LONG_BYTES, FairQueue
 
-_Agreed = tuple[asyncio.Transport, asyncio.BaseProtocol]
+PIECE_BYTES: Final = 4096
+HANDSHAKE_BYTES_MAX: Final = 32_768
+"""Of a client, until TLS is agreed on: a dozen certificates. Five hundred of them cost 0.06 s to read, and their sender nothing."""
 
 
 class Door(asyncio.Protocol):
-    """Gives one connection to `behind` when TLS is agreed on, within the time that a head may take."""
+    """Gives one connection to `behind` when TLS is agreed on, within the time that a head may take.
 
-    def __init__(self, behind: BoundedProtocol, context: ssl.SSLContext) -> None:
+    It stands between the connection and the protocol of TLS, which the event loop makes, until then.
+    """
+
+    def __init__(self, behind: BoundedProtocol, context: ssl.SSLContext, turns: FairQueue) -> None:
         self._behind: Final = behind
         self._context: Final = context
+        self._turns: Final = turns
+        self._early: Final = _Early()
+        self._tls: asyncio.BufferedProtocol | None = None
+        self._agreeing: asyncio.Task[None] | None = None
+        self._rest = b""
+        """What has come, and TLS has not been given yet."""
+        self._given_bytes = 0
+        self._is_lost = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """See asyncio.Protocol. Nothing was read yet: the socket goes on under a transport of its own."""
-        try:
-            accepted: socket.socket = transport.get_extra_info("socket").dup()
-            peer = accepted.getpeername()
-        except OSError:  # It has gone already, or there is no file for it.
+        """See asyncio.Protocol."""
+        self._transport = transport
+        peer = transport.get_extra_info("peername")
+        host = str(peer[0]) if peer else ""
+        self._origin = origin(host)
+        self._behind.arrive(host, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        self._transport.pause_reading()
+        is_first = not self._rest
+        self._rest += data
+        if is_first:
+            self._wait()
+
+    def eof_received(self) -> None:
+        """See asyncio.Protocol: the connection is closed, since nothing can be agreed on any more."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        self._is_lost = True
+        self._behind.depart()
+        if self._tls is not None:
+            self._tls.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """See asyncio.Protocol."""
+        if self._tls is not None:
+            self._tls.pause_writing()
+
+    def resume_writing(self) -> None:
+        """See asyncio.Protocol."""
+        if self._tls is not None:
+            self._tls.resume_writing()
+
+    def _wait(self) -> None:
+        self._turns.put(self._origin, LONG_BYTES, self._have_turn)
+
+    def _have_turn(self) -> None:
+        if self._is_lost or self._behind.is_made:
             return
-        finally:
-            transport.abort()
-        agreeing = asyncio.get_running_loop().create_task(self._agree(accepted))
-        agreeing.add_done_callback(partial(self._ended, accepted))
-        self._behind.arrive(str(peer[0]), agreeing.cancel)
+        if self._agreeing is None:
+            self._agreeing = asyncio.get_running_loop().create_task(self._agree())
+        else:
+            self._give_piece()
 
-    async def _agree(self, accepted: socket.socket) -> _Agreed:
+    async def _agree(self) -> None:
+        if self._is_lost:
+            return
         loop = asyncio.get_running_loop()
-        return await loop.connect_accepted_socket(lambda: self._behind, accepted, ssl=self._context)
+        loop.call_soon(self._stand_between)  # First after `start_tls` has put its protocol there.
+        try:
+            secure = await loop.start_tls(self._transport, self._early, self._context, server_side=True)
+        except (OSError, ssl.SSLError):  # Nothing was agreed on.
+            self._transport.abort()
+            return
+        if not self._transport.is_closing():
+            assert secure is not None, "it is not closing"
+            self._open(secure)
 
-    def _ended(self, accepted: socket.socket, agreeing: "asyncio.Task[_Agreed]") -> None:
-        if (agreeing.cancelled() or agreeing.exception() is not None) and not self._behind.is_made:
-            accepted.close()
-            self._behind.depart()
+    def _stand_between(self) -> None:
+        self._tls = self._transport.get_protocol()  # type: ignore[assignment]
+        self._transport.set_protocol(self)
+        asyncio.get_running_loop().call_soon(self._give_piece)  # Behind what `start_tls` does first.
+
+    def _give_piece(self) -> None:
+        piece, self._rest = self._rest[:PIECE_BYTES], self._rest[PIECE_BYTES:]
+        self._given_bytes += len(piece)
+        if self._given_bytes > HANDSHAKE_BYTES_MAX:
+            self._transport.abort()
+            return
+        self._give(piece)
+        if self._rest:
+            self._wait()
+        else:
+            self._transport.resume_reading()
+
+    def _give(self, data: bytes) -> None:
+        assert self._tls is not None, "it has begun"
+        while data and not self._is_lost:
+            room = memoryview(self._tls.get_buffer(len(data)))
+            count = min(len(room), len(data))
+            room[:count] = data[:count]
+            self._tls.buffer_updated(count)
+            data = data[count:]
+
+    def _open(self, secure: asyncio.Transport) -> None:
+        """TLS is agreed on: from now on nobody stands between."""
+        assert self._tls is not None, "it has agreed"
+        self._transport.pause_reading()
+        self._transport.set_protocol(self._tls)
+        self._transport.resume_reading()
+        secure.set_protocol(self._behind)
+        self._behind.connection_made(secure)
+        if self._early.data:
+            self._behind.data_received(bytes(self._early.data))
+        self._give(self._rest)
+
+
+class _Early(asyncio.Protocol):
+    """Keeps what was said right behind the handshake."""
+
+    def __init__(self) -> None:
+        self.data: Final = bytearray()
+
+    def data_received(self, data: Any) -> None:
+        """See asyncio.Protocol."""
+        self.data.extend(data)

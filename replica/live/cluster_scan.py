@@ -1,6 +1,6 @@
 """What every replica of the cluster answers now, as this one sees it: what the live page is made of.
 
-Owns the asking: all replicas at once, each with a short time limit, and the same question of several viewers asked once.
+Owns the asking: all replicas at once, each with a short time limit, and the same question of several viewers answered once.
 Must not know what is made of the answers. It reads alone: a scan promises nothing and changes nothing.
 """
 
@@ -71,18 +71,15 @@ class ClusterScan:
         self._kept: Final[dict[Hashable, asyncio.Task[Any]]] = {}
 
     async def look(self, scan: Scan) -> dict[str, Seen]:
-        """What each replica answers to `scan`, in the order of the cluster document; at most KEPT_S old.
-        Raises Overloaded."""
-        return await self._once(scan, lambda: self._ask_all(lambda id: self._ask(id, scan)))
+        """What each replica answers to `scan`, in the order of the cluster document."""
+        return await self._ask_all(lambda id: self._ask(id, scan))
 
     async def catch_ups(self) -> dict[str, dict[str, CatchUp] | None]:
-        """How far each replica is behind each other one, as it says itself; None of those that do not tell. Raises Overloaded."""
-        return await self._once(_STATUS_PATH, lambda: self._ask_all(self._catch_up))
+        """How far each replica is behind each other one, as it says itself; None of those that do not tell."""
+        return await self._ask_all(self._catch_up)
 
-    async def _once(
-        self, question: Hashable, ask: Callable[[], Awaitable[dict[str, _Answer]]]
-    ) -> dict[str, _Answer]:
-        """The answer to the question, which is asked unless it is under way, or was answered just now."""
+    async def once(self, question: Hashable, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        """The answer to the question, which is asked unless it is under way, or was answered at most KEPT_S ago. Raises Overloaded."""
         if (asking := self._kept.get(question)) is None:
             self._make_room()
             asking = self._kept[question] = asyncio.ensure_future(ask())
@@ -90,7 +87,8 @@ class ClusterScan:
                 lambda asked: asyncio.get_running_loop().call_later(KEPT_S, self._forget, question, asked)
             )
         # One viewer who goes away must not take the answer from the others.
-        return await asyncio.shield(asking)
+        answer: _Answer = await asyncio.shield(asking)
+        return answer
 
     async def aclose(self) -> None:
         """Stop asking, and give up all connections."""

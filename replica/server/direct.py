@@ -23,6 +23,7 @@ from ..access.credentials import Credential
 from ..api.protocol_api import PATH, Batches
 from ..http.connection_shares import Crowd
 from ..http.connections import BoundedProtocol, Bounds
+from ..http.fair_queue import FairQueue
 from ..http.gate import Gate, address_of, check_once, turn_of
 from ..http.large_bodies import LARGE_BYTES
 from ..http.problems import Refusal, headers_of, problem_of
@@ -249,4 +250,5 @@ def bounded(
     crowd: Crowd[BoundedProtocol] = Crowd(bounds.connections_max, share)
     unsent: UnsentAnswers[BoundedProtocol] = UnsentAnswers(bounds.unsent_bytes_max)
     plain = partial(DirectProtocol, bounds=bounds, traffic=traffic, crowd=crowd, unsent=unsent, direct=direct)
-    return plain if tls is None else lambda **given: Door(plain(**given), tls.context)
+    turns = FairQueue()
+    return plain if tls is None else lambda **given: Door(plain(**given), tls.context, turns)

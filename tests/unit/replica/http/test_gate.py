@@ -155,14 +155,15 @@ async def test_a_message_in_json_gives_each_member_once(
 class Standing:
     """What stands behind a gate: notes who takes turns, and answers when it may."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str = "done") -> None:
+        self.text = text
         self.turns: list[object] = []
         self.may = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.turns.append(turn())
         await self.may.wait()
-        await PlainTextResponse("done")(scope, receive, send)
+        await PlainTextResponse(self.text)(scope, receive, send)
 
 
 def gate_before(app: Standing, traffic: Traffic) -> Gate:
@@ -207,6 +208,25 @@ async def test_who_reads_without_a_body_takes_turns_by_its_token_too() -> None:
     assert [answers for _, answers in both] == [[200], [200]]
     assert None not in app.turns
     assert len(set(app.turns)) == 2
+
+
+@pytest.mark.parametrize(("length", "together"), [(100_000, 1), (100, 20)])
+async def test_of_many_long_answers_that_are_ready_at_once_one_leaves_in_each_turn(
+    length: int, together: int
+) -> None:
+    """1,400 callers of the same overview were answered in one turn: all others waited for two seconds."""
+    app = Standing("x" * length)
+    gate = gate_before(app, Traffic())
+    callers = [asking(gate, "GET", READER) for _ in range(20)]
+    await turns_of_the_loop()
+    app.may.set()
+    before, most = 0, 0
+    while not all(task.done() for task, _ in callers):
+        await asyncio.sleep(0)
+        heard = sum(len(answers) for _, answers in callers)
+        before, most = heard, max(most, heard - before)
+    assert [answers for _, answers in callers] == [[200]] * 20
+    assert most == together
 
 
 async def test_one_callers_bodies_leave_room_for_those_of_others() -> None:
