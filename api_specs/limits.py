@@ -70,6 +70,8 @@ AHEAD_MAX: Final = 100
 """Requests that wait on one connection for the one ahead of them to be answered."""
 URL_BYTES_MAX: Final = 8192
 HEAD_BYTES_MAX: Final = 65_536
+HEADERS_MAX: Final = 256
+"""Headers of a request, however short: each takes as much memory as a hundred bytes."""
 HEAD_S_MAX: Final = 10.0
 """From the first byte of a request, or from a connection's beginning, to the end of its headers."""
 BODY_S_MAX: Final = 30.0

@@ -38,7 +38,7 @@ from ...client_sdk.protocol.core.values import (
 )
 from ...client_sdk.transport.driver import Driver
 from ..http.cancellation import ends_before_caller_goes, has_gone
-from ..http.fair_queue import LONG_BYTES, FairQueue, Slots
+from ..http.fair_queue import FairQueue, Slots
 from ..http.large_bodies import read_apart, turn, waited_s
 from ..http.problems import Refusal, refusal_of
 from ..http.routers import object_router
@@ -102,8 +102,8 @@ class Operations:
         self.limits: Final = limits
         self._lost: Final = lost
         self.front_end: Driver | None = None
-        self._long_answers: Final = FairQueue()
-        """What many callers have read in one round is not sent to all of them at once."""
+        self._answers: Final = FairQueue()
+        """What many callers are told in one round is not made for all of them in one turn."""
         self._slots: Final = {Read: Slots(READS_MAX), QueueSize: Slots(COUNTS_MAX)}
         """For operations that may hold much, or take long: so many of a kind at a time."""
 
@@ -122,9 +122,8 @@ class Operations:
             outcome = await _in_turn(slots, self.front_end, operation, left_s)
         else:
             outcome = await _outcome(self.front_end, operation, left_s)
+        await self._answers.wait(None, length_of(outcome.result) if isinstance(outcome, Done) else 0)
         if isinstance(outcome, Done):
-            if (length := length_of(outcome.result)) > LONG_BYTES:
-                await self._long_answers.wait(None, length)
             return outcome.result
         raise refusal_of(outcome)
 

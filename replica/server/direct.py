@@ -172,8 +172,7 @@ class DirectProtocol(BoundedProtocol):
         self._pieces: list[bytes] | None = None
         """Of the body of a batch that may go the shorter way."""
 
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+    def all_taken(self) -> None:
         if self._pieces is not None:  # More of it is still to come.
             pieces, self._pieces = self._pieces, None
             if not self.transport.is_closing():
@@ -249,6 +248,14 @@ def bounded(
     share = max(1, int(bounds.connections_max * bounds.address_share))
     crowd: Crowd[BoundedProtocol] = Crowd(bounds.connections_max, share)
     unsent: UnsentAnswers[BoundedProtocol] = UnsentAnswers(bounds.unsent_bytes_max)
-    plain = partial(DirectProtocol, bounds=bounds, traffic=traffic, crowd=crowd, unsent=unsent, direct=direct)
-    turns = FairQueue()
-    return plain if tls is None else lambda **given: Door(plain(**given), tls.context, turns)
+    reading = FairQueue()
+    plain = partial(
+        DirectProtocol,
+        bounds=bounds,
+        traffic=traffic,
+        crowd=crowd,
+        unsent=unsent,
+        reading=reading,
+        direct=direct,
+    )
+    return plain if tls is None else lambda **given: Door(plain(**given), tls.context, reading)

@@ -104,6 +104,7 @@ FIXED = {
         limits.HEAD_BYTES_MAX,
         "Bytes of a request's headers (431), and of what stands around its body: chunks' lengths and extensions, trailers (the connection is cut off), besides an eighth of the body.",
     ),
+    "HEADERS_MAX": (limits.HEADERS_MAX, "Headers of a request (431)."),
     "HEAD_S_MAX": (
         limits.HEAD_S_MAX,
         "Seconds from the first byte of a request, or from a connection's beginning, to the end of its headers (408).",

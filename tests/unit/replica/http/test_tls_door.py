@@ -2,8 +2,7 @@
 
 import asyncio
 import ssl
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from quorate.replica.http.fair_queue import FairQueue
 from quorate.replica.http.server_tls import ServerContext, ServerTls
 from quorate.replica.http.tls_door import HANDSHAKE_BYTES_MAX, Door
 from tests.support.certificates import Authority
+from tests.support.turns import CountedTurns
 
 WAIT_S = 20.0
 LOOPS = [asyncio.new_event_loop, uvloop.new_event_loop]
@@ -48,27 +48,6 @@ class Behind(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
         self.depart()
-
-
-class Turns(FairQueue):
-    """Counts what begins in each turn of the loop."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.begun: Counter[int] = Counter()
-        self._turn_number = 0
-        self._next()
-
-    def _next(self) -> None:
-        self._turn_number += 1
-        asyncio.get_running_loop().call_soon(self._next)
-
-    def put(self, caller: Hashable, size: int, work: Callable[[], None]) -> None:
-        def counted() -> None:
-            self.begun[self._turn_number] += 1
-            work()
-
-        super().put(caller, size, counted)
 
 
 class Said:
@@ -155,7 +134,7 @@ def test_of_handshakes_that_begin_at_once_one_goes_on_in_each_turn(
     replica, trusting = contexts(tmp_path)
 
     async def work() -> None:
-        turns = Turns()
+        turns = CountedTurns()
         async with served(replica, turns) as port:
             clients = [Said(trusting, *await asyncio.open_connection("127.0.0.1", port)) for _ in range(20)]
             agreeing = clients
@@ -171,8 +150,8 @@ def test_of_handshakes_that_begin_at_once_one_goes_on_in_each_turn(
                 each.send()
                 assert await each.read(4) == b"word"
                 each.writer.close()
-        assert sum(turns.begun.values()) >= 40, "a hello and an end each"
-        assert max(turns.begun.values()) == 1
+        assert turns.begun() >= 40, "a hello and an end each"
+        assert turns.most() == 1
 
     run(make, work())
 
