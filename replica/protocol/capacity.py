@@ -81,7 +81,8 @@ def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | Non
             return problem
     if known is not None or not _keeps(request):
         return None
-    return _refused_object(request.object, store.use(), further.objects_max)
+    use = store.use()
+    return _refused_disk(use, further) or _refused_object(request.object, use, further.objects_max)
 
 
 @lru_cache

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from quorate.api_specs.cluster import ChoiceRule
+from quorate.api_specs.limits import Capacity
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import LimitReached, OutcomeUnknown, Queue, connect
 from quorate.replica.store.usage import LOOK_BYTES
@@ -25,9 +26,9 @@ def bounded(clusters: Clusters, option: str, bound: int) -> LocalCluster:
     return cluster
 
 
-def used(cluster: LocalCluster, bound: str) -> float:
-    """The share of the bound that r1 tells as a metric."""
-    lines = httpx.get(f"{cluster.urls['r1']}/metrics", timeout=DEADLINE_S).text.splitlines()
+def used(cluster: LocalCluster, bound: str, replica: str = "r1") -> float:
+    """The share of the bound that the replica tells as a metric."""
+    lines = httpx.get(f"{cluster.urls[replica]}/metrics", timeout=DEADLINE_S).text.splitlines()
     name = f'quorate_capacity_used_ratio{{bound="{bound}"}} '
     return float(next(line for line in lines if line.startswith(name)).rpartition(" ")[2])
 
@@ -149,9 +150,13 @@ def test_a_replica_that_is_full_helps_to_take_out_what_others_hold(clusters: Clu
     """Enq at one replica, Deq at all: the full one has never heard of the queue, and is needed."""
     eager = ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)})
     cluster = clusters.make(settings=QUICK, rules=[eager])
-    cluster.serve_options["r2"] = ["--disk-free-min", str(1 << 60)]
     cluster.start()
     cluster.ready()
+    held = round(used(cluster, "disk-bytes-max", "r2") * Capacity().disk_bytes_max)
+    cluster.kill("r2")
+    cluster.serve_options["r2"] = ["--disk-bytes-max", str(held)]
+    cluster.restart("r2")
+    assert used(cluster, "disk-bytes-max", "r2") >= 1
     with connect(cluster.document, deadline_s=1.5) as client:
         client.queue("jobs").enqueue_many([1, 2])
         assert client.queue("jobs").dequeue(max_items=2) == [1, 2]
