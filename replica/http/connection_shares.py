@@ -27,7 +27,7 @@ class Crowd(Generic[_Connection]):
 
     def enter(self, connection: _Connection, address: str) -> _Connection | None:
         """One more. Which one must give way to it, if any: perhaps itself."""
-        crowded = ""
+        crowded = None
         if self._of[address] >= self._address_most:
             crowded = address
         elif self._count >= self._most:
@@ -35,7 +35,7 @@ class Crowd(Generic[_Connection]):
         self._count += 1
         self._of[address] += 1
         self._silent.setdefault(address, {})[connection] = None
-        if not crowded:
+        if crowded is None:
             return None
         gives_way: _Connection = next(iter(self._silent.get(crowded, ())), connection)
         self.speaks(gives_way, crowded)

@@ -35,15 +35,17 @@ class Door(asyncio.Protocol):
         self._rest = b""
         """What has come, and TLS has not been given yet."""
         self._given_bytes = 0
-        self._is_lost = False
+        self._is_counted = self._is_lost = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio.Protocol."""
         self._transport = transport
-        peer = transport.get_extra_info("peername")
-        host = str(peer[0]) if peer else ""
-        self._origin = origin(host)
-        self._behind.arrive(host, transport.abort)
+        if (peer := transport.get_extra_info("peername")) is None:  # It has gone already.
+            transport.abort()
+            return
+        self._origin = origin(str(peer[0]))
+        self._is_counted = True
+        self._behind.arrive(str(peer[0]), transport.abort)
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
@@ -58,8 +60,7 @@ class Door(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
-        self._is_lost = True
-        self._behind.depart()
+        self._leave()
         if self._tls is not None:
             self._tls.connection_lost(exc)
 
@@ -77,33 +78,45 @@ class Door(asyncio.Protocol):
         self._turns.put(self._origin, LONG_BYTES, self._have_turn)
 
     def _have_turn(self) -> None:
-        if self._is_lost or self._behind.is_made:
+        if self._is_lost or self._behind.is_made or self._transport.is_closing():
             return
         if self._agreeing is None:
             self._agreeing = asyncio.get_running_loop().create_task(self._agree())
         else:
             self._give_piece()
 
+    def _leave(self) -> None:
+        """The connection is lost. Whoever hears of it first tells: for a moment `start_tls` has its own protocol there."""
+        self._is_lost = True
+        if self._is_counted:
+            self._is_counted = False
+            self._behind.depart()
+
     async def _agree(self) -> None:
-        if self._is_lost:
-            return
         loop = asyncio.get_running_loop()
-        loop.call_soon(self._stand_between)  # First after `start_tls` has put its protocol there.
+        secure = None
         try:
-            secure = await loop.start_tls(self._transport, self._early, self._context, server_side=True)
-        except (OSError, ssl.SSLError):  # Nothing was agreed on.
+            if not self._transport.is_closing():
+                loop.call_soon(self._stand_between)  # First after `start_tls` has put its protocol there.
+                secure = await loop.start_tls(self._transport, self._early, self._context, server_side=True)
+        except (OSError, ssl.SSLError):
+            pass  # Nothing was agreed on.
+        if secure is None or self._transport.is_closing():
             self._transport.abort()
-            return
-        if not self._transport.is_closing():
-            assert secure is not None, "it is not closing"
+            self._leave()
+        else:
             self._open(secure)
 
     def _stand_between(self) -> None:
+        if self._transport.is_closing():
+            return
         self._tls = self._transport.get_protocol()  # type: ignore[assignment]
         self._transport.set_protocol(self)
         asyncio.get_running_loop().call_soon(self._give_piece)  # Behind what `start_tls` does first.
 
     def _give_piece(self) -> None:
+        if self._is_lost or self._transport.is_closing():
+            return
         piece, self._rest = self._rest[:PIECE_BYTES], self._rest[PIECE_BYTES:]
         self._given_bytes += len(piece)
         if self._given_bytes > HANDSHAKE_BYTES_MAX:

@@ -149,6 +149,11 @@ async def test_an_address_that_speaks_on_all_its_connections_leaves_room_for_oth
             assert await other[0].asks() == b"200"
 
 
+def test_connections_without_an_address_are_bounded_too() -> None:
+    crowd: Crowd[int] = Crowd(10, 2)
+    assert [crowd.enter(number, "") for number in (1, 2, 3)] == [None, None, 1]
+
+
 def test_what_left_counts_no_more() -> None:
     crowd: Crowd[int] = Crowd(3, 2)
     assert [crowd.enter(number, "a") for number in (1, 2)] == [None, None]

@@ -1,7 +1,9 @@
 """A handshake's pieces are read one in each turn of the event loop, are few, and what is said behind it comes whole."""
 
 import asyncio
+import socket
 import ssl
+import struct
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,13 +27,15 @@ class Behind(asyncio.Protocol):
     """Says again what it hears, and counts who is there."""
 
     there = 0
+    drop: Callable[[], object]
+    """Ends the connection that came last."""
 
     def __init__(self) -> None:
         self.is_made = False
 
     def arrive(self, host: str, drop: Callable[[], object]) -> None:
         assert host == "127.0.0.1"
-        del drop
+        Behind.drop = staticmethod(drop)
         Behind.there += 1
 
     def depart(self) -> None:
@@ -198,6 +202,51 @@ def test_who_shows_too_many_certificates_is_cut_off_before_they_are_read(
             assert client._out.pending > HANDSHAKE_BYTES_MAX
             client.send()
             assert not [heard async for heard in _all(client)]
+            client.writer.close()
+
+    run(make, work())
+
+
+@pytest.mark.parametrize("make", LOOPS)
+def test_who_has_reset_a_connection_before_it_is_accepted_is_not_counted(
+    make: Callable[[], asyncio.AbstractEventLoop], tmp_path: Path
+) -> None:
+    """Such a connection has no address. Seventeen hundred a second took all files of a replica."""
+    replica, _ = contexts(tmp_path)
+
+    async def work() -> None:
+        async with served(replica, FairQueue()) as port:
+            for _ in range(20):
+                with socket.create_connection(("127.0.0.1", port)) as gone:
+                    gone.sendall(b"hello")
+                    gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            for _ in range(20):
+                await asyncio.sleep(0.001)
+
+    run(make, work())
+
+
+@pytest.mark.parametrize("make", LOOPS)
+@pytest.mark.parametrize("turns", range(10))
+def test_a_connection_that_is_dropped_in_the_midst_of_a_handshake_counts_no_more(
+    make: Callable[[], asyncio.AbstractEventLoop], turns: int, tmp_path: Path
+) -> None:
+    replica, trusting = contexts(tmp_path)
+
+    async def work() -> None:
+        async with served(replica, FairQueue()) as port:
+            client = Said(trusting, *await asyncio.open_connection("127.0.0.1", port))
+            async with asyncio.timeout(WAIT_S):
+                while not Behind.there:
+                    await asyncio.sleep(0)
+            assert not client.agrees()
+            client.send()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            Behind.drop()
+            async with asyncio.timeout(WAIT_S):
+                while await client.hear():
+                    pass
             client.writer.close()
 
     run(make, work())
