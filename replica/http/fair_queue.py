@@ -14,7 +14,7 @@ from ..access.turns import Shares, Turns
 
 LONG_BYTES: Final = 4096
 """What is longer is long. Sixty requests of a batch fit into it, which are read in less than a millisecond."""
-SHORT_AT_ONCE: Final = 64
+SHORT_AT_ONCE: Final = 32
 """Of those without a byte, so many begin in one turn: work of some hundredths of a second."""
 
 

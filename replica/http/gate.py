@@ -126,7 +126,7 @@ class Gate:
         at_s = asyncio.get_running_loop().time()
         if not self.turns.may_begin(len(whole)):
             # What is open to everyone, as health checks, does not wait for other requests of that address.
-            turn = None if caller is None else body.turn
+            turn = ("open", body.turn) if caller is None else body.turn
             coming = asyncio.ensure_future(self.turns.wait(turn, len(whole)))
             if not await ends_before_caller_goes(coming, body.receive):
                 raise _Gone

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
-ACCEPTS_MAX: Final = 128
+ACCEPTS_MAX: Final = 64
 """In one turn: to accept one takes a tenth of a millisecond, and a file, before it can be refused where there are too many."""
 
 _log = logging.getLogger(__name__)

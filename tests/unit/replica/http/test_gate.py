@@ -18,6 +18,7 @@ from quorate.replica.access.refused_callers import RefusedCallers
 from quorate.replica.access.token_list import from_text
 from quorate.replica.access.turns import Shares
 from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.http.fair_queue import SHORT_AT_ONCE
 from quorate.replica.http.gate import Gate
 from quorate.replica.http.host_header import AllowedHosts
 from quorate.replica.http.large_bodies import turn
@@ -170,7 +171,14 @@ def gate_before(app: Standing, traffic: Traffic) -> Gate:
     return Gate(app, limits=Limits(), access=from_text(tokens(), "all"), traffic=traffic)
 
 
-def asking(gate: Gate, method: str, token: str, *pieces: bytes) -> "tuple[asyncio.Task[None], list[int]]":
+def asking(
+    gate: Gate,
+    method: str,
+    token: str,
+    *pieces: bytes,
+    path: str = "/v1/registers/v",
+    address: str = "127.0.0.1",
+) -> "tuple[asyncio.Task[None], list[int]]":
     """A request under way, whose body's pieces come at once and whose end does not come; and the status of its answer."""
     coming = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
     answers: list[int] = []
@@ -190,11 +198,11 @@ def asking(gate: Gate, method: str, token: str, *pieces: bytes) -> "tuple[asynci
     scope = {
         "type": "http",
         "method": method,
-        "path": "/v1/registers/v",
+        "path": path,
         "query_string": b"",
         "headers": headers,
     }
-    scope["client"] = ("127.0.0.1", 1)
+    scope["client"] = (address, 1)
     return asyncio.create_task(gate(scope, receive, send)), answers
 
 
@@ -227,6 +235,21 @@ async def test_of_many_long_answers_that_are_ready_at_once_one_leaves_in_each_tu
         before, most = heard, max(most, heard - before)
     assert [answers for _, answers in callers] == [[200]] * 20
     assert most == together
+
+
+async def test_who_asks_what_is_open_does_not_wait_for_those_of_another_address() -> None:
+    """Four thousand health checks that were sent ahead stood before those of all others."""
+    app = Standing()
+    app.may.set()
+    gate = gate_before(app, Traffic())
+    path = "/v1/health/live"
+    many = [asking(gate, "GET", "", path=path) for _ in range(20 * SHORT_AT_ONCE)]
+    await asyncio.sleep(0)
+    other, answers = asking(gate, "GET", "", path=path, address="127.0.0.2")
+    await other
+    assert answers == [200]
+    assert sum(len(each) for _, each in many) <= 10 * SHORT_AT_ONCE
+    await asyncio.gather(*(task for task, _ in many))
 
 
 async def test_one_callers_bodies_leave_room_for_those_of_others() -> None:
