@@ -169,8 +169,6 @@ class FrontEnd(TimeNow):
         task = self._tasks.pop(number, None)
         if task is not None and task.steps is not None:
             task.steps.close()
-            for proposer in self._proposers.values():
-                proposer.asked[:] = [asked for asked in proposer.asked if asked.task is not task]
         return self._effects()
 
     def leave(self, number: int, now: Now) -> Effects:
@@ -282,7 +280,9 @@ class FrontEnd(TimeNow):
 
     def give_up(self, name: str, asked: PendingCommand) -> str:
         """Withdraw the command; how far the proposer has come, in words."""
-        proposer = self._proposers[name]
+        proposer = self._proposers.get(name)
+        if proposer is None:  # The front end has started over meanwhile.
+            return ""
         if asked in proposer.asked:
             proposer.asked.remove(asked)
         return proposer.explain()

@@ -94,7 +94,11 @@ def decide(
         yield from read_clocks(name, task, machine, VoteCount(machine.choice_of(name).votes, 1))
     asked = machine.ask(name, command, task, is_here=is_here)
     while not task.is_late and (asked.is_in_doubt or not task.is_left):
-        event = yield task.deadline_s
+        try:
+            event = yield task.deadline_s
+        except GeneratorExit:  # Its caller has gone.
+            machine.give_up(name, asked)
+            raise
         if isinstance(event, Resolved):
             verdict: CommandResult = event.result
             if verdict.failed is not None:
