@@ -311,6 +311,8 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._crowd.speaks(self, self._origin)
         self._is_in_body = True
+        lengths = (value for name, value in self.headers if name == b"content-length" and value.isdigit())
+        self._body_left = int(next(lengths, b"0")[:19])
         refused = self._head_problem()
         if refused is None:
             self.begin_request()
@@ -327,17 +329,13 @@ class BoundedProtocol(HttpToolsProtocol):
             return problem("url-too-long", f"path and query may have {URL_BYTES_MAX} bytes together")
         # A head of which no piece was counted came in two at most, and cannot be too large.
         is_large = self._head_bytes > 0 or self._is_read_again
-        if is_large and sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES_MAX:
+        if len(self.headers) > HEADERS_MAX or (
+            is_large and sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES_MAX
+        ):
             return _head_too_large()
-        if len(self.headers) > HEADERS_MAX:
-            return _head_too_large()
-        for name, value in self.headers:
-            if name == b"content-length" and value.isdigit():
-                self._body_left = int(value[:19])
-            elif (
-                name == b"transfer-encoding" and value.strip().lower() != b"chunked"
-            ):  # RFC 9112, section 6.1.
-                return problem("unknown-coding", "Transfer-Encoding: chunked alone is understood")
+        codings = (value for name, value in self.headers if name == b"transfer-encoding")
+        if any(value.strip().lower() != b"chunked" for value in codings):  # RFC 9112, section 6.1.
+            return problem("unknown-coding", "Transfer-Encoding: chunked alone is understood")
         return None
 
     def begin_request(self) -> None:
