@@ -9,6 +9,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -142,6 +143,8 @@ class Committer:
         """For jobs that wait."""
         self._changed: Final = threading.Condition()
         self._is_stopping = False
+        self._untold: Final[dict[asyncio.AbstractEventLoop, deque[_Job]]] = {}
+        """What was done and waits for its turn to be told, by the event loop that it came from."""
         self._untold_bytes = 0
         self._in_use: Final = threading.Lock()
         """Held by whoever uses the store."""
@@ -360,24 +363,38 @@ class Committer:
             by_loop.setdefault(job.loop, []).append(job)
         for loop, jobs in by_loop.items():
             try:
-                loop.call_soon_threadsafe(self._tell_all, jobs)
+                loop.call_soon_threadsafe(self._hand_over, loop, jobs)
             except RuntimeError:  # The loop was closed: nobody waits any more.
                 _log.debug("an event loop went away before its answers")
                 self._forget(jobs)
 
-    def _tell_all(self, jobs: list[_Job]) -> None:
+    def _hand_over(self, loop: asyncio.AbstractEventLoop, jobs: list[_Job]) -> None:
+        """Tell these jobs, behind those of earlier transactions whose turn has not come."""
+        untold = self._untold.get(loop)
+        if untold is None:
+            self._untold[loop] = deque(jobs)
+            self._tell_some(loop)
+        else:
+            untold.extend(jobs)
+
+    def _tell_some(self, loop: asyncio.AbstractEventLoop) -> None:
         """Tell the first jobs, up to a weight and a size; the others in later turns of the event loop, for an answer is put into
         bytes here."""
-        weight, size, told = 0, 0, len(jobs)
-        for place, job in enumerate(jobs):
+        untold, told = self._untold[loop], list[_Job]()
+        weight = size = 0
+        while untold:
+            job = untold[0]
             weight += job.weight
             size += job.size
-            if place and (weight > TELL_WEIGHT_MAX or size > TELL_BYTES_MAX):
-                job.loop.call_soon(self._tell_all, jobs[place:])
-                told = place
+            if told and (weight > TELL_WEIGHT_MAX or size > TELL_BYTES_MAX):
                 break
+            told.append(untold.popleft())
             _tell(job)
-        self._forget(jobs[:told])
+        if told:  # What comes meanwhile waits for the next turn, for this one has its portion.
+            loop.call_soon(self._tell_some, loop)
+            self._forget(told)
+        else:
+            del self._untold[loop]
 
     def _forget(self, jobs: list[_Job]) -> None:
         """Their results are no longer held."""

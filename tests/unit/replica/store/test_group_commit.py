@@ -306,6 +306,38 @@ async def test_much_of_one_transaction_is_answered_in_several_turns(
     assert [told.count(each) for each in sorted(set(told))] == [2, 1, 1, 2]
 
 
+async def test_what_several_transactions_did_is_answered_in_turns_and_in_order(
+    opened: tuple[Store, Committer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each had told a portion in every turn: many together as much as there is, and a later one before an earlier one's rest."""
+    monkeypatch.setattr(committing, "GROUP_S_MAX", 0.0)
+    _, committer = opened
+    turn, told = 0, list[tuple[int, int]]()
+    loop = asyncio.get_running_loop()
+
+    def tick() -> None:
+        nonlocal turn
+        turn += 1
+        if len(told) < 4:
+            loop.call_soon(tick)
+
+    for number in range(4):
+        committer.post(
+            partial(sized, size=0),
+            lambda _, __, number=number: told.append((number, turn)),
+            committing.TELL_WEIGHT_MAX,
+        )
+    last = Blocker()
+    end = asyncio.ensure_future(committer.submit(last))
+    await asyncio.sleep(0)
+    assert last.entered.wait(30)  # Here, so that the event loop hears of all four at once.
+    tick()
+    last.leave.set()
+    await end
+    assert [number for number, _ in told] == [0, 1, 2, 3]
+    assert len({at for _, at in told}) == 4
+
+
 def sized(_: Store, size: int) -> Sized[None]:
     return Sized(None, size)
 
