@@ -45,10 +45,12 @@ class TooLarge(ValueError):
 
 
 class Bound(NamedTuple):
-    """How far to search: events before p (h1, q and h2 together), and pairs of positions to look at in all."""
+    """How far to search: events before p (h1, q and h2 together), and pairs of positions to look at in all. Where `events_min` is
+    given, a search that has gone so far ends at `nodes_max` with what it found."""
 
     events_max: int = EVENTS_MAX
     nodes_max: int = NODES_MAX
+    events_min: int | None = None
 
 
 DEFAULT: Final = Bound()
@@ -118,7 +120,7 @@ def dependencies(specification: SerialSpecification, bound: Bound = DEFAULT) -> 
     of histories that lead there, and none whose two positions are equal. With E events over S positions within the
     bound this takes O(E²·S²) steps at most, where listing histories would take E to the power of `events_max`.
 
-    Raises TooLarge beyond `bound.nodes_max` pairs, and ValueError for a bound below 1.
+    Raises TooLarge beyond `bound.nodes_max` pairs, unless it has gone as far as `bound.events_min`; and ValueError for a bound below 1.
     """
     if bound.events_max < 1:
         raise ValueError(
@@ -152,13 +154,18 @@ class _Search:
 
     def run(self) -> Relation:
         positions, nodes = [START], list[_Node]()
-        for _ in range(self._bound.events_max):
-            nodes = [*self._inserted(positions), *self._longer(nodes)]
+        for events in range(self._bound.events_max):
+            try:
+                nodes = [*self._inserted(positions), *self._longer(nodes)]
+            except TooLarge:
+                if self._bound.events_min is None or events < self._bound.events_min:
+                    raise
+                return self._relation(events, complete=False)
             positions = list(self._next_positions(positions))
             for node in nodes:
                 self._judge(node)
         complete = not positions and next(self._longer(nodes), None) is None
-        return self._relation(complete)
+        return self._relation(self._bound.events_max, complete=complete)
 
     def _inserted(self, positions: list[int]) -> Iterator[_Node]:
         """The nodes with an empty h2, after every h1 that leads to `positions`."""
@@ -229,7 +236,7 @@ class _Search:
             events[p],
         )
 
-    def _relation(self, complete: bool) -> Relation:
+    def _relation(self, events: int, *, complete: bool) -> Relation:
         specification = self._specification
         seen = [self._legality.events[event] for event in self._seen_events]
         conditions = {pair: conditions_of(specification, self._instances[pair], seen) for pair in self._pairs}
@@ -250,7 +257,7 @@ class _Search:
             changes=frozenset(self._changes),
             split_by=split_by,
             split=split,
-            events_max=self._bound.events_max,
+            events_max=events,
             complete=complete,
         )
 

@@ -12,6 +12,7 @@ import typer
 
 from ...adts.dependency import DEFAULT, Bound, TooLarge
 from ...adts.own import Computed
+from ...adts.plain_class import BadClass, PlainClass, is_plain
 from ...adts.specification import SerialSpecification, Specification
 from ...adts.types.catalogue import known_types
 from ..failure import Usage
@@ -20,21 +21,24 @@ TypeArgument = Annotated[
     str,
     typer.Argument(
         metavar="TYPE",
-        help="A data type, as `quorate quorums types` lists them, or your own: FILE.py:NAME.",
+        help="A data type, as `quorate quorums types` lists them, or your own class: FILE.py:NAME.",
         show_default=False,
     ),
 ]
+PLAIN_EVENTS_MIN: Final = 3
+"""No pair of a type of the catalogue needs longer histories."""
 _MEMBERS: Final = ("name", "arguments", "results", "initial", "step")
 
 
 def type_named(text: str, bound: Bound = DEFAULT) -> Specification:
-    """The data type that `text` names. For one's own the dependency relation is computed, within `bound`.
+    """The data type that `text` names. For one's own the dependency relation is computed, within `bound`; for a plain class as
+    far as `bound` allows, for its states may be without end.
 
     Raises Usage when there is none, or when it cannot be searched.
     """
     file, colon, name = text.rpartition(":")
     if colon:
-        return _computed(text, _own(Path(file), name), bound)
+        return computed(text, own_type(Path(file), name), bound)
     if text not in known_types():
         raise Usage(
             f"there is no data type {text!r}: use {', '.join(known_types())}, or FILE.py:NAME for your own"
@@ -42,11 +46,13 @@ def type_named(text: str, bound: Bound = DEFAULT) -> Specification:
     return known_types()[text]
 
 
-def _own(file: Path, name: str) -> SerialSpecification:
-    """What the file calls `name`: a specification, or a class of which one is made without arguments."""
+def own_type(file: Path, name: str) -> SerialSpecification:
+    """What the file calls `name`: a plain class, a specification, or a class of which one is made without arguments."""
     module = _loaded(file)
     with users_code(f"{file} has no data type {name!r}"):
         found = getattr(module, name)
+        if is_plain(found):
+            return PlainClass(found)
         serial = found() if isinstance(found, type) else found
     missing = [member for member in _MEMBERS if not hasattr(serial, member)]
     if missing:
@@ -70,7 +76,10 @@ def _loaded(file: Path) -> ModuleType:
     return module
 
 
-def _computed(text: str, serial: SerialSpecification, bound: Bound) -> Specification:
+def computed(text: str, serial: SerialSpecification, bound: Bound = DEFAULT) -> Computed:
+    """The type that `text` names, with its dependency relation; raises as `type_named` does."""
+    if isinstance(serial, PlainClass):
+        bound = bound._replace(events_min=min(bound.events_max, PLAIN_EVENTS_MIN))
     with users_code(f"{text} cannot be searched"):
         return Computed(serial, bound)
 
@@ -80,7 +89,7 @@ def users_code(trouble: str) -> Iterator[None]:
     """The border to a file of the user's own: whatever its code raises is told as `trouble`."""
     try:
         yield
-    except TooLarge as error:
+    except (TooLarge, BadClass) as error:
         raise Usage(str(error)) from None
     except Exception as error:  # noqa: BLE001 - the border: nothing is known of what that code raises
         raise Usage(f"{trouble}: {type(error).__name__}: {error}") from None

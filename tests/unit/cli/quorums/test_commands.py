@@ -91,7 +91,9 @@ def test_a_type_of_ones_own_is_searched_as_the_page_says(tmp_path: Path) -> None
 BAD_FILES = {
     "import nonsense_that_is_not_there": "Bad.py cannot be read: ModuleNotFoundError",
     "class Other: pass": "Bad.py has no data type 'Bad': AttributeError",
-    "class Bad:\n    def __init__(self): raise ValueError('no')": "has no data type 'Bad': ValueError: no",
+    "class Bad:\n    step = None\n    def __init__(self): raise ValueError('no')": "has no data type 'Bad': ValueError: no",
+    "class Bad:\n    def __init__(self): raise ValueError('no')\n    def op(self): pass": "Bad() raised ValueError: no",
+    "class Bad:\n    def op(self): {}['a']": "op() in the state {}: raised KeyError: 'a'",
     "class Bad:\n    name = 'bad'\n    def step(self, state, invocation): pass": (
         "Bad.py:Bad lacks arguments, results, initial: a data type has name, arguments"
     ),

@@ -321,12 +321,11 @@ async def test_what_several_transactions_did_is_answered_in_turns_and_in_order(
         if len(told) < 4:
             loop.call_soon(tick)
 
+    def tell(number: int, _: object, __: Exception | None) -> None:
+        told.append((number, turn))
+
     for number in range(4):
-        committer.post(
-            partial(sized, size=0),
-            lambda _, __, number=number: told.append((number, turn)),
-            committing.TELL_WEIGHT_MAX,
-        )
+        committer.post(partial(sized, size=0), partial(tell, number), committing.TELL_WEIGHT_MAX)
     last = Blocker()
     end = asyncio.ensure_future(committer.submit(last))
     await asyncio.sleep(0)

@@ -1,0 +1,249 @@
+"""Plain classes as data types: states, outcomes, values to try, and what is refused with the remedy."""
+
+import random
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+import pytest
+
+from quorate.adts.dependency import Bound, TooLarge, dependencies
+from quorate.adts.own import Computed
+from quorate.adts.plain_class import BadClass, Json, PlainClass, is_plain
+from quorate.adts.specification import Invocation, Kind, Response
+from quorate.adts.types.stack import Stack
+
+
+class NotThere(Exception):
+    pass
+
+
+class Shelf:
+    def put(self) -> None:
+        """Inherited operations are operations."""
+
+
+class Cart(Shelf):
+    examples: ClassVar[Any] = {"count": (1, 3)}
+    limit = 9
+    """No operation, and no state: a constant."""
+
+    def __init__(self) -> None:
+        self.items: dict[str, int] = {}
+
+    def add(self, item: str, count: int = 1) -> None:
+        self.items[item] = self.items.get(item, 0) + count
+
+    def remove(self, item: str) -> int:
+        self.items["half"] = 1
+        if item not in self.items:
+            raise NotThere
+        return self.items.pop(item)
+
+    def content(self) -> dict[str, int]:
+        return self.items
+
+    def _unseen(self) -> None:
+        """No operation."""
+
+
+def after(found: PlainClass, *invocations: Invocation) -> tuple[Any, Response]:
+    state, response = found.initial(), Response("")
+    for each in invocations:
+        state, response = found.step(state, each)
+    return state, response
+
+
+def test_attributes_are_the_state_and_methods_the_operations() -> None:
+    cart = PlainClass(Cart)
+    assert cart.name == "Cart"
+    assert cart.arguments == {
+        "put": {},
+        "add": {"item": ("a", "b"), "count": (1, 3)},
+        "remove": {"item": ("a", "b")},
+        "content": {},
+    }
+    assert cart.results == {"remove/Ok": ("result",), "content/Ok": ("result",)}
+    assert cart.initial() == '{"items": {}}'
+    assert after(cart, Invocation("add", ("b", 2)), Invocation("add", ("a", 1))) == (
+        '{"items": {"a": 1, "b": 2}}',
+        Response("Ok"),
+    )
+    assert after(cart, Invocation("add", ("b", 2)), Invocation("content"))[1] == Response(
+        "Ok", (Json('{"b": 2}'),)
+    )
+
+
+def test_an_exception_of_ones_own_is_an_outcome_and_changes_nothing() -> None:
+    cart = PlainClass(Cart)
+    assert after(cart, Invocation("remove", ("a",))) == ('{"items": {}}', Response("NotThere"))
+    assert Computed(cart).kinds == {
+        "put": Kind.OBSERVE,
+        "add": Kind.BLIND,
+        "remove": Kind.DECIDE,
+        "content": Kind.OBSERVE,
+    }
+
+
+class Kept:
+    def __init__(self) -> None:
+        self.rows: list[list[int]] = []
+
+    def keep(self, row: list[int]) -> None:
+        self.rows.append(row)
+        row.append(9)
+
+    examples: ClassVar[Any] = {"row": ([], [1])}
+
+
+def test_arguments_belong_to_one_step_alone() -> None:
+    kept = PlainClass(Kept)
+    (call,) = [Invocation("keep", (each,)) for each in kept.arguments["keep"]["row"][1:]]
+    assert after(kept, call, call)[0] == '{"rows": [[1, 9], [1, 9]]}'
+
+
+class Hinted:
+    def choose(
+        self, way: Literal["up", "down"], often: int | None, exact: bool, share: float, given: str = "x"
+    ) -> None:
+        """Does nothing."""
+
+
+def test_values_to_try_come_from_hints_and_defaults() -> None:
+    assert PlainClass(Hinted).arguments["choose"] == {
+        "way": ("up", "down"),
+        "often": (1, 2, None),
+        "exact": (False, True),
+        "share": (0.5, 1.5),
+        "given": ("x", "a", "b"),
+    }
+
+
+def test_a_class_with_step_is_no_plain_one() -> None:
+    assert is_plain(Cart)
+    assert not is_plain(Stack)
+    assert not is_plain(Cart())
+
+
+class Counter:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, by: int) -> None:
+        self.count += by
+
+    def read(self) -> int:
+        return self.count
+
+
+def test_a_search_of_states_without_end_stops_where_it_may() -> None:
+    short = Bound(nodes_max=20)
+    with pytest.raises(TooLarge):
+        dependencies(PlainClass(Counter), short)
+    found = dependencies(PlainClass(Counter), short._replace(events_min=1))
+    assert 1 <= found.events_max < 8
+    assert not found.complete
+    assert list(found.pairs) == [("read/Ok", "add/Ok")]
+    with pytest.raises(TooLarge):
+        dependencies(PlainClass(Counter), short._replace(events_min=8))
+
+
+def made(*, attributes: dict[str, Any] | None = None, **methods: Callable[..., Any]) -> type:
+    """A class of these methods, whose objects have these attributes."""
+
+    def start(self: Any) -> None:
+        vars(self).update(attributes or {})
+
+    return type("Made", (), {"__init__": start, **methods})
+
+
+def no_hint(self: Any, item) -> None:  # type: ignore[no-untyped-def]
+    """What a user forgets."""
+
+
+def any_number(self: Any, *items: str) -> None:
+    """Of no fixed number."""
+
+
+def unknown_hint(self: Any, item: "Nowhere") -> None:  # type: ignore[name-defined] # noqa: F821
+    """A name that is not there."""
+
+
+async def later(self: Any) -> None:
+    """Not at once."""
+
+
+def several(self: Any) -> Any:
+    yield 1
+
+
+def fine(self: Any) -> None:
+    """Nothing wrong."""
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (made(), "no public method"),
+        (made(op=no_hint), "op(item): nothing is known to try"),
+        (made(op=any_number), "of a fixed number"),
+        (made(op=unknown_hint), "a hint cannot be read: NameError"),
+        (made(op=later), "async or yields"),
+        (made(op=several), "async or yields"),
+        (made(op=fine, attributes={"seen": {1}}), "the attribute seen is {1}, of type set"),
+        (made(op=fine, attributes={"pair": (1, 2)}), "so keep a list"),
+        (made(op=fine, attributes={"by": [{1: 2}]}), "the attribute by[0] has the key 1"),
+        (made(op=fine, attributes={"far": float("inf")}), "the attribute far is inf"),
+        (type("Made", (), {"items": [], "op": fine}), "Made.items belongs to the class"),
+        (type("Made", (), {"_items": {}, "op": fine}), "Made._items belongs to the class"),
+        (type("Made", (), {"__slots__": ("a",), "op": fine}), "leave them out"),
+        (type("Made", (), {"__init__": lambda self, size: None, "op": fine}), "made without arguments"),
+        (type("Made", (), {"examples": {"size": (1,)}, "op": fine}), "'size', which is no argument"),
+        (type("Made", (), {"examples": {"size": 1}, "op": fine}), "no list of values to try"),
+        (type("Made", (), {"examples": 1, "op": fine}), "is no dictionary"),
+        (type("Made", (), {"examples": {"size": [{1}]}, "op": fine}), "of type set"),
+    ],
+)
+def test_a_class_that_is_no_data_type_is_refused_with_the_remedy(found: type, words: str) -> None:
+    with pytest.raises(BadClass) as refused:
+        PlainClass(found)
+    assert words in str(refused.value)
+
+
+def slip(self: Any) -> None:
+    vars(self).pop("b")
+
+
+def with_words(self: Any) -> None:
+    raise NotThere("here")
+
+
+def as_set(self: Any) -> Any:
+    return {1}
+
+
+def not_nothing(self: Any) -> None:
+    return 1  # type: ignore[return-value]
+
+
+def keep_chance(self: Any) -> None:
+    self.seen = random
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        (slip, "raised KeyError: 'b': for an outcome, raise an exception that you define"),
+        (with_words, "raise it without arguments"),
+        (as_set, "its result is {1}, of type set"),
+        (not_nothing, "its hint says None"),
+        (keep_chance, "the attribute seen is"),
+    ],
+)
+def test_an_operation_that_does_what_none_may_do_is_told_with_its_state(
+    method: Callable[..., Any], words: str
+) -> None:
+    found = PlainClass(made(op=method, attributes={"a": 1}))
+    with pytest.raises(BadClass) as refused:
+        found.step(found.initial(), Invocation("op"))
+    assert str(refused.value).startswith('op() in the state {"a": 1}: ')
+    assert words in str(refused.value)
