@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import FunctionType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
-from .specification import EventClass, Invocation, Response, shown
+from .specification import EventClass, Invocation, Response
 
 EXAMPLES: Final = "examples"
 """The attribute of a class with values for a search to try, by the name of the argument."""
@@ -82,7 +82,7 @@ class PlainClass:
     def step(self, state: Any, invocation: Invocation) -> tuple[Any, Response]:
         """See SerialSpecification."""
         operation, args = invocation
-        place = f"{operation}({', '.join(map(shown, args))}) in the state {state}"
+        place = f"{invocation} in the state {state}"
         instance: Any = object.__new__(self._class)
         vars(instance).update(json.loads(state))
         try:

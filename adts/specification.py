@@ -28,12 +28,18 @@ class Invocation(NamedTuple):
     operation: str
     args: tuple[Any, ...] = ()
 
+    def __str__(self) -> str:
+        return f"{self.operation}({_listed(self.args)})"
+
 
 class Response(NamedTuple):
     """A termination condition and its results: `Ok(x)`."""
 
     condition: str
     results: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.condition}({_listed(self.results)})"
 
 
 class Event(NamedTuple):
@@ -48,8 +54,7 @@ class Event(NamedTuple):
         return f"{self.invocation.operation}/{self.response.condition}"
 
     def __str__(self) -> str:
-        (operation, args), (condition, results) = self
-        return f"[{operation}({_listed(args)}); {condition}({_listed(results)})]"
+        return f"[{self.invocation}; {self.response}]"
 
 
 class SerialSpecification(Protocol):

@@ -52,6 +52,7 @@ _COMMANDS: Final = (
     _Command("queue", "Objects", "objects.commands", "queue_app", ("objects.lease_commands",)),
     _Command("register", "Objects", "objects.commands", "register_app"),
     _Command("dict", "Objects", "objects.commands", "dictionary_app"),
+    _Command("types", "Planning", "types.check", "types_app"),
     _Command("quorums", "Planning", "quorums.commands", "quorums_app", ("quorums.choices", "quorums.plan")),
 )
 

@@ -6,6 +6,30 @@ from quorate.adts.dependency import Relation, dependencies
 from quorate.adts.specification import Specification, operation_of
 from quorate.adts.types.catalogue import SPECIFICATIONS, known_types
 
+PLAIN_TYPE = '''class NotThere(Exception):
+    """The item is not in the cart."""
+
+
+class Cart:
+    """What a customer wants to buy: how many of each item."""
+
+    examples = {"count": (1, 2)}
+
+    def __init__(self) -> None:
+        self.items: dict[str, int] = {}
+
+    def add(self, item: str, count: int = 1) -> None:
+        self.items[item] = self.items.get(item, 0) + count
+
+    def remove(self, item: str) -> None:
+        if item not in self.items:
+            raise NotThere
+        del self.items[item]
+
+    def content(self) -> dict[str, int]:
+        return self.items
+'''
+
 OWN_TYPE = '''from quorate.adts.specification import Response
 
 
@@ -73,7 +97,32 @@ and final quorums, which meet their like. What one item may go through under lea
 
 END = """## A type of your own
 
-Write its serial specification into a file, and name it as `FILE.py:NAME` where a command takes a type:
+Write a class into a file. Its attributes are the state of an object, its methods are the operations:
+
+<!-- run: file cart.py -->
+```python
+{plain_type}```
+
+<!-- run: sh -->
+```sh
+quorate types check cart.py:Cart
+```
+
+This runs every operation from many states in two processes, which must agree. Then it tells what depends on what, with the shortest
+example of each pair, and all minimal quorum choices with their availability: add needs no initial quorum, so that one replica of three is
+enough for it; remove and content then need all three, or everyone needs two. The same name, `cart.py:Cart`, goes wherever a command takes a
+type: `quorate quorums choices`, `availability`, `plan` and `depends`.
+
+- The attributes are JSON values: texts, numbers, booleans, None, lists, and dictionaries whose keys are texts. Keys come back in order.
+- Arguments have hints, or values to try in `examples`. Two values are enough where an operation only compares them.
+- A method that returns ends `Ok`. One that raises an exception of your own ends with its name, and has changed nothing.
+- What a method does follows from attributes and arguments alone. Times, chances and new names are arguments.
+
+The service keeps the types of its own catalogue so far; yours are for planning.
+
+### With outcomes of your own choosing
+
+A serial specification says more: any hashable states, several outcomes with results, and several right answers. Name it in the same way:
 
 <!-- run: file seats.py -->
 ```python
@@ -155,7 +204,10 @@ def rendered() -> str:
     events_max = max(relation.events_max for relation in relations.values())
     lines = [line for name, each in known_types().items() for line in section(each, relations[name])]
     return (
-        INTRODUCTION.format(events_max=events_max) + "\n".join(lines) + "\n" + END.format(own_type=OWN_TYPE)
+        INTRODUCTION.format(events_max=events_max)
+        + "\n".join(lines)
+        + "\n"
+        + END.format(plain_type=PLAIN_TYPE, own_type=OWN_TYPE)
     )
 
 

@@ -1,0 +1,1 @@
+"""`quorate types`: data types of one's own, before they are relied on."""

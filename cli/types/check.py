@@ -1,0 +1,108 @@
+"""`quorate types check FILE.py:CLASS`: whether a class is a data type, what depends on what, and what its quorums may be."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from ...adts.specification import EventClass
+from ...adts.walk import difference
+from ...quorums.choices.assignment import Assignment, of_choice
+from ...quorums.choices.choices import Choice, constraints_of, minimal_choices
+from ...quorums.systems.failures import Independent, availability
+from ..failure import Failure, Usage
+from ..groups import Group
+from ..output import AsJson, answer, console, reported
+from ..quorums.commands import relation_as_json
+from ..quorums.data_types import computed, own_type
+from ..quorums.input import ReplicasOption, percent, replicas_of
+from ..quorums.type_tables import blank_table, dependency_table, operation_table, sentences_of
+from .walked import walked_apart
+
+types_app = typer.Typer(
+    cls=Group,
+    no_args_is_help=True,
+    help="Data types of your own: a Python class, whose methods are the operations.",
+)
+
+
+@types_app.callback()
+def _group() -> None:
+    """With one command, typer would take its word for an argument."""
+
+
+@types_app.command("check")
+@reported
+def check(
+    type_name: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE.py:CLASS", help="A class, and the file that has it.", show_default=False
+        ),
+    ],
+    replicas: ReplicasOption = None,
+    up: Annotated[float, typer.Option("--p", min=0.0, max=1.0, help="How often each replica is up.")] = 0.99,
+    as_json: AsJson = False,
+) -> None:
+    """Run every operation from many states, in two processes; then tell what depends on what, and the quorum choices.
+
+    Exit codes: 0 the class is a data type; 1 the two processes differ; 2 it is none.
+    """
+    text, colon, name = type_name.rpartition(":")
+    if not colon:
+        raise Usage(f"{type_name!r} names no class: write FILE.py:CLASS")
+    here, there = walked_apart(Path(text), name)
+    differs = difference(here, there)
+    if differs is not None:
+        raise Failure(
+            f"{type_name} is not deterministic. {differs}. Replicas could not agree: let what an operation does follow from the state and "
+            "its arguments alone, and hand it times, chances and new names as arguments"
+        )
+    own = computed(type_name, own_type(Path(text), name))
+    votes = replicas_of(replicas, None)
+    constraints = constraints_of(own, None)
+    choices = minimal_choices(constraints, votes, "inclusion")
+    shares = [_shares(of_choice(constraints, each, votes), Fraction(str(up))) for each in choices]
+    states = len({step.before for step in here} - {""})
+    if as_json:
+        rows = [_as_json(each, found) for each, found in zip(choices, shares, strict=True)]
+        relation = relation_as_json(own, own.relation, None)
+        answer(True, {"steps": len(here), "states": states, **relation, "choices": rows})
+        return
+    out = console()
+    out.print(f"The same in two processes: {len(here):,} steps, from {states:,} states.\n")
+    out.print(operation_table([own]))
+    out.print(dependency_table(own.relation))
+    for sentence in sentences_of(own, own.relation, is_own=True):
+        out.print(escape(sentence))
+    out.print(
+        f"\nMinimal quorum choices of {len(votes)} replicas, each up {percent(up)} of the time: the votes that an operation "
+        "reads and writes at most, and how often it finds them.\n"
+    )
+    shown = blank_table(*constraints.outcomes)
+    for each, found in zip(choices, shares, strict=True):
+        shown.add_row(
+            *(f"{_votes(each, names)} {percent(found[name])}" for name, names in constraints.outcomes.items())
+        )
+    out.print(shown)
+
+
+def _shares(assignment: Assignment, up: Fraction) -> Mapping[str, Fraction]:
+    """How often each operation finds its quorums, however it ends."""
+    model = Independent(dict.fromkeys(assignment.replicas, up))
+    return {name: availability(assignment.needed_of(name), model) for name in assignment.constraints.outcomes}
+
+
+def _votes(choice: Choice, outcomes: Sequence[EventClass]) -> tuple[int, int]:
+    sizes = [choice.classes[name] for name in outcomes]
+    return max(each.initial for each in sizes), max(each.final for each in sizes)
+
+
+def _as_json(choice: Choice, shares: Mapping[str, Fraction]) -> Mapping[str, Any]:
+    return {
+        "classes": {name: list(sizes) for name, sizes in choice.classes.items()},
+        "availability": {name: float(share) for name, share in shares.items()},
+    }
