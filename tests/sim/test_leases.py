@@ -26,6 +26,7 @@ REGRESSIONS: Final = {
     5000157: "expired items filled the room for leases, dead letters their own: no requeue made room, ever",
     5002173: "the same",
     92000926: "a letter that found no room kept later ones, which would have, from being requeued",
+    570033830: "both rooms were full, and no letter as large as some expired items: requeues were refused until one was discarded",
 }
 """Seeds that failed once, and what was wrong."""
 

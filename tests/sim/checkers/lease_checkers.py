@@ -100,6 +100,8 @@ def check_kept(name: str, calls: Sequence[Call], items: dict[str, Any]) -> None:
     for call in calls:
         if call.operation in FINAL and call.args[0] not in call.results:
             accounted.add(items.get(_item_of(call.args[0])[1]))
+        if call.operation == "Discard":
+            accounted.update(map(items.get, call.args))
     last = max(
         (call for call in calls if call.operation == "Book" and call.is_known), key=lambda call: call.returned
     )
@@ -169,6 +171,9 @@ class Item(Model):
                 self._first_us[call.operation, call.args[0]] = min(known_us, call.invoked_us)
         self._unknown: Final = sum(call.operation == "Acquire" and not call.is_known for call in calls)
         self._may_be_requeued: Final = any(call.operation == "Requeue" for call in calls)
+        self._is_discarded: Final = any(
+            call.operation == "Discard" and entry_id in call.args for call in calls
+        )
         self._most: Final = sum(each.entry.id == entry_id for each in _given(calls)) + self._unknown
 
     def initial(self) -> Hashable:
@@ -196,6 +201,8 @@ class Item(Model):
             yield at.moved("dead")
         if self._may_be_requeued and at.where == "dead":
             yield at.moved("waiting")
+        if self._is_discarded and at.where == "dead":
+            yield at.moved("gone")
 
     def _after(self, at: Course, call: Call) -> list[Course]:
         match call.operation:

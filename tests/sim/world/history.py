@@ -135,7 +135,6 @@ _WORDS: Final[Mapping[type[Operation], str]] = {
     QueueSize: "Size",
     Items: "Items",
     ReadLeases: "Book",
-    ClearDeadLetters: "Requeue",
 }
 
 
@@ -145,6 +144,8 @@ def _word(operation: Operation) -> tuple[str, tuple[Any, ...]]:
     if (word := _WORDS.get(type(operation))) is not None:
         return word, ()
     match operation:
+        case ClearDeadLetters(_, ids, is_requeued):
+            return "Requeue" if is_requeued else "Discard", ids
         case Read():
             return "Get" if is_key else "Read", ()
         case Write(_, None) if is_key:
