@@ -12,9 +12,10 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from ...adts.types.catalogue import is_object_name
+from ...adts.types.catalogue import adt_of, is_object_name
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import Scan
+from ..http.large_bodies import turn
 from ..http.problems import Refusal
 from ..http.routers import tagged
 from ..service.member import Member
@@ -87,6 +88,8 @@ def live_router(member: Member, scan: Callable[[], ClusterScan | None]) -> APIRo
         """The logs of all replicas side by side, with leases and dead letters; what a replica does not hold is absent there."""
         if not is_object_name(object):
             raise Refusal("bad-name", "object: name one as queue/NAME, register/NAME or dictionary/NAME/KEY")
+        if adt_of(object) not in document.specifications:
+            raise Refusal("not-found", f"object: the cluster has no data type {adt_of(object)!r}")
         # Of all names that start with this one, it is the first.
         question = Scan(object, limit=1, newest=entries)
 
@@ -131,5 +134,7 @@ async def _answered(scan: ClusterScan, question: Scan, make: Callable[[], Awaita
         return (await make()).model_dump_json()
 
     return Response(
-        await scan.once(question, text), media_type="application/json", headers={"Cache-Control": "no-store"}
+        await scan.once(question, text, turn()),
+        media_type="application/json",
+        headers={"Cache-Control": "no-store"},
     )

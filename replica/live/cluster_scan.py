@@ -7,6 +7,7 @@ Must not know what is made of the answers. It reads alone: a scan promises nothi
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from ...client_sdk.transport.http_answer import HttpAnswer, HttpClient, message
 from ...client_sdk.transport.http_transport import quick_client
 from ...client_sdk.transport.ports import Transport
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
+from ..access.turns import Shares
 from ..service.embedded import EmbeddedTransport, to_others
 from ..service.member import Member
 from ..service.status import CatchUp, catch_up_of
@@ -69,6 +71,8 @@ class ClusterScan:
         self._health: Final[HttpClient] = quick_client(None, tls)
         self._status: Final[HttpClient] = quick_client(token, tls)
         self._kept: Final[dict[Hashable, asyncio.Task[Any]]] = {}
+        self._under_way: Final = Shares(KEPT_MAX)
+        """Of questions, by the caller that asked first: one viewer of many things leaves room for others."""
 
     async def look(self, scan: Scan) -> dict[str, Seen]:
         """What each replica answers to `scan`, in the order of the cluster document."""
@@ -78,14 +82,16 @@ class ClusterScan:
         """How far each replica is behind each other one, as it says itself; None of those that do not tell."""
         return await self._ask_all(self._catch_up)
 
-    async def once(self, question: Hashable, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
-        """The answer to the question, which is asked unless it is under way, or was answered at most KEPT_S ago. Raises Overloaded."""
+    async def once(
+        self, question: Hashable, ask: Callable[[], Awaitable[_Answer]], caller: Hashable = None
+    ) -> _Answer:
+        """The answer to the question, which is asked unless it is under way, or was answered at most KEPT_S ago. Raises Overloaded, also
+        where this caller has as many questions under way as are left for others."""
         if (asking := self._kept.get(question)) is None:
-            self._make_room()
+            self._make_room(caller)
             asking = self._kept[question] = asyncio.ensure_future(ask())
-            asking.add_done_callback(
-                lambda asked: asyncio.get_running_loop().call_later(KEPT_S, self._forget, question, asked)
-            )
+            self._under_way.take(caller)
+            asking.add_done_callback(partial(self._answered, question, caller))
         # One viewer who goes away must not take the answer from the others.
         answer: _Answer = await asyncio.shield(asking)
         return answer
@@ -100,8 +106,17 @@ class ClusterScan:
         await self._health.aclose()
         await self._status.aclose()
 
-    def _make_room(self) -> None:
-        """For one more question: the oldest answer that is only kept gives way. Raises Overloaded where all are under way."""
+    def _answered(self, question: Hashable, caller: Hashable, asked: asyncio.Task[Any]) -> None:
+        self._under_way.give(caller)
+        asyncio.get_running_loop().call_later(KEPT_S, self._forget, question, asked)
+
+    def _make_room(self, caller: Hashable) -> None:
+        """For one more question: the oldest answer that is only kept gives way. Raises Overloaded where all are under way, or the
+        caller has its share."""
+        if not self._under_way.may_take(caller):
+            raise Overloaded(
+                "of the questions about the cluster that are under way, this caller has its share"
+            )
         if len(self._kept) < KEPT_MAX:
             return
         answered = next((question for question, asking in self._kept.items() if asking.done()), None)

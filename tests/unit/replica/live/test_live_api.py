@@ -191,8 +191,8 @@ def member(tmp_path: Path) -> Iterator[Member]:
     made.close()
 
 
-async def looked(scan: ClusterScan, question: Scan) -> dict[str, Seen]:
-    return await scan.once(question, lambda: scan.look(question))
+async def looked(scan: ClusterScan, question: Scan, caller: str = "") -> dict[str, Seen]:
+    return await scan.once(question, lambda: scan.look(question), caller)
 
 
 async def test_the_same_question_of_several_viewers_is_asked_once(member: Member) -> None:
@@ -225,15 +225,29 @@ async def test_many_who_ask_the_same_get_one_text(
     assert len(made) == 1
 
 
-async def test_different_questions_at_a_time_are_bounded(member: Member) -> None:
-    looking = ClusterScan(member, None)
+async def test_different_questions_at_a_time_are_bounded_and_one_caller_leaves_room_for_others(
+    member: Member,
+) -> None:
+    """Forty connections of one token, which asked for traces, darkened the page for all others."""
+    looking, half = ClusterScan(member, None), cluster_scan.KEPT_MAX // 2
     try:
-        scans = [Scan(f"queue/{number}") for number in range(cluster_scan.KEPT_MAX + 1)]
-        # All begin before the first can be answered; the last asks what is asked already.
-        looks = (looked(looking, scan) for scan in (*scans, scans[0]))
-        *answered, refused, again = await asyncio.gather(*looks, return_exceptions=True)
+        scans = [Scan(f"queue/{number}") for number in range(half + 1)]
+        # All begin before the first can be answered.
+        mine = [looked(looking, scan, "a") for scan in (*scans, scans[0])]
+        *answered, refused, again = await asyncio.gather(*mine, return_exceptions=True)
         assert isinstance(refused, Overloaded)
         assert all(isinstance(each, dict) for each in (*answered, again))
+    finally:
+        await looking.aclose()
+
+
+async def test_a_caller_beside_one_that_has_its_share_is_answered_at_once(member: Member) -> None:
+    looking, half = ClusterScan(member, None), cluster_scan.KEPT_MAX // 2
+    try:
+        scans = [Scan(f"queue/{number}") for number in range(half + 1)]
+        looks = [looked(looking, scan, "a") for scan in scans[:half]]
+        *answered, other = await asyncio.gather(*looks, looked(looking, scans[half], "b"))
+        assert all(isinstance(each, dict) for each in (*answered, other))
     finally:
         await looking.aclose()
 
