@@ -5,7 +5,7 @@ delivers answers and the time, and carries out the effects; the simulation is on
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache, partial
 from heapq import heappop, heappush
 from typing import Final
@@ -85,8 +85,11 @@ class FrontEnd(TimeNow):
         numbers, effects = self.start_all((operation,), now, deadline_s)
         return numbers[0], effects
 
-    def start_all(self, begun: Sequence[Operation], now: Now, deadline_s: float) -> tuple[list[int], Effects]:
-        """The same for some that begin at one moment: reads and writes of cells, and enqueues on a queue, share messages."""
+    def start_all(
+        self, begun: Sequence[Operation], now: Now, deadline_s: float, turns: Sequence[Hashable] = ()
+    ) -> tuple[list[int], Effects]:
+        """The same for some that begin at one moment: reads and writes of cells, and enqueues on a queue, share messages. `turns` says of
+        each who takes turns with others at decisions."""
         self._now = now
         first = self._last_number + 1
         self._last_number += len(begun)
@@ -96,6 +99,7 @@ class FrontEnd(TimeNow):
         deadline_s += now.mono_s
         for number, operation in alone:
             task = self._task(number, deadline_s)
+            task.turn = turns[number - first] if turns else None
             task.steps = runs.run(operation, task, self)
             self._ready.append(task)
         for parts in rounds:

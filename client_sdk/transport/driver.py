@@ -9,7 +9,7 @@ import logging
 import secrets
 import string
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
@@ -60,7 +60,9 @@ class Machine(Protocol):
     def pacing(self) -> Pacing:
         """How often who waits for items looks again."""
 
-    def start_all(self, begun: Sequence[Operation], now: Now, deadline_s: float) -> tuple[list[int], Effects]:
+    def start_all(
+        self, begun: Sequence[Operation], now: Now, deadline_s: float, turns: Sequence[Hashable] = ()
+    ) -> tuple[list[int], Effects]:
         """Begin operations: their numbers, and what to do."""
 
     def deliver(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> Effects:
@@ -141,16 +143,18 @@ class Driver:
         for link in self._links.values():
             link.is_traced = True
 
-    async def run(self, operation: Operation, deadline_s: float, left: Left | None = None) -> Outcome:
+    async def run(
+        self, operation: Operation, deadline_s: float, left: Left | None = None, turn: Hashable = None
+    ) -> Outcome:
         """The outcome of `operation`, within `deadline_s` seconds. Raises Closed when the driver is closed.
 
         A cancelled `run` cancels the operation, which may nevertheless take effect; of a dequeue, `left` then gets what will
-        become of it.
+        become of it. `turn`: who takes turns with others where commands wait for one decision.
         """
         begun_s, outcome = time.monotonic(), None
         traced = () if self._traces is None else (self._traces.begin(operation),)
         try:
-            outcome = await self._run(operation, deadline_s, traced, left)
+            outcome = await self._run(operation, deadline_s, traced, left, turn)
             return outcome
         finally:
             self.counts.operation(operation, outcome, time.monotonic() - begun_s)
@@ -158,11 +162,16 @@ class Driver:
                 self._traces.end(traced[0], outcome)
 
     async def _run(
-        self, operation: Operation, deadline_s: float, traced: Sequence[Any], left: Left | None = None
+        self,
+        operation: Operation,
+        deadline_s: float,
+        traced: Sequence[Any],
+        left: Left | None = None,
+        turn: Hashable = None,
     ) -> Outcome:
         if self._is_closed:
             raise _closed()
-        start = self._starts.add(operation, deadline_s, traced)
+        start = self._starts.add(operation, deadline_s, traced, turn)
         try:
             return await (start.caller if left is None else asyncio.shield(start.caller))
         except asyncio.CancelledError:
@@ -185,7 +194,10 @@ class Driver:
         """Begin operations of the turn before. Their messages go in this one, or a single read would take a turn longer."""
         try:
             numbers, effects = self._machine.start_all(
-                [start.operation for start in starts], self._clock.now(), deadline_s
+                [start.operation for start in starts],
+                self._clock.now(),
+                deadline_s,
+                [start.turn for start in starts],
             )
         except Exception:  # noqa: BLE001 - as in _step
             failed = self._broken()

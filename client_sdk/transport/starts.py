@@ -5,7 +5,7 @@ machine's. Must not know how an operation runs.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final
 
 from ...api_specs.limits import ENTRY_BYTES, Limits
@@ -21,10 +21,12 @@ BYTES_MAX: Final = 256 * 1024
 class Start:
     """One operation, and its caller. `number` is the machine's, once it has begun."""
 
-    __slots__ = ("caller", "number", "operation", "traced")
+    __slots__ = ("caller", "number", "operation", "traced", "turn")
 
-    def __init__(self, operation: Operation, traced: Sequence[Any]) -> None:
+    def __init__(self, operation: Operation, traced: Sequence[Any], turn: Hashable) -> None:
         self.operation: Final = operation
+        self.turn: Final = turn
+        """Who takes turns with others."""
         self.traced: Final = traced
         """Its span, if it has one."""
         self.caller: Final[asyncio.Future[Outcome]] = asyncio.get_running_loop().create_future()
@@ -43,9 +45,11 @@ class Starts:
         self._bytes_max: Final = min(BYTES_MAX, limits.body_bytes_max // 2)
         self._waiting: list[tuple[float, Start]] = []
 
-    def add(self, operation: Operation, deadline_s: float, traced: Sequence[Any] = ()) -> Start:
+    def add(
+        self, operation: Operation, deadline_s: float, traced: Sequence[Any] = (), turn: Hashable = None
+    ) -> Start:
         """The operation is begun in the next turn, unless its caller goes away before."""
-        start = Start(operation, traced)
+        start = Start(operation, traced, turn)
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self._begin_all)
         self._waiting.append((deadline_s, start))

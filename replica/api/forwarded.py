@@ -14,6 +14,7 @@ from ...api_specs.messages import Denied, ForwardedReply, ForwardedRequest, Gran
 from ...client_sdk.errors import Closed
 from ...client_sdk.protocol.core.values import Serve
 from ...client_sdk.transport.driver import Driver
+from ...timestamps.timestamp import site
 from ..protocol.at_most_once import AtMostOnce, result_of
 from ..service.member import Member
 
@@ -55,7 +56,8 @@ class Serving:
         self, front_end: Driver, request: ForwardedRequest, command: ForwardableCommand
     ) -> Granted | Denied:
         try:
-            return result_of(await front_end.run(Serve(request.object, command), request.deadline_s))
+            serve, sender = Serve(request.object, command), site(request.id)
+            return result_of(await front_end.run(serve, request.deadline_s, turn=sender))
         except Closed as error:
             return Denied("the replica is stopping", error.definite)
 

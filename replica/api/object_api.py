@@ -198,7 +198,7 @@ async def _in_turn(slots: Slots, front_end: Driver, operation: Operation, left_s
 async def _outcome(front_end: Driver, operation: Operation, left_s: float) -> Outcome:
     if left_s <= 0:
         raise _waited_too_long()
-    return await front_end.run(operation, left_s)
+    return await front_end.run(operation, left_s, turn=turn())
 
 
 def _waited_too_long() -> Refusal:

@@ -4,7 +4,7 @@ A task's generator yields the monotonic time until which it waits, and is resume
 `Resolved`, or None when that time has come. It knows neither how messages travel nor how time is told.
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol
 
@@ -109,6 +109,8 @@ class Task:
         self.on_end: Callable[[], None] | None = None
         self.served: Callable[[], list[int]] = lambda: [number]
         """The numbers of the operations that it runs for."""
+        self.turn: Hashable = None
+        """Who takes turns with others at decisions, where that is known."""
         self.wake_s: float = now.mono_s
         self.now = now
         self._sender = sender

@@ -4,7 +4,7 @@ The machine sends one read to each replica that an operation's script names, and
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import Limits
@@ -91,7 +91,9 @@ class ScriptedMachine:
         self._token = 0
         self._open: dict[int, set[int]] = {}
 
-    def start_all(self, begun: Sequence[Operation], now: Now, deadline_s: float) -> tuple[list[int], Effects]:
+    def start_all(
+        self, begun: Sequence[Operation], now: Now, deadline_s: float, turns: Sequence[Hashable] = ()
+    ) -> tuple[list[int], Effects]:
         """See Machine."""
         numbers, sends = [], []
         for operation in begun:

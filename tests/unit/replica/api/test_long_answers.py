@@ -51,7 +51,7 @@ class _Reads:
     def __init__(self, value: str) -> None:
         self._value = Value(value)
 
-    async def run(self, operation: Operation, deadline_s: float) -> Outcome:
+    async def run(self, operation: Operation, deadline_s: float, turn: object = None) -> Outcome:
         del operation, deadline_s
         return Done(self._value, EventClass("Read/Ok"), frozenset())
 
@@ -90,7 +90,7 @@ class _Held(_Reads):
         self.begun = 0
         self.go_on = asyncio.Event()
 
-    async def run(self, operation: Operation, deadline_s: float) -> Outcome:
+    async def run(self, operation: Operation, deadline_s: float, turn: object = None) -> Outcome:
         self.begun += 1
         await self.go_on.wait()
         return await super().run(operation, deadline_s)

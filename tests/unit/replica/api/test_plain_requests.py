@@ -37,7 +37,7 @@ class Recorder:
         self.asked: list[tuple[Operation, int]] = []
         self.failure: Failed | None = None
 
-    async def run(self, operation: Operation, deadline_s: float) -> Outcome:
+    async def run(self, operation: Operation, deadline_s: float, turn: object = None) -> Outcome:
         self.asked.append((operation, ceil(deadline_s)))  # Less what a long body has waited: no second.
         if self.failure is not None:
             return self.failure

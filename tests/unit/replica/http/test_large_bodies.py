@@ -144,7 +144,9 @@ class Served:
     def __init__(self) -> None:
         self.read: list[int] = []
         self.threads: list[threading.Thread] = []
-        self.gate = Gate(self._app, limits=Limits(), access=nobody_asked(), traffic=Traffic())
+        self.gate = Gate(
+            self._app, body_bytes_max=Limits().body_bytes_max, access=nobody_asked(), traffic=Traffic()
+        )
 
     async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
         del scope, send
@@ -228,7 +230,7 @@ class _Asked:
     def __init__(self) -> None:
         self.deadlines: list[float] = []
 
-    async def run(self, operation: Operation, deadline_s: float) -> Outcome:
+    async def run(self, operation: Operation, deadline_s: float, turn: object = None) -> Outcome:
         del operation
         self.deadlines.append(deadline_s)
         return Done(None, EventClass("Write/Ok"), frozenset())
@@ -258,7 +260,7 @@ async def test_a_request_has_waited_since_its_body_was_whole() -> None:
         del scope, receive, send
         waits.append(waited_s())
 
-    gate = Gate(app, limits=Limits(), access=nobody_asked(), traffic=Traffic())
+    gate = Gate(app, body_bytes_max=Limits().body_bytes_max, access=nobody_asked(), traffic=Traffic())
     served = Served()
     served.gate = gate
     await served.ask(Caller(10))
