@@ -32,6 +32,11 @@ LEASE_S_MAX: Final = 7 * 86400.0
 """The longest lease, from when it is given or renewed."""
 DELAY_S_MAX: Final = 366 * 86400.0
 """How far ahead an item may be due, or expire."""
+STATE_BYTES_MAX: Final = 256 * 1024
+"""The state of an object of a type of one's own: every change carries all of it."""
+SUMMARY_BYTES_MAX: Final = 2 * 1024 * 1024
+"""What a decided state weighs besides its payloads, when it remembers, adopts and lends as much as it may: a message of the replica
+protocol has room for it beside a body."""
 SYSTEM_CHARS_MAX: Final = TEXT_CHARS_MAX
 FORWARDED_COMMANDS_MAX: Final = 16
 FORWARD_S_MAX: Final = 1.0
@@ -130,6 +135,12 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """How long payloads of taken entries stay, so that a repeated dequeue gets the first answer."""
 
     @property
+    def message_bytes_max(self) -> int:
+        """The body of a message of the replica protocol: every decision carries what the object remembers, whatever `body_bytes_max`
+        leaves for callers."""
+        return self.body_bytes_max + SUMMARY_BYTES_MAX
+
+    @property
     def forwarded_commands_max(self) -> int:
         """Commands that go in one forwarded request, so that all that they are granted fits in one reply."""
         granted_bytes = self.page_bytes_max + self.value_bytes_max + self.batch_items_max * ENTRY_BYTES
@@ -143,8 +154,9 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
         return min(self.page_bytes_max, room) // 2
 
     def _problem_of_sizes(self) -> str | None:
-        if self.body_bytes_max * 2 > BODIES_BYTES_MAX:
-            return f"body_bytes_max must be at most {BODIES_BYTES_MAX // 2}: no caller has more than half of BODIES_BYTES_MAX"
+        if self.message_bytes_max * 2 > BODIES_BYTES_MAX:
+            most = BODIES_BYTES_MAX // 2 - SUMMARY_BYTES_MAX
+            return f"body_bytes_max must be at most {most}: no caller has more than half of BODIES_BYTES_MAX"
         if self.value_bytes_max * 2 > self.body_bytes_max:
             return "value_bytes_max must be at most half of body_bytes_max, or a value of that size cannot be sent"
         if 2 * (self.page_bytes_max + self.value_bytes_max) > self.body_bytes_max:

@@ -167,7 +167,7 @@ async def _scan_all(
     transport = HttpTransport(
         document.urls,
         token=token,
-        body_bytes_max=document.limits.body_bytes_max,
+        body_bytes_max=document.limits.message_bytes_max,
         tls=from_environment(),
     )
     try:

@@ -61,7 +61,7 @@ class Recipe(Struct, frozen=True):
         check_deadline(self.deadline_s, document.limits)
         urls = _urls(document, self.endpoints)
         transport = HttpTransport(
-            urls, token=self.token, body_bytes_max=document.limits.body_bytes_max, tls=self.tls
+            urls, token=self.token, body_bytes_max=document.limits.message_bytes_max, tls=self.tls
         )
         driver = Driver(
             document,

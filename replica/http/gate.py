@@ -11,7 +11,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ...api_specs.limits import BODIES_BYTES_MAX, BODY_S_MAX, CONCURRENT_MAX, OPEN_BODY_BYTES_MAX, Limits
+from ...api_specs.limits import BODIES_BYTES_MAX, BODY_S_MAX, CONCURRENT_MAX, OPEN_BODY_BYTES_MAX
 from ..access.authorization import OPEN_PREFIX, is_public, scope_needed
 from ..access.credentials import Credential
 from ..access.refused_callers import RefusedCallers
@@ -45,7 +45,7 @@ class Gate:
         self,
         app: ASGIApp,
         *,
-        limits: Limits,
+        body_bytes_max: int,
         access: Access,
         traffic: Traffic,
         hosts: AllowedHosts | None = None,
@@ -59,7 +59,7 @@ class Gate:
         self._hosts: Final = hosts
         self._is_over: Final = is_over
         self._now_s: Final = now_s
-        self._body_bytes_max: Final = limits.body_bytes_max
+        self._body_bytes_max: Final = body_bytes_max
         self.refused_callers: Final = refused_callers or RefusedCallers()
         self.turns: Final = FairQueue()
         self._long_answers: Final = FairQueue()

@@ -91,4 +91,4 @@ def embedded_front_end(member: Member, token: str | None, tls: ClientTls = SYSTE
 def to_others(member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> HttpTransport:
     """HTTP to the other replicas, from the running event loop."""
     document = member.document
-    return HttpTransport(member.urls, token=token, body_bytes_max=document.limits.body_bytes_max, tls=tls)
+    return HttpTransport(member.urls, token=token, body_bytes_max=document.limits.message_bytes_max, tls=tls)

@@ -42,6 +42,14 @@ FIXED = {
     ),
     "LEASE_S_MAX": (limits.LEASE_S_MAX, "Seconds that a lease lasts, from when it is given or renewed."),
     "DELAY_S_MAX": (limits.DELAY_S_MAX, "Seconds until an item is due, or expires."),
+    "STATE_BYTES_MAX": (
+        limits.STATE_BYTES_MAX,
+        "Bytes of the state of an object of a type of one's own, as JSON.",
+    ),
+    "SUMMARY_BYTES_MAX": (
+        limits.SUMMARY_BYTES_MAX,
+        "Bytes of an object's decided state besides payloads: a message of the replica protocol may have so many more than a body.",
+    ),
     "SYSTEM_CHARS_MAX": (limits.SYSTEM_CHARS_MAX, "Characters of a quorum system, as text."),
     "FORWARDED_COMMANDS_MAX": (
         limits.FORWARDED_COMMANDS_MAX,

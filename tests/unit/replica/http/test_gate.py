@@ -168,7 +168,9 @@ class Standing:
 
 
 def gate_before(app: Standing, traffic: Traffic) -> Gate:
-    return Gate(app, limits=Limits(), access=from_text(tokens(), "all"), traffic=traffic)
+    return Gate(
+        app, body_bytes_max=Limits().body_bytes_max, access=from_text(tokens(), "all"), traffic=traffic
+    )
 
 
 def asking(
