@@ -32,13 +32,15 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fi
 class Decision(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """A decision asked for under an idempotency key (its id): its ballot, and the entries that it took or reserved.
 
-    `digest` says in short what was asked for, where the entries do not, so that the key used for something else is noticed.
+    `digest` says in short what was asked for, where the entries do not, so that the key used for something else is noticed. A call
+    on an object of one's own type has a `result`.
     """
 
     id: str
     ballot: Ballot
     taken: tuple[Entry, ...] = ()
     digest: str = ""
+    result: Value | None = None
 
 
 class Leased(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):

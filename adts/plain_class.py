@@ -9,17 +9,24 @@ and not on some replica.
 """
 
 import inspect
-import json
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from math import isfinite
 from types import FunctionType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from .specification import EventClass, Invocation, Response
 
 EXAMPLES: Final = "examples"
 """The attribute of a class with values for a search to try, by the name of the argument."""
+VERSION: Final = "version"
+"""The attribute of a class that says which states it understands; 1 where there is none."""
+UPGRADE: Final = "upgrade"
+"""The static method of a class that turns a state of an earlier version into one of its own."""
 
 _BY_HINT: Final[Mapping[Any, tuple[Any, ...]]] = {
     str: ("a", "b"),
@@ -30,6 +37,9 @@ _BY_HINT: Final[Mapping[Any, tuple[Any, ...]]] = {
     type(None): (None,),
 }
 """Two values of a kind are enough where an operation only compares them."""
+NAME_CHARS_MAX: Final = 64
+SHOWN_CHARS_MAX: Final = 80
+"""Of states and values, in errors: they may be large, and are not everybody's."""
 _SCALARS: Final = (str, int, float, bool, type(None))
 _OK: Final = "Ok"
 
@@ -46,6 +56,13 @@ class Json:
 
     def __str__(self) -> str:
         return self.text
+
+
+class _Stored(msgspec.Struct):
+    """How a state is kept."""
+
+    state: msgspec.Raw
+    version: int
 
 
 class PlainClass:
@@ -73,6 +90,8 @@ class PlainClass:
         self.results: Final[Mapping[EventClass, tuple[str, ...]]] = {
             f"{operation}/{_OK}": ("result",) for operation in self._methods if operation not in self._silent
         }
+        self._version: Final = _version(found)
+        self._raised: Final = dict[str, type[BaseException]]()
         self._initial: Final = self._first_state()
 
     def initial(self) -> Hashable:
@@ -82,35 +101,128 @@ class PlainClass:
     def step(self, state: Any, invocation: Invocation) -> tuple[Any, Response]:
         """See SerialSpecification."""
         operation, args = invocation
-        place = f"{invocation} in the state {state}"
-        instance: Any = object.__new__(self._class)
-        vars(instance).update(json.loads(state))
         try:
+            instance = self._instance(state)
             result = self._methods[operation](instance, *(thawed(frozen(each)) for each in args))
-        except Exception as error:  # noqa: BLE001 - the border to the user's code: what it raises is an outcome, or told
-            return state, Response(_outcome(place, error))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the border to the user's code: an outcome, or told
+            outcome = _outcome(_place(invocation, state), error)
+            self._raised[outcome] = type(error)
+            return state, Response(outcome)
         if operation in self._silent:
             if result is not None:
-                raise BadClass(f"{place}: returned {result!r}, and its hint says None: change one of them")
-            return self._text(instance, place), Response(_OK)
-        _check_json(result, f"{place}: its result")
-        # First the text of the state: a result may be a part of it.
-        return self._text(instance, place), Response(_OK, (frozen(result),))
+                told = _short(_shown(result))
+                raise BadClass(
+                    f"{_place(invocation, state)}: returned {told}, and its hint says None: change one of them"
+                )
+            return self._text(instance, lambda: _place(invocation, state)), Response(_OK)
+        _check_json(result, lambda: f"{_place(invocation, state)}: its result")
+        return self._text(instance, lambda: _place(invocation, state)), Response(_OK, (frozen(result),))
+
+    def _instance(self, state: str) -> Any:
+        instance: Any = object.__new__(self._class)
+        vars(instance).update(msgspec.json.decode(state))
+        return instance
+
+    def run(self, stored: str | None, invocation: Invocation) -> tuple[str | None, Response]:
+        """As `step`, on a state as it is kept: None for that of a new object. The very text where nothing changed."""
+        try:
+            before = self._initial if stored is None else self._state_in(stored)
+            after, response = self.step(before, invocation)
+        except BadClass:
+            raise
+        except Exception as error:
+            raise BadClass(
+                f"{_short(str(invocation))}: {type(error).__name__}: {_short(str(error))}"
+            ) from error
+        return (stored if after == before else f'{{"state":{after},"version":{self._version}}}'), response
+
+    def _state_in(self, stored: str) -> str:
+        try:
+            found = msgspec.json.decode(stored, type=_Stored)
+        except msgspec.MsgspecError as error:
+            raise BadClass(f"what the object holds is no state of a {self.name}: {error}") from None
+        if not bytes(found.state).startswith(b"{"):
+            raise BadClass(
+                f"what the object holds is no state of a {self.name}: the attributes are {_short(bytes(found.state).decode())}"
+            )
+        if found.version == self._version:
+            return bytes(found.state).decode()
+        if (upgrade := getattr(self._class, UPGRADE, None)) is None:
+            raise BadClass(
+                f"the object holds a state of version {found.version}, and {self.name} is of version {self._version}: give it a static "
+                f"method {UPGRADE}(version, state) that returns the state of its own version"
+            )
+        place = f"{UPGRADE}({found.version}, {_short(bytes(found.state).decode())})"
+        try:
+            state = upgrade(found.version, msgspec.json.decode(found.state))
+        except (Exception, SystemExit) as error:
+            raise BadClass(f"{place}: raised {type(error).__name__}: {error}") from error
+        if not isinstance(state, dict):
+            raise BadClass(
+                f"{place}: returned {_short(_shown(state))}: a state is a dictionary of the attributes"
+            )
+        _check_json(state, lambda: f"{place}: what it returned")
+        return _dumped(state)
+
+    def method(self, operation: str) -> FunctionType:
+        """The method that an operation is."""
+        return self._methods[operation]
+
+    def needs_arguments(self, operation: str) -> bool:
+        """Whether it has an argument that cannot be left out."""
+        parameters = list(inspect.signature(self._methods[operation]).parameters.values())[1:]
+        return any(each.default is inspect.Parameter.empty for each in parameters)
+
+    def call(self, operation: str, /, *args: Any, **named: Any) -> Invocation:
+        """The invocation of a call; what it leaves out are defaults. Raises BadClass."""
+        method = self._methods.get(operation)
+        if method is None:
+            raise BadClass(f"{self.name} has no operation {operation!r}: it has {', '.join(self._methods)}")
+        try:
+            bound = inspect.signature(method).bind(None, *args, **named)
+        except TypeError as error:
+            wanted = ", ".join(self.arguments[operation])
+            raise BadClass(f"{operation}({wanted}): {error}") from None
+        bound.apply_defaults()
+        given = dict(list(bound.arguments.items())[1:])
+        for name, value in given.items():
+            _check_json(value, partial("".join, (operation, ": the argument ", name)))
+        return Invocation(operation, tuple(map(frozen, given.values())))
+
+    def answer(self, response: Response) -> Any:
+        """What a call of the method gives: the result of one that ended Ok, else its exception is raised."""
+        if response.condition == _OK:
+            return thawed(response.results[0]) if response.results else None
+        found = self._raised.get(response.condition)
+        if found is None:  # It was raised elsewhere, and remembered.
+            found = getattr(sys.modules.get(self._class.__module__), response.condition, None)
+        if not (isinstance(found, type) and issubclass(found, Exception)):
+            raise BadClass(
+                f"a call of {self.name} ended {response.condition}, which its module does not define"
+            )
+        raise found
 
     def _first_state(self) -> str:
         try:
             instance = self._class()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise BadClass(
                 f"{self.name}() raised {type(error).__name__}: {error}: a new object is made without arguments"
             ) from error
-        return self._text(instance, f"{self.name}()")
-
-    def _text(self, instance: Any, place: str) -> str:
         if not hasattr(instance, "__dict__"):
             raise BadClass(f"{self.name} has __slots__: the state is read from __dict__, so leave them out")
+        state = self._text(instance, lambda: f"{self.name}()")
+        try:
+            self._instance(state)
+        except TypeError as error:
+            raise BadClass(
+                f"{self.name} derives from a class of Python's own: all state is in attributes, so keep it in one ({error})"
+            ) from None
+        return state
+
+    def _text(self, instance: Any, place: Callable[[], str]) -> str:
         for name, value in vars(instance).items():
-            _check_json(value, f"{place}: the attribute {name}")
+            _check_json(value, partial(_attribute, place, name))
         return _dumped(vars(instance))
 
 
@@ -126,11 +238,27 @@ def frozen(value: Any) -> Hashable:
 
 def thawed(value: Any) -> Any:
     """The JSON value that `frozen` was given, a copy of one's own."""
-    return json.loads(value.text) if isinstance(value, Json) else value
+    return msgspec.json.decode(value.text) if isinstance(value, Json) else value
+
+
+def arguments_text(invocation: Invocation) -> str:
+    """The arguments of a call as JSON text, in order."""
+    return _dumped(list(map(thawed, invocation.args)))
+
+
+def written(response: Response) -> str:
+    """A response as JSON text: how the call ended, and what it returned, as `["Ok",3]`."""
+    return _dumped([response.condition, *map(thawed, response.results)])
+
+
+def read(text: str) -> Response:
+    """The response that was written."""
+    condition, *results = msgspec.json.decode(text)
+    return Response(condition, tuple(map(frozen, results)))
 
 
 def _dumped(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return msgspec.json.encode(value, order="deterministic").decode()
 
 
 def _methods(found: type) -> Iterator[tuple[str, FunctionType]]:
@@ -138,7 +266,7 @@ def _methods(found: type) -> Iterator[tuple[str, FunctionType]]:
     names = dict.fromkeys(name for base in reversed(found.__mro__) for name in vars(base))
     for name in names:
         member = inspect.getattr_static(found, name)
-        if name.startswith("__") or name == EXAMPLES:
+        if name.startswith("__") or name in (EXAMPLES, UPGRADE):
             continue
         if isinstance(member, (list, dict, set)):
             raise BadClass(
@@ -153,7 +281,18 @@ def _methods(found: type) -> Iterator[tuple[str, FunctionType]]:
                 raise BadClass(
                     f"{found.__name__}.{name} is async or yields: an operation is a plain method, which returns at once"
                 )
+            if not name.isascii() or len(name) > NAME_CHARS_MAX:
+                raise BadClass(
+                    f"{found.__name__}.{name}: an operation's name has at most {NAME_CHARS_MAX} ASCII characters"
+                )
             yield name, member
+
+
+def _version(found: type) -> int:
+    version = getattr(found, VERSION, 1)
+    if type(version) is not int or not 1 <= version < 1 << 31:
+        raise BadClass(f"{found.__name__}.{VERSION} is {version!r}: it is a whole number, 1 for the first")
+    return version
 
 
 def _examples(found: type) -> Mapping[str, tuple[Any, ...]]:
@@ -167,7 +306,7 @@ def _examples(found: type) -> Mapping[str, tuple[Any, ...]]:
         if not isinstance(values, (tuple, list)) or not values:
             raise BadClass(f"{found.__name__}.{EXAMPLES}[{name!r}] is no list of values to try, as (1, 3)")
         for value in values:
-            _check_json(value, f"{found.__name__}.{EXAMPLES}[{name!r}]")
+            _check_json(value, partial("".join, (found.__name__, ".", EXAMPLES, "[", repr(name), "]")))
         examples[name] = tuple(map(frozen, values))
     return examples
 
@@ -195,6 +334,8 @@ def _arguments(
             raise BadClass(
                 f"{operation}({parameter}): an operation's arguments have names, and are of a fixed number"
             )
+        if name.startswith("_"):
+            raise BadClass(f"{operation}({name}): an argument's name does not begin with _")
         values = examples.get(name) or tuple(_by_hint(hints.get(name, inspect.Parameter.empty)))
         if not values:
             raise BadClass(
@@ -202,7 +343,7 @@ def _arguments(
                 f"or the class {EXAMPLES} = {{{name!r}: (…, …)}}"
             )
         if parameter.default is not inspect.Parameter.empty and name not in examples:
-            _check_json(parameter.default, f"{operation}({parameter}): the default")
+            _check_json(parameter.default, partial("".join, (operation, f"({parameter}): the default")))
             values = tuple(dict.fromkeys((frozen(parameter.default), *values)))
         yield name, values
 
@@ -225,43 +366,84 @@ def _hints(method: FunctionType) -> Mapping[str, Any]:
     return {name: None if hint is type(None) else hint for name, hint in hints.items()}
 
 
-def _outcome(place: str, error: Exception) -> str:
+def _attribute(place: Callable[[], str], name: str) -> str:
+    return f"{place()}: the attribute {name}"
+
+
+def _place(invocation: Invocation, state: str) -> str:
+    return f"{_short(str(invocation))} in the state {_short(state)}"
+
+
+def _outcome(place: str, error: BaseException) -> str:
     """The outcome that an exception stands for: its name. Those of Python itself are mistakes in the code."""
     found = type(error)
     if found.__module__.partition(".")[0] in sys.stdlib_module_names:
-        raise BadClass(
-            f"{place}: raised {found.__name__}: {error}: for an outcome, raise an exception that you define, as class NotThere(Exception)"
-        ) from error
+        remedy = "for an outcome, raise an exception that you define, as class NotThere(Exception)"
+        if found is AttributeError:
+            remedy = f"where the state is that of an older class, say how to read it ({VERSION}, {UPGRADE})"
+        raise BadClass(f"{place}: raised {found.__name__}: {_short(str(error))}: {remedy}") from error
     if error.args or found.__name__ == _OK:
         raise BadClass(
-            f"{place}: raised {error!r}: an outcome is the exception's name alone, and not {_OK}, so raise it without arguments"
+            f"{place}: raised {_short(_shown(error))}: an outcome is the exception's name alone, and not {_OK}, so raise it without arguments"
         ) from error
     return found.__name__
 
 
-def _check_json(value: Any, place: str) -> None:
-    """What JSON does not give back as it was is told: an object would come back as another one."""
-    match value:
-        case bool() | int() | str() | None:
-            is_same = type(value) in _SCALARS
-        case float():
-            is_same = type(value) is float and abs(value) < float("inf")
-        case list():
-            is_same = type(value) is list
-            for number, each in enumerate(value):
-                _check_json(each, f"{place}[{number}]")
-        case dict():
-            is_same = type(value) is dict
-            for name, each in value.items():
-                if type(name) is not str:
-                    raise BadClass(
-                        f"{place} has the key {name!r}: JSON has texts alone, so write str({name!r})"
-                    )
-                _check_json(each, f"{place}[{name!r}]")
-        case _:
-            is_same = False
-    if not is_same:
-        instead = ", so keep a list" if isinstance(value, (tuple, set, frozenset)) else ""
-        raise BadClass(
-            f"{place} is {value!r}, of type {type(value).__name__}: JSON does not give that back as it is{instead}"
-        )
+def _check_json(value: Any, place: Callable[[], str]) -> None:
+    """What JSON does not give back as it was is told: an object would come back as another one. `place` is asked where it is told."""
+    if (found := _unfit(value)) is not None:
+        path, why = found
+        raise BadClass(f"{place()}{path} {why}")
+
+
+def _unfit(value: Any) -> tuple[str, str] | None:
+    """Where in the value something is that JSON does not give back, and what."""
+    if type(value) is list:
+        for number, each in enumerate(value):
+            if (found := _unfit(each)) is not None:
+                return f"[{number}]{found[0]}", found[1]
+        return None
+    if type(value) is dict:
+        for name, each in value.items():
+            if type(name) is not str or not _is_text(name):
+                return "", f"has the key {name!r}: JSON has texts alone, so write str({name!r})"
+            if (found := _unfit(each)) is not None:
+                return f"[{_short(repr(name))}]{found[0]}", found[1]
+        return None
+    if _is_scalar(value):
+        return None
+    instead = ", so keep a list" if isinstance(value, (tuple, set, frozenset)) else ""
+    kind = type(value).__name__
+    return "", f"is {_short(_shown(value))}, of type {kind}: JSON does not give that back as it is{instead}"
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001 - code of the user's own
+        return "something that cannot be shown"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARS_MAX else f"{text[:SHOWN_CHARS_MAX]}…"
+
+
+def _is_scalar(value: Any) -> bool:
+    """Whether it is a text, a number, a boolean or None that can be sent: a subclass is something else."""
+    found = type(value)
+    if found is str:
+        return _is_text(value)
+    if found is int:
+        return bool(-(1 << 63) <= value < 1 << 64)
+    return value is None or found is bool or (found is float and isfinite(value))
+
+
+def _is_text(value: str) -> bool:
+    """Whether it can be sent: half of a surrogate pair cannot."""
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -136,12 +136,14 @@ def check_announcement(announcement: Announcement, senders: Collection[str]) -> 
         raise BadBatch(f"announcement: {error}") from None
 
 
-def check_forwarded(request: ForwardedRequest, limits: Limits) -> None:
+def check_forwarded(request: ForwardedRequest, limits: Limits, types: Collection[str]) -> None:
     """Raises BadBatch unless `request` is in form and in bounds: commands that fit the object's type, none under a key, and a
     deadline; or nothing but the question which incarnation answers."""
     try:
         _check_timestamps((request.id,))
         _check_object(request.object)
+        if adt_of(request.object) not in types:
+            raise ValueError(f"object: the cluster has no data type {adt_of(request.object)!r}")
         _check_listed(request.commands, "commands", FORWARDED_COMMANDS_MAX)
         if not _is_place(request.trace):
             raise ValueError(_NO_PLACE)
@@ -151,13 +153,14 @@ def check_forwarded(request: ForwardedRequest, limits: Limits) -> None:
         if not 0 < request.deadline_s <= FORWARD_S_MAX:
             raise ValueError(f"deadline_s: must be above 0, and at most {FORWARD_S_MAX} seconds")
         for command in request.commands:
-            _check_command(command, is_queue=adt_of(request.object) == "queue", limits=limits)
+            _check_command(command, adt_of(request.object), limits)
     except ValueError as error:
         raise BadBatch(f"forwarded request: {error}") from None
 
 
-def _check_command(command: ForwardableCommand, *, is_queue: bool, limits: Limits) -> None:
-    if isinstance(command, CompareAndSetCommand) == is_queue:
+def _check_command(command: ForwardableCommand, adt: str, limits: Limits) -> None:
+    wanted = ("register", "dictionary") if isinstance(command, CompareAndSetCommand) else ("queue",)
+    if adt not in wanted:
         raise ValueError("commands: swap is for registers and dictionaries' keys, all others for queues")
     if isinstance(command, DequeueCommand | CompareAndSetCommand) and command.key:
         raise ValueError("commands: one with a key is not forwarded: decide it where it was called")
@@ -313,6 +316,8 @@ def check_summary(summary: Summary, limits: Limits) -> None:
         _check_digest(decision.digest)
         _check_ballot(decision.ballot)
         _check_entries(decision.taken, limits.batch_items_max, limits)
+        if decision.result is not None:
+            _check_text(decision.result, limits)
 
 
 def _check_time(at_us: int, where: str) -> None:

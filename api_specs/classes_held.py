@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ..adts.specification import EventClass, Kind, operation_of
-from ..adts.types.catalogue import SPECIFICATIONS
 from ..quorums.choices.choice import QuorumChoice
 from ..quorums.systems.tally import Quorum, VoteCount
 from .cluster import ChoiceRule, ClusterDocument
@@ -68,7 +67,7 @@ def needed_by(choice: QuorumChoice, event_class: EventClass) -> Sequence[Quorum]
 def rules_in_force(document: ClusterDocument) -> list[tuple[ChoiceRule, str]]:
     """Each rule with each data type that it is in force for; behind one for all objects of a type, none is."""
     found: list[tuple[ChoiceRule, str]] = []
-    open_types = list(SPECIFICATIONS)
+    open_types = list(document.specifications)
     for rule in (*document.choices, ChoiceRule("*")):
         found += [(rule, adt) for adt in open_types if rule.covers(adt)]
         open_types = [adt for adt in open_types if rule.objects not in ("*", f"{adt}/*")]

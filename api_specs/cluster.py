@@ -6,22 +6,29 @@ not meet.
 
 import hashlib
 import math
+import re
 import tomllib
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
-from ..adts.types.catalogue import SPECIFICATIONS, adt_of
+from ..adts.specification import Specification
+from ..adts.types.called import Called
+from ..adts.types.catalogue import SPECIFICATIONS, TYPE_PATTERN, adt_of, known_types
 from ..quorums.choices.choice import BadChoice, Ordering, QuorumChoice
 from ..quorums.choices.system_choice import choice_of_events, choice_of_pair
 from .limits import REPLICAS_MAX, VOTES_MAX, Limits
 from .patterns import covers
 
 CHOICES_MAX: Final = 1000
+TYPES_MAX: Final = 100
+_TYPE: Final = re.compile(TYPE_PATTERN)
+_CODE: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
 
 _WORDS: Final = {
@@ -100,6 +107,18 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
     choices: tuple[ChoiceRule, ...] = ()
     clock: ClockSettings = ClockSettings()
     limits: Limits = Limits()
+    types: dict[str, str] | UnsetType = UNSET
+    """Data types of one's own, by name: where their code is, as `shop.types:Cart`. Left out of the JSON form where there are none."""
+
+    @cached_property
+    def own_types(self) -> Mapping[str, str]:
+        """`types`, empty where there are none."""
+        return {} if self.types is UNSET else self.types
+
+    @cached_property
+    def specifications(self) -> Mapping[str, Specification]:
+        """The data types whose objects the cluster keeps, by name, as quorums see them."""
+        return {**SPECIFICATIONS, **{name: Called(name) for name in self.own_types}}
 
     @cached_property
     def hash(self) -> str:
@@ -133,11 +152,15 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
         )
 
     def choice_of(self, object_name: str) -> QuorumChoice:
-        """The quorum choice of an object; majorities where no rule matches."""
+        """The quorum choice of an object; majorities where no rule matches. BadChoice where the cluster has no such type."""
         return self.choice_by(self.rule_of(object_name), adt_of(object_name))
 
     def choice_by(self, rule: ChoiceRule, adt: str) -> QuorumChoice:
         """The quorum choice that a rule gives to objects of a data type."""
+        if adt not in self.specifications:
+            raise BadChoice(
+                f"the cluster has no data type {adt!r}: the document's [types] name those of one's own"
+            )
         words = _Words(
             tuple(rule.classes.items()),
             (rule.reads, rule.writes),
@@ -160,7 +183,7 @@ class _Words(NamedTuple):
 def _cached_choice(
     adt: str, votes: tuple[tuple[str, int], ...], words: _Words, ordering: Ordering
 ) -> QuorumChoice:
-    specification = SPECIFICATIONS[adt]
+    specification = SPECIFICATIONS.get(adt) or Called(adt)
     if sum(map(bool, (words.classes, any(words.pair), words.initials or words.finals))) > 1:
         raise BadChoice("give classes, or reads and writes, or initials and finals; not several of these")
     if words.initials or words.finals:
@@ -214,17 +237,35 @@ def checked(document: ClusterDocument) -> ClusterDocument:
         )
     if len(document.choices) > CHOICES_MAX:
         raise BadCluster(f"[[choices]]: at most {CHOICES_MAX} of them")
+    _check_types(document.own_types, is_given=document.types is not UNSET)
     for number, rule in enumerate(document.choices, 1):
         _check_rule(document, number, rule)
-    _check_shadowed(document.choices)
+    _check_shadowed(document)
     return document
 
 
-def _check_shadowed(rules: tuple[ChoiceRule, ...]) -> None:
+def _check_types(types: Mapping[str, str], *, is_given: bool) -> None:
+    if is_given and not 1 <= len(types) <= TYPES_MAX:
+        raise BadCluster(f"[types]: give 1 to {TYPES_MAX} types, or leave the table out")
+    for name, code in types.items():
+        if name in known_types():
+            raise BadCluster(f"[types]: {name} is a type of Quorate's own catalogue: use another name")
+        if not _TYPE.fullmatch(name):
+            raise BadCluster(
+                f"[types]: the name {name!r} is not allowed: use 1 to 32 of a-z 0-9 _ -, a letter in front"
+            )
+        if not _CODE.fullmatch(code):
+            raise BadCluster(
+                f"[types] {name}: {code!r} names no class: write MODULE:CLASS, as shop.types:Cart"
+            )
+
+
+def _check_shadowed(document: ClusterDocument) -> None:
     """The first rule that matches decides: one whose objects all match an earlier one would never be asked."""
+    rules = document.choices
     for later, rule in enumerate(rules):
         for earlier, other in enumerate(rules[:later]):
-            if covers(other.objects, rule.objects):
+            if covers(other.objects, rule.objects, document.specifications):
                 raise BadCluster(
                     f"[[choices]] {later + 1} ({rule.objects}): rule {earlier + 1} ({other.objects}) matches all of its objects, "
                     f"and the first that matches decides: put rule {later + 1} before rule {earlier + 1}, or remove one"
@@ -251,9 +292,9 @@ def _check_replicas(document: ClusterDocument) -> None:
 
 
 def _check_rule(document: ClusterDocument, number: int, rule: ChoiceRule) -> None:
-    adts = [name for name in SPECIFICATIONS if rule.covers(name)]
+    adts = [name for name in document.specifications if rule.covers(name)]
     if not adts:
-        known = ", ".join(SPECIFICATIONS)
+        known = ", ".join(document.specifications)
         raise BadCluster(
             f"[[choices]] {number}: {rule.objects!r} must start with one of {known}, as queue/jobs-*"
         )

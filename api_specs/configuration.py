@@ -56,7 +56,7 @@ def read_configuration(text: str) -> Configuration:
 
 def _in_force(document: ClusterDocument, rule: ChoiceRule, name: str) -> RuleInForce:
     quorums = {}
-    for adt in filter(rule.covers, SPECIFICATIONS):
+    for adt in filter(rule.covers, document.specifications):
         choice = document.choice_by(rule, adt)
         quorums[adt] = {
             each: (_words(choice.initial_of(operation_of(each))), _words(choice.final_of(each)))
@@ -72,9 +72,14 @@ def _words(quorum: Quorum) -> str:
     return str(quorum.needed)
 
 
+def types_in(configuration: Configuration) -> frozenset[str]:
+    """The data types that it knows."""
+    return frozenset(adt for rule in configuration.rules for adt in rule.quorums)
+
+
 def difference(before: Configuration, now: Configuration) -> str:
     """What differs, in words for who edits the document; empty when nothing does. Event classes and data types that one of the
-    two does not know are of another release, and no difference."""
+    two does not know are of another release, and no difference; but a type of one's own may only be added."""
     found = [*_of_members(before.members, now.members), *_of_rules(before, now)]
     left_out = f"; and {len(found) - TOLD_MAX} more" if len(found) > TOLD_MAX else ""
     told = "; ".join(found[:TOLD_MAX])
@@ -93,8 +98,11 @@ def _of_members(before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[s
 
 def _of_rules(before: Configuration, now: Configuration) -> Iterator[str]:
     old, new = ({rule.objects: rule for rule in each.rules} for each in (before, now))
-    for name in new:
-        if name not in old:
+    known = types_in(before)
+    for name in sorted(known - types_in(now) - SPECIFICATIONS.keys()):
+        yield f"[types] lacks {name}, a type then"
+    for name, rule in new.items():
+        if name not in old and not known.isdisjoint(rule.quorums):
             yield f"[[choices]] has {name}, and no such rule then"
     for name in old:
         if name not in new:

@@ -6,12 +6,12 @@ pattern covers another when no name is matched by the other alone; that is looke
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final
 
-from ..adts.types.catalogue import NAME_PATTERN, SPECIFICATIONS
+from ..adts.types.catalogue import NAME_PATTERN
 
 STEPS_MAX: Final = 10_000
 """Pairs of states looked at for two patterns; ones that take more are not found to cover each other."""
@@ -23,19 +23,19 @@ _LETTERS: Final = [chr(code) for code in range(33, 127) if _FIRST.fullmatch("a" 
 States = frozenset[int]
 
 
-def covers(wide: str, narrow: str) -> bool:
-    """Whether every object that matches `narrow` matches `wide` too, and there can be one."""
+def covers(wide: str, narrow: str, adts: Collection[str]) -> bool:
+    """Whether every object of these data types that matches `narrow` matches `wide` too, and there can be one."""
     begins, other = _literal(narrow), _literal(wide)
     if not (begins.startswith(other) or other.startswith(begins)):
         return False
     samples = (narrow.replace("*", ""), narrow.replace("*", "a~Z"))
     is_plain = not any(mark in narrow for mark in "?[")
-    if is_plain and not all(fnmatchcase(sample, wide) for sample in samples if _is_name(sample)):
+    if is_plain and not all(fnmatchcase(sample, wide) for sample in samples if _is_name(sample, adts)):
         return False
     wide_tokens, narrow_tokens = _tokens(wide), _tokens(narrow)
     letters = _told_apart({*wide_tokens, *narrow_tokens})
     is_met = False
-    for adt in SPECIFICATIONS:
+    for adt in adts:
         starts = _after(narrow_tokens, f"{adt}/"), _after(wide_tokens, f"{adt}/")
         found = _is_covered(narrow_tokens, wide_tokens, starts, letters)
         if found is False:
@@ -79,9 +79,9 @@ def _literal(pattern: str) -> str:
     return _MARK.split(pattern, maxsplit=1)[0]
 
 
-def _is_name(text: str) -> bool:
+def _is_name(text: str, adts: Collection[str]) -> bool:
     adt, _, name = text.partition("/")
-    return adt in SPECIFICATIONS and _FIRST.fullmatch(name) is not None
+    return adt in adts and _FIRST.fullmatch(name) is not None
 
 
 def _tokens(pattern: str) -> tuple[str, ...]:

@@ -53,6 +53,7 @@ _COMMANDS: Final = (
     _Command("register", "Objects", "objects.commands", "register_app"),
     _Command("dict", "Objects", "objects.commands", "dictionary_app"),
     _Command("types", "Planning", "types.check", "types_app"),
+    _Command("call", "Objects", "objects.call_command", "call"),
     _Command("quorums", "Planning", "quorums.commands", "quorums_app", ("quorums.choices", "quorums.plan")),
 )
 

@@ -50,7 +50,12 @@ NAMES_CACHED: Final = 10_000
 """Names remembered to be in form: a replica asks twice for each request, mostly about the same objects."""
 
 _NAME = re.compile(NAME_PATTERN)
-_OBJECT = re.compile(rf"(?:queue|register)/{NAME_PATTERN}|dictionary/{NAME_PATTERN}/{NAME_PATTERN}")
+TYPE_PATTERN: Final = r"[a-z][a-z0-9_-]{0,31}"
+"""Names of data types: those of the users' own, too."""
+
+_OBJECT = re.compile(
+    rf"(?!dictionary/){TYPE_PATTERN}/{NAME_PATTERN}|dictionary/{NAME_PATTERN}/{NAME_PATTERN}"
+)
 
 
 def known_types() -> Mapping[str, Specification]:
@@ -82,7 +87,7 @@ def object_name(adt: str, name: str, key: str | None = None) -> str:
 
 @lru_cache(NAMES_CACHED)
 def is_object_name(text: str) -> bool:
-    """Whether `text` names an object that a replica may keep."""
+    """Whether `text` names an object that a replica may keep, if its cluster has the data type."""
     return _OBJECT.fullmatch(text) is not None
 
 

@@ -10,6 +10,7 @@ import msgspec
 from ...adts.histories.calls import Call
 from ...adts.log import Value
 from ...adts.own import Computed
+from ...adts.plain_class import PlainClass, frozen
 from ...adts.specification import Invocation, Response, Specification
 from ...api_specs.values import comparable
 from ..failure import Usage
@@ -191,7 +192,8 @@ def _by_name(specification: Specification, operation: Recorded) -> _Told:
     if operation.f not in names:
         known = ", ".join([*_WORDS.get(specification.name, ()), *names])
         raise Usage(f"{where}: a {specification.name} has no operation {operation.f!r}: use {known}")
-    args = _frozen(msgspec.json.decode(operation.value))
+    freeze = _freezing(specification)
+    args = _each(msgspec.json.decode(operation.value), freeze)
     wanted = list(specification.arguments[operation.f])
     args = () if args is None else args
     if not isinstance(args, tuple) or len(args) != len(wanted):
@@ -199,13 +201,24 @@ def _by_name(specification: Specification, operation: Recorded) -> _Told:
         raise Usage(f"{where}: the value of {operation.f} is a list of its arguments: [{listed}]")
     if operation.result is None:
         return Invocation(operation.f, args), ()
-    result = _frozen(msgspec.json.decode(operation.result))
+    result = _each(msgspec.json.decode(operation.result), freeze)
     if not isinstance(result, tuple) or not result or not isinstance(result[0], str):
         raise Usage(
             f"the end of {operation.f} of {where}: the result is a list of how it ended and what came back, as "
             '["Ok"] or ["Ok", 3]'
         )
     return Invocation(operation.f, args), (Response(result[0], result[1:]),)
+
+
+def _freezing(specification: Specification) -> Callable[[Any], Any]:
+    """How arguments and results of the type hold JSON values."""
+    serial = specification.serial if isinstance(specification, Computed) else None
+    return frozen if isinstance(serial, PlainClass) else _frozen
+
+
+def _each(value: Any, freeze: Callable[[Any], Any]) -> Any:
+    """A list as a tuple of values that may be held; anything else as it is."""
+    return tuple(map(freeze, value)) if isinstance(value, list) else value
 
 
 def _frozen(value: Any) -> Any:

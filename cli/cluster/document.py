@@ -89,7 +89,11 @@ def new_document(
     ]
     parts.append(_CHOICES_HEAD.format(total=len(urls)))
     general = [f"{adt}/*" for adt in SPECIFICATIONS]
-    left = [Rule(each) for each in general if not any(covers(rule.objects, each) for rule in rules)]
+    left = [
+        Rule(each)
+        for each in general
+        if not any(covers(rule.objects, each, SPECIFICATIONS) for rule in rules)
+    ]
     for rule in [*rules, *left]:
         parts.append("\n" + rule_text(rule, votes))
     clock = _ONE_MACHINE if all(map(is_loopback, urls.values())) else _MANY_MACHINES

@@ -165,6 +165,8 @@ def serve(
     from ...replica.server.server import Door, Settings  # noqa: PLC0415
 
     document = read_document(cluster)
+    if document.own_types:  # Their code may stand beside the document.
+        sys.path.append(str(Path(cluster).resolve().parent))
     check_member(document, replica_id)
     tls = _tls(tls_cert, tls_key, tls_client_ca)
     door = Door(host, port, tls, from_environment(), allow_plain_http, allow_anyone, address_share)

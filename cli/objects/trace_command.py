@@ -1,6 +1,7 @@
 """`quorate trace TYPE/NAME`: asks every replica for its logs and draws them side by side."""
 
 import time
+from collections.abc import Collection
 from typing import Annotated
 
 import typer
@@ -36,8 +37,9 @@ def trace(
     Items that are delivered under a lease, delayed or dead letters are shown as such. Below them each replica's horizon (consumed or decided up to there) and fence (nothing new up to there). Entries that
     the replicas have collected are gone; an object with `collect = false` keeps everything, decided events too.
     """
-    wanted = checked_object(object_name)
-    traces = read_traces(cluster_document(cluster), wanted)
+    document = cluster_document(cluster)
+    wanted = checked_object(object_name, document.own_types)
+    traces = read_traces(document, wanted)
     troubles = {id: column.trouble for id, column in traces[0].columns.items()}
     if all(troubles.values()):
         by_trouble: dict[str, list[str]] = {}
@@ -58,14 +60,16 @@ def read_traces(document: ClusterDocument, wanted: str) -> list[Trace]:
     return traces_of(replies, wanted, document.limits.page_entries_max, time.time_ns() // 1000)
 
 
-def checked_object(text: str) -> str:
-    """`text` if it names an object (dict/… stands for dictionary/…)."""
+def checked_object(text: str, own_types: Collection[str] = ()) -> str:
+    """`text` if it names an object (dict/… stands for dictionary/…) of the service's types or of these."""
     adt, _, rest = text.partition("/")
     adt = "dictionary" if adt == "dict" else adt
     parts = rest.split("/")
-    if adt not in SPECIFICATIONS or len(parts) > (2 if adt == "dictionary" else 1):
+    if adt not in (*SPECIFICATIONS, *own_types) or len(parts) > (2 if adt == "dictionary" else 1):
         raise Usage(
-            f"{text!r} names no object: write queue/NAME, register/NAME, dictionary/NAME or dictionary/NAME/KEY."
+            f"{text!r} names no object: write queue/NAME, register/NAME, dictionary/NAME or dictionary/NAME/KEY"
+            + "".join(f", {name}/NAME" for name in own_types)
+            + "."
         )
     for part in parts:
         check_name(part)

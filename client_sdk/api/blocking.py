@@ -5,11 +5,12 @@ and new connections, on first use. Must not know how operations run. One client 
 """
 
 import asyncio
+import builtins
 import functools
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
-from typing import Any, ClassVar, Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import Any, ClassVar, Concatenate, Final, ParamSpec, Self, TypeVar, cast
 
 from ...api_specs.cluster import ClusterDocument
 from ..errors import Closed, OutcomeUnknown
@@ -21,9 +22,12 @@ from .client import AsyncClient
 from .forking import in_child
 from .handles import AsyncDictionary, AsyncQueue, AsyncRegister
 from .history import History
+from .objects import Object, OwnType
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
+Own = TypeVar("Own")
+"""A class of the caller's own."""
 
 Make = Callable[[History | None, ClusterDocument | None], Coroutine[Any, Any, AsyncClient]]
 """Makes an asyncio client on the running loop; the document is None until it is known."""
@@ -122,6 +126,22 @@ class Client:
         """The dictionary of that name; BadInput when the name is not allowed."""
         return Dictionary(self, name)
 
+    def object(
+        self,
+        found: type[Own],
+        name: str,
+        *,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
+        type_name: str | None = None,
+    ) -> Own:
+        """The object of that name of a type of your own: `client.object(Cart, "ann").add("book")`.
+
+        It has the operations of the class and nothing else of it; for the rest see `AsyncClient.object`.
+        """
+        of = OwnType(self.document, found, type_name)
+        return cast("Own", Object(self.perform, of, name, deadline_s, idempotency_key))
+
     def on_finished(self, observer: Observer) -> None:
         """Call `observer` after each operation that came to an outcome, in the background thread; it must be quick. What it
         raises is logged, and changes nothing."""
@@ -158,7 +178,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_: builtins.object) -> None:
         self.close()
 
     def _engine_here(self) -> _Engine:

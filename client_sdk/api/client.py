@@ -5,6 +5,7 @@ client serves any number of tasks of one event loop.
 """
 
 import asyncio
+import builtins
 import os
 from collections.abc import Sequence
 from typing import Any, Final, Self, TypeVar
@@ -20,6 +21,7 @@ from .call_reports import Observer, Telling
 from .calls import Call
 from .handles import AsyncDictionary, AsyncQueue, AsyncRegister
 from .history import History
+from .objects import AsyncObject, OwnType
 from .undelivered import Undelivered, is_kept
 
 Result = TypeVar("Result")
@@ -72,6 +74,25 @@ class AsyncClient:
         """The dictionary of that name; BadInput when the name is not allowed."""
         return AsyncDictionary(self, name)
 
+    def object(
+        self,
+        found: type,
+        name: str,
+        *,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
+        type_name: str | None = None,
+    ) -> Any:
+        """The object of that name of a type of your own: `await client.object(Cart, "ann").add("book")`.
+
+        Its operations take the class's arguments, give its results and raise its exceptions; each gets `deadline_s`. Under an
+        `idempotency_key` a repeat of a call that changed something gets that one's answer. `type_name`: what the cluster document
+        calls the class, where that is not told by the class's name. BadInput where the cluster has no such type.
+        """
+        return AsyncObject(
+            self.perform, OwnType(self.document, found, type_name), name, deadline_s, idempotency_key
+        )
+
     def on_finished(self, observer: Observer) -> None:
         """Call `observer` after each operation that came to an outcome, on the event loop; it must be quick. What it raises is
         logged, and changes nothing."""
@@ -110,7 +131,7 @@ class AsyncClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, *_: builtins.object) -> None:
         await self.aclose()
 
     async def _kept(self, operation: Operation, limit_s: float) -> Sequence[Value]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from starlette.responses import Response
 
 from ...adts.log import Dead, Leased, Value
+from ...adts.plain_class import Json
 from ...client_sdk.protocol.core.values import LeaseBook
 from ..http.problems import Refusal
 
@@ -19,6 +20,8 @@ def length_of(result: object) -> int:
     match result:
         case str():
             return len(result)
+        case Json():
+            return len(result.text)
         case tuple():
             return sum(map(length_of, result))
         case Leased() | Dead():

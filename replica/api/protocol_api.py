@@ -148,7 +148,7 @@ def _forwarded(body: bytes, media_type: str, member: Member) -> ForwardedRequest
     """The checked forwarded request. Raises what `..http.problems.problem_of` knows."""
     forwarded = _decoded(body, media_type, _DECODE_FORWARDED)
     _check_cluster(forwarded.cluster, member)
-    check_forwarded(forwarded, member.document.limits)
+    check_forwarded(forwarded, member.document.limits, member.document.specifications)
     return forwarded
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ...adts.types.catalogue import SPECIFICATIONS, adt_of
+from ...adts.types.catalogue import adt_of
 from ...api_specs.cluster import ClusterDocument, checked
 from ...api_specs.messages import Announcement, Row, Testimony
 from ...timestamps.timestamp import INFINITY, ZERO, Timestamp
@@ -40,7 +40,7 @@ PAGE: Final = 1000
 def loses(document: ClusterDocument, lost: Collection[str]) -> list[str]:
     """The event classes of which lost replicas alone may have been a final quorum, with their objects."""
     found = []
-    for adt, specification in SPECIFICATIONS.items():
+    for adt, specification in document.specifications.items():
         patterns = [rule.objects for rule in document.choices if rule.objects.partition("/")[0] in (adt, "*")]
         for pattern in [*patterns, f"{adt}/*"]:
             choice = document.choice_of(f"{adt}/{pattern.partition('/')[2] or '*'}")

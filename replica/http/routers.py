@@ -5,7 +5,7 @@ been named. Must not know any endpoint.
 """
 
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
 from fastapi import APIRouter, Depends
 from fastapi.routing import APIRoute
@@ -13,6 +13,8 @@ from starlette.requests import Request
 
 from .json_body import JsonRoute
 from .problems import Refusal
+
+OWN_TAG: Final = "types of your own"
 
 
 def tagged(tag: str, **given: Any) -> APIRouter:

@@ -14,12 +14,14 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from msgspec import Struct
+from starlette.routing import BaseRoute
 
 from ...api_specs.cluster import ClusterDocument, ReplicaInfo
 from ...api_specs.problems import KINDS, LIMITS, MEDIA_TYPE, Problem, as_json, problem
 from ..access.authorization import OPEN_PREFIX, is_public, scope_needed
 from ..api import protocol_api
-from .table import INTRODUCTION, OPERATIONS, REASONS, TAGS
+from ..http.routers import OWN_TAG
+from .table import INTRODUCTION, OF_OWN_TYPES, OPERATIONS, REASONS, TAGS
 
 _SCHEMAS: Final = "#/components/schemas/{name}"
 _MAY_ASK_TO_WAIT: Final = frozenset({"too-many-requests", "overloaded", "starting", *LIMITS})
@@ -52,16 +54,17 @@ _CLUSTER: Final = ClusterInfo(
 )
 
 
-def document_of(app: FastAPI) -> dict[str, Any]:
-    """The document of `app` and of the replica protocol."""
+def document_of(app: FastAPI, *, with_own_types: bool = True) -> dict[str, Any]:
+    """The document of `app` and of the replica protocol; without types of one's own it says nothing of this cluster."""
+    routes = [route for route in app.routes if with_own_types or OWN_TAG not in getattr(route, "tags", ())]
     document = get_openapi(
         title=app.title,
         version=app.version,
         openapi_version="3.1.0",
         summary="Replicated queues, registers and dictionaries",
         description=INTRODUCTION,
-        routes=app.routes,
-        tags=[{"name": name, "description": text} for name, text in TAGS.items()],
+        routes=routes,
+        tags=[{"name": name, "description": text} for name, text in TAGS.items() if _has(routes, name)],
         servers=[{"url": "/", "description": "The replica that this document comes from; all are equal"}],
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
@@ -76,6 +79,11 @@ def document_of(app: FastAPI) -> dict[str, Any]:
             operation["security"] = _security(method.upper(), path)
     _simplify(document)
     return document
+
+
+def _has(routes: Sequence[BaseRoute], tag: str) -> bool:
+    """Whether there is anything of it: types of one's own are not in every document."""
+    return tag != OWN_TAG or any(tag in getattr(route, "tags", ()) for route in routes)
 
 
 def operations_of(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -97,9 +105,9 @@ def _schemas_of(types: Sequence[type]) -> dict[str, Any]:
 
 def _tell(operation: dict[str, Any], document: dict[str, Any]) -> None:
     """Put what the table tells into an operation; its errors go into the responses that all operations share."""
-    told = OPERATIONS.get(operation["operationId"])
+    told = OF_OWN_TYPES if OWN_TAG in operation["tags"] else OPERATIONS.get(operation["operationId"])
     assert told is not None, f"give {operation['operationId']} a row in quorate.replica.openapi.table"
-    operation["summary"] = told.summary
+    operation["summary"] = told.summary or operation["summary"]
     (status,) = operation["responses"].keys() - {"default"}
     answer = operation["responses"][status]
     answer["description"] = told.answer

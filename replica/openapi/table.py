@@ -7,6 +7,8 @@ name of a method in every generated client: a verb and its object, or the verb a
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from ..http.routers import OWN_TAG
+
 _GATE: Final = ("unauthorized", "forbidden", "too-many-requests", "internal", "stopping", "overloaded")
 _BODY: Final = ("timeout", "too-large", "unsupported-media-type")
 _LOST: Final = ("store-lost", "other-configuration")
@@ -166,10 +168,14 @@ OPERATIONS: Final[Mapping[str, Told]] = {
     ),
 }
 
+OF_OWN_TYPES: Final = Told("", "How the call ended, and what it returned.", (*_KEYED, "not-found"))
+"""Of each operation of a type of one's own: what it does, its class says."""
+
 TAGS: Final[Mapping[str, str]] = {
     "queues": "First in, first out. Several callers may enqueue and dequeue the same queue at any replica.",
     "registers": "One value, with compare-and-set.",
     "dictionaries": "Values by key, each key by itself, with put-if-absent and compare-and-set.",
+    OWN_TAG: "Objects whose types are classes of your own: each method is an operation.",
     "service": "The replica itself: its cluster document, its health, and what problems mean.",
     "replica protocol": "How front ends and replicas talk to each other; an application has no need of it.",
     "administration": "For operators: which tokens are valid, and backups.",

@@ -52,7 +52,7 @@ def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events
         return _scan(request, log, bounds), []
     if isinstance(request, Changes):
         return _changes(request, log, bounds), []
-    if (problem := malformed(request)) is not None:
+    if (problem := malformed(request, bounds.types)) is not None:
         return Refused("bad-request", problem), []
     latest, highest = latest_claimed(request), log.highest
     if (refused := refusal(request, latest, highest, now_us, bounds)) is not None:

@@ -3,13 +3,14 @@
 Owns the bounds of time. Must not know promises, nor the log (`quorate.replica.protocol.acceptor`).
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from msgspec import UNSET
 
 from ...adts.log import Entry, Summary
 from ...adts.times import Times
-from ...adts.types.catalogue import adt_of, is_object_name
+from ...adts.types.catalogue import SPECIFICATIONS, adt_of, is_object_name
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import DELAY_S_MAX
 from ...api_specs.messages import Accept, Append, Collect, Commit, Refused, Reserve
@@ -18,11 +19,18 @@ from ...timestamps.timestamp import ZERO, Timestamp, wall_us
 
 
 class Bounds:
-    """How far timestamps may be from the replica's clock, and how large a page may get."""
+    """How far timestamps may be from the replica's clock, how large a page may get, and the data types that are kept."""
 
     def __init__(
-        self, *, offset_max_s: float, retry_window_s: float, page_entries_max: int, page_bytes_max: int
+        self,
+        *,
+        offset_max_s: float,
+        retry_window_s: float,
+        page_entries_max: int,
+        page_bytes_max: int,
+        types: Collection[str] = SPECIFICATIONS.keys(),
     ) -> None:
+        self.types: Final = frozenset(types)
         self.offset_max_us: Final = int(offset_max_s * 1e6)
         self.times_ahead_max_us: Final = int(DELAY_S_MAX * 1e6) + self.offset_max_us
         self.retry_window_us: Final = int(retry_window_s * 1e6)
@@ -38,6 +46,7 @@ class Bounds:
             retry_window_s=limits.retry_window_s,
             page_entries_max=limits.page_entries_max,
             page_bytes_max=limits.page_bytes_max,
+            types=document.specifications,
         )
 
 
@@ -80,9 +89,14 @@ def _too_late(request: Append, now_us: int, bounds: Bounds) -> Refused | None:
     return None
 
 
-def malformed(request: Append | Collect | Accept | Commit | Reserve) -> str | None:
+def malformed(request: Append | Collect | Accept | Commit | Reserve, types: Collection[str]) -> str | None:
+    """What is wrong with a request to a replica that keeps objects of these types."""
     if not is_object_name(request.object):
         return "the object's name is not TYPE/NAME (dictionary/NAME/KEY) of the allowed characters"
+    if adt_of(request.object) not in types:
+        return f"the cluster has no data type {adt_of(request.object)!r}: its [types] name those of one's own"
+    if isinstance(request, Append | Reserve) and adt_of(request.object) not in SPECIFICATIONS:
+        return "objects of types of one's own are changed by decisions alone"
     entries: tuple[Entry, ...]
     match request:
         case Append():

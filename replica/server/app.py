@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ...adts.plain_class import PlainClass
 from ...api_specs.problems import KINDS, TYPE_PREFIX, problem
 from ...client_sdk.transport.driver import Driver
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
@@ -31,6 +32,7 @@ from ..api.admin_api import admin_router
 from ..api.forwarded import Serving
 from ..api.lease_api import dead_letter_router, lease_router
 from ..api.object_api import Operations, dictionary_router, queue_router, register_router
+from ..api.own_types_api import own_type_routers
 from ..api.plain_requests import PlainRequests
 from ..http.gate import Gate
 from ..http.host_header import AllowedHosts
@@ -45,6 +47,7 @@ from ..openapi.builder import document_of
 from ..service.copying import Copies
 from ..service.embedded import to_others
 from ..service.member import Member
+from ..service.own_types import load
 from ..service.quorums_held import held_now
 from ..service.status import status_of
 from ..telemetry.metrics import Metrics
@@ -149,8 +152,8 @@ def create_app(
     )
     app.traffic = traffic
     app.router.routes += [
-        *_plain_routes(app, member),
-        *_object_routes(operations),
+        *_plain_routes(app, member, access),
+        *_object_routes(operations, load(member.document.own_types)),
         *_service_router(member).routes,
         *live_router(member, lambda: scans[0] if scans else None).routes,
         *live_page.page_routes(),
@@ -163,17 +166,19 @@ def create_app(
     return app
 
 
-def _plain_routes(app: FastAPI, member: Member) -> Iterator[BaseRoute]:
+def _plain_routes(app: FastAPI, member: Member, access: Access) -> Iterator[BaseRoute]:
     """What the framework does not describe: announcements, the document, and the pages that show it."""
     announce = protocol_api.announcement_endpoint(member)
     yield Route(protocol_api.ANNOUNCEMENT_PATH, announce, methods=["POST"], include_in_schema=False)
-    yield Route(DOCUMENT_PATH, _document_endpoint(app), include_in_schema=False)
+    yield Route(DOCUMENT_PATH, _document_endpoint(app, access), include_in_schema=False)
     yield from openapi_pages.page_routes()
 
 
-def _object_routes(operations: Operations) -> Iterator[BaseRoute]:
+def _object_routes(operations: Operations, types: Mapping[str, PlainClass | str]) -> Iterator[BaseRoute]:
     for router_of in (queue_router, register_router, dictionary_router, lease_router, dead_letter_router):
         yield from router_of(operations).routes
+    for router in own_type_routers(operations, types):
+        yield from router.routes
 
 
 def _put_behind_gate(
@@ -182,7 +187,7 @@ def _put_behind_gate(
     member = serving.member
     gate = partial(
         Gate,
-        limits=member.document.limits,
+        body_bytes_max=member.document.limits.body_bytes_max,
         access=access,
         traffic=app.traffic,
         hosts=hosts,
@@ -191,7 +196,8 @@ def _put_behind_gate(
         is_over=lambda path: member.is_stopping and path != protocol_api.FORWARD_PATH,
     )
     batches = protocol_api.Batches(member, access)
-    app.batches = gated = gate(protocol_api.batch_app(batches))
+    message_bytes_max = member.document.limits.message_bytes_max
+    app.batches = gated = gate(protocol_api.batch_app(batches), body_bytes_max=message_bytes_max)
     app.forwards = gate(protocol_api.forward_app(serving, access))
     app.direct = Direct(gated, app.traffic, batches) if member.traces is None else None
     if member.traces is None:
@@ -323,11 +329,18 @@ def _methods(app: FastAPI, request: Request) -> set[str]:
     return found
 
 
-def _document_endpoint(app: FastAPI) -> Callable[[Request], Awaitable[Response]]:
-    """The endpoint of the OpenAPI document. It is large, and everybody may ask: so it is made and encoded once."""
-    encoded = cache(lambda: msgspec.json.encode(app.openapi()))
+def _document_endpoint(app: FastAPI, access: Access) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint of the OpenAPI document. It is large, and everybody may ask: so it is made and encoded once. What is the same for every
+    cluster is for everybody, types of one's own are for those with a token."""
 
-    async def answer_document(_: Request) -> Response:
-        return Response(encoded(), media_type="application/json")
+    @cache
+    def encoded(*, with_own_types: bool) -> bytes:
+        return msgspec.json.encode(document_of(app, with_own_types=with_own_types))
+
+    async def answer_document(request: Request) -> Response:
+        is_known = access.find(request.headers.get("authorization", "").encode()) is not None
+        return Response(
+            encoded(with_own_types=is_known), media_type="application/json", headers={"Vary": "Authorization"}
+        )
 
     return answer_document

@@ -139,8 +139,8 @@ class Member:
         if folder.database is not None:
             store = Store(folder.database)
             self.began = store.clock
-            if self.is_new and self.is_vouched_for:  # Nobody need be asked.
-                store.note_configuration(document)
+            if self.is_vouched_for and self.lost is None:  # Nobody need be asked.
+                self._note(store)
                 store.commit()
             self._committer = Committer(store)
             self._committer.start()
@@ -200,10 +200,16 @@ class Member:
         """The error that says why it must not vote."""
         return OtherConfiguration(self.lost) if self._is_other else StoreLost(self.lost)
 
+    def _note(self, store: Store) -> None:
+        """The configuration under which it votes from now on."""
+        if self.is_new:
+            store.note_configuration(self.document)
+        else:
+            store.note_types(self.document)
+
     async def admit(self) -> None:
         """The others vouch for the store: note under which configuration it votes, and vote from now on."""
-        if self.is_new:
-            await self.run(lambda store: store.note_configuration(self.document))
+        await self.run(self._note)
         self.is_new, self.is_vouched_for = False, True
 
     async def run(

@@ -10,7 +10,13 @@ from typing import Final
 import msgspec
 
 from ...api_specs.cluster import ClusterDocument
-from ...api_specs.configuration import Configuration, configuration_of, difference, read_configuration
+from ...api_specs.configuration import (
+    Configuration,
+    configuration_of,
+    difference,
+    read_configuration,
+    types_in,
+)
 from . import statements
 from .database import Database
 from .records import damaged, with_sum, without_sum
@@ -30,6 +36,13 @@ def noted_in(database: Database) -> Configuration | None:
 def note(database: Database, document: ClusterDocument) -> None:
     """Note the document's configuration, as part of the transaction at hand."""
     database.write(statements.PUT_CONFIGURATION, (1, *with_sum(configuration_of(document).text())))
+
+
+def note_types(database: Database, document: ClusterDocument) -> None:
+    """Note the configuration where it has data types that were not noted, as part of the transaction at hand."""
+    noted = noted_in(database)
+    if noted is None or types_in(configuration_of(document)) > types_in(noted):
+        note(database, document)
 
 
 def refusal(noted: Configuration, document: ClusterDocument, replica_id: str) -> str | None:

@@ -32,7 +32,7 @@ from . import statements
 from .cached_object import CachedObject, ObjectCache
 from .changed_objects import ChangedObjects
 from .commit_counter import Mark
-from .configuration import note
+from .configuration import note, note_types
 from .database import Database, StorageFailed
 from .peer_records import AboutOthers
 from .records import blob_of, columns_of_row, listed, row_of, rows_of, state_of, with_sum, without_sum
@@ -88,6 +88,10 @@ class Store:
     def note_configuration(self, document: ClusterDocument) -> None:
         """Remember under which members and quorum choices it votes, as part of the transaction."""
         note(self._database, document)
+
+    def note_types(self, document: ClusterDocument) -> None:
+        """Remember which data types were added since, as part of the transaction."""
+        note_types(self._database, document)
 
     def state(self, name: str) -> ObjectState | None:
         return self._object(name).state

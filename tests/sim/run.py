@@ -7,7 +7,7 @@ import argparse
 import contextlib
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -15,10 +15,11 @@ from msgspec.structs import replace
 
 from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs.problems import LIMITS
-from tests.sim.checkers.checkers import Violation, check_drained, check_object
+from tests.sim.checkers.checkers import Violation, check_drained, check_object, check_own
 from tests.sim.checkers.lease_checkers import check_leases, projected
 from tests.sim.world.faults import NO_FAULTS
 from tests.sim.world.leased import leased
+from tests.sim.world.own import own, type_of
 from tests.sim.world.scenario import Scenario, keeps_order, scenario
 from tests.sim.world.varied import leaping, varied, with_faults
 from tests.sim.world.world import World
@@ -53,7 +54,8 @@ def run(what: Scenario, trace: Callable[[str], None] | None = None) -> Report:
 def check_quiet(world: World) -> None:
     """Where nothing goes wrong, every operation has its answer."""
     is_tight = world.scenario.leasing is not None and world.scenario.leasing.is_tight
-    expected = {f"{limit} (definite)" for limit in LIMITS} if is_tight else set()
+    has_keys_alone = world.scenario.drawn is not None  # All callers may carry keys, on one object.
+    expected = {f"{limit} (definite)" for limit in LIMITS} if is_tight or has_keys_alone else set()
     failed = {word for word in world.history.outcomes if word.endswith("definite)")} - expected
     if failed and world.scenario.faults == NO_FAULTS:
         raise Violation(f"without any fault there were outcomes {world.history.outcomes}")
@@ -68,6 +70,9 @@ def judge(world: World) -> int:
             # A batch that a dequeue fenced midway: what could be void got a new timestamp, the rest kept its own.
             for call in calls:
                 call.after = None
+        if (drawn := world.scenario.drawn) is not None:
+            given_up += check_own(name, type_of(drawn), calls)
+            continue
         if (leasing := world.scenario.leasing) is not None:
             is_sound = has_good_clocks(world.scenario)
             given_up += check_leases(
@@ -93,16 +98,27 @@ def has_good_clocks(what: Scenario) -> bool:
     return keeps_order(document, what.faults, is_embedded=is_embedded)
 
 
-def made(seed: int, *, is_leased: bool = False, is_leaping: bool = False) -> Scenario:
+WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {"varied": varied, "leased": leased, "own": own}
+"""Kinds of worlds: with queues, registers and dictionaries; with leases; with a type of one's own, which the seed draws."""
+
+
+def made(seed: int, worlds: str = "varied", *, is_leaping: bool = False) -> Scenario:
     """The scenario of `seed`, in worlds of this kind."""
-    what = leased(seed) if is_leased else varied(seed)
+    what = WORLDS[worlds](seed)
     return leaping(what) if is_leaping else what
 
 
-def run_seed(seed: int, *, is_leased: bool = False, is_leaping: bool = False) -> Report:
+def run_seed(seed: int, worlds: str = "varied", *, is_leaping: bool = False) -> Report:
     """Run the scenario of `seed`; a failure names the command that replays it, and shows the end of its trace."""
-    what = made(seed, is_leased=is_leased, is_leaping=is_leaping)
-    return run_shown(what, f"{'--leased ' * is_leased}{'--leaping ' * is_leaping}--seed {seed}")
+    return run_shown(
+        made(seed, worlds, is_leaping=is_leaping),
+        f"{options_of(worlds, is_leaping=is_leaping)} --seed {seed}",
+    )
+
+
+def options_of(worlds: str, *, is_leaping: bool) -> str:
+    """The options of the commands that name this kind of world."""
+    return f"--worlds {worlds}" + " --leaping" * is_leaping
 
 
 def run_shown(what: Scenario, options: str) -> Report:
@@ -129,7 +145,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--trace", action="store_true", help="print every message and outcome")
     parser.add_argument("--plain", action="store_true", help="the seed's scenario as it was at first")
-    parser.add_argument("--leased", action="store_true", help="the seed's scenario with leases")
+    parser.add_argument(
+        "--worlds", choices=list(WORLDS), default="varied", help="the kind of the seed's scenario"
+    )
     parser.add_argument(
         "--fault",
         action="append",
@@ -139,7 +157,7 @@ def main() -> int:
     )
     parser.add_argument("--leaping", action="store_true", help="the seed's scenario with clocks that leap")
     options = parser.parse_args()
-    what = made(options.seed, is_leased=options.leased, is_leaping=options.leaping)
+    what = made(options.seed, options.worlds, is_leaping=options.leaping)
     if options.plain:
         what = scenario(options.seed)
     if options.fault:

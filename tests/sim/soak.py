@@ -1,4 +1,4 @@
-"""Run seeds until the time is over, on all cores: `python -m tests.sim.soak --minutes 10 [--first N] [--seeds N] [--leased]
+"""Run seeds until the time is over, on all cores: `python -m tests.sim.soak --minutes 10 [--first N] [--seeds N] [--worlds varied|leased|own]
 [--leaping]`.
 
 Owns the division among processes and the summing up. A seed that fails is reported with the command that replays it, and
@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from tests.sim.run import run_seed
+from tests.sim.run import WORLDS, options_of, run_seed
 from tests.sim.world.sometimes import FAULTS, SOMETIMES, SOMETIMES_LEASED
 
 CHUNK: Final = 50
@@ -42,17 +42,13 @@ class Tally(Struct):
         self.failures.update(other.failures)
 
 
-def _kind(is_leased: bool, is_leaping: bool) -> str:
-    return " --leased" * is_leased + " --leaping" * is_leaping
-
-
-def run_chunk(seeds: range, is_leased: bool, is_leaping: bool) -> Tally:
+def run_chunk(seeds: range, worlds: str, is_leaping: bool) -> Tally:
     """Run these seeds; failures are kept, and do not stop it."""
     tally = Tally()
     for seed in seeds:
         tally.seeds += 1
         try:
-            report = run_seed(seed, is_leased=is_leased, is_leaping=is_leaping)
+            report = run_seed(seed, worlds, is_leaping=is_leaping)
         except Exception as error:  # noqa: BLE001 - whatever it is, the seed is to be told
             tally.failures[seed] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
             continue
@@ -63,14 +59,14 @@ def run_chunk(seeds: range, is_leased: bool, is_leaping: bool) -> Tally:
     return tally
 
 
-def soak(minutes: float, first: int, seeds: int, workers: int, *, is_leased: bool, is_leaping: bool) -> Tally:
+def soak(minutes: float, first: int, seeds: int, workers: int, worlds: str, *, is_leaping: bool) -> Tally:
     """Run seeds from `first` on for so many minutes, or so many seeds if that is sooner; prints what it does."""
     begun_s = told_s = time.monotonic()
     total = Tally()
     chunks = (range(at, min(at + CHUNK, first + seeds)) for at in range(first, first + seeds, CHUNK))
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         waiting = [
-            pool.apply_async(run_chunk, (chunk, is_leased, is_leaping))
+            pool.apply_async(run_chunk, (chunk, worlds, is_leaping))
             for _, chunk in zip(range(2 * workers), chunks, strict=False)
         ]
         while waiting:
@@ -78,16 +74,16 @@ def soak(minutes: float, first: int, seeds: int, workers: int, *, is_leased: boo
             total.add(tally)
             for seed, said in tally.failures.items():
                 print(
-                    f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run{_kind(is_leased, is_leaping)} --seed {seed} --trace"
+                    f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run {options_of(worlds, is_leaping=is_leaping)} --seed {seed} --trace"
                 )
             now_s = time.monotonic()
             is_over = now_s - begun_s >= 60 * minutes or len(total.failures) >= FAILURES_MAX
             if not is_over and (chunk := next(chunks, None)) is not None:
-                waiting.append(pool.apply_async(run_chunk, (chunk, is_leased, is_leaping)))
+                waiting.append(pool.apply_async(run_chunk, (chunk, worlds, is_leaping)))
             if now_s - told_s >= PROGRESS_S:
                 told_s = now_s
                 print(_line(total, now_s - begun_s), flush=True)
-    print_summary(total, time.monotonic() - begun_s, first, is_leased=is_leased, is_leaping=is_leaping)
+    print_summary(total, time.monotonic() - begun_s, first, worlds, is_leaping=is_leaping)
     return total
 
 
@@ -100,7 +96,7 @@ def _line(total: Tally, elapsed_s: float) -> str:
 
 
 def print_summary(
-    total: Tally, elapsed_s: float, first: int, *, is_leased: bool, is_leaping: bool = False
+    total: Tally, elapsed_s: float, first: int, worlds: str = "varied", *, is_leaping: bool = False
 ) -> None:
     """Everything that was counted."""
     print(f"\nseeds {first} to {first + total.seeds - 1}")
@@ -109,7 +105,7 @@ def print_summary(
     print(f"faults: {sum(total.injected.values())}")
     for name in FAULTS:
         print(f"  {total.injected[name]:10}  {name}")
-    sometimes = SOMETIMES_LEASED if is_leased else SOMETIMES
+    sometimes = {"leased": SOMETIMES_LEASED, "own": {}}.get(worlds, SOMETIMES)
     print("sometimes:")
     for name, meaning in sometimes.items():
         print(f"  {total.counters[name]:10}  {name}{': ' if meaning else ''}{meaning}")
@@ -118,7 +114,7 @@ def print_summary(
         print(f"  {total.counters[name]:10}  {name}")
     for seed, said in sorted(total.failures.items()):
         print(
-            f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run{_kind(is_leased, is_leaping)} --seed {seed} --trace"
+            f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run {options_of(worlds, is_leaping=is_leaping)} --seed {seed} --trace"
         )
 
 
@@ -129,7 +125,12 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1 << 40, help="at most so many")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--leased", action="store_true", help="worlds with leases")
+    parser.add_argument(
+        "--worlds",
+        choices=list(WORLDS),
+        default="varied",
+        help="their kind: with leases, or a type of one's own",
+    )
     parser.add_argument("--leaping", action="store_true", help="worlds whose clocks all leap")
     options = parser.parse_args()
     total = soak(
@@ -137,7 +138,7 @@ def main() -> int:
         options.first,
         options.seeds,
         options.workers,
-        is_leased=options.leased,
+        options.worlds,
         is_leaping=options.leaping,
     )
     return 1 if total.failures else 0

@@ -1,6 +1,6 @@
 """Seeded worlds whose callers hold leases, forget them, lose them and settle them twice: every promise is kept.
 
-`python -m tests.sim.soak --leased` runs as many more as the time allows.
+`python -m tests.sim.soak --worlds leased` runs as many more as the time allows.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ REGRESSIONS: Final = {
 
 @pytest.mark.parametrize("seed", REGRESSIONS)
 def test_seed_that_failed_once_keeps_its_promises(seed: int) -> None:
-    run_seed(seed, is_leased=True)
+    run_seed(seed, "leased")
 
 
 @pytest.mark.parametrize("first", range(1, 1 + SEEDS, CHUNK))
@@ -41,7 +41,7 @@ def test_every_promise_is_kept(first: int) -> None:
     counters: Counter[str] = Counter()
     given_up = 0
     for seed in range(first, first + CHUNK):
-        report = run_seed(seed, is_leased=True)
+        report = run_seed(seed, "leased")
         counters.update(report.counters)
         given_up += report.given_up
     print(dict(sorted(counters.items())))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import uvicorn
+from msgspec import UNSET, UnsetType
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import DEFAULTS, IDLE_S_MAX, Limits
@@ -98,7 +99,12 @@ class InProcessCluster:
     gives for each. None runs at first."""
 
     def __init__(
-        self, root: Path, limits: Limits = DEFAULTS, token: str | None = None, traces: Trace | None = None
+        self,
+        root: Path,
+        limits: Limits = DEFAULTS,
+        token: str | None = None,
+        traces: Trace | None = None,
+        types: dict[str, str] | UnsetType = UNSET,
     ) -> None:
         self._token: Final = token
         self._traces: Final = traces
@@ -107,7 +113,7 @@ class InProcessCluster:
         replicas = tuple(
             ReplicaInfo(f"r{n}", f"http://127.0.0.1:{port.number}") for n, port in enumerate(self._ports, 1)
         )
-        self.document: Final = ClusterDocument("in-process", replicas, limits=limits)
+        self.document: Final = ClusterDocument("in-process", replicas, limits=limits, types=types)
         self._root: Final = root
         self._up: Final[dict[str, _Served]] = {}
         self._front_ends: Final[list[FrontEndHere]] = []
@@ -212,7 +218,7 @@ class InProcessCluster:
         await served.server.shutdown()
 
     async def _front_end(self, wall_error_s: float) -> FrontEndHere:
-        most = self.document.limits.body_bytes_max
+        most = self.document.limits.message_bytes_max
         transport = HttpTransport(self.document.urls, token=self._token, body_bytes_max=most)
         driver = Driver(
             self.document,
@@ -226,10 +232,14 @@ class InProcessCluster:
 
 @contextmanager
 def in_process(
-    root: Path, limits: Limits = DEFAULTS, token: str | None = None, traces: Trace | None = None
+    root: Path,
+    limits: Limits = DEFAULTS,
+    token: str | None = None,
+    traces: Trace | None = None,
+    types: dict[str, str] | UnsetType = UNSET,
 ) -> Iterator[InProcessCluster]:
     """A cluster whose replicas all run, for the time of a `with`."""
-    cluster = InProcessCluster(root, limits, token, traces)
+    cluster = InProcessCluster(root, limits, token, traces, types)
     try:
         cluster.start(*cluster.document.urls)
         yield cluster

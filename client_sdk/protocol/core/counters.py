@@ -18,6 +18,7 @@ from .values import (
     Dequeue,
     Done,
     Enqueue,
+    Invoke,
     Items,
     Operation,
     Outcome,
@@ -156,4 +157,6 @@ def operation_name(operation: Operation) -> str:
         return "Write" if is_register else "Delete" if operation.value is None else "Put"
     if isinstance(operation, Settle):
         return operation.how.capitalize()
+    if isinstance(operation, Invoke):
+        return operation.invocation.operation
     return _NAMES[type(operation)]

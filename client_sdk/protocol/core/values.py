@@ -5,7 +5,8 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from ....adts.log import Dead, Leased, Value
-from ....adts.specification import EventClass
+from ....adts.plain_class import PlainClass
+from ....adts.specification import EventClass, Invocation
 from ....adts.times import Times
 from ....api_specs.commands import ForwardableCommand
 from ....api_specs.messages import BatchReply, ForwardedRequest, Request
@@ -151,6 +152,16 @@ class PutIfAbsent(Struct, frozen=True):
     key: str = ""
 
 
+class Invoke(Struct, frozen=True):
+    """A call on an object of one's own type. Result: the Response. With a `key`, a repeat of one that changed something gets that
+    one's."""
+
+    object: str
+    type: PlainClass
+    invocation: Invocation
+    key: str = ""
+
+
 class Items(Struct, frozen=True):
     """All keys and values of a dictionary at one moment. `object` is `dictionary/NAME`. Result: dict of values."""
 
@@ -189,6 +200,7 @@ Operation = (
     | Write
     | CompareAndSet
     | PutIfAbsent
+    | Invoke
     | Items
     | CollectTombstone
     | Repair

@@ -1,6 +1,7 @@
 """What passes between a proposer, its callers and the front end around them. Pure values and a protocol."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Hashable
+from itertools import zip_longest
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -14,13 +15,15 @@ from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import SOON_S, Event, Task
 from ..core.values import Failed
-from .transitions import Command, ConfirmCommand
+from .transitions import Command, ConfirmCommand, InvokeCommand
 
 HELD_S_MAX: Final = 0.1
 """So long, after a decision, a look may keep this front end from the next."""
 HELD_S_STEP: Final = 0.001
 COMMANDS_MAX: Final = 256
 """Decided in one batch."""
+RUN_BYTES_MAX: Final = 1024 * 1024
+"""Of states that the calls of one batch are run on, together: work of some hundredths of a second."""
 
 
 _MAY_BE_ENDED: Final = (
@@ -64,7 +67,7 @@ class PendingCommand(Struct, eq=False):
 
 
 class Batches:
-    """Takes from the commands that wait for a decision, the oldest first."""
+    """Takes from the commands that wait for a decision, in turns of their callers, the oldest first."""
 
     def __init__(self, waiting: list[PendingCommand], cache: LogCache) -> None:
         self._waiting: Final = waiting
@@ -84,8 +87,15 @@ class Batches:
                 yield until_s
         while self._waiting and task.now.mono_s < self._cache.held_until_s:
             yield min(self._cache.held_until_s, task.now.mono_s + HELD_S_STEP)
-        self.latest = self._waiting[:COMMANDS_MAX]
+        self.latest = _in_turns(self._waiting)[: self._most()]
         return self.latest
+
+    def _most(self) -> int:
+        """How many commands go together: calls of one's own types are run in one turn of the event loop, on the whole state each."""
+        if not self._waiting or not isinstance(self._waiting[0].command, InvokeCommand):
+            return COMMANDS_MAX
+        state = self._cache.summary.value or ""
+        return max(1, min(COMMANDS_MAX, RUN_BYTES_MAX // (len(state) + 1)))
 
     def hold_for(self, granted: list[tuple[PendingCommand, Any]], now_s: float) -> None:
         """Where a caller is about to look whether a decision is made, the next batch is left for a moment."""
@@ -95,6 +105,16 @@ class Batches:
     def numbers(self) -> list[int]:
         """Of the operations that asked for the latest."""
         return [asked.task.number for asked in self.latest]
+
+
+def _in_turns(waiting: list[PendingCommand]) -> list[PendingCommand]:
+    """The oldest of each caller, then the next one of each, and so on: one with many commands does not hold up others."""
+    lines: dict[Hashable, list[PendingCommand]] = {}
+    for asked in waiting:
+        lines.setdefault(asked.task.turn, []).append(asked)
+    if len(lines) < 2:
+        return waiting
+    return [asked for each in zip_longest(*lines.values()) for asked in each if asked is not None]
 
 
 class Machine(Protocol):

@@ -214,6 +214,7 @@ class Proposer:
             earliest_us=self._machine.earliest_us(),
             latest_us=self._machine.latest_us(),
             leases_bytes_max=self._machine.limits.leases_bytes_max,
+            limits=self._machine.limits,
         )
 
     def _collect(self, task: Task, commands: list[Command]) -> DecideSteps:

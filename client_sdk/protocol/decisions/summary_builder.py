@@ -8,10 +8,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ....adts.log import Decision, Entry, Seen, Summary
-from ....api_specs.limits import ADOPTED_MAX, KEYED_ENTRIES_MAX
+from ....adts.log import Decision, Entry, Seen, Summary, Value
+from ....api_specs.limits import ADOPTED_MAX, DEFAULTS, KEYED_ENTRIES_MAX, Limits
 from ....api_specs.messages import Aged
-from ....api_specs.values import payload_bytes
+from ....api_specs.values import payload_bytes, text_bytes
 from ....timestamps.ballot import Ballot, step_of, term_of
 from ....timestamps.timestamp import Timestamp
 from .lease_table import Context as LeasingContext
@@ -35,6 +35,7 @@ class Context(LeasingContext, frozen=True):
     none may go, a new key is refused."""
     terms_before: Timestamp
     """Terms older than this need not be remembered."""
+    limits: Limits = DEFAULTS
 
 
 class SummaryBuilder:
@@ -72,13 +73,13 @@ class SummaryBuilder:
         known = (*self.recent, *self.before.recent)
         return next((decision for decision in known if key and decision.id == key), None)
 
-    def has_room_for(self, key: str, entries: Sequence[Entry]) -> bool:
+    def has_room_for(self, key: str, entries: Sequence[Entry], result: Value | None = None) -> bool:
         """Whether a decision under the key can be remembered with what it names; without a key it need not be."""
         if not key:
             return True
         named = [entry for known in self.recent for entry in known.taken]
-        size = payload_bytes(named)
-        if size and size + payload_bytes(entries) > self.context.take_bytes_max:
+        size = payload_bytes(named) + sum(text_bytes(known.result or "") for known in self.recent)
+        if size and size + payload_bytes(entries) + text_bytes(result or "") > self.context.take_bytes_max:
             return False
         return len(self.recent) < self.context.recent_max and len(named) + len(entries) <= KEYED_ENTRIES_MAX
 
@@ -88,10 +89,12 @@ class SummaryBuilder:
         is_light = payload_bytes(adopted) <= self.context.take_bytes_max
         return len(adopted) == 1 or (is_light and len(adopted) < ADOPTED_MAX)
 
-    def note_changed(self, key: str = "", taken: tuple[Entry, ...] = (), digest: str = "") -> None:
+    def note_changed(
+        self, key: str = "", taken: tuple[Entry, ...] = (), digest: str = "", result: Value | None = None
+    ) -> None:
         """This ballot changes the state; with a key, a repeat will find its answer here."""
         if key:
-            self.recent.append(Decision(key, self.context.ballot, taken, digest))
+            self.recent.append(Decision(key, self.context.ballot, taken, digest, result))
         term = term_of(self.context.ballot)
         self._terms = [*(known for known in self._terms if term_of(known) != term), self.context.ballot]
 

@@ -15,6 +15,8 @@ from msgspec.structs import replace
 
 from ....adts import cell
 from ....adts.log import Entry, Seen, Summary, Value
+from ....adts.plain_class import BadClass, PlainClass, arguments_text, read, written
+from ....adts.specification import Invocation, Response
 from ....adts.types import queue
 from ....api_specs.commands import (
     AcquireCommand,
@@ -23,9 +25,9 @@ from ....api_specs.commands import (
     PeekCommand,
     SettleCommand,
 )
-from ....api_specs.limits import Limits
+from ....api_specs.limits import STATE_BYTES_MAX, Limits
 from ....api_specs.mending import mended
-from ....api_specs.values import comparable, is_equal, payload_bytes
+from ....api_specs.values import check_value, comparable, is_equal, payload_bytes, text_bytes
 from ....timestamps.timestamp import Timestamp
 from ..core.values import Failed
 from .idempotency import KEY_REUSED, TOO_MANY_KEYS, digest
@@ -33,6 +35,7 @@ from .lease_table import ClearCommand
 from .summary_builder import Context, SummaryBuilder
 
 NULL: Final = Value("null")
+EVENT_CHARS_MAX: Final = 200
 
 
 class Fate(Enum):
@@ -61,6 +64,15 @@ class ConfirmCommand(Struct, frozen=True):
     holds: bool = False
 
 
+class InvokeCommand(Struct, frozen=True):
+    """A call on an object of one's own type. Result: the Response, or why the call cannot be run. It is decided by the front end that
+    was called, which has the code."""
+
+    type: PlainClass
+    invocation: Invocation
+    key: str = ""
+
+
 class RepairCommand(Struct, frozen=True):
     """Take out of the summary whatever keeps replicas from accepting it. Result: a sentence for each change."""
 
@@ -75,6 +87,7 @@ Command = (
     | ClearCommand
     | RecoverCommand
     | CompareAndSetCommand
+    | InvokeCommand
     | ConfirmCommand
     | RepairCommand
 )
@@ -259,6 +272,9 @@ def plan_cell(
             case CompareAndSetCommand():
                 results[place], value, swapped = _swap(builder, command, value, events)
                 is_changed = is_changed or swapped
+            case InvokeCommand():
+                results[place], value, changed = _invoke(builder, command, value, events)
+                is_changed = is_changed or changed
             case ConfirmCommand():
                 results[place] = value
     if is_changed or (source is not None and not context.is_complete(source)):
@@ -290,6 +306,42 @@ def _swap(
         return False, value, False
     builder.note_changed(command.key, digest=_digest(command) if command.key else "")
     return True, command.new, True
+
+
+def _invoke(
+    builder: SummaryBuilder, command: InvokeCommand, value: Value | None, events: list[str | Entry]
+) -> tuple[Response | Failed, Value | None, bool]:
+    """Result, the state afterwards as it is kept, and whether this very decision changed it."""
+    asked = digest(comparable(Value(arguments_text(command.invocation))))
+    if (earlier := builder.keyed(command.key)) is not None:
+        return (read(earlier.result or "") if earlier.digest == asked else KEY_REUSED), value, False
+    try:
+        after, response = command.type.run(value, command.invocation)
+    except BadClass as error:
+        return Failed("refused", str(error), definite=True), value, False
+    if after != value:
+        result = Value(written(response)) if command.key else None
+        if (problem := _unfit(Value(after or ""), result, builder.context.limits)) is not None:
+            return Failed("refused", f"{command.invocation}: {problem}", definite=True), value, False
+        if not builder.has_room_for(command.key, (), result):
+            return TOO_MANY_KEYS, value, False
+        builder.note_changed(command.key, digest=asked if command.key else "", result=result)
+        events.append(_event(command.invocation, response))
+    return response, None if after is None else Value(after), after != value
+
+
+def _event(invocation: Invocation, response: Response) -> str:
+    """As logs that keep events show it; what is long is cut, for every accept of its decision carries it."""
+    args, results = arguments_text(invocation)[1:-1], ", ".join(map(str, response.results))
+    shown = [each if len(each) <= EVENT_CHARS_MAX else "…" for each in (args, results)]
+    return f"{invocation.operation}({shown[0]});{response.condition}({shown[1]})"
+
+
+def _unfit(state: Value, result: Value | None, limits: Limits) -> str | None:
+    """Why replicas would not take the state, or the result that is remembered with it."""
+    if (size := text_bytes(state)) > STATE_BYTES_MAX:
+        return f"the state would have {size} bytes, of {STATE_BYTES_MAX} at most: keep less in one object, as one object for each key"
+    return check_value(state, limits) or (None if result is None else check_value(result, limits))
 
 
 def _digest(command: CompareAndSetCommand) -> str:

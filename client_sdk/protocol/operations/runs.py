@@ -16,6 +16,7 @@ from ....api_specs.commands import (
     PeekCommand,
     SettleCommand,
 )
+from ....quorums.choices.choice import BadChoice
 from ..core.rounds import Event, Expired, Task
 from ..core.values import (
     Acquire,
@@ -25,6 +26,8 @@ from ..core.values import (
     Dequeue,
     Done,
     Enqueue,
+    Failed,
+    Invoke,
     Items,
     Operation,
     Peek,
@@ -40,7 +43,7 @@ from ..core.values import (
 from ..decisions.idempotency import decision_id
 from ..decisions.lease_table import ClearCommand
 from ..decisions.pending import CommandResult
-from ..decisions.transitions import RepairCommand
+from ..decisions.transitions import InvokeCommand, RepairCommand
 from . import observe, queue_looks, untouched
 from .blind import Blind, done_as
 from .context import Machine, OperationFailed, OutcomeSteps, decide, pause
@@ -58,6 +61,8 @@ def ended(operation: Operation, steps: OutcomeSteps) -> OutcomeSteps:
         return (yield from steps)
     except Expired as expired:
         return expired.outcome(is_unknown=False)
+    except BadChoice as error:  # Of no type that the cluster has.
+        return Failed("refused", str(error), definite=True)
     except OperationFailed as failure:
         if isinstance(operation, _OBSERVING) and failure.outcome.reason == "unknown":
             # Writing back what it saw changes nothing that anybody could tell from its not having run.
@@ -91,6 +96,13 @@ def _put_if_absent(operation: PutIfAbsent, task: Task, machine: Machine) -> Outc
     return Done(
         verdict.result, "PutIfAbsent/Ok" if verdict.result else "PutIfAbsent/Present", verdict.answered
     )
+
+
+def _invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
+    name = operation.invocation.operation
+    command = InvokeCommand(operation.type, operation.invocation, decision_id(name, operation.key))
+    verdict = yield from decide(operation.object, command, task, machine)
+    return Done(verdict.result, f"{name}/{verdict.result.condition}", verdict.answered)
 
 
 def _dequeue(operation: Dequeue, task: Task, machine: Machine) -> OutcomeSteps:
@@ -163,6 +175,7 @@ _RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeStep
     Write: _write,
     CompareAndSet: _compare_and_set,
     PutIfAbsent: _put_if_absent,
+    Invoke: _invoke,
     Items: observe.items,
     CollectTombstone: observe.collect_tombstone,
     Repair: _repair,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from quorate.adts.plain_class import PlainClass
 from quorate.adts.types.catalogue import adt_of
 from tests.sim.checkers.linearizability import (
     Bag,
@@ -16,6 +17,7 @@ from tests.sim.checkers.linearizability import (
     Count,
     Inconclusive,
     Model,
+    Own,
     Serial,
     linearization,
     returned_by_dequeues,
@@ -44,6 +46,11 @@ def check_object(name: str, calls: Sequence[Call], *, is_exact: bool) -> int:
             )
         case _:
             return _check_dictionary(name, calls, is_exact=is_exact)
+
+
+def check_own(name: str, found: PlainClass, calls: Sequence[Call]) -> int:
+    """The same of an object of one's own type, whose order rests on no clock."""
+    return _search(name, Own(found), calls)
 
 
 def _check_dictionary(name: str, calls: Sequence[Call], *, is_exact: bool) -> int:

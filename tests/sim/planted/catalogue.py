@@ -20,6 +20,7 @@ from tests.sim.planted import (
     keys,
     late,
     leases,
+    own,
     proposers,
     regressions,
     replicas,
@@ -66,7 +67,12 @@ def by_hand(name: str, plant: Callable[[], Planting], schedule: Callable[[], Non
 
 def in_leased(name: str, plant: Callable[[], Planting], seeds: int, *checks: str) -> Plant:
     """A mistake that one of these checks catches in the worlds with leases."""
-    return Plant(name, plant, checks, seeds, is_leased=True)
+    return Plant(name, plant, checks, seeds, worlds="leased")
+
+
+def in_own(name: str, plant: Callable[[], Planting], seeds: int) -> Plant:
+    """A mistake that the search for an order catches in the worlds of a type of one's own."""
+    return Plant(name, plant, ("linearizable",), seeds, worlds="own")
 
 
 PLANTS: Final = (
@@ -367,6 +373,9 @@ PLANTS: Final = (
     ),
     in_leased("payload-not-fetched", leases.keep_no_payload, 90, "well formed"),
     in_leased("room-for-all-leases", leases.have_room_for_all, 90, "leases bounded"),
+    in_own("repeat-run-again", own.run_a_repeat_again, 60),
+    in_own("calls-from-one-state", own.run_each_from_the_decided_state, 20),
+    in_own("look-undecided", own.answer_from_what_is_not_decided, 60),
     # Catching up.
     Plant("unmarked-installed", catching.install_unmarked, HISTORY, 250, CATCHING_UP_ROUGHLY),
     Plant("history-installed", catching.install_history, ("nothing below the horizon",), 60, CATCHING_UP),

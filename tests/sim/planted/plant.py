@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ReplicaInfo, checked
 from quorate.quorums.systems.tally import Quorum
 from tests.sim.checkers.checkers import Violation
-from tests.sim.run import run
-from tests.sim.world.leased import leased
+from tests.sim.run import WORLDS, run
 from tests.sim.world.scenario import Scenario, scenario
 from tests.sim.world.world import Stuck
 
@@ -91,8 +90,8 @@ class Plant(Struct, frozen=True):
     hint: Hint = Hint()
     schedule: Callable[[], None] | None = None
     origin: str = "own"
-    is_leased: bool = False
-    """Whether the worlds are those of `tests.sim.world.leased`."""
+    worlds: str = ""
+    """Of which kind (`tests.sim.run.WORLDS`); empty for those of `scenario`."""
 
     @property
     def mistake(self) -> str:
@@ -101,7 +100,7 @@ class Plant(Struct, frozen=True):
 
     def scenario(self, seed: int) -> Scenario:
         """The scenario in which the mistake is looked for."""
-        return self.hint.apply(leased(seed) if self.is_leased else scenario(seed))
+        return self.hint.apply(WORLDS[self.worlds](seed) if self.worlds else scenario(seed))
 
     def run(self, seed: int, *, planted: bool, trace: Callable[[str], None] | None = None) -> None:
         """Run one seed, with the mistake or as shipped; Violation or Stuck where a checker notices something."""
@@ -147,7 +146,7 @@ def table(plants: Iterable[Plant]) -> str:
     ]
     for plant in plants:
         within = "its schedule" if plant.schedule else f"{plant.seeds} seeds"
-        within += ", leased" if plant.is_leased else ""
+        within += f", {plant.worlds}" if plant.worlds else ""
         lines.append(
             f"| `{plant.name}` | {plant.origin} | {plant.mistake} | {', '.join(plant.checks)} | {within} |"
         )

@@ -63,7 +63,7 @@ def _arrive(under_way: ForwardedUnderWay, node: "ReplicaNode") -> None:
     ask = under_way.send.request
     if world.has_codec:
         ask = _decode_forwarded(msgpack.encode(ask))
-    check_forwarded(ask, world.document.limits)
+    check_forwarded(ask, world.document.limits, world.document.specifications)
     Serving(under_way, node, ask).begin()
 
 

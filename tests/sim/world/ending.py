@@ -6,6 +6,7 @@ Owns the last questions. It must not know the faults before, nor judge the histo
 from typing import TYPE_CHECKING, Final
 
 from quorate.adts.log import Value
+from quorate.adts.specification import Invocation
 from quorate.adts.types.catalogue import adt_of
 from quorate.client_sdk.protocol.core.values import (
     Acquire,
@@ -16,6 +17,7 @@ from quorate.client_sdk.protocol.core.values import (
     Done,
     Enqueue,
     Failed,
+    Invoke,
     Items,
     QueueSize,
     Read,
@@ -25,6 +27,7 @@ from quorate.client_sdk.protocol.core.values import (
 )
 from tests.sim.checkers.checkers import Violation
 from tests.sim.world.catching import EVERY_US, check_level
+from tests.sim.world.own import VALUES, type_of
 from tests.sim.world.scenario import KEYS
 
 if TYPE_CHECKING:
@@ -64,6 +67,13 @@ def drain(world: "World") -> None:
                 pass
         elif name.startswith("register/"):
             world.ask(Read(name), DRAIN_DEADLINE_S)
+        elif world.scenario.drawn is not None:
+            found = type_of(world.scenario.drawn)
+            for operation, arguments in found.arguments.items():
+                world.ask(
+                    Invoke(name, found, Invocation(operation, (VALUES[0],) * len(arguments))),
+                    DRAIN_DEADLINE_S,
+                )
         else:
             for key in KEYS:
                 world.ask(Read(f"{name}/{key}"), DRAIN_DEADLINE_S)

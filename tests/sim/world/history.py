@@ -20,6 +20,7 @@ from quorate.client_sdk.protocol.core.values import (
     Done,
     Enqueue,
     Failed,
+    Invoke,
     Items,
     Operation,
     Outcome,
@@ -144,6 +145,8 @@ def _word(operation: Operation) -> tuple[str, tuple[Any, ...]]:
     if (word := _WORDS.get(type(operation))) is not None:
         return word, ()
     match operation:
+        case Invoke():
+            return operation.invocation
         case ClearDeadLetters(_, ids, is_requeued):
             return "Requeue" if is_requeued else "Discard", ids
         case Read():
@@ -170,12 +173,13 @@ def _results(operation: Operation, result: Any) -> tuple[Any, ...]:
             return tuple(result.lost)
         case QueueSize():
             return (result.size,)
+        case Invoke():
+            return (result.condition, *result.results)
         case Items():
             return (frozenset(result.items()),)
-        case CompareAndSet():
-            return ("Ok" if result else "Fail",)
-        case PutIfAbsent():
-            return ("Ok" if result else "Present",)
+        case CompareAndSet() | PutIfAbsent():
+            failed = "Fail" if isinstance(operation, CompareAndSet) else "Present"
+            return ("Ok" if result else failed,)
         case Read() | ReadLeases() | ClearDeadLetters():
             return (result,)
     raise AssertionError(f"nobody calls {operation}")

@@ -67,11 +67,6 @@ def is_timed(value: Any) -> bool:
     return str(value).endswith(f'{TIMED}"')
 
 
-def caller_of(what: Scenario, who: str, rng: random.Random) -> Caller:
-    """The caller of one process."""
-    return Caller(what, who, rng) if what.leasing is None else LeaseCaller(what, what.leasing, who, rng)
-
-
 class LeaseCaller(Caller):
     """A caller that acquires and settles, with what it holds."""
 

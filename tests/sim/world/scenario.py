@@ -86,6 +86,8 @@ class Scenario(Struct, frozen=True):
     """Whether replicas get what they missed from each other; at the end they must be level then."""
     leasing: Leasing | None = None
     """In worlds whose callers acquire."""
+    drawn: int | None = None
+    """In worlds of a type of one's own: the seed that draws it (`tests.sim.world.own`)."""
 
 
 def scenario(seed: int) -> Scenario:

@@ -13,11 +13,11 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from quorate.client_sdk.protocol.core.values import Done, Enqueue, Failed, Operation, Outcome
+from tests.sim.world.callers import caller_of
 from tests.sim.world.catching import catch_up_steadily
 from tests.sim.world.ending import TELL_EVERY_US, drain, level, settle_down
 from tests.sim.world.exchange import Begun
 from tests.sim.world.history import Call, History
-from tests.sim.world.leased import caller_of
 from tests.sim.world.network import Link, Network, Stack
 from tests.sim.world.nodes import FrontNode, ReplicaNode
 from tests.sim.world.plan import plan_faults

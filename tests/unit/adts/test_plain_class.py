@@ -63,19 +63,19 @@ def test_attributes_are_the_state_and_methods_the_operations() -> None:
         "content": {},
     }
     assert cart.results == {"remove/Ok": ("result",), "content/Ok": ("result",)}
-    assert cart.initial() == '{"items": {}}'
+    assert cart.initial() == '{"items":{}}'
     assert after(cart, Invocation("add", ("b", 2)), Invocation("add", ("a", 1))) == (
-        '{"items": {"a": 1, "b": 2}}',
+        '{"items":{"a":1,"b":2}}',
         Response("Ok"),
     )
     assert after(cart, Invocation("add", ("b", 2)), Invocation("content"))[1] == Response(
-        "Ok", (Json('{"b": 2}'),)
+        "Ok", (Json('{"b":2}'),)
     )
 
 
 def test_an_exception_of_ones_own_is_an_outcome_and_changes_nothing() -> None:
     cart = PlainClass(Cart)
-    assert after(cart, Invocation("remove", ("a",))) == ('{"items": {}}', Response("NotThere"))
+    assert after(cart, Invocation("remove", ("a",))) == ('{"items":{}}', Response("NotThere"))
     assert Computed(cart).kinds == {
         "put": Kind.OBSERVE,
         "add": Kind.BLIND,
@@ -98,7 +98,7 @@ class Kept:
 def test_arguments_belong_to_one_step_alone() -> None:
     kept = PlainClass(Kept)
     (call,) = [Invocation("keep", (each,)) for each in kept.arguments["keep"]["row"][1:]]
-    assert after(kept, call, call)[0] == '{"rows": [[1, 9], [1, 9]]}'
+    assert after(kept, call, call)[0] == '{"rows":[[1,9],[1,9]]}'
 
 
 class Hinted:
@@ -164,6 +164,10 @@ def any_number(self: Any, *items: str) -> None:
     """Of no fixed number."""
 
 
+def hidden_name(self: Any, _item: str) -> None:
+    """A name that no form has."""
+
+
 def unknown_hint(self: Any, item: "Nowhere") -> None:  # type: ignore[name-defined] # noqa: F821
     """A name that is not there."""
 
@@ -186,6 +190,7 @@ def fine(self: Any) -> None:
         (made(), "no public method"),
         (made(op=no_hint), "op(item): nothing is known to try"),
         (made(op=any_number), "of a fixed number"),
+        (made(op=hidden_name), "op(_item): an argument's name does not begin with _"),
         (made(op=unknown_hint), "a hint cannot be read: NameError"),
         (made(op=later), "async or yields"),
         (made(op=several), "async or yields"),
@@ -245,5 +250,5 @@ def test_an_operation_that_does_what_none_may_do_is_told_with_its_state(
     found = PlainClass(made(op=method, attributes={"a": 1}))
     with pytest.raises(BadClass) as refused:
         found.step(found.initial(), Invocation("op"))
-    assert str(refused.value).startswith('op() in the state {"a": 1}: ')
+    assert str(refused.value).startswith('op() in the state {"a":1}: ')
     assert words in str(refused.value)

@@ -23,9 +23,9 @@ class Lamp:
 def test_every_operation_is_done_in_every_state() -> None:
     for is_other in (False, True):
         steps = list(walk(PlainClass(Lamp), is_other=is_other))
-        assert steps[0] == Step("", "Lamp()", "", '{"state": "off"}')
+        assert steps[0] == Step("", "Lamp()", "", '{"state":"off"}')
         assert {(step.before, step.call) for step in steps[1:]} == {
-            (f'{{"state": "{state}"}}', call)
+            (f'{{"state":"{state}"}}', call)
             for state in ("off", "a", "b")
             for call in ("turn(a)", "turn(b)", "look()")
         }
@@ -66,7 +66,7 @@ def test_what_is_kept_outside_of_the_state_is_found() -> None:
 
 def test_an_object_that_begins_otherwise_is_told() -> None:
     found = difference(list(walk(PlainClass(Ages))), list(walk(PlainClass(Ages))))
-    assert str(found) == 'Ages(): led to {"age": 0} in one process, to {"age": 1} in another'
+    assert str(found) == 'Ages(): led to {"age":0} in one process, to {"age":1} in another'
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,8 @@ type: `quorate quorums choices`, `availability`, `plan` and `depends`.
 - A method that returns ends `Ok`. One that raises an exception of your own ends with its name, and has changed nothing.
 - What a method does follows from attributes and arguments alone. Times, chances and new names are arguments.
 
-The service keeps the types of its own catalogue so far; yours are for planning.
+[Served on replicas](../how-to/own-types.md), every call of such a class is decided, for replicas keep its objects without its code: the
+kinds and choices here are for planning.
 
 ### With outcomes of your own choosing
 

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Value
+from quorate.adts.types.catalogue import SPECIFICATIONS
 from quorate.api_specs.checking import BadBatch, check_forwarded
 from quorate.api_specs.commands import (
     AcquireCommand,
@@ -42,7 +43,7 @@ GREETING = ForwardedRequest("c", AT, "queue/q")
 
 @pytest.mark.parametrize("ask", [GOOD, SWAP, GREETING], ids=["queue", "cell", "greeting"])
 def test_what_a_front_end_asks_passes(ask: ForwardedRequest) -> None:
-    check_forwarded(ask, DEFAULTS)
+    check_forwarded(ask, DEFAULTS, SPECIFICATIONS)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_what_a_front_end_asks_passes(ask: ForwardedRequest) -> None:
 )
 def test_a_forwarded_request_out_of_form_or_bounds_is_refused(change: dict[str, Any], sentence: str) -> None:
     with pytest.raises(BadBatch, match=r"^forwarded request: ") as caught:
-        check_forwarded(replace(GOOD, **change), DEFAULTS)
+        check_forwarded(replace(GOOD, **change), DEFAULTS, (*SPECIFICATIONS, "cart"))
     assert sentence in str(caught.value)
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quorate.adts.types.catalogue import SPECIFICATIONS
 from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.patterns import covers
 
@@ -42,7 +43,7 @@ NAMES = [
     ],
 )
 def test_a_pattern_that_covers(wide: str, narrow: str) -> None:
-    assert covers(wide, narrow)
+    assert covers(wide, narrow, SPECIFICATIONS)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_a_pattern_that_covers(wide: str, narrow: str) -> None:
     ],
 )
 def test_a_pattern_that_does_not(wide: str, narrow: str) -> None:
-    assert not covers(wide, narrow)
+    assert not covers(wide, narrow, SPECIFICATIONS)
 
 
 @settings(max_examples=300, deadline=None)
@@ -69,7 +70,7 @@ def test_a_pattern_that_does_not(wide: str, narrow: str) -> None:
 def test_it_says_what_all_short_names_say(wide: str, narrow: str) -> None:
     matched = [name for name in NAMES if fnmatchcase(name, narrow)]
     missed = [name for name in matched if not fnmatchcase(name, wide)]
-    assert covers(f"queue/{wide}", f"queue/{narrow}") == bool(matched and not missed)
+    assert covers(f"queue/{wide}", f"queue/{narrow}", SPECIFICATIONS) == bool(matched and not missed)
 
 
 def document(*patterns: str) -> ClusterDocument:

@@ -63,7 +63,7 @@ def test_a_name_is_never_a_path_nor_too_long(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["queue", "stack/x", "queue/a/b", "dictionary/a", "dictionary/a/b/c", "register/"]
+    "name", ["queue", "Stack/x", "queue/a/b", "dictionary/a", "dictionary/a/b/c", "register/"]
 )
 def test_other_shapes_name_no_object(name: str) -> None:
     assert not is_object_name(name)

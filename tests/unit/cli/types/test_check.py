@@ -64,7 +64,8 @@ def test_a_class_that_answers_otherwise_elsewhere_is_told(text: str, tmp_path: P
     ("text", "words"),
     [
         ("class Own:\n    def op(self): {}['a']", "op() in the state {}: raised KeyError: 'a'"),
-        ("class Own:\n    def op(self): raise SystemExit", "own.py:Own ended its process"),
+        ("class Own:\n    def op(self): raise SystemExit", "raised SystemExit"),
+        ("import os\nclass Own:\n    def op(self): os._exit(0)", "own.py:Own ended its process"),
         (OWN_TYPE.replace("Seats", "Own"), "is for plain classes"),
         ("class Other: pass", "has no data type 'Own'"),
     ],

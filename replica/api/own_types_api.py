@@ -1,0 +1,170 @@
+"""Objects of types of one's own for plain REST callers: an endpoint for each operation of a class, with its arguments as the body.
+
+Owns paths, the forms that hints give to bodies and answers, and what is said where there is no code. Must not know how calls run.
+"""
+
+import inspect
+import logging
+from collections.abc import Iterator, Mapping
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from fastapi import APIRouter
+from pydantic import Field, create_model
+from starlette.responses import Response
+
+from ...adts.plain_class import BadClass, PlainClass, arguments_text, thawed
+from ...adts.specification import Response as Answer
+from ...adts.types.catalogue import object_name
+from ...api_specs.values import BadValue, check_value
+from ...client_sdk.protocol.core.values import Invoke
+from ..http.json_body import JsonRoute
+from ..http.problems import Refusal
+from ..http.routers import OWN_TAG, tagged
+from .answers import json_response
+from .object_api import Keyed, Name, Operations
+from .object_models import Anything, Body
+
+_log = logging.getLogger(__name__)
+
+_PREFIX: Final = "/v1/objects"
+_SCALARS: Final = (str, int, float, bool, None, NoneType)
+
+OwnTypes = Mapping[str, PlainClass | str]
+"""The types of a cluster, by name; in place of one whose code is not here, why."""
+
+
+def own_type_routers(operations: Operations, types: OwnTypes) -> Iterator[APIRouter]:
+    """The endpoints of each type whose code is here; and one that says why another path leads nowhere."""
+    served = dict(types)
+    ids: set[str] = set()
+    for type_name, found in types.items():
+        if isinstance(found, PlainClass):
+            try:
+                yield _router(operations, type_name, found, ids)
+            except Exception as error:  # noqa: BLE001 - the border to the user's code: a replica starts whatever a class is like
+                served[type_name] = f"its endpoints cannot be made: {type(error).__name__}: {error}"
+                _log.warning("no call of the type %s can be run here: %s", type_name, served[type_name])
+    yield _elsewhere(served)
+
+
+def _router(operations: Operations, type_name: str, found: PlainClass, ids: set[str]) -> APIRouter:
+    router = tagged(OWN_TAG, prefix=f"{_PREFIX}/{type_name}/{{name}}", route_class=JsonRoute)
+    for operation in found.arguments:
+        id = _new_id(type_name, operation, ids)
+        router.add_api_route(
+            f"/{operation}",
+            _endpoint(operations, type_name, found, operation, _body_model(id, found, operation)),
+            methods=["POST"],
+            operation_id=id,
+            summary=f"{operation} of a {type_name}",
+            description=inspect.getdoc(found.method(operation)) or f"The operation {operation}.",
+            response_model=_answer_model(id, found, operation),
+        )
+    return router
+
+
+def _new_id(type_name: str, operation: str, ids: set[str]) -> str:
+    """As generated clients call it: `add` of `cart` is `cartAdd`; a number behind it where that is another one's already."""
+    first, *others = f"{type_name}-{operation}".replace("_", "-").split("-")
+    wanted = id = first + "".join(word[:1].upper() + word[1:] for word in others)
+    number = 1
+    while id in ids:
+        number += 1
+        id = f"{wanted}{number}"
+    ids.add(id)
+    return id
+
+
+def _endpoint(operations: Operations, type_name: str, found: PlainClass, operation: str, model: Any) -> Any:
+    async def call(name: Name, asked: Keyed, body: Any = None) -> Response:
+        given = {} if body is None else body.model_dump(by_alias=True, exclude_unset=True)
+        try:
+            invocation = found.call(operation, **given)
+        except BadClass as error:
+            raise Refusal("malformed", str(error)) from None
+        if (wrong := check_value(arguments_text(invocation), operations.limits)) is not None:
+            raise BadValue(f"the arguments: {wrong}")
+        invoke = Invoke(object_name(type_name, name), found, invocation, asked.key)
+        return _told(await operations.decide(asked, invoke))
+
+    needs_body = found.needs_arguments(operation)
+    call.__annotations__["body"] = model if needs_body else model | None
+    if needs_body:
+        call.__defaults__ = None
+    return call
+
+
+def _told(answer: Answer) -> Response:
+    told: dict[str, Any] = {"outcome": answer.condition}
+    if answer.results:
+        told["result"] = thawed(answer.results[0])
+    return json_response(msgspec.json.encode(told).decode())
+
+
+def _body_model(id: str, found: PlainClass, operation: str) -> Any:
+    """The arguments. A field has a name of ours, lest it be one of the framework's."""
+    fields: dict[str, Any] = {}
+    method = found.method(operation)
+    hints = get_type_hints(method)
+    for number, parameter in enumerate(list(inspect.signature(method).parameters.values())[1:]):
+        is_wanted = parameter.default is inspect.Parameter.empty
+        field = Field(
+            default=... if is_wanted else parameter.default,
+            alias=parameter.name,
+            examples=[thawed(each) for each in found.arguments[operation][parameter.name][:1]],
+        )
+        fields[f"argument_{number}"] = _form(hints.get(parameter.name, Any)), field
+    return create_model(_title(id, "Arguments"), __base__=Body, **fields)
+
+
+def _answer_model(id: str, found: PlainClass, operation: str) -> Any:
+    result = get_type_hints(found.method(operation)).get("return", Any)
+    outcome = Field(description="Ok, or the exception that the operation ended with", examples=["Ok"])
+    fields: dict[str, Any] = {"outcome": (str, outcome)}
+    if result is not NoneType:
+        fields["result"] = (_form(result) | None, Field(default=None, description="What it returned"))
+    return create_model(_title(id, "Answer"), **fields)
+
+
+def _form(hint: Any) -> Any:
+    """The hint, where it says what JSON has; else anything."""
+    return hint if _is_json(hint) else Anything
+
+
+def _is_json(hint: Any) -> bool:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return all(type(each) in _SCALARS for each in parts)
+    if origin in (list, Union, UnionType) or (origin is dict and parts[0] is str):
+        return all(map(_is_json, parts))
+    return hint in _SCALARS
+
+
+def _title(id: str, what: str) -> str:
+    return id[:1].upper() + id[1:] + what
+
+
+def _elsewhere(types: OwnTypes) -> APIRouter:
+    router = APIRouter()
+
+    @router.post(_PREFIX + "/{type_name}/{name}/{operation}", include_in_schema=False)
+    async def refuse(type_name: str, name: str, operation: str) -> None:
+        del name
+        found = types.get(type_name)
+        if found is None:
+            known = ", ".join(types) or "none"
+            raise Refusal(
+                "not-found",
+                f"the cluster has no type {type_name[:64]!r}: its document's [types] name {known}",
+            )
+        if isinstance(found, str):
+            detail = f"this replica keeps objects of type {type_name}, and has not its code: {found}"
+            raise Refusal("unavailable", detail, definite=True)
+        raise Refusal(
+            "not-found",
+            f"a {type_name} has no operation {operation[:64]!r}: it has {', '.join(found.arguments)}",
+        )
+
+    return router

@@ -1,0 +1,31 @@
+"""The code of data types of one's own, as the cluster document names it. Replicas keep objects without it; to run a call takes it."""
+
+import logging
+from collections.abc import Mapping
+from importlib import import_module
+
+from ...adts.plain_class import BadClass, PlainClass, is_plain
+
+_log = logging.getLogger(__name__)
+
+
+def load(types: Mapping[str, str]) -> Mapping[str, PlainClass | str]:
+    """The types by name; in place of one that cannot be had why, in a sentence, which is logged, too."""
+    found = {name: _loaded(code) for name, code in types.items()}
+    for name, each in found.items():
+        if isinstance(each, str):
+            _log.warning("no call of the type %s can be run here: %s", name, each)
+    return found
+
+
+def _loaded(code: str) -> PlainClass | str:
+    module, _, name = code.partition(":")
+    try:
+        member = getattr(import_module(module), name)
+        if not is_plain(member):
+            return f"{code} is no plain class: one has no `step`, which serial specifications have"
+        return PlainClass(member)
+    except BadClass as error:
+        return f"{code}: {error}"
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the border to the user's code
+        return f"{code} cannot be imported: {type(error).__name__}: {error}"

@@ -1,0 +1,50 @@
+"""Seeded worlds of types of one's own: machines drawn at random, and a list of all that was put. Every promise is kept.
+
+`python -m tests.sim.soak --worlds own` runs as many more as the time allows.
+"""
+
+from collections import Counter
+from typing import Final
+
+import pytest
+
+from tests.sim.run import run_seed
+from tests.sim.world.own import WORDS, Trail, type_of
+
+SEEDS: Final = 200
+CHUNK: Final = 100
+SOMETIMES: Final = (
+    "keys remembered",
+    "keyed repeats",
+    "lost accepts found decided",
+    "summaries written back",
+    "steady-owner steps",
+    "batches of several",
+    "put/Ok",
+    "take/Ok",
+    "take/Refused",
+    "look/Ok",
+    "a/Ok",
+    "a/Refused",
+)
+
+
+@pytest.mark.parametrize("first", range(1, 1 + SEEDS, CHUNK))
+def test_every_promise_is_kept(first: int) -> None:
+    counters: Counter[str] = Counter()
+    given_up = 0
+    for seed in range(first, first + CHUNK):
+        report = run_seed(seed, "own")
+        counters.update(report.counters)
+        given_up += report.given_up
+    assert given_up <= CHUNK / 20, "too many searches were given up to mean much"
+    assert not [name for name in SOMETIMES if not counters[name]], dict(counters)
+
+
+def test_seeds_draw_both_kinds_of_types() -> None:
+    names = [list(type_of(seed).arguments) for seed in range(1, 41)]
+    trail = [name for name in vars(Trail) if not name.startswith("_")]
+    assert trail in names
+    machines = [each for each in names if each != trail]
+    assert len(machines) > 10
+    assert all(each == list(WORDS[: len(each)]) for each in machines)

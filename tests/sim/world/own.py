@@ -1,0 +1,120 @@
+"""Worlds of types of one's own: which seeds there are, the class that a seed draws, and what its callers call.
+
+Owns the derivation from the seed. Half of the seeds draw a small machine at random, whose operations change its state, look at it, or refuse;
+the others have a list of all that was put, so that every answer tells much of the order. It must not know what is right.
+"""
+
+import random
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from quorate.adts.plain_class import PlainClass, frozen
+from quorate.adts.specification import Invocation
+from quorate.api_specs.cluster import ChoiceRule, checked
+from quorate.client_sdk.protocol.core.values import Invoke, Operation
+from tests.sim.world.scenario import Caller, Scenario, scenario
+from tests.sim.world.varied import varied
+
+TYPE: Final = "own"
+OBJECT: Final = "own/x"
+CODE: Final = "tests.sim.world.own:Trail"
+WORDS: Final = ("a", "b", "c", "d")
+VALUES: Final = (0, 1, 2)
+
+
+class Refused(Exception):
+    """How an operation ends that does nothing."""
+
+
+class Trail:
+    """All that was put and not taken again."""
+
+    def __init__(self) -> None:
+        self.items: list[str] = []
+        self.taken = 0
+
+    def put(self, item: str) -> int:
+        self.items.append(item)
+        return len(self.items)
+
+    def add(self, item: str) -> None:
+        self.items.append(item)
+
+    def take(self) -> str:
+        if not self.items:
+            raise Refused
+        self.taken += 1
+        return self.items.pop()
+
+    def look(self) -> list[str]:
+        return self.items
+
+
+def own(seed: int) -> Scenario:
+    """The scenario of a seed: one object of a type that the seed draws."""
+    what = varied(seed)
+    if what.is_forgetful:
+        what = scenario(seed)
+    rng = random.Random(f"own {seed}")
+    total = sum(what.document.votes.values())
+    decide = rng.randint(1, total)
+    chosen = ChoiceRule(f"{TYPE}/*", {"Call/Ok": (total + 1 - decide, decide)}, collect=rng.random() < 0.9)
+    document = checked(replace(what.document, types={TYPE: CODE}, choices=(chosen,)))
+    return replace(what, document=document, objects=(OBJECT,), drawn=seed)
+
+
+@lru_cache(16)
+def type_of(seed: int) -> PlainClass:
+    """The type of the seed's objects."""
+    rng = random.Random(f"type {seed}")
+    return PlainClass(Trail if rng.random() < 0.5 else _machine(rng))
+
+
+def _machine(rng: random.Random) -> type:
+    """Some states, and operations drawn at random: some commute with all others of their kind, some change nothing."""
+    states = rng.randint(2, 6)
+
+    def start(self: Any) -> None:
+        self.at = 0
+
+    operations = {word: _operation(rng, states) for word in WORDS[: rng.randint(2, len(WORDS))]}
+    return type("Machine", (), {"__init__": start, **operations})
+
+
+def _operation(rng: random.Random, states: int) -> Callable[..., Any]:
+    kind = rng.choice(["any", "any", "turn", "look"])
+    table = {
+        (at, by): (rng.randrange(states), rng.randrange(3), rng.random() < 0.2)
+        for at in range(states)
+        for by in VALUES
+    }
+
+    def operation(self: Any, by: int) -> int:
+        after, told, is_refused = table[self.at, by]
+        if kind == "turn":
+            self.at = (self.at + by) % states
+            return 0
+        if kind == "look":
+            return told + 3 * int(self.at)
+        if is_refused:
+            raise Refused
+        self.at = after
+        return told
+
+    return operation
+
+
+class OwnCaller(Caller):
+    """A caller of the type that the seed draws."""
+
+    def __init__(self, what: Scenario, seed: int, who: str, rng: random.Random) -> None:
+        super().__init__(what, who, rng)
+        self._type: Final = type_of(seed)
+
+    def _invented(self) -> Operation:
+        operation, arguments = self._rng.choice(list(self._type.arguments.items()))
+        args = [frozen(self._value()) if name == "item" else self._rng.choice(VALUES) for name in arguments]
+        return Invoke(OBJECT, self._type, Invocation(operation, tuple(args)))

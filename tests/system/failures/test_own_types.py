@@ -1,0 +1,113 @@
+"""Shows that calls on objects of a type of one's own are linearizable while one replica after another is killed.
+
+Three front ends call one object, on replicas that keep it without its code, while every replica in turn is ended with SIGKILL and started
+again. Afterwards the command `quorate check` holds what they recorded against the class.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+from quorate.api_specs.cluster import parse
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.client_sdk import AsyncClient, OutcomeUnknown, Unavailable, connect_async
+from quorate.client_sdk.api.history import History
+from tests.sim.world import own
+from tests.sim.world.own import Refused, Trail
+from tests.system.harness import Clusters
+from tests.unit.cli.conftest import quorate_here
+
+FRONT_ENDS: Final = 3
+CALLS_A_STEP: Final = 12
+"""Of each front end, before something else happens."""
+DEADLINE_S: Final = 20.0
+
+
+async def _some_calls(client: AsyncClient, who: str, step: int) -> int:
+    """How many calls had an answer."""
+    trail = client.object(Trail, "x")
+    acts: list[Callable[[int], Awaitable[Any]]] = [
+        lambda number: trail.put(f"{who}.{step}.{number}"),
+        lambda number: trail.add(f"{who}.{step}.{number}"),
+        lambda _: trail.take(),
+        lambda _: trail.look(),
+    ]
+    answered = 0
+    for number in range(CALLS_A_STEP):
+        try:
+            await acts[number % len(acts)](number)
+        except Refused:
+            pass
+        except (OutcomeUnknown, Unavailable):
+            continue
+        answered += 1
+    return answered
+
+
+async def _all_call(clients: list[AsyncClient], step: int) -> None:
+    answered = await asyncio.gather(*(_some_calls(each, f"f{at}", step) for at, each in enumerate(clients)))
+    assert min(answered) > CALLS_A_STEP / 2, "with a majority up most calls are answered"
+
+
+async def _run(cluster: LocalCluster, document: Path, history: Path) -> None:
+    cluster_document = parse(document.read_text())
+    clients = [
+        await connect_async(cluster_document, deadline_s=DEADLINE_S, history=History(history))
+        for _ in range(FRONT_ENDS)
+    ]
+    try:
+        await _all_call(clients, 0)
+        for step, replica in enumerate(cluster.urls, 1):
+            await asyncio.to_thread(cluster.kill, replica)
+            await _all_call(clients, step)
+            await asyncio.to_thread(cluster.restart, replica)
+        await _all_call(clients, 9)
+    finally:
+        for client in clients:
+            await client.aclose()
+
+
+def test_calls_are_linearizable_while_replicas_are_killed_in_turn(clusters: Clusters) -> None:
+    cluster = clusters.make()
+    document = cluster.document_path
+    document.write_text(f'{document.read_text()}\n[types]\nown = "somewhere.else:Trail"\n')
+    cluster.start()
+    cluster.ready()
+    asyncio.run(_run(cluster, document, clusters.history))
+    told = quorate_here("check", str(clusters.history), "--type", f"{own.__file__}:Trail", "--json")
+    assert told.returncode == 0, told.stdout + told.stderr
+    found = json.loads(told.stdout)
+    assert found["right"] is True
+    assert found["calls"] == FRONT_ENDS * CALLS_A_STEP * 5
+
+
+def test_a_history_that_the_class_does_not_allow_is_found_out(clusters: Clusters) -> None:
+    """What the check above would say."""
+    lines = [
+        {
+            "type": "invoke",
+            "time": 0,
+            "id": "1",
+            "process": "a",
+            "f": "put",
+            "object": "own/x",
+            "value": ["v"],
+        },
+        {
+            "type": "ok",
+            "time": 1,
+            "id": "1",
+            "process": "a",
+            "f": "put",
+            "object": "own/x",
+            "value": ["v"],
+            "result": ["Ok", 2],
+        },
+    ]
+    clusters.folder.mkdir(exist_ok=True)
+    clusters.history.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    told = quorate_here("check", str(clusters.history), "--type", f"{own.__file__}:Trail")
+    assert told.returncode == 1, told.stdout + told.stderr
+    assert "own/x is not linearizable" in told.stdout

@@ -1,0 +1,80 @@
+"""`quorate call`, from the words of a command line to live replicas of a type of one's own."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quorate.cli.cluster.local_cluster import LocalCluster
+from tests.unit.adts.types_page import PLAIN_TYPE
+from tests.unit.cli.conftest import Run, quorate_here
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """Three replicas, with the code beside their document."""
+    folder = tmp_path_factory.mktemp("own")
+    made = LocalCluster.create(folder)
+    with made:
+        place = made.document_path
+        place.write_text(place.read_text() + '\n[types]\ncart = "carts_of_the_call_test:Cart"\n')
+        (place.parent / "carts_of_the_call_test.py").write_text(PLAIN_TYPE)
+        made.start()
+        made.ready()
+        yield made
+
+
+def test_operations_are_called_by_their_names(run: Run) -> None:
+    assert run("call", "cart/ann", "add", 'item="book"', "count=2").stdout == ""
+    assert run("call", "cart/ann", "add", 'item="pen"').returncode == 0
+    assert run("call", "cart/ann", "content").stdout == '{"book":2,"pen":1}\n'
+    gone = run("call", "cart/ann", "remove", 'item="ink"')
+    assert (gone.returncode, gone.stdout, gone.stderr) == (1, "NotThere\n", "")
+    told = run("call", "cart/ann", "content", "--json")
+    assert json.loads(told.stdout) == {"outcome": "Ok", "result": {"book": 2, "pen": 1}}
+    assert json.loads(run("call", "cart/ann", "remove", 'item="ink"', "--json").stdout) == {
+        "outcome": "NotThere"
+    }
+
+
+def test_a_repeat_under_a_key_takes_effect_once(run: Run) -> None:
+    for _ in range(2):
+        assert run("call", "cart/eve", "add", 'item="book"', "--key", "k").returncode == 0
+    assert run("call", "cart/eve", "content").stdout == '{"book":1}\n'
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("cart/ann", "add"), "add(item, count): missing a required argument: 'item'"),
+        (("cart/ann", "nothing"), "Cart has no operation 'nothing': it has add, remove, content"),
+        (("cart/ann", "add", "item"), "'item' is not NAME=VALUE, as count=2"),
+        (("cart/ann", "add", "item=book"), "'book'"),
+        (("basket/ann", "add"), "The cluster has no type 'basket': its document's [types] name cart"),
+        (("cart", "content"), "the name '' is not allowed"),
+    ],
+)
+def test_what_is_no_call_is_told(run: Run, words: tuple[str, ...], told: str) -> None:
+    done = run("call", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+
+
+def test_where_the_code_is_not_at_hand_it_is_told(cluster: LocalCluster, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "cluster.toml"
+    text = cluster.document_path.read_text()
+    elsewhere.write_text(text.replace("carts_of_the_call_test:Cart", "not_there_at_all:Cart"))
+    done = quorate_here("call", "cart/ann", "content", QUORATE_CLUSTER=str(elsewhere))
+    assert done.returncode == 2
+    assert "not_there_at_all:Cart, the type cart, cannot be imported: ModuleNotFoundError" in done.stderr
+
+
+def test_the_trace_shows_the_state(run: Run) -> None:
+    run("call", "cart/seen", "add", 'item="tea"')
+    shown = run("trace", "cart/seen", "--json")
+    columns = json.loads(shown.stdout)["traces"][0]["replicas"].values()
+    assert '{"state":{"items":{"tea":1}},"version":1}' in [each["value"] for each in columns]
+    assert "dictionary/NAME/KEY, cart/NAME" in run("trace", "basket/x").stderr

@@ -1,0 +1,192 @@
+"""Calls on objects of one's own types, as one decision runs them."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from quorate.adts.log import NOTHING, Summary, Value
+from quorate.adts.plain_class import Json, PlainClass
+from quorate.adts.specification import Response
+from quorate.api_specs.limits import STATE_BYTES_MAX, Limits
+from quorate.client_sdk.protocol.core.values import Failed
+from quorate.client_sdk.protocol.decisions.idempotency import KEY_REUSED, TOO_MANY_KEYS
+from quorate.client_sdk.protocol.decisions.summary_builder import Context
+from quorate.client_sdk.protocol.decisions.transitions import InvokeCommand, Plan, plan_cell
+from quorate.timestamps.ballot import make_ballot
+from tests.support.own_types import Cart
+from tests.unit.client_sdk.protocol.decisions.test_transitions import CONTEXT, TURN, at
+
+CART = PlainClass(Cart)
+
+
+def call(operation: str, *args: Any, key: str = "") -> InvokeCommand:
+    return InvokeCommand(CART, CART.call(operation, *args), key)
+
+
+def planned(summary: Summary, *commands: InvokeCommand, context: Context = CONTEXT) -> Plan:
+    return plan_cell(summary, {}, at(9), commands, context)
+
+
+def holding(**items: int) -> Summary:
+    state = ",".join(f'"{item}":{count}' for item, count in items.items())
+    return replace(NOTHING, horizon=at(5), value=Value(f'{{"state":{{"items":{{{state}}}}},"version":1}}'))
+
+
+def test_calls_run_one_after_another_on_the_state() -> None:
+    plan = planned(holding(a=1), call("add", "b", 2), call("take", "a"), call("take", "a"), call("content"))
+    assert plan.results == {
+        0: Response("Ok"),
+        1: Response("Ok", (1,)),
+        2: Response("NotThere"),
+        3: Response("Ok", (Json('{"b":2}'),)),
+    }
+    assert (plan.summary.horizon, plan.summary.value) == (at(9), holding(b=2).value)
+    assert plan.events == ['add("b",2);Ok()', 'take("a");Ok(1)'], "what changed nothing is no event"
+
+
+def test_what_is_long_is_cut_in_the_events_that_logs_keep() -> None:
+    """An event of 400 KB goes with every accept: a hundred calls failed, of objects whose logs keep them."""
+    plan = planned(NOTHING, call("add", "x" * 300), call("add", 'a;"b'))
+    assert plan.events == ["add(…);Ok()", 'add("a;\\"b",1);Ok()']
+
+
+@pytest.mark.parametrize("summary", [NOTHING, holding(), holding(a=1)])
+def test_calls_that_change_nothing_leave_the_summary_as_it_is(summary: Summary) -> None:
+    plan = planned(summary, call("content"), call("take", "z"), call("add", "q", 1), call("take", "q"))
+    assert plan.summary.value in (summary.value, holding().value)
+    looks = planned(summary, call("content"), call("take", "z"))
+    assert looks.summary is summary
+
+
+def test_a_repeat_under_a_key_has_the_answer_of_the_first() -> None:
+    first = planned(holding(a=1), call("take", "a", key="k"))
+    assert first.summary.recent[0].result == '["Ok",1]'
+    again = planned(first.summary, call("take", "a", key="k"), call("take", "b", key="k"))
+    assert again.results == {0: Response("Ok", (1,)), 1: KEY_REUSED}
+    assert again.summary is first.summary
+
+
+def test_in_one_batch_a_repeat_is_no_other_call() -> None:
+    plan = planned(holding(), call("add", "a", key="k"), call("add", "a", key="k"))
+    assert plan.summary.value == holding(a=1).value
+
+
+def test_a_key_is_refused_where_no_more_can_be_remembered() -> None:
+    full = planned(holding(), call("add", "a", key="k"), call("add", "b", key="l"), call("add", "c", key="m"))
+    assert full.results[2] is TOO_MANY_KEYS
+    assert full.summary.value == holding(a=1, b=1).value
+    assert planned(full.summary, call("content", key="n")).results[0].condition == "Ok"
+    long = "x" * 600
+    heavy = planned(holding(**{long: 1}), call("keep", long, key="k"), call("add", "a", key="l"))
+    assert heavy.results[0].condition == heavy.results[1].condition == "Ok"
+
+
+def test_results_that_are_remembered_together_have_a_bound() -> None:
+    """Bytes of results, as of the payloads that a dequeue's key remembers: every accept carries them."""
+    wide = replace(CONTEXT, recent_max=9)
+    items = {"x" * 400: 1, "y" * 400: 1, "z" * 400: 1}
+    plan = planned(
+        holding(**items), *(_listing(item, key=f"k{at}") for at, item in enumerate(items)), context=wide
+    )
+    assert [isinstance(plan.results[place], Failed) for place in range(3)] == [False, True, True]
+    assert plan.results[1] is TOO_MANY_KEYS
+
+
+class Lister(Cart):
+    def drop(self, item: str) -> dict[str, int]:
+        """Take an item out: what was there before."""
+        before = dict(self.items)
+        del self.items[item]
+        return before
+
+
+def _listing(item: str, key: str) -> InvokeCommand:
+    found = PlainClass(Lister)
+    return InvokeCommand(found, found.call("drop", item), key)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (call("slip"), "slip() in the state {"),
+        (call("quit"), "quit() in the state {"),
+        (call("loop"), "RecursionError"),
+        (call("odd"), "something that cannot be shown, of type Odd"),
+        (call("fill", STATE_BYTES_MAX), f"of {STATE_BYTES_MAX} at most: keep less in one object"),
+    ],
+)
+def test_a_call_that_cannot_be_run_changes_nothing_and_stops_no_other(
+    command: InvokeCommand, words: str
+) -> None:
+    plan = planned(holding(a=1), command, call("take", "a"))
+    assert plan.results[0] == Failed("refused", plan.results[0].detail, definite=True)
+    assert words in plan.results[0].detail
+    assert len(plan.results[0].detail) < 400
+    assert plan.results[1] == Response("Ok", (1,))
+
+
+def test_a_state_beyond_the_documents_limits_is_refused() -> None:
+    tight = replace(CONTEXT, limits=Limits(value_bytes_max=100))
+    plan = planned(NOTHING, call("fill", 100), context=tight)
+    assert "value_bytes_max" in plan.results[0].detail
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("17", "what the object holds is no state of a Cart"),
+        ('{"state":[1],"version":1}', "no state of a Cart: the attributes are [1]"),
+        ('{"state":null,"version":1}', "no state of a Cart: the attributes are null"),
+        (
+            '{"state":{"items":{}},"version":2}',
+            "of version 2, and Cart is of version 1: give it a static method upgrade",
+        ),
+    ],
+)
+def test_a_state_that_the_class_does_not_know_is_told(value: str, words: str) -> None:
+    plan = planned(replace(NOTHING, horizon=at(5), value=Value(value)), call("content"))
+    assert words in plan.results[0].detail
+    assert plan.summary.value == value
+
+
+class Newer(Cart):
+    version = 2
+
+    @staticmethod
+    def upgrade(version: int, state: dict[str, Any]) -> dict[str, Any]:
+        """The first version counted nothing."""
+        return {"items": dict.fromkeys(state["items"], version)}
+
+
+def test_a_newer_class_reads_what_it_says_how_to_read() -> None:
+    found = PlainClass(Newer)
+    look, add = (InvokeCommand(found, found.call(*each), "") for each in (("content",), ("add", "b")))
+    seen = planned(holding(a=7), look)
+    assert seen.results[0] == Response("Ok", (Json('{"a":1}'),))
+    assert seen.summary.value == holding(a=7).value, "a look rewrites nothing"
+    plan = planned(holding(a=7), add)
+    assert plan.summary.value == '{"state":{"items":{"a":1,"b":1}},"version":2}'
+    assert (
+        "of version 2, and Cart is of version 1" in planned(plan.summary, call("content")).results[0].detail
+    )
+
+
+class Rash(Cart):
+    version = 2
+
+    @staticmethod
+    def upgrade(version: int, state: dict[str, Any]) -> Any:
+        """Not a dictionary."""
+        return [version, state]
+
+
+def test_an_upgrade_to_what_is_no_state_is_told() -> None:
+    found = PlainClass(Rash)
+    plan = planned(holding(a=7), InvokeCommand(found, found.call("content")))
+    assert "returned [1, {'items': {'a': 7}}]: a state is a dictionary" in plan.results[0].detail
+
+
+def test_the_ballot_of_a_change_is_noted() -> None:
+    plan = planned(holding(), call("add", "a"))
+    assert plan.summary.terms == (make_ballot(TURN, 1),)

@@ -1,0 +1,173 @@
+"""Objects of one's own types over plain HTTP, at any replica; and what the OpenAPI document says of them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from quorate.client_sdk.protocol.core.values import Failed, Repair
+from quorate.replica.access.authorization import DOCUMENT_PATH
+from tests.support.in_process import InProcessCluster, in_process
+from tests.support.own_types import TYPES
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessCluster]:
+    with in_process(tmp_path_factory.mktemp("own-api"), types=TYPES) as made:
+        yield made
+
+
+def post(
+    cluster: InProcessCluster,
+    path: str,
+    body: Any = None,
+    replica: str = "r1",
+    status: int = 200,
+    key: str = "",
+) -> Any:
+    url = f"{cluster.document.urls[replica]}/v1/objects/{path}"
+    answer = httpx.post(url, json=body, timeout=60, headers={"Idempotency-Key": key} if key else None)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def test_operations_are_called_at_any_replica(cluster: InProcessCluster) -> None:
+    assert post(cluster, "cart/ann/add", {"item": "book", "count": 2}) == {"outcome": "Ok"}
+    assert post(cluster, "cart/ann/add", {"item": "pen"}, "r2") == {"outcome": "Ok"}
+    assert post(cluster, "cart/ann/content", replica="r3") == {
+        "outcome": "Ok",
+        "result": {"book": 2, "pen": 1},
+    }
+    assert post(cluster, "cart/ann/take", {"item": "book"}, "r3") == {"outcome": "Ok", "result": 2}
+    assert post(cluster, "cart/ann/take", {"item": "book"}) == {"outcome": "NotThere"}
+    assert post(cluster, "cart/bob/content", {}) == {"outcome": "Ok", "result": {}}
+    assert post(cluster, "cart/bob/keep", {"note": [{"a": 1.5}]})["result"] == [{"a": 1.5}]
+    assert post(cluster, "cart/bob/keep", {"note": None}) == {"outcome": "Ok", "result": None}
+
+
+def test_a_repeat_under_a_key_takes_effect_once_wherever_it_comes(cluster: InProcessCluster) -> None:
+    post(cluster, "cart/eve/add", {"item": "book"})
+    assert [
+        post(cluster, "cart/eve/take", {"item": "book"}, replica, key="k") for replica in ("r1", "r2")
+    ] == [{"outcome": "Ok", "result": 1}] * 2
+    reused = post(cluster, "cart/eve/take", {"item": "pen"}, status=422, key="k")
+    assert reused["type"] == "/problems/key-reused"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "words"),
+    [
+        ("cart/ann/add", {"count": 1}, 400, "item: Field required"),
+        ("cart/ann/add", {"item": "a", "count": "2"}, 400, "count: Input should be a valid integer"),
+        ("cart/ann/add", {"item": "a", "much": 2}, 400, "much: Extra inputs are not permitted"),
+        ("cart/ann/add", [], 400, ""),
+        ("cart/.ann/add", {"item": "a"}, 400, ""),
+        ("cart/ann/slip", None, 409, "raised KeyError"),
+        ("cart/ann/quit", None, 409, "raised SystemExit"),
+        ("cart/ann/loop", None, 409, "RecursionError"),
+        ("cart/ann/keep", {"note": "x" * 1_100_000}, 400, "value_bytes_max"),
+        ("bag/ann/add", {"number": 1}, 503, "derives from a class of Python's own"),
+        ("cart/ann/fill", {"bytes": 300_000}, 409, "keep less in one object"),
+        ("cart/ann/nothing", None, 404, "a cart has no operation 'nothing': it has add, take, content"),
+        (
+            "basket/ann/add",
+            None,
+            404,
+            "the cluster has no type 'basket': its document's [types] name cart, lost",
+        ),
+        (
+            "lost/ann/add",
+            None,
+            503,
+            "keeps objects of type lost, and has not its code: tests.support.nowhere:Lost",
+        ),
+        ("broken/ann/add", None, 503, "NotThere has no public method"),
+    ],
+)
+def test_what_cannot_be_called_is_told_with_the_remedy(
+    cluster: InProcessCluster, path: str, body: Any, status: int, words: str
+) -> None:
+    problem = post(cluster, path, body, status=status)
+    assert words in problem["detail"]
+    assert problem["definite"] is True
+
+
+def test_the_document_describes_each_operation_with_its_arguments_and_result(
+    cluster: InProcessCluster,
+) -> None:
+    document = httpx.get(f"{cluster.document.urls['r1']}{DOCUMENT_PATH}", timeout=60).json()
+    own = {path: item["post"] for path, item in document["paths"].items() if path.startswith("/v1/objects/")}
+    assert [path for path in own if path.startswith("/v1/objects/cart/")] == [
+        f"/v1/objects/cart/{{name}}/{operation}"
+        for operation in (
+            "add",
+            "take",
+            "content",
+            "keep",
+            "slip",
+            "quit",
+            "loop",
+            "odd",
+            "pass_on",
+            "paint",
+            "fill",
+        )
+    ]
+    add = own["/v1/objects/cart/{name}/add"]
+    assert (add["operationId"], add["description"]) == ("cartAdd", "Put so many of an item into the cart.")
+    assert add["security"] == [{"token": ["write"]}, {}]
+    schemas = document["components"]["schemas"]
+    wanted = schemas["CartAddArguments"]
+    assert wanted["required"] == ["item"]
+    assert wanted["properties"]["item"]["type"] == "string"
+    assert (wanted["properties"]["count"]["type"], wanted["properties"]["count"]["default"]) == ("integer", 1)
+    told = schemas["CartContentAnswer"]["properties"]["result"]
+    assert {"type": "object", "additionalProperties": {"type": "integer"}} in told["anyOf"]
+    assert [tag["name"] for tag in document["tags"]].count("types of your own") == 1
+    assert {"404", "409", "503"} <= add["responses"].keys()
+
+
+def test_names_of_arguments_are_the_users_own(cluster: InProcessCluster) -> None:
+    given = {"operation": "a", "model_dump": 2}
+    assert post(cluster, "cart/ann/pass_on", given)["result"] == ["a", 2, 1]
+    assert post(cluster, "cart/ann/paint", {"color": "red"}) == {"outcome": "Ok"}
+
+
+def test_ids_of_operations_are_their_own(cluster: InProcessCluster) -> None:
+    document = httpx.get(f"{cluster.document.urls['r1']}{DOCUMENT_PATH}", timeout=60).json()
+    ids = [each["operationId"] for item in document["paths"].values() for each in item.values()]
+    assert len(ids) == len(set(ids))
+    assert {"cartAdd", "cartKeep", "cartKeepAdd"} <= set(ids)
+    assert "cartPassOn" in ids
+
+
+def test_types_are_told_to_those_with_a_token_alone(tmp_path: Path) -> None:
+    with in_process(tmp_path, types={"cart": TYPES["cart"]}, token="t" * 24) as guarded:
+        url = f"{guarded.document.urls['r1']}{DOCUMENT_PATH}"
+        anybody = httpx.get(url, timeout=60)
+        known = httpx.get(url, timeout=60, headers={"Authorization": f"Bearer {'t' * 24}"})
+    assert (anybody.status_code, known.status_code) == (200, 200)
+    assert "cart" not in anybody.text.lower()
+    assert "cartAdd" in known.text
+
+
+def test_requests_about_types_that_are_not_there_harm_nobody(cluster: InProcessCluster) -> None:
+    """A forwarded command on one reset the front end, so that all its callers heard that their outcomes are unknown."""
+    base, member = cluster.document.urls["r1"], cluster.member("r1")
+    for commands in ([{"type": "swap"}], [{"type": "dequeue", "items_max": 1}]):
+        ask = {
+            "cluster": cluster.document.hash,
+            "id": "06611eeae29a7f.0001.a",
+            "object": "foo/x",
+            "incarnation": member.folder.incarnation,
+            "commands": commands,
+            "deadline_s": 1.0,
+        }
+        assert httpx.post(f"{base}/replica/v1/forward", json=ask, timeout=60).status_code == 400
+    assert httpx.get(f"{base}/v1/trace", params={"object": "foo/x"}, timeout=60).status_code == 404
+    refused = cluster.outcome(cluster.front_end(), Repair("foo/x"))
+    assert isinstance(refused, Failed)
+    assert (refused.reason, refused.definite) == ("refused", True)
+    assert "has no data type 'foo'" in refused.detail
