@@ -54,8 +54,11 @@ def run(what: Scenario, trace: Callable[[str], None] | None = None) -> Report:
 def check_quiet(world: World) -> None:
     """Where nothing goes wrong, every operation has its answer."""
     is_tight = world.scenario.leasing is not None and world.scenario.leasing.is_tight
-    has_keys_alone = world.scenario.drawn is not None  # All callers may carry keys, on one object.
-    expected = {f"{limit} (definite)" for limit in LIMITS} if is_tight or has_keys_alone else set()
+    is_own = (
+        world.scenario.drawn is not None
+    )  # All callers may carry keys, on one object, whose code may fail.
+    reasons = (*LIMITS, "refused") if is_own else LIMITS
+    expected = {f"{reason} (definite)" for reason in reasons} if is_tight or is_own else set()
     failed = {word for word in world.history.outcomes if word.endswith("definite)")} - expected
     if failed and world.scenario.faults == NO_FAULTS:
         raise Violation(f"without any fault there were outcomes {world.history.outcomes}")

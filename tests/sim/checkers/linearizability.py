@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
-from quorate.adts.plain_class import PlainClass
+from quorate.adts.plain_class import BadClass, PlainClass
 from quorate.adts.specification import Invocation
 from quorate.adts.types.catalogue import SPECIFICATIONS
 from tests.sim.world.history import NEVER, Call
@@ -115,7 +115,10 @@ class Own(Model):
 
     def after(self, state: Any, call: Call) -> Iterable[Hashable]:
         """See Model."""
-        new, response = self._type.step(state, Invocation(call.operation, call.args))
+        try:
+            new, response = self._type.step(state, Invocation(call.operation, call.args))
+        except BadClass:  # Where the code fails, nothing is done.
+            return []
         if not call.is_known:
             return [] if new == state else [new]
         return [new] if call.results == (response.condition, *response.results) else []

@@ -70,10 +70,10 @@ def drain(world: "World") -> None:
         elif world.scenario.drawn is not None:
             found = type_of(world.scenario.drawn)
             for operation, arguments in found.arguments.items():
-                world.ask(
-                    Invoke(name, found, Invocation(operation, (VALUES[0],) * len(arguments))),
-                    DRAIN_DEADLINE_S,
-                )
+                last = Invoke(name, found, Invocation(operation, (VALUES[0],) * len(arguments)))
+                outcome = world.outcome_of(last, DRAIN_DEADLINE_S)
+                if isinstance(outcome, Failed) and outcome.reason != "refused":
+                    raise Violation(f"on a healthy cluster {last} ends with {outcome}")
         else:
             for key in KEYS:
                 world.ask(Read(f"{name}/{key}"), DRAIN_DEADLINE_S)

@@ -1,7 +1,7 @@
 """Worlds of types of one's own: which seeds there are, the class that a seed draws, and what its callers call.
 
-Owns the derivation from the seed. Half of the seeds draw a small machine at random, whose operations change its state, look at it, or refuse;
-the others have a list of all that was put, so that every answer tells much of the order. It must not know what is right.
+Owns the derivation from the seed. Half of the seeds draw a small machine at random, whose operations change its state, look at it, refuse, or fail by a
+mistake; the others have a list of all that was put, so that every answer tells much of the order. It must not know what is right.
 """
 
 import random
@@ -85,7 +85,7 @@ def _machine(rng: random.Random) -> type:
 
 
 def _operation(rng: random.Random, states: int) -> Callable[..., Any]:
-    kind = rng.choice(["any", "any", "turn", "look"])
+    kind = rng.choice(["any", "any", "turn", "look", "slip"])
     table = {
         (at, by): (rng.randrange(states), rng.randrange(3), rng.random() < 0.2)
         for at in range(states)
@@ -99,6 +99,8 @@ def _operation(rng: random.Random, states: int) -> Callable[..., Any]:
             return 0
         if kind == "look":
             return told + 3 * int(self.at)
+        if is_refused and kind == "slip":
+            raise KeyError(by)  # A mistake in the code: the call does nothing, and stops no other one.
         if is_refused:
             raise Refused
         self.at = after
