@@ -115,13 +115,13 @@ def run_seed(seed: int, worlds: str = "varied", *, is_leaping: bool = False) -> 
     """Run the scenario of `seed`; a failure names the command that replays it, and shows the end of its trace."""
     return run_shown(
         made(seed, worlds, is_leaping=is_leaping),
-        f"{options_of(worlds, is_leaping=is_leaping)} --seed {seed}",
+        f"{options_of(worlds, is_leaping=is_leaping)}--seed {seed}",
     )
 
 
 def options_of(worlds: str, *, is_leaping: bool) -> str:
-    """The options of the commands that name this kind of world."""
-    return f"--worlds {worlds}" + " --leaping" * is_leaping
+    """The options of the commands that name this kind of world, with a blank behind each."""
+    return (f"--worlds {worlds} " if worlds != "varied" else "") + "--leaping " * is_leaping
 
 
 def run_shown(what: Scenario, options: str) -> Report:

@@ -74,7 +74,7 @@ def soak(minutes: float, first: int, seeds: int, workers: int, worlds: str, *, i
             total.add(tally)
             for seed, said in tally.failures.items():
                 print(
-                    f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run {options_of(worlds, is_leaping=is_leaping)} --seed {seed} --trace"
+                    f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run {options_of(worlds, is_leaping=is_leaping)}--seed {seed} --trace"
                 )
             now_s = time.monotonic()
             is_over = now_s - begun_s >= 60 * minutes or len(total.failures) >= FAILURES_MAX
@@ -114,7 +114,7 @@ def print_summary(
         print(f"  {total.counters[name]:10}  {name}")
     for seed, said in sorted(total.failures.items()):
         print(
-            f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run {options_of(worlds, is_leaping=is_leaping)} --seed {seed} --trace"
+            f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run {options_of(worlds, is_leaping=is_leaping)}--seed {seed} --trace"
         )
 
 
