@@ -67,6 +67,7 @@ class FrontEnd(TimeNow):
         self._tasks: dict[int, Task] = {}
         self.pacing: Final = Pacing(self._tasks)
         self.walks: Final[list[Task]] = []
+        self.changing: Final[set[tuple[str, str]]] = set()
         self._rounds: dict[int, tuple[Task, SideBySide | EnqueueRound]] = {}
         """By the numbers of the operations that run side by side."""
         self._tokens: dict[int, tuple[Task, Requests, float]] = {}

@@ -35,6 +35,10 @@ class Machine(Protocol):
         """Operations that go through many entries, or wait to: the first of them has its turn."""
 
     @property
+    def changing(self) -> set[tuple[str, str]]:
+        """Operations of one's own types that were seen to change something, each with its type."""
+
+    @property
     def pacing(self) -> Pacing:
         """How often who waits for items looks again."""
 

@@ -43,8 +43,8 @@ from ..core.values import (
 from ..decisions.idempotency import decision_id
 from ..decisions.lease_table import ClearCommand
 from ..decisions.pending import CommandResult
-from ..decisions.transitions import InvokeCommand, RepairCommand
-from . import observe, queue_looks, untouched
+from ..decisions.transitions import RepairCommand
+from . import observe, own_calls, queue_looks, untouched
 from .blind import Blind, done_as
 from .context import Machine, OperationFailed, OutcomeSteps, decide, pause
 from .enqueue_round import enqueue
@@ -96,13 +96,6 @@ def _put_if_absent(operation: PutIfAbsent, task: Task, machine: Machine) -> Outc
     return Done(
         verdict.result, "PutIfAbsent/Ok" if verdict.result else "PutIfAbsent/Present", verdict.answered
     )
-
-
-def _invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
-    name = operation.invocation.operation
-    command = InvokeCommand(operation.type, operation.invocation, decision_id(name, operation.key))
-    verdict = yield from decide(operation.object, command, task, machine)
-    return Done(verdict.result, f"{name}/{verdict.result.condition}", verdict.answered)
 
 
 def _dequeue(operation: Dequeue, task: Task, machine: Machine) -> OutcomeSteps:
@@ -175,7 +168,7 @@ _RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeStep
     Write: _write,
     CompareAndSet: _compare_and_set,
     PutIfAbsent: _put_if_absent,
-    Invoke: _invoke,
+    Invoke: own_calls.invoke,
     Items: observe.items,
     CollectTombstone: observe.collect_tombstone,
     Repair: _repair,

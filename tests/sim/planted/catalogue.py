@@ -375,7 +375,8 @@ PLANTS: Final = (
     in_leased("room-for-all-leases", leases.have_room_for_all, 90, "leases bounded"),
     in_own("repeat-run-again", own.run_a_repeat_again, 60),
     in_own("calls-from-one-state", own.run_each_from_the_decided_state, 20),
-    in_own("look-undecided", own.answer_from_what_is_not_decided, 60),
+    in_own("look-undecided", own.answer_from_what_is_not_decided, 120),
+    in_own("change-from-a-look", own.answer_a_change_from_a_look, 20),
     # Catching up.
     Plant("unmarked-installed", catching.install_unmarked, HISTORY, 250, CATCHING_UP_ROUGHLY),
     Plant("history-installed", catching.install_history, ("nothing below the horizon",), 60, CATCHING_UP),

@@ -1,11 +1,18 @@
 """Mistakes in deciding calls on objects of types of one's own (docs/explanation/design.md, "Types of one's own")."""
 
+from collections.abc import Generator
 from typing import Any
 
 from msgspec.structs import replace
 
+from quorate.adts.plain_class import BadClass
+from quorate.adts.specification import Kind, Response
 from quorate.client_sdk.protocol.core.log_cache import LogCache
+from quorate.client_sdk.protocol.core.rounds import Event, Task
+from quorate.client_sdk.protocol.core.values import Invoke
 from quorate.client_sdk.protocol.decisions import transitions
+from quorate.client_sdk.protocol.operations import observe, own_calls
+from quorate.client_sdk.protocol.operations.context import Machine
 from tests.sim.planted.plant import Planting, patched
 
 
@@ -27,6 +34,24 @@ def run_each_from_the_decided_state() -> Planting:
 
     real = transitions._invoke
     return patched(transitions, _invoke=invoke)
+
+
+def answer_a_change_from_a_look() -> Planting:
+    """A call that was seen to change nothing before is answered from a look, though this time it changes something."""
+
+    def look(
+        operation: Invoke, task: Task, machine: Machine
+    ) -> Generator[float, Event, tuple[Response, frozenset[str]] | None]:
+        needed = machine.choice_of(operation.object).initial_of_kind(Kind.DECIDE)
+        cache = machine.cache_of(operation.object)
+        answered = yield from observe.collect(operation.object, task, machine, needed)
+        try:
+            _, response = operation.type.run(cache.summary.value, operation.invocation)
+        except BadClass:
+            return None
+        return response, answered
+
+    return patched(own_calls, _look=look)
 
 
 def answer_from_what_is_not_decided() -> Planting:

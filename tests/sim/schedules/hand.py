@@ -5,7 +5,7 @@ Owns the packets. Time stands still but for a microsecond per action, and for `s
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from quorate.api_specs.checking import check_batch
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
@@ -45,6 +45,7 @@ class Hand:
         ordering: Ordering = "clock",
         clock: ClockSettings = EXACT,
         limits: Limits = DEFAULTS,
+        types: dict[str, str] | UnsetType = UNSET,
     ) -> None:
         self.document = checked(
             ClusterDocument(
@@ -53,6 +54,7 @@ class Hand:
                 _rules(queue_choice, ordering, collect=collect),
                 clock,
                 limits,
+                types,
             )
         )
         self.replicas = {name: InMemoryReplica(self.document, name) for name in self.document.votes}

@@ -76,6 +76,7 @@ class Stage(TimeNow):
         self.task: Final = self.caller(1, deadline_s)
         self.pacing: Final = Pacing(())
         self.walks: Final[list[Task]] = []
+        self.changing: Final[set[tuple[str, str]]] = set()
         self.sends: list[Send] = []
         """All that was sent, in order."""
         self.lazies: list[Send] = []
