@@ -83,7 +83,10 @@ export function addressOf(object) {
 export function offer(type, run) {
   if (type === offered) return;
   offered = type;
-  const buttons = OPERATIONS[type].map((each, place) => {
+  const operations = OPERATIONS[type] ?? []; // Those of one's own types are called elsewhere.
+  byId("value-form").hidden = operations.length === 0;
+  byId("own-type").hidden = operations.length > 0;
+  const buttons = operations.map((each, place) => {
     const isFirst = place === 0;
     // The first one is what Enter does in the field of the value.
     const button = element("button", { type: isFirst ? "submit" : "button", class: isFirst ? "primary" : null }, each.name);
@@ -93,7 +96,7 @@ export function offer(type, run) {
   byId("operations").replaceChildren(...buttons);
   byId("value-form").onsubmit = (event) => {
     event.preventDefault();
-    run(OPERATIONS[type][0]);
+    run(operations[0]);
   };
   byId("lease-form").hidden = type !== "queue";
   byId("lease-form").onsubmit = (event) => {

@@ -2,14 +2,14 @@
 
 import { changeToken, Failure, read, tokensFrom } from "./ask.js";
 import { drawOverview, sayNoObjects } from "./cluster.js";
-import { byId, say } from "./dom.js";
+import { byId, element, say } from "./dom.js";
 import { Follower } from "./follow.js";
 import { offer, offerEndings, operate } from "./hand.js";
 import { drawChoices, unfold } from "./quorums.js";
 import { timeNow } from "./times.js";
 import { drawTrace, showWhole } from "./trace.js";
 
-const TYPES = ["queue", "register", "dictionary"];
+const TYPE = /^[a-z][a-z0-9_-]{0,31}$/; // Types of one's own have such names, too.
 const ASKED_SHOWN_MAX = 80;
 
 const state = { object: "queue/jobs", prefix: "", after: "", next: null, readyBefore: null, answered: "" };
@@ -70,10 +70,17 @@ function typeOf(object) {
 /** Look at another object, in all parts of the page, if its name is one. */
 function choose(object) {
   const [type, name, key = ""] = object.split("/");
+  knowType(type);
   byId("object-type").value = type;
   byId("object-name").value = name;
   byId("object-key").value = key;
   return look();
+}
+
+/** Let the reader choose a type of one's own that was met. */
+function knowType(type) {
+  const known = [...byId("object-type").options].map((each) => each.value);
+  if (!known.includes(type)) byId("object-type").append(element("option", { value: type }, type));
 }
 
 function look() {
@@ -167,7 +174,7 @@ function begin() {
 /** Whether a text has the parts of an object's name; what each part may be, the form knows. */
 function isLikely(asked) {
   const parts = asked.split("/");
-  return TYPES.includes(parts[0]) && parts.length === (parts[0] === "dictionary" ? 3 : 2);
+  return TYPE.test(parts[0]) && parts.length === (parts[0] === "dictionary" ? 3 : 2);
 }
 
 /** Say that the page's address asks for what is no object's name, and what is shown instead. */

@@ -10,10 +10,12 @@ import pytest
 
 from quorate.cli.cluster.document import DEFAULT_NAME, new_document, write_new
 from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.client_sdk import connect
 from quorate.measurement.faults.held_ports import HeldPort
+from tests.sim.world.own import Trail
 from tests.support.browser import Tab
 from tests.system.harness import WAIT_S, Clusters
-from tests.system.live_page import IN_HAND, MARKUP, ROWS, acquire, act, assert_quiet, open_page
+from tests.system.live_page import IN_HAND, MARKUP, NOTICE, ROWS, acquire, act, assert_quiet, open_page
 
 pytestmark = pytest.mark.slow
 
@@ -126,7 +128,7 @@ def test_several_values_are_told_apart_exactly(tab: Tab, shared_cluster: LocalCl
         "queue",
         "dictionary/x",
         "queue/a/b",
-        "tree/x",
+        "Tree/x",
         "queue/<script>",
         "queue/.a",
         f"queue/{UNSEEN}",
@@ -139,7 +141,7 @@ def test_an_address_that_asks_for_no_object_is_told(
     url = open_page(tab, shared_cluster, f"?{httpx.QueryParams(object=asked)}")
     told = tab.evaluate("document.querySelector('#no-name').innerText")
     assert f"asks for “{asked.replace(UNSEEN, SPELLED)}”, which is no object's name" in told
-    assert "queue/NAME, register/NAME or dictionary/NAME/KEY" in told
+    assert "queue/NAME, register/NAME, dictionary/NAME/KEY or TYPE/NAME of a type of your own" in told
     assert "1 to 200 of A-Z a-z 0-9" in told
     assert "Shown is queue/jobs." in told
     assert tab.evaluate("document.querySelector('#trace-object').textContent") == "queue/jobs"
@@ -157,3 +159,21 @@ def test_an_address_that_asks_for_an_object_or_none_is_not_told_off(
 ) -> None:
     open_page(tab, shared_cluster, query)
     assert tab.evaluate("document.querySelector('#no-name').hidden")
+
+
+def test_an_object_of_ones_own_type_is_shown_and_one_of_no_type_is_told(tab: Tab, clusters: Clusters) -> None:
+    cluster = clusters.make()
+    place = cluster.document_path
+    place.write_text(f'{place.read_text()}\n[types]\nown = "somewhere.else:Trail"\n')
+    cluster.start()
+    cluster.ready()
+    with connect(place) as client:
+        client.object(Trail, "x").add("seen")
+    open_page(tab, cluster, "?object=own/x")
+    tab.wait_for("document.querySelector('#trace').innerText.includes('seen')")
+    assert tab.evaluate("document.querySelector('#object-type').value") == "own"
+    assert tab.evaluate("document.querySelector('#value-form').hidden")
+    assert "quorate call TYPE/NAME OPERATION" in tab.evaluate("document.querySelector('#own-type').innerText")
+    assert "own/x" in tab.evaluate("document.querySelector('#objects').innerText")
+    tab.show(f"{cluster.urls['r1']}/ui?object=tree/x")
+    tab.wait_for(f"{NOTICE}.includes(\"the cluster has no data type 'tree'\")")
