@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ....adts.types.catalogue import SPECIFICATIONS, adt_of
 from ....api_specs.cluster import ClusterDocument
 from ....api_specs.commands import SettleResult
 from ....api_specs.limits import Limits
@@ -15,7 +16,7 @@ from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import SOON_S, Event, Task
 from ..core.values import Failed
-from .transitions import Command, ConfirmCommand, InvokeCommand
+from .transitions import Command, ConfirmCommand
 
 HELD_S_MAX: Final = 0.1
 """So long, after a decision, a look may keep this front end from the next."""
@@ -92,7 +93,7 @@ class Batches:
 
     def _most(self) -> int:
         """How many commands go together: calls of one's own types are run in one turn of the event loop, on the whole state each."""
-        if not self._waiting or not isinstance(self._waiting[0].command, InvokeCommand):
+        if adt_of(self._cache.name) in SPECIFICATIONS:
             return COMMANDS_MAX
         state = self._cache.summary.value or ""
         return max(1, min(COMMANDS_MAX, RUN_BYTES_MAX // (len(state) + 1)))

@@ -28,10 +28,10 @@ REFUSED = Failed("refused", "no quorum would", definite=True, answered=frozenset
 class Waiting:
     """The commands of some callers, and their batches."""
 
-    def __init__(self, callers: int) -> None:
+    def __init__(self, callers: int, name: str = "queue/q") -> None:
         self.stage = Stage()
         self.commands = [self.command(number) for number in range(callers)]
-        self.cache: LogCache = self.stage.cache_of("queue/q")
+        self.cache: LogCache = self.stage.cache_of(name)
         self.batches = Batches(self.commands, self.cache)
 
     def command(self, number: int, command: Command = DequeueCommand(1)) -> PendingCommand:  # noqa: B008 - a frozen value
@@ -148,7 +148,7 @@ def test_calls_of_ones_own_types_go_together_as_far_as_their_states_are_small() 
     found = PlainClass(Cart)
     call = InvokeCommand(found, found.call("content"))
     for state_bytes, together in ((0, COMMANDS_MAX), (RUN_BYTES_MAX // 4 - 1, 4), (2 * RUN_BYTES_MAX, 1)):
-        waiting = Waiting(0)
+        waiting = Waiting(0, "cart/ann")
         waiting.commands += [waiting.command(number, call) for number in range(COMMANDS_MAX)]
         waiting.cache.summary = replace(NOTHING, value=Value("x" * state_bytes))
         assert len(waiting.next().result) == together
