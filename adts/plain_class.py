@@ -19,6 +19,8 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 
 import msgspec
 
+from .hints import fits
+from .hints import shown as shown_hint
 from .specification import EventClass, Invocation, Response
 
 EXAMPLES: Final = "examples"
@@ -90,6 +92,7 @@ class PlainClass:
         self.results: Final[Mapping[EventClass, tuple[str, ...]]] = {
             f"{operation}/{_OK}": ("result",) for operation in self._methods if operation not in self._silent
         }
+        self._argument_hints: Final = {name: _hints(method) for name, method in self._methods.items()}
         self._version: Final = _version(found)
         self._raised: Final = dict[str, type[BaseException]]()
         self._initial: Final = self._first_state()
@@ -147,6 +150,11 @@ class PlainClass:
             )
         if found.version == self._version:
             return bytes(found.state).decode()
+        if found.version > self._version:
+            raise BadClass(
+                f"the object holds a state of version {found.version}, and the {self.name} that runs here is of version {self._version}: give "
+                "it the newer class, and restart"
+            )
         if (upgrade := getattr(self._class, UPGRADE, None)) is None:
             raise BadClass(
                 f"the object holds a state of version {found.version}, and {self.name} is of version {self._version}: give it a static "
@@ -185,8 +193,12 @@ class PlainClass:
             raise BadClass(f"{operation}({wanted}): {error}") from None
         bound.apply_defaults()
         given = dict(list(bound.arguments.items())[1:])
+        hints = self._argument_hints[operation]
         for name, value in given.items():
             _check_json(value, partial("".join, (operation, ": the argument ", name)))
+            if not fits(value, hints.get(name, Any)):
+                told = f"is {_short(_shown(value))}, and its hint says {shown_hint(hints[name])}"
+                raise BadClass(f"{operation}: the argument {name} {told}")
         return Invocation(operation, tuple(map(frozen, given.values())))
 
     def answer(self, response: Response) -> Any:

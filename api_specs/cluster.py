@@ -254,7 +254,7 @@ def _check_types(types: Mapping[str, str], *, is_given: bool) -> None:
             raise BadCluster(
                 f"[types]: the name {name!r} is not allowed: use 1 to 32 of a-z 0-9 _ -, a letter in front"
             )
-        if not _CODE.fullmatch(code):
+        if not _CODE.fullmatch(code) or code.partition(":")[0].endswith(".py"):
             raise BadCluster(
                 f"[types] {name}: {code!r} names no class: write MODULE:CLASS, as shop.types:Cart"
             )

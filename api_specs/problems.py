@@ -146,6 +146,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         "Report it with the replica's log; an operation with an Idempotency-Key may be repeated.",
         False,
     ),
+    "type-not-loaded": Kind(
+        501,
+        "The replica cannot run this type's code",
+        "Ask another replica, or mend what the detail names, and restart this one.",
+    ),
     "unavailable": Kind(
         503,
         "No quorum of replicas answered in time",

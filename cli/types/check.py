@@ -88,6 +88,10 @@ def check(
             *(f"{_votes(each, names)} {percent(found[name])}" for name, names in constraints.outcomes.items())
         )
     out.print(shown)
+    out.print(
+        "These are for planning. Served on replicas, all operations share the quorums of one event class, Call/Ok: a majority to read and to "
+        "write, where no rule says otherwise."
+    )
 
 
 def _shares(assignment: Assignment, up: Fraction) -> Mapping[str, Fraction]:

@@ -17,7 +17,7 @@ from ...adts.walk import Step, walk
 from ..failure import EXIT_USAGE, Usage
 from ..quorums.data_types import own_type, users_code
 
-WALK_S_MAX: Final = 60.0
+WALK_S_MAX: Final = 20.0
 """A walk takes less than a second, unless a method does not end."""
 _APART: Final = ({"PYTHONHASHSEED": "1", "TZ": "UTC"}, {"PYTHONHASHSEED": "2", "TZ": "Pacific/Kiritimati"})
 """Two processes that order sets otherwise, and are of another day."""

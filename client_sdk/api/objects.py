@@ -24,6 +24,10 @@ class OwnType:
     """A class, as a cluster knows it. Raises BadInput where it is no data type, or none of the cluster's."""
 
     def __init__(self, document: ClusterDocument, found: type, type_name: str | None) -> None:
+        if not isinstance(found, type):
+            raise BadInput(
+                f'{found!r} is no class: name the class of the object, as client.object(Cart, "ann")'
+            )
         try:
             self.type: Final = _read(found)
         except BadClass as error:
@@ -72,6 +76,8 @@ def _result(response: Response) -> Sequence[Value]:
 class AsyncObject:
     """An object of one's own type: each operation of the class is a method, with the same arguments, results and exceptions."""
 
+    __slots__ = ("_deadline_s", "_key", "_name", "_of", "_perform")
+
     def __init__(
         self,
         perform: Callable[[Call[Any], float | None], Coroutine[Any, Any, Any]],
@@ -105,6 +111,8 @@ class AsyncObject:
 
 class Object(AsyncObject):
     """The same for callers that block."""
+
+    __slots__ = ()
 
     def __getattr__(self, operation: str) -> Callable[..., Any]:
         _check_operation(self._of.type, operation)

@@ -6,14 +6,15 @@ Owns paths, the forms that hints give to bodies and answers, and what is said wh
 import inspect
 import logging
 from collections.abc import Iterator, Mapping
-from types import NoneType, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Any, Final, get_type_hints
 
 import msgspec
 from fastapi import APIRouter
 from pydantic import Field, create_model
 from starlette.responses import Response
 
+from ...adts.hints import is_json
 from ...adts.plain_class import BadClass, PlainClass, arguments_text, thawed
 from ...adts.specification import Response as Answer
 from ...adts.types.catalogue import object_name
@@ -29,7 +30,6 @@ from .object_models import Anything, Body
 _log = logging.getLogger(__name__)
 
 _PREFIX: Final = "/v1/objects"
-_SCALARS: Final = (str, int, float, bool, None, NoneType)
 
 OwnTypes = Mapping[str, PlainClass | str]
 """The types of a cluster, by name; in place of one whose code is not here, why."""
@@ -130,16 +130,7 @@ def _answer_model(id: str, found: PlainClass, operation: str) -> Any:
 
 def _form(hint: Any) -> Any:
     """The hint, where it says what JSON has; else anything."""
-    return hint if _is_json(hint) else Anything
-
-
-def _is_json(hint: Any) -> bool:
-    origin, parts = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        return all(type(each) in _SCALARS for each in parts)
-    if origin in (list, Union, UnionType) or (origin is dict and parts[0] is str):
-        return all(map(_is_json, parts))
-    return hint in _SCALARS
+    return hint if is_json(hint) else Anything
 
 
 def _title(id: str, what: str) -> str:
@@ -160,8 +151,10 @@ def _elsewhere(types: OwnTypes) -> APIRouter:
                 f"the cluster has no type {type_name[:64]!r}: its document's [types] name {known}",
             )
         if isinstance(found, str):
-            detail = f"this replica keeps objects of type {type_name}, and has not its code: {found}"
-            raise Refusal("unavailable", detail, definite=True)
+            raise Refusal(
+                "type-not-loaded",
+                f"this replica keeps objects of type {type_name}, and cannot run their code: {found}",
+            )
         raise Refusal(
             "not-found",
             f"a {type_name} has no operation {operation[:64]!r}: it has {', '.join(found.arguments)}",

@@ -168,7 +168,9 @@ OPERATIONS: Final[Mapping[str, Told]] = {
     ),
 }
 
-OF_OWN_TYPES: Final = Told("", "How the call ended, and what it returned.", (*_KEYED, "not-found"))
+OF_OWN_TYPES: Final = Told(
+    "", "How the call ended, and what it returned.", (*_KEYED, "not-found", "type-not-loaded")
+)
 """Of each operation of a type of one's own: what it does, its class says."""
 
 TAGS: Final[Mapping[str, str]] = {

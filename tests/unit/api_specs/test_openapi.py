@@ -11,7 +11,7 @@ import pytest
 
 from quorate.api_specs.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX
 from quorate.replica.openapi.builder import operations_of
-from quorate.replica.openapi.table import OPERATIONS, TAGS
+from quorate.replica.openapi.table import OF_OWN_TYPES, OPERATIONS, TAGS
 
 DOCUMENT: Final[dict[str, Any]] = json.loads(
     (Path(__file__).parents[3] / "api_specs" / "openapi.json").read_text()
@@ -116,7 +116,7 @@ def test_errors_are_problems_with_an_example_of_each_kind(name: str) -> None:
 
 def test_every_kind_of_problem_is_some_operations() -> None:
     """But those that no operation of the document can answer: about other paths and methods, and what is no proper request."""
-    told = {problem for each in OPERATIONS.values() for problem in each.problems}
+    told = {problem for each in (*OPERATIONS.values(), OF_OWN_TYPES) for problem in each.problems}
     improper = {"wrong-host", "foreign-origin", "head-too-large", "url-too-long", "unknown-coding"}
     assert KINDS.keys() - told == {"method-not-allowed", "no-such-path"} | improper
 

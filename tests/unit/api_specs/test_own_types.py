@@ -45,6 +45,7 @@ def test_a_document_without_types_is_what_it_was_before_there_were_any() -> None
         ('[types]\nCart = "a:B"\n', "[types]: the name 'Cart' is not allowed: use 1 to 32 of a-z"),
         ('[types]\ncart = "a.B"\n', "[types] cart: 'a.B' names no class: write MODULE:CLASS"),
         ('[types]\ncart = "a/b.py:B"\n', "[types] cart: 'a/b.py:B' names no class"),
+        ('[types]\ncart = "cart.py:B"\n', "[types] cart: 'cart.py:B' names no class: write MODULE:CLASS"),
         ("[types]\ncart = 1\n", "types[...]: expected a text in quotes"),
         (rule("cart/*", "[2, 3]"), "must start with one of queue, register, dictionary, as"),
         (CART + rule("cart/*", "[2, 2]"), "[[choices]] 1 (cart/*): "),

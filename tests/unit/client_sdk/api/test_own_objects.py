@@ -92,6 +92,12 @@ def test_replicas_keep_objects_whose_code_they_have_not(cluster: InProcessCluste
         ),
         (lambda client: client.object(Cart, "a").add({1}), "the argument item is {1}, of type set"),
         (lambda client: client.object(Cart, "a").add("x" * 1_100_000), "value_bytes_max"),
+        (
+            lambda client: client.object(Cart, "a").add(5),
+            "add: the argument item is 5, and its hint says str",
+        ),
+        (lambda client: client.object(Cart, "a").add("x", True), "count is True, and its hint says int"),
+        (lambda client: client.object("cart", "a"), "'cart' is no class"),
         (lambda client: client.object(Cart, "a b"), "the name 'a b' is not allowed"),
         (
             lambda client: client.object(Cart, "a", idempotency_key="a b").add("x"),
@@ -112,6 +118,11 @@ def test_what_is_no_call_is_refused_before_anything_is_sent(
     with connect(cluster.document) as client, pytest.raises(BadInput) as refused:
         act(client)
     assert words in str(refused.value)
+
+
+def test_attributes_are_not_set_either(cluster: InProcessCluster) -> None:
+    with connect(cluster.document) as client, pytest.raises(AttributeError):
+        client.object(Cart, "a").items = {}
 
 
 def test_attributes_are_not_there(cluster: InProcessCluster) -> None:

@@ -68,7 +68,7 @@ def test_a_repeat_under_a_key_takes_effect_once_wherever_it_comes(cluster: InPro
         ("cart/ann/quit", None, 409, "raised SystemExit"),
         ("cart/ann/loop", None, 409, "RecursionError"),
         ("cart/ann/keep", {"note": "x" * 1_100_000}, 400, "value_bytes_max"),
-        ("bag/ann/add", {"number": 1}, 503, "derives from a class of Python's own"),
+        ("bag/ann/add", {"number": 1}, 501, "derives from a class of Python's own"),
         ("cart/ann/fill", {"bytes": 300_000}, 409, "keep less in one object"),
         ("cart/ann/nothing", None, 404, "a cart has no operation 'nothing': it has add, take, content"),
         (
@@ -80,10 +80,10 @@ def test_a_repeat_under_a_key_takes_effect_once_wherever_it_comes(cluster: InPro
         (
             "lost/ann/add",
             None,
-            503,
-            "keeps objects of type lost, and has not its code: tests.support.nowhere:Lost",
+            501,
+            "keeps objects of type lost, and cannot run their code: tests.support.nowhere:Lost",
         ),
-        ("broken/ann/add", None, 503, "NotThere has no public method"),
+        ("broken/ann/add", None, 501, "NotThere has no public method"),
     ],
 )
 def test_what_cannot_be_called_is_told_with_the_remedy(

@@ -140,7 +140,7 @@ def test_a_state_beyond_the_documents_limits_is_refused() -> None:
         ('{"state":null,"version":1}', "no state of a Cart: the attributes are null"),
         (
             '{"state":{"items":{}},"version":2}',
-            "of version 2, and Cart is of version 1: give it a static method upgrade",
+            "of version 2, and the Cart that runs here is of version 1: give it the newer class, and restart",
         ),
     ],
 )
@@ -168,7 +168,21 @@ def test_a_newer_class_reads_what_it_says_how_to_read() -> None:
     plan = planned(holding(a=7), add)
     assert plan.summary.value == '{"state":{"items":{"a":1,"b":1}},"version":2}'
     assert (
-        "of version 2, and Cart is of version 1" in planned(plan.summary, call("content")).results[0].detail
+        "of version 2, and the Cart that runs here is of version 1"
+        in planned(plan.summary, call("content")).results[0].detail
+    )
+
+
+class Forgetful(Cart):
+    version = 2
+
+
+def test_an_older_state_is_refused_where_the_class_does_not_say_how_to_read_it() -> None:
+    found = PlainClass(Forgetful)
+    plan = planned(holding(a=7), InvokeCommand(found, found.call("content")))
+    assert (
+        "of version 1, and Forgetful is of version 2: give it a static method upgrade"
+        in plan.results[0].detail
     )
 
 
