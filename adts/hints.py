@@ -1,5 +1,6 @@
 """Type hints that say what JSON has: which they are, and which values fit them. Pure."""
 
+from collections.abc import Collection
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
@@ -26,11 +27,18 @@ def fits(value: Any, hint: Any) -> bool:
     if origin in (Union, UnionType):
         return any(fits(value, each) for each in parts)
     if origin is list:
-        return type(value) is list and all(fits(each, parts[0]) for each in value)
+        return type(value) is list and _all_fit(value, parts[0])
     if origin is dict:
-        return type(value) is dict and all(fits(each, parts[1]) for each in value.values())
+        return type(value) is dict and _all_fit(value.values(), parts[1])
     wanted = NoneType if hint is None else hint
     return type(value) is wanted or (wanted is float and type(value) is int)
+
+
+def _all_fit(values: Collection[Any], hint: Any) -> bool:
+    """There may be half a million: those of one kind are looked at by kind."""
+    if hint in _SCALARS:
+        return set(map(type, values)) <= ({float, int} if hint is float else {hint})
+    return all(fits(each, hint) for each in values)
 
 
 def shown(hint: Any) -> str:

@@ -117,9 +117,12 @@ class PlainClass:
                 raise BadClass(
                     f"{_place(invocation, state)}: returned {told}, and its hint says None: change one of them"
                 )
-            return self._text(instance, lambda: _place(invocation, state)), Response(_OK)
-        _check_json(result, lambda: f"{_place(invocation, state)}: its result")
-        return self._text(instance, lambda: _place(invocation, state)), Response(_OK, (frozen(result),))
+            return self._text(instance, lambda: _place(invocation, state), state), Response(_OK)
+        if type(result) not in _SCALARS:
+            result = Json(_json(result, lambda: f"{_place(invocation, state)}: its result"))
+        elif not _is_scalar(result):
+            _json(result, lambda: f"{_place(invocation, state)}: its result")
+        return self._text(instance, lambda: _place(invocation, state), state), Response(_OK, (result,))
 
     def _instance(self, state: str) -> Any:
         instance: Any = object.__new__(self._class)
@@ -169,8 +172,7 @@ class PlainClass:
             raise BadClass(
                 f"{place}: returned {_short(_shown(state))}: a state is a dictionary of the attributes"
             )
-        _check_json(state, lambda: f"{place}: what it returned")
-        return _dumped(state)
+        return _json(state, lambda: f"{place}: what it returned")
 
     def method(self, operation: str) -> FunctionType:
         """The method that an operation is."""
@@ -195,7 +197,7 @@ class PlainClass:
         given = dict(list(bound.arguments.items())[1:])
         hints = self._argument_hints[operation]
         for name, value in given.items():
-            _check_json(value, partial("".join, (operation, ": the argument ", name)))
+            _json(value, partial("".join, (operation, ": the argument ", name)))
             if not fits(value, hints.get(name, Any)):
                 told = f"is {_short(_shown(value))}, and its hint says {shown_hint(hints[name])}"
                 raise BadClass(f"{operation}: the argument {name} {told}")
@@ -232,10 +234,15 @@ class PlainClass:
             ) from None
         return state
 
-    def _text(self, instance: Any, place: Callable[[], str]) -> str:
-        for name, value in vars(instance).items():
-            _check_json(value, partial(_attribute, place, name))
-        return _dumped(vars(instance))
+    def _text(self, instance: Any, place: Callable[[], str], known: str = "") -> str:
+        attributes = vars(instance)
+        try:
+            return _json(attributes, place, known)
+        except BadClass:
+            for name, value in attributes.items():
+                if (found := _unfit(value)) is not None:
+                    raise BadClass(f"{place()}: the attribute {name}{found[0]} {found[1]}") from None
+            raise
 
 
 def is_plain(found: object) -> bool:
@@ -318,7 +325,7 @@ def _examples(found: type) -> Mapping[str, tuple[Any, ...]]:
         if not isinstance(values, (tuple, list)) or not values:
             raise BadClass(f"{found.__name__}.{EXAMPLES}[{name!r}] is no list of values to try, as (1, 3)")
         for value in values:
-            _check_json(value, partial("".join, (found.__name__, ".", EXAMPLES, "[", repr(name), "]")))
+            _json(value, partial("".join, (found.__name__, ".", EXAMPLES, "[", repr(name), "]")))
         examples[name] = tuple(map(frozen, values))
     return examples
 
@@ -355,7 +362,7 @@ def _arguments(
                 f"or the class {EXAMPLES} = {{{name!r}: (…, …)}}"
             )
         if parameter.default is not inspect.Parameter.empty and name not in examples:
-            _check_json(parameter.default, partial("".join, (operation, f"({parameter}): the default")))
+            _json(parameter.default, partial("".join, (operation, f"({parameter}): the default")))
             values = tuple(dict.fromkeys((frozen(parameter.default), *values)))
         yield name, values
 
@@ -378,10 +385,6 @@ def _hints(method: FunctionType) -> Mapping[str, Any]:
     return {name: None if hint is type(None) else hint for name, hint in hints.items()}
 
 
-def _attribute(place: Callable[[], str], name: str) -> str:
-    return f"{place()}: the attribute {name}"
-
-
 def _place(invocation: Invocation, state: str) -> str:
     return f"{_short(str(invocation))} in the state {_short(state)}"
 
@@ -401,11 +404,17 @@ def _outcome(place: str, error: BaseException) -> str:
     return found.__name__
 
 
-def _check_json(value: Any, place: Callable[[], str]) -> None:
-    """What JSON does not give back as it was is told: an object would come back as another one. `place` is asked where it is told."""
-    if (found := _unfit(value)) is not None:
-        path, why = found
-        raise BadClass(f"{place()}{path} {why}")
+def _json(value: Any, place: Callable[[], str], known: str = "") -> str:
+    """The text of a value that JSON gives back as it was; else that is told, and `place` is asked where: an object would come back as
+    another one. What has the `known` text came back before."""
+    try:
+        text = _dumped(value)
+        if text == known or msgspec.json.decode(text) == value:
+            return text
+    except Exception:  # noqa: BLE001, S110 - what cannot be sent is looked for below, as is what compares in a way of its own
+        pass
+    path, why = _unfit(value) or ("", "is no JSON value")
+    raise BadClass(f"{place()}{path} {why}")
 
 
 def _unfit(value: Any) -> tuple[str, str] | None:

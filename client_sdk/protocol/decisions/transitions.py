@@ -319,6 +319,10 @@ def _invoke(
         after, response = command.type.run(value, command.invocation)
     except BadClass as error:
         return Failed("refused", str(error), definite=True), value, False
+    if (size := result_bytes(response)) > builder.context.limits.value_bytes_max:
+        most = builder.context.limits.value_bytes_max
+        told = f"{command.invocation.operation}: the result has {size} bytes, of {most} (value_bytes_max) at most"
+        return Failed("refused", told, definite=True), value, False
     if after != value:
         result = Value(written(response)) if command.key else None
         if (problem := _unfit(Value(after or ""), result, builder.context.limits)) is not None:
@@ -335,6 +339,11 @@ def _event(invocation: Invocation, response: Response) -> str:
     args, results = arguments_text(invocation)[1:-1], ", ".join(map(str, response.results))
     shown = [each if len(each) <= EVENT_CHARS_MAX else "…" for each in (args, results)]
     return f"{invocation.operation}({shown[0]});{response.condition}({shown[1]})"
+
+
+def result_bytes(response: Response) -> int:
+    """How large what a call returned is, as text."""
+    return sum(text_bytes(str(each)) for each in response.results)
 
 
 def _unfit(state: Value, result: Value | None, limits: Limits) -> str | None:

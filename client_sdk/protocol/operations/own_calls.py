@@ -15,7 +15,7 @@ from ....adts.types.catalogue import adt_of
 from ..core.rounds import Event, Task
 from ..core.values import Done, Invoke
 from ..decisions.idempotency import decision_id
-from ..decisions.transitions import InvokeCommand
+from ..decisions.transitions import InvokeCommand, result_bytes
 from . import observe
 from .context import Machine, OutcomeSteps, decide
 
@@ -58,7 +58,7 @@ def _look(
     if after != before:
         machine.changing.add((adt_of(operation.object), operation.invocation.operation))
         return None
-    return response, answered
+    return None if result_bytes(response) > machine.limits.value_bytes_max else (response, answered)
 
 
 def _is_large(operation: Invoke, state: Value | None) -> bool:

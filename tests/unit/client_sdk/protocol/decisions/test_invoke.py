@@ -126,6 +126,17 @@ def test_a_call_that_cannot_be_run_changes_nothing_and_stops_no_other(
     assert plan.results[1] == Response("Ok", (1,))
 
 
+def test_a_result_beyond_the_documents_limits_is_refused_and_changes_nothing() -> None:
+    """Nine megabytes were answered: a hundred such calls, and others waited for seconds."""
+    tight = replace(CONTEXT, limits=Limits(value_bytes_max=100))
+    long = "x" * 60
+    plan = planned(holding(**{long: 1}, y=1), call("content"), call("take", long), context=tight)
+    assert isinstance(plan.results[0], Response)
+    wide = planned(holding(**{long: 1, "y" * 60: 1}), call("content"), call("take", long), context=tight)
+    assert "the result has 131 bytes, of 100 (value_bytes_max) at most" in wide.results[0].detail
+    assert wide.results[1] == Response("Ok", (1,))
+
+
 def test_a_state_beyond_the_documents_limits_is_refused() -> None:
     tight = replace(CONTEXT, limits=Limits(value_bytes_max=100))
     plan = planned(NOTHING, call("fill", 100), context=tight)
