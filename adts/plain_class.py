@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 
 import msgspec
 
+from .collector import collector_off
 from .hints import fits
 from .hints import shown as shown_hint
 from .specification import EventClass, Invocation, Response
@@ -132,8 +133,9 @@ class PlainClass:
     def run(self, stored: str | None, invocation: Invocation) -> tuple[str | None, Response]:
         """As `step`, on a state as it is kept: None for that of a new object. The very text where nothing changed."""
         try:
-            before = self._initial if stored is None else self._state_in(stored)
-            after, response = self.step(before, invocation)
+            with collector_off():
+                before = self._initial if stored is None else self._state_in(stored)
+                after, response = self.step(before, invocation)
         except BadClass:
             raise
         except Exception as error:
@@ -195,13 +197,15 @@ class PlainClass:
             raise BadClass(f"{operation}({wanted}): {error}") from None
         bound.apply_defaults()
         given = dict(list(bound.arguments.items())[1:])
-        hints = self._argument_hints[operation]
+        hints, frozen_ones = self._argument_hints[operation], list[Hashable]()
         for name, value in given.items():
-            _json(value, partial("".join, (operation, ": the argument ", name)))
+            with collector_off():
+                text = _json(value, partial("".join, (operation, ": the argument ", name)))
+            frozen_ones.append(value if type(value) in _SCALARS else Json(text))
             if not fits(value, hints.get(name, Any)):
                 told = f"is {_short(_shown(value))}, and its hint says {shown_hint(hints[name])}"
                 raise BadClass(f"{operation}: the argument {name} {told}")
-        return Invocation(operation, tuple(map(frozen, given.values())))
+        return Invocation(operation, tuple(frozen_ones))
 
     def answer(self, response: Response) -> Any:
         """What a call of the method gives: the result of one that ended Ok, else its exception is raised."""
@@ -260,14 +264,19 @@ def thawed(value: Any) -> Any:
     return msgspec.json.decode(value.text) if isinstance(value, Json) else value
 
 
+def text_of(value: Hashable) -> str:
+    """The JSON text of a value as arguments and results hold it."""
+    return value.text if isinstance(value, Json) else _dumped(value)
+
+
 def arguments_text(invocation: Invocation) -> str:
     """The arguments of a call as JSON text, in order."""
-    return _dumped(list(map(thawed, invocation.args)))
+    return f"[{','.join(map(text_of, invocation.args))}]"
 
 
 def written(response: Response) -> str:
     """A response as JSON text: how the call ended, and what it returned, as `["Ok",3]`."""
-    return _dumped([response.condition, *map(thawed, response.results)])
+    return f"[{','.join(map(text_of, (response.condition, *response.results)))}]"
 
 
 def read(text: str) -> Response:

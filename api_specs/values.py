@@ -4,16 +4,15 @@ Owns what a value may be, its one text form (no blanks, object keys sorted), and
 number, so `1` and `1.0` are equal, though each comes back as it went in. Must not know what values are for.
 """
 
-import importlib
 import math
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from itertools import accumulate
 from typing import Any, Final
 
 import msgspec
 
+from ..adts.collector import COLLECTOR, collector_off
 from ..adts.log import Entry, Value
 from .limits import DEFAULTS, Limits
 
@@ -24,8 +23,6 @@ _NESTED: Final = (list, tuple, dict)
 _WORD: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?')
 """A string or a number in JSON text."""
 _MAY_HAVE_A_FLOAT: Final = re.compile(r"\d[.eE]")
-_COLLECTOR: Final = importlib.import_module("gc")
-"""Python's garbage collector: a statement would be read as the import of this project's room of that name."""
 _ALL_DIGITS_ALIKE: Final = bytes.maketrans(b"0123456789", b"0" * 10)
 _LONG: Final = b"0" * 19
 """An integer beyond 64 bits has so many digits at least."""
@@ -144,24 +141,12 @@ def parsed(text: bytes) -> Any:
         return found
 
 
-@contextmanager
-def collector_off() -> Iterator[bool]:
-    """Nobody looks for garbage within. Whether somebody did before: who finds it off leaves it off."""
-    was_on = _COLLECTOR.isenabled()
-    _COLLECTOR.disable()
-    try:
-        yield was_on
-    finally:
-        if was_on:
-            _COLLECTOR.enable()
-
-
 def _age_all() -> None:
     """Have Python take all that is there for old, in two steps that look at none of it: the next search for young garbage
     would look at every array that was just parsed, and so would the one after it. What is garbage by now stays for long: so this is
     for what is seldom parsed."""
-    _COLLECTOR.freeze()
-    _COLLECTOR.unfreeze()
+    COLLECTOR.freeze()
+    COLLECTOR.unfreeze()
 
 
 def _may_be_far(text: bytes) -> bool:

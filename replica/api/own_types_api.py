@@ -9,13 +9,12 @@ from collections.abc import Iterator, Mapping
 from types import NoneType
 from typing import Any, Final, get_type_hints
 
-import msgspec
 from fastapi import APIRouter
 from pydantic import Field, create_model
 from starlette.responses import Response
 
 from ...adts.hints import is_json
-from ...adts.plain_class import BadClass, PlainClass, arguments_text, thawed
+from ...adts.plain_class import BadClass, PlainClass, arguments_text, text_of, thawed
 from ...adts.specification import Response as Answer
 from ...adts.types.catalogue import object_name
 from ...api_specs.values import BadValue, check_value
@@ -79,7 +78,10 @@ def _new_id(type_name: str, operation: str, ids: set[str]) -> str:
 
 def _endpoint(operations: Operations, type_name: str, found: PlainClass, operation: str, model: Any) -> Any:
     async def call(name: Name, asked: Keyed, body: Any = None) -> Response:
-        given = {} if body is None else body.model_dump(by_alias=True, exclude_unset=True)
+        # As they came: to copy them, as the framework does, takes longer than all else.
+        given = (
+            {} if body is None else {names[field]: getattr(body, field) for field in body.model_fields_set}
+        )
         try:
             invocation = found.call(operation, **given)
         except BadClass as error:
@@ -89,6 +91,7 @@ def _endpoint(operations: Operations, type_name: str, found: PlainClass, operati
         invoke = Invoke(object_name(type_name, name), found, invocation, asked.key)
         return _told(await operations.decide(asked, invoke))
 
+    names = {field: each.alias for field, each in model.model_fields.items()}
     needs_body = found.needs_arguments(operation)
     call.__annotations__["body"] = model if needs_body else model | None
     if needs_body:
@@ -97,10 +100,8 @@ def _endpoint(operations: Operations, type_name: str, found: PlainClass, operati
 
 
 def _told(answer: Answer) -> Response:
-    told: dict[str, Any] = {"outcome": answer.condition}
-    if answer.results:
-        told["result"] = thawed(answer.results[0])
-    return json_response(msgspec.json.encode(told).decode())
+    result = "".join(f',"result":{text_of(each)}' for each in answer.results)
+    return json_response(f'{{"outcome":{text_of(answer.condition)}{result}}}')
 
 
 def _body_model(id: str, found: PlainClass, operation: str) -> Any:

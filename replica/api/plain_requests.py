@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ...adts.collector import collector_off
 from ...adts.types.catalogue import NAME_PATTERN, object_name
 from ...api_specs.json_text import BadJson
-from ...api_specs.values import collector_off
 from ...client_sdk.protocol.core.values import Dequeue, Enqueue, Operation, Read, Write
 from ..http.gate import Replay
 from ..http.json_body import decoded

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorate.adts.collector import collector_off
 from quorate.adts.log import Value
 from quorate.api_specs import values
 from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.values import (
     BadValue,
     check_value,
-    collector_off,
     comparable,
     from_value,
     is_equal,

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from quorate.adts.collector import collector_off
 from quorate.adts.log import NOTHING, Entry, Summary, Value
 from quorate.api_specs.commands import CompareAndSetCommand, DequeueCommand, PeekCommand
 from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Row, Status
-from quorate.api_specs.values import collector_off
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.protocol.decisions.pending import PendingCommand
 from quorate.client_sdk.protocol.decisions.proposer import (
