@@ -22,6 +22,7 @@ from websockets.sync.client import ClientConnection, connect
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 START_S_MAX: Final = 60
+CLICKS_MAX: Final = 5
 ANSWER_S_MAX: Final = 30
 MISSING: Final = (
     f"no browser found (looked for {', '.join(NAMES)}); on Debian and Ubuntu: apt-get install chromium"
@@ -196,15 +197,24 @@ class Tab:
             f"(() => {{ const it = document.querySelector({json.dumps(selector)}); it.scrollIntoView({{block: 'center'}});"
             " const box = it.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()"
         )
-        before, found = None, self.evaluate(place)
-        while found != before:  # What is drawn anew moves it away from under the mouse.
-            before, found = (
-                found,
-                self.evaluate(f"new Promise(done => requestAnimationFrame(() => done({place})))"),
-            )
-        x, y = found
-        for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        hears = (
+            "window.isHit = false; document.addEventListener('click', pressed => {"
+            f" window.isHit ||= pressed.target.closest({json.dumps(selector)}) !== null; }}, {{capture: true, once: true}});"
+        )
+        for _ in range(CLICKS_MAX):
+            before, found = None, self.evaluate(place)
+            while found != before:  # What is drawn anew moves it away from under the mouse.
+                before, found = (
+                    found,
+                    self.evaluate(f"new Promise(done => requestAnimationFrame(() => done({place})))"),
+                )
+            self.evaluate(hears)
+            x, y = found
+            for kind in ("mousePressed", "mouseReleased"):
+                self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+            if self.evaluate("window.isHit !== false"):
+                return  # Else it was drawn anew while the button was down, and nothing was clicked.
+        raise AssertionError(f"{selector} is drawn anew whenever it is clicked")
 
     def press(self, key: str, *, shift: bool = False) -> None:
         """Press a key by its name, as Tab, Enter, Escape or ArrowDown."""
