@@ -9,6 +9,7 @@ and not on some replica.
 """
 
 import inspect
+import marshal
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -43,6 +44,9 @@ _BY_HINT: Final[Mapping[Any, tuple[Any, ...]]] = {
 NAME_CHARS_MAX: Final = 64
 SHOWN_CHARS_MAX: Final = 80
 """Of states and values, in errors: they may be large, and are not everybody's."""
+NESTED_MAX: Final = 200
+_WITHOUT_REFERENCES: Final = 2
+"""The format of `marshal` that writes what stands twice twice, which is quicker."""
 _SCALARS: Final = (str, int, float, bool, type(None))
 _OK: Final = "Ok"
 
@@ -107,7 +111,7 @@ class PlainClass:
         operation, args = invocation
         try:
             instance = self._instance(state)
-            result = self._methods[operation](instance, *(thawed(frozen(each)) for each in args))
+            result = self._methods[operation](instance, *map(thawed, args))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the border to the user's code: an outcome, or told
             outcome = _outcome(_place(invocation, state), error)
             self._raised[outcome] = type(error)
@@ -211,14 +215,8 @@ class PlainClass:
         """What a call of the method gives: the result of one that ended Ok, else its exception is raised."""
         if response.condition == _OK:
             return thawed(response.results[0]) if response.results else None
-        found = self._raised.get(response.condition)
-        if found is None:  # It was raised elsewhere, and remembered.
-            found = getattr(sys.modules.get(self._class.__module__), response.condition, None)
-        if not (isinstance(found, type) and issubclass(found, Exception)):
-            raise BadClass(
-                f"a call of {self.name} ended {response.condition}, which its module does not define"
-            )
-        raise found
+        found = self._raised[response.condition]
+        raise found.__new__(found)  # Its __init__ may want what nobody has here.
 
     def _first_state(self) -> str:
         try:
@@ -245,7 +243,7 @@ class PlainClass:
         except BadClass:
             for name, value in attributes.items():
                 if (found := _unfit(value)) is not None:
-                    raise BadClass(f"{place()}: the attribute {name}{found[0]} {found[1]}") from None
+                    raise BadClass(f"{place()}: the attribute {name}{_short(found[0])} {found[1]}") from None
             raise
 
 
@@ -417,27 +415,30 @@ def _json(value: Any, place: Callable[[], str], known: str = "") -> str:
     """The text of a value that JSON gives back as it was; else that is told, and `place` is asked where: an object would come back as
     another one. What has the `known` text came back before."""
     try:
+        marshal.dumps(value, _WITHOUT_REFERENCES)  # It takes no subclass: that would come back plain.
         text = _dumped(value)
         if text == known or msgspec.json.decode(text) == value:
             return text
     except Exception:  # noqa: BLE001, S110 - what cannot be sent is looked for below, as is what compares in a way of its own
         pass
     path, why = _unfit(value) or ("", "is no JSON value")
-    raise BadClass(f"{place()}{path} {why}")
+    raise BadClass(f"{place()}{_short(path)} {why}")
 
 
-def _unfit(value: Any) -> tuple[str, str] | None:
+def _unfit(value: Any, depth: int = 0) -> tuple[str, str] | None:
     """Where in the value something is that JSON does not give back, and what."""
+    if depth > NESTED_MAX:
+        return "", f"is nested more than {NESTED_MAX} deep, or holds itself: keep it flat"
     if type(value) is list:
         for number, each in enumerate(value):
-            if (found := _unfit(each)) is not None:
+            if (found := _unfit(each, depth + 1)) is not None:
                 return f"[{number}]{found[0]}", found[1]
         return None
     if type(value) is dict:
         for name, each in value.items():
             if type(name) is not str or not _is_text(name):
                 return "", f"has the key {name!r}: JSON has texts alone, so write str({name!r})"
-            if (found := _unfit(each)) is not None:
+            if (found := _unfit(each, depth + 1)) is not None:
                 return f"[{_short(repr(name))}]{found[0]}", found[1]
         return None
     if _is_scalar(value):

@@ -1,7 +1,9 @@
 """Plain classes as data types: states, outcomes, values to try, and what is refused with the remedy."""
 
 import random
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Any, ClassVar, Literal
 
 import pytest
@@ -184,6 +186,20 @@ def fine(self: Any) -> None:
     """Nothing wrong."""
 
 
+class Level(IntEnum):
+    HIGH = 1
+
+
+class Name(str):
+    __slots__ = ()
+
+
+def holds_itself() -> list[Any]:
+    found: list[Any] = []
+    found.append(found)
+    return found
+
+
 @pytest.mark.parametrize(
     ("found", "words"),
     [
@@ -198,6 +214,12 @@ def fine(self: Any) -> None:
         (made(op=fine, attributes={"pair": (1, 2)}), "so keep a list"),
         (made(op=fine, attributes={"by": [{1: 2}]}), "the attribute by[0] has the key 1"),
         (made(op=fine, attributes={"far": float("inf")}), "the attribute far is inf"),
+        (made(op=fine, attributes={"by": defaultdict(list)}), "of type defaultdict"),
+        (made(op=fine, attributes={"by": [OrderedDict(a=1)]}), "the attribute by[0] is OrderedDict"),
+        (made(op=fine, attributes={"level": Level.HIGH}), "of type Level"),
+        (made(op=fine, attributes={"name": Name("a")}), "of type Name"),
+        (made(op=fine, attributes={"by": {Name("a"): 1}}), "the attribute by has the key 'a'"),
+        (made(op=fine, attributes={"rows": holds_itself()}), "is nested more than 200 deep, or holds itself"),
         (type("Made", (), {"items": [], "op": fine}), "Made.items belongs to the class"),
         (type("Made", (), {"_items": {}, "op": fine}), "Made._items belongs to the class"),
         (type("Made", (), {"__slots__": ("a",), "op": fine}), "leave them out"),
@@ -252,3 +274,30 @@ def test_an_operation_that_does_what_none_may_do_is_told_with_its_state(
         found.step(found.initial(), Invocation("op"))
     assert str(refused.value).startswith('op() in the state {"a":1}: ')
     assert words in str(refused.value)
+
+
+def test_an_argument_that_comes_back_as_something_else_is_refused() -> None:
+    kept = PlainClass(Kept)
+    for row, words in (([Name("a")], "of type Name"), (holds_itself(), "or holds itself")):
+        with pytest.raises(BadClass) as refused:
+            kept.call("keep", row)
+        assert str(refused.value).startswith("keep: the argument row[0]")
+        assert words in str(refused.value)
+
+
+class Full(Exception):
+    def __init__(self, left: int) -> None:
+        super().__init__()
+        self.left = left
+
+
+def refuse(self: Any) -> None:
+    raise Full(3)
+
+
+def test_the_exception_that_ended_a_call_is_raised_again() -> None:
+    found = PlainClass(made(op=refuse))
+    _, response = found.step(found.initial(), Invocation("op"))
+    assert response == Response("Full")
+    with pytest.raises(Full):
+        found.answer(response)
