@@ -76,6 +76,8 @@ class ScriptedMachine:
     def __init__(self) -> None:
         self.begun: list[int] = []
         """How many operations each call began."""
+        self.turns: list[Hashable] = []
+        """Whose each operation was."""
         self.answers: list[tuple[str, tuple[int, ...], Answer]] = []
         self.cancelled: list[int] = []
         self.left: list[int] = []
@@ -104,6 +106,7 @@ class ScriptedMachine:
         lazies, self.lazies = self.lazies, []
         forwards, self.forwards = self.forwards, []
         self.begun.append(len(begun))
+        self.turns += turns
         return numbers, Effects((*lazies, *sends), (), self.wake_at_s, tuple(forwards))
 
     def _sends_of(self, operation: Operation) -> list[Send]:

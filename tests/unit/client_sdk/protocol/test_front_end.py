@@ -40,6 +40,7 @@ from quorate.client_sdk.protocol.core.values import (
     Unanswered,
     Write,
 )
+from quorate.client_sdk.protocol.decisions.pending import COMMANDS_MAX
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.client_sdk.protocol.operations import observe
 from quorate.timestamps.clock import Now
@@ -120,6 +121,16 @@ class Driven:
             assert finish.number not in self.outcomes, f"{finish.number} ends twice"
             self.outcomes[finish.number] = finish.outcome
         self.wake_at_s = effects.wake_at_s
+
+
+def test_a_caller_with_many_dequeues_leaves_room_in_the_first_decision() -> None:
+    driven = Driven()
+    begun = [Dequeue(QUEUE, 1)] * (COMMANDS_MAX + 1)
+    turns = ["many"] * COMMANDS_MAX + ["one"]
+    numbers, effects = driven.front.start_all(begun, driven.now, DEADLINE_S, turns)
+    served = driven.front.served_by(effects.sends[0].token)
+    assert len(served) == COMMANDS_MAX
+    assert numbers[-1] in served
 
 
 def test_an_operation_asks_all_replicas_and_ends_once_under_its_own_number() -> None:

@@ -79,6 +79,12 @@ async def test_operations_of_one_turn_share_a_batch(rig: Rig) -> None:
     assert rig.batches_to("r3") == []
 
 
+async def test_operations_of_one_turn_begin_each_in_its_callers_name(rig: Rig) -> None:
+    await asyncio.gather(*(rig.driver.run(asking("r1"), 5, turn=caller) for caller in "abc"))
+    await rig.run("r1")
+    assert rig.machine.turns == ["a", "b", "c", None]
+
+
 async def test_what_comes_while_batches_are_in_flight_goes_in_the_next_one(rig: Rig) -> None:
     rig.transport.stuck["r1"] = asyncio.Event()
     runs = [asyncio.create_task(rig.run("r1"))]

@@ -1,6 +1,7 @@
 """A replica's front end as other front ends ask it, over HTTP on real files."""
 
 import asyncio
+from collections.abc import Hashable
 from typing import Any
 
 import httpx
@@ -13,6 +14,8 @@ from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.commands import CompareAndSetCommand, DequeueCommand, PeekCommand
 from quorate.api_specs.messages import Denied, ForwardedReply, ForwardedRequest, Granted
 from quorate.api_specs.problems import MEDIA_TYPE, Problem
+from quorate.client_sdk.protocol.core.values import Operation, Outcome
+from quorate.client_sdk.transport.driver import Driver
 from quorate.timestamps.timestamp import Timestamp, make
 from tests.unit.replica.conftest import Serving
 
@@ -89,6 +92,21 @@ async def test_a_copy_of_a_forwarded_request_takes_nothing_and_is_never_definite
     assert isinstance(results[1], Denied)
     assert not results[1].definite
     assert (await client.get("/v1/queues/q")).json()["size"] == 1
+
+
+async def test_commands_wait_in_the_turn_of_the_front_end_that_sent_them(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = []
+
+    async def noted(self: Driver, operation: Operation, deadline_s: float, *, turn: Hashable) -> Outcome:
+        turns.append(turn)
+        return await run(self, operation, deadline_s, turn=turn)
+
+    run = Driver.run
+    monkeypatch.setattr(Driver, "run", noted)
+    await asking.send(await asking.ask("queue/q", DequeueCommand(1), PeekCommand()))
+    assert turns == ["f1", "f1"]
 
 
 async def test_swaps_and_fronts_are_served_too(client: httpx.AsyncClient, asking: Asking) -> None:

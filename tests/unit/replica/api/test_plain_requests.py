@@ -5,7 +5,7 @@ header that the shorter way leaves to the framework.
 """
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from math import ceil
 from pathlib import Path
 from typing import Any, Final, cast
@@ -34,11 +34,11 @@ class Recorder:
 
     def __init__(self) -> None:
         self.counts: Final = Counts()
-        self.asked: list[tuple[Operation, int]] = []
+        self.asked: list[tuple[Operation, int, Hashable]] = []
         self.failure: Failed | None = None
 
-    async def run(self, operation: Operation, deadline_s: float, turn: object = None) -> Outcome:
-        self.asked.append((operation, ceil(deadline_s)))  # Less what a long body has waited: no second.
+    async def run(self, operation: Operation, deadline_s: float, turn: Hashable = None) -> Outcome:
+        self.asked.append((operation, ceil(deadline_s), turn))  # Less what a long body has waited: no second.
         if self.failure is not None:
             return self.failure
         result: Any = None
@@ -200,6 +200,14 @@ async def test_failures_are_told_alike(both: Both, method: str, path: str, body:
     for reason in ("unavailable", "unknown", "refused"):
         both.front_end.failure = Failed(reason, "so it is", definite=reason != "unknown")
         assert await both.same(method, path, body, Content_Type=JSON) >= 400
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status"), PLAIN)
+async def test_operations_wait_in_the_turn_of_their_caller(
+    both: Both, method: str, path: str, body: bytes, status: int
+) -> None:
+    for asked, *_ in await both.answers(method, path, body, Content_Type=JSON):
+        assert [turn for _, _, turn in asked] == ["127.0.0.1"]
 
 
 async def test_plain_requests_do_not_reach_the_framework(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
