@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from quorate.api_specs.cluster import ChoiceRule
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.api_specs.messages import Announcement, Testimony
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.member import Member, OtherConfiguration, Starting, StoreLost
@@ -148,6 +148,32 @@ async def test_a_replica_that_was_alone_notes_what_it_votes_under_and_refuses_tw
     with pytest.raises(OtherConfiguration):
         await again.answer([append(1_000_000)])
     again.close()
+
+
+async def restarted(path: Path, document: ClusterDocument) -> str | None:
+    """What keeps r1 from voting under this document, once those it knows of have vouched for it; None when nothing does."""
+    made = Member(document, "r1", open_folder(path, document, "r1"))
+    try:
+        if made.lost is None and not made.is_vouched_for:
+            await made.admit()
+        return made.lost
+    finally:
+        made.close()
+
+
+@pytest.mark.parametrize("members", [1, 3])
+async def test_a_type_that_was_added_is_noted_at_the_first_start_with_it(
+    tmp_path: Path, members: int
+) -> None:
+    """Else it could be given other quorums, or go, after calls of it were acknowledged."""
+    before = replace(DOCUMENT, replicas=DOCUMENT.replicas[:members])
+    added = replace(before, types={"cart": "tests.support.own_types:Cart"})
+    ruled = replace(added, choices=(ChoiceRule("cart/*", {"Call/Ok": (1, members)}),))
+    for document in (before, added):
+        assert await restarted(tmp_path / "r1", document) is None
+    assert "[types] lacks cart, a type then" in (await restarted(tmp_path / "r1", before) or "")
+    assert "[[choices]] has cart/*, and no such rule then" in (await restarted(tmp_path / "r1", ruled) or "")
+    assert await restarted(tmp_path / "r1", added) is None
 
 
 async def test_the_first_vote_waits_for_room_to_note_the_configuration(

@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Summary, Value
-from quorate.api_specs.cluster import ClusterDocument, parse
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, parse
 from quorate.api_specs.messages import Accept, Append, Commit, Proposal, Request, Reserve
 from quorate.replica.data_folder.identity import FolderRefused, format_store, open_folder
 from quorate.replica.data_folder.replacement import loses, make_replacement, merged, with_store
@@ -213,6 +214,15 @@ def test_what_only_the_lost_disk_may_have_held_is_named() -> None:
     assert loses(document(enq_final=2), ["r3"]) == []
     lost = ["Deq/Ok of queue/* (final quorum 1)", "Enq/Ok of queue/* (final quorum 1)"]
     assert loses(document(enq_final=1), ["r3"]) == lost
+
+
+def test_what_it_may_have_held_of_ones_own_types_is_named_too() -> None:
+    own = replace(
+        document(enq_final=2),
+        types={"cart": "tests.support.own_types:Cart"},
+        choices=(ChoiceRule("cart/*", {"Call/Ok": (3, 1)}),),
+    )
+    assert loses(own, ["r3"]) == ["Call/Ok of cart/* (final quorum 1)"]
 
 
 def test_the_merge_takes_the_highest_of_each_promise() -> None:
