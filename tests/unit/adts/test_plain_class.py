@@ -13,6 +13,7 @@ from quorate.adts.own import Computed
 from quorate.adts.plain_class import BadClass, Json, PlainClass, is_plain
 from quorate.adts.specification import Invocation, Kind, Response
 from quorate.adts.types.stack import Stack
+from tests.support.own_types import Odd
 
 
 class NotThere(Exception):
@@ -301,3 +302,14 @@ def test_the_exception_that_ended_a_call_is_raised_again() -> None:
     assert response == Response("Full")
     with pytest.raises(Full):
         found.answer(response)
+
+
+def wail(self: Any) -> None:
+    raise KeyError(Odd())
+
+
+def test_a_mistake_that_cannot_even_be_told_is_a_mistake_of_the_class() -> None:
+    """Of the front end it would end all that runs."""
+    found = PlainClass(made(op=wail))
+    with pytest.raises(BadClass, match=r"op\(\): ValueError"):
+        found.run(None, Invocation("op"))

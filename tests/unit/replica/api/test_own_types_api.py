@@ -66,7 +66,7 @@ def test_a_repeat_under_a_key_takes_effect_once_wherever_it_comes(cluster: InPro
         ("cart/.ann/add", {"item": "a"}, 400, ""),
         ("cart/ann/slip", None, 409, "raised KeyError"),
         ("cart/ann/quit", None, 409, "raised SystemExit"),
-        ("cart/ann/loop", None, 409, "RecursionError"),
+        ("cart/ann/loop", None, 409, "or holds itself"),
         ("cart/ann/keep", {"note": "x" * 1_100_000}, 400, "value_bytes_max"),
         ("bag/ann/add", {"number": 1}, 501, "derives from a class of Python's own"),
         ("cart/ann/fill", {"bytes": 300_000}, 409, "keep less in one object"),

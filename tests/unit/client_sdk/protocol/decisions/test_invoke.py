@@ -111,7 +111,7 @@ def _listing(item: str, key: str) -> InvokeCommand:
     [
         (call("slip"), "slip() in the state {"),
         (call("quit"), "quit() in the state {"),
-        (call("loop"), "RecursionError"),
+        (call("loop"), "or holds itself"),
         (call("odd"), "something that cannot be shown, of type Odd"),
         (call("fill", STATE_BYTES_MAX), f"of {STATE_BYTES_MAX} at most: keep less in one object"),
     ],
