@@ -6,7 +6,7 @@ Owns the way from a seed to a verdict. It must not know how a world runs, nor wh
 import argparse
 import contextlib
 import sys
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -117,6 +117,19 @@ def run_seed(seed: int, worlds: str = "varied", *, is_leaping: bool = False) -> 
         made(seed, worlds, is_leaping=is_leaping),
         f"{options_of(worlds, is_leaping=is_leaping)}--seed {seed}",
     )
+
+
+def run_seeds(seeds: Iterable[int], worlds: str = "varied") -> Report:
+    """Run the scenarios of all these seeds: what they did together."""
+    operations = given_up = 0
+    counters, injected = Counter[str](), Counter[str]()
+    for seed in seeds:
+        report = run_seed(seed, worlds)
+        operations += report.operations
+        given_up += report.given_up
+        counters.update(report.counters)
+        injected.update(report.injected)
+    return Report(operations, given_up, counters, injected)
 
 
 def options_of(worlds: str, *, is_leaping: bool) -> str:

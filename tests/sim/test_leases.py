@@ -3,14 +3,13 @@
 `python -m tests.sim.soak --worlds leased` runs as many more as the time allows.
 """
 
-from collections import Counter
 from typing import Final
 
 import pytest
 
 from quorate.adts.log import Value
 from quorate.client_sdk.protocol.core.values import Acquire, Enqueue, Spans
-from tests.sim.run import run_seed
+from tests.sim.run import run_seed, run_seeds
 from tests.sim.schedules.hand import STEPS_MAX, Hand
 from tests.sim.world.leased import QUEUE
 from tests.sim.world.sometimes import SOMETIMES_LEASED
@@ -38,15 +37,10 @@ def test_seed_that_failed_once_keeps_its_promises(seed: int) -> None:
 
 @pytest.mark.parametrize("first", range(1, 1 + SEEDS, CHUNK))
 def test_every_promise_is_kept(first: int) -> None:
-    counters: Counter[str] = Counter()
-    given_up = 0
-    for seed in range(first, first + CHUNK):
-        report = run_seed(seed, "leased")
-        counters.update(report.counters)
-        given_up += report.given_up
-    print(dict(sorted(counters.items())))
-    assert given_up <= CHUNK / 100, "too many searches were given up to mean much"
-    assert not [name for name in SOMETIMES_LEASED if not counters[name]], dict(counters)
+    found = run_seeds(range(first, first + CHUNK), "leased")
+    print(found)
+    assert found.given_up <= CHUNK / 100, "too many searches were given up to mean much"
+    assert not [name for name in SOMETIMES_LEASED if not found.counters.get(name)], found
 
 
 def test_few_decisions_set_many_delayed_items_aside() -> None:

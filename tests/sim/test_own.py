@@ -3,12 +3,11 @@
 `python -m tests.sim.soak --worlds own` runs as many more as the time allows.
 """
 
-from collections import Counter
 from typing import Final
 
 import pytest
 
-from tests.sim.run import run_seed
+from tests.sim.run import run_seeds
 from tests.sim.world.own import WORDS, Trail, type_of
 
 SEEDS: Final = 200
@@ -31,14 +30,9 @@ SOMETIMES: Final = (
 
 @pytest.mark.parametrize("first", range(1, 1 + SEEDS, CHUNK))
 def test_every_promise_is_kept(first: int) -> None:
-    counters: Counter[str] = Counter()
-    given_up = 0
-    for seed in range(first, first + CHUNK):
-        report = run_seed(seed, "own")
-        counters.update(report.counters)
-        given_up += report.given_up
-    assert given_up <= CHUNK / 20, "too many searches were given up to mean much"
-    assert not [name for name in SOMETIMES if not counters[name]], dict(counters)
+    found = run_seeds(range(first, first + CHUNK), "own")
+    assert found.given_up <= CHUNK / 20, "too many searches were given up to mean much"
+    assert not [name for name in SOMETIMES if not found.counters.get(name)], found
 
 
 def test_seeds_draw_both_kinds_of_types() -> None:
