@@ -19,7 +19,6 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ...adts.plain_class import PlainClass
 from ...api_specs.problems import KINDS, TYPE_PREFIX, problem
 from ...client_sdk.transport.driver import Driver
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
@@ -32,7 +31,7 @@ from ..api.admin_api import admin_router
 from ..api.forwarded import Serving
 from ..api.lease_api import dead_letter_router, lease_router
 from ..api.object_api import Operations, dictionary_router, queue_router, register_router
-from ..api.own_types_api import own_type_routers
+from ..api.own_types_api import OwnTypes, own_type_routers
 from ..api.plain_requests import PlainRequests
 from ..http.gate import Gate
 from ..http.host_header import AllowedHosts
@@ -174,7 +173,7 @@ def _plain_routes(app: FastAPI, member: Member, access: Access) -> Iterator[Base
     yield from openapi_pages.page_routes()
 
 
-def _object_routes(operations: Operations, types: Mapping[str, PlainClass | str]) -> Iterator[BaseRoute]:
+def _object_routes(operations: Operations, types: OwnTypes) -> Iterator[BaseRoute]:
     for router_of in (queue_router, register_router, dictionary_router, lease_router, dead_letter_router):
         yield from router_of(operations).routes
     for router in own_type_routers(operations, types):
