@@ -29,6 +29,7 @@ from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.http.connections import Bounds
 from quorate.replica.server.app import create_app
 from quorate.replica.server.direct import bounded
+from quorate.replica.server.shutdown import CUT_S
 from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
 from quorate.replica.service.tracing import RequestTraces
@@ -214,6 +215,7 @@ class InProcessCluster:
             access_log=False,
             server_header=False,
             timeout_keep_alive=IDLE_S_MAX,
+            timeout_graceful_shutdown=CUT_S,  # A connection that was being accepted then is told nothing, and may live on.
         )
         config.load()
         config.http_protocol_class = bounded(Bounds(), app.traffic, app.direct)
