@@ -28,6 +28,7 @@ from .document import (
     write_new,
 )
 from .local_cluster import READY_DEADLINE_S, LocalCluster
+from .status import ask_all, without_code
 
 _WATCH_S: Final = 0.2
 
@@ -181,6 +182,8 @@ def up(
             f"{are_ready}, and shown at {next(iter(running.urls.values()))}/ui. "
             f"In another terminal: export QUORATE_CLUSTER={running.document_path}"
         )
+        for line in without_code(ask_all(running.document)) if running.document.own_types else []:
+            say(f"{line}.")
         _watch(running)
     except KeyboardInterrupt:
         say("Stopping.")

@@ -87,6 +87,8 @@ class Found(Struct, frozen=True):
     """By other replica."""
     capacity_used: dict[str, float] | None = None
     """The share of each of its bounds."""
+    without_code: dict[str, str] = {}
+    """Types whose calls it cannot run, and why."""
     document_agrees: bool | None = None
     quorums: str = ""
     """What it says itself that quorums lack; empty where nothing."""
@@ -206,6 +208,7 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
             tombstones=convert(told["tombstones"], Tombstones | None),
             catch_up=convert(told.get("catch_up", {}), dict[str, CatchUp]),
             capacity_used=convert(told.get("capacity_used"), dict[str, float] | None),
+            without_code=convert(told.get("without_code", {}), dict[str, str]),
             document_agrees=agrees,
             trouble=trouble,
             fix=fix,
@@ -224,8 +227,8 @@ def _show(found: list[Found]) -> None:
         if each.trouble:
             fix = f": {each.fix}" if each.fix else ""
             out.print(f"{each.id}: {escape(each.trouble + fix)}.")
-    for line in (*behind(found), *nearly_full(found)):
-        out.print(f"{line}.")
+    for line in (*behind(found), *nearly_full(found), *without_code(found)):
+        out.print(f"{escape(line)}.")
     for each in found:
         if each.tombstones is not None and each.tombstones.waiting:
             by = ", ".join(each.tombstones.held_up_by)
@@ -275,6 +278,15 @@ def nearly_full(found: list[Found]) -> list[str]:
         for bound, share in (each.capacity_used or {}).items()
         if share >= CAPACITY_ALARM
     ]
+
+
+def without_code(found: list[Found]) -> list[str]:
+    """A line for each type whose code some replicas have not, and for each reason."""
+    at: dict[tuple[str, str], list[str]] = {}
+    for each in found:
+        for told in each.without_code.items():
+            at.setdefault(told, []).append(each.id)
+    return [f"no call of {name} can be run at {', '.join(ids)}: {why}" for (name, why), ids in at.items()]
 
 
 def _table(found: list[Found], leave_out: tuple[str, ...] = ()) -> Table:

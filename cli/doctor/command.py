@@ -23,7 +23,16 @@ from ...measurement.faults.held_ports import is_free
 from ...spark_reports.model.errors import JavaMissing
 from ...spark_reports.spark.session import java_home
 from ..cluster.document import is_loopback
-from ..cluster.status import Found, ask_all, behind, cluster_document, lacking, nearly_full, own_views
+from ..cluster.status import (
+    Found,
+    ask_all,
+    behind,
+    cluster_document,
+    lacking,
+    nearly_full,
+    own_views,
+    without_code,
+)
 from ..failure import EXIT_FAILED, Failure
 from ..output import AsJson, answer, console, reported
 from .check import Check
@@ -76,6 +85,7 @@ def doctor(
         *tombstone_checks(answers),
         *catch_up_checks(answers),
         *capacity_checks(answers),
+        *code_checks(answers),
         *asked,
     ]
     is_sound = all(check.ok or not check.needed for check in checks)
@@ -239,6 +249,16 @@ def capacity_checks(answers: list[Found]) -> Iterator[Check]:
         lines = nearly_full(answers)
         fix = "take items out, delete keys, make room on its disk, or start it with a higher bound; at 100% it refuses what is new"
         yield Check("capacity", not lines, "; ".join(lines) or "all have room", fix, needed=False)
+
+
+def code_checks(answers: list[Found]) -> Iterator[Check]:
+    """Whether the replicas have the code of the types that the cluster document names."""
+    if lines := without_code(answers):
+        fix = (
+            "install the module there, or lay its file beside the cluster document, and restart the replica: it keeps the objects "
+            "meanwhile, and callers who have the code may use them"
+        )
+        yield Check("code of types", False, "; ".join(lines), fix, needed=False)
 
 
 def _show(checks: list[Check]) -> None:

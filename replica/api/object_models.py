@@ -234,6 +234,9 @@ class ReplicaStatus(BaseModel):
     catch_up: dict[str, CatchUpStatus] = Field(
         description="By other replica", examples=[{"r2": {"lag": 0, "age_s": 0.8, "entries": 0}}]
     )
+    without_code: dict[str, str] = Field(
+        description="Types of your own whose calls cannot be run here over HTTP, and why", examples=[{}]
+    )
     reasons: list[str] = Field(description="Why it cannot vote now; empty when it can", examples=[[]])
 
 

@@ -114,6 +114,7 @@ def create_app(
     serving = Serving(member, lambda: operations.front_end)
     traffic = Traffic()
     metrics = Metrics(member, traffic, operations.counts, serving.outcomes)
+    types = load(member.document.own_types)
     scans: list[ClusterScan] = []
     copies = Copies(member)
 
@@ -152,8 +153,8 @@ def create_app(
     app.traffic = traffic
     app.router.routes += [
         *_plain_routes(app, member, access),
-        *_object_routes(operations, load(member.document.own_types)),
-        *_service_router(member).routes,
+        *_object_routes(operations, types),
+        *_service_router(member, types).routes,
         *live_router(member, lambda: scans[0] if scans else None).routes,
         *live_page.page_routes(),
         *metrics_router(metrics).routes,
@@ -206,7 +207,7 @@ def _put_behind_gate(
     app.add_middleware(gate)
 
 
-def _service_router(member: Member) -> APIRouter:
+def _service_router(member: Member, types: OwnTypes) -> APIRouter:
     router = tagged("service")
     cluster = msgspec.json.encode({"hash": member.document.hash, "document": member.document})
 
@@ -240,7 +241,7 @@ def _service_router(member: Member) -> APIRouter:
     @router.get("/v1/status", response_model=models.ReplicaStatus)
     async def get_status() -> dict[str, Any]:
         """The replica about itself."""
-        return await status_of(member)
+        return await status_of(member, types)
 
     @router.get(TYPE_PREFIX + "{name}", response_model=models.ProblemType)
     async def get_problem_type(name: ProblemName) -> dict[str, Any]:

@@ -4,10 +4,12 @@ Owns the form. It reads what the member knows, and asks nobody else.
 """
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, to_builtins
 
+from ...adts.plain_class import PlainClass
 from ...gc.tombstones import Waiting
 from ...timestamps.timestamp import wall_us
 from .member import Lag, Member
@@ -22,7 +24,7 @@ class CatchUp(Struct, frozen=True):
     entries: int
 
 
-async def status_of(member: Member) -> dict[str, Any]:
+async def status_of(member: Member, types: Mapping[str, PlainClass | str]) -> dict[str, Any]:
     reasons = member.why_not_ready()
     vitals = None if reasons else await member.vitals()
     return {
@@ -38,6 +40,7 @@ async def status_of(member: Member) -> dict[str, Any]:
         "file_bytes": None if vitals is None else vitals.file_bytes,
         "tombstones": None if vitals is None else _tombstones(vitals.tombstones, member.wall_us()),
         "catch_up": to_builtins(catch_up_of(member)),
+        "without_code": {name: found for name, found in types.items() if isinstance(found, str)},
         "reasons": reasons,
     }
 

@@ -18,7 +18,14 @@ import pytest
 
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.cluster.status import BEHIND_S, CatchUp, Found
-from quorate.cli.doctor.command import STORED_AHEAD_MAX_S, at_least, catch_up_checks, java, stored_checks
+from quorate.cli.doctor.command import (
+    STORED_AHEAD_MAX_S,
+    at_least,
+    catch_up_checks,
+    code_checks,
+    java,
+    stored_checks,
+)
 from quorate.cli.doctor.folder import file_system, type_of
 from tests.support.certificates import Authority
 from tests.system.failures.test_full_disk import ALONE, may_mount
@@ -108,6 +115,16 @@ def test_a_full_replica_is_told_to_be_behind_and_to_install_nothing() -> None:
         "r1 is behind r2: 9 changes that it cannot install, for it has used all of --objects-max"
     )
     assert "make room" in check.fix
+
+
+def test_types_whose_code_a_replica_has_not_are_found() -> None:
+    lost = {"cart": "shop:Cart cannot be imported"}
+    found = [Found("r1", ""), Found("r2", "", without_code=lost), Found("r3", "", without_code=lost)]
+    (check,) = code_checks(found)
+    assert (check.ok, check.needed) == (False, False)
+    assert check.found == "no call of cart can be run at r2, r3: shop:Cart cannot be imported"
+    assert "restart the replica" in check.fix
+    assert not list(code_checks(found[:1]))
 
 
 def test_timestamps_that_are_stored_ahead_are_found() -> None:

@@ -47,6 +47,12 @@ def test_operations_are_called_at_any_replica(cluster: InProcessCluster) -> None
     assert post(cluster, "cart/bob/keep", {"note": None}) == {"outcome": "Ok", "result": None}
 
 
+def test_a_replica_says_whose_code_it_has_not(cluster: InProcessCluster) -> None:
+    told = httpx.get(f"{cluster.document.urls['r1']}/v1/status", timeout=60).json()["without_code"]
+    assert set(told) == {"bag", "broken", "lost"}
+    assert told["lost"].startswith("tests.support.nowhere:Lost cannot be imported")
+
+
 def test_a_repeat_under_a_key_takes_effect_once_wherever_it_comes(cluster: InProcessCluster) -> None:
     post(cluster, "cart/eve/add", {"item": "book"})
     assert [
