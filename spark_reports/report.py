@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, Literal
 
+from ..adts.specification import Specification
 from ..adts.types.catalogue import known_types
 from .figures import derive, figure_tables
 from .figures.derive import Origin
@@ -50,7 +51,7 @@ class Options:
             else Python.
         master: where Spark runs; None for `local[*]`, this process with all cores. A running session is used as it is.
         driver_memory: of Spark's own Java process on this machine, as `4g`; None for what fits the input.
-        adt: the data type to answer for where no operations were recorded.
+        adt: the data type to answer for where no operations were recorded: one of the catalogue by name, or one's own.
         votes: votes by replica, for data without `run.json`; those not named are left out; empty: one vote each.
         mix: how often each operation is asked for, relative to the others; empty: as tried, or each alike.
         label: the label of Prometheus that tells replicas apart.
@@ -61,7 +62,7 @@ class Options:
     engine: Engine = "auto"
     master: str | None = None
     driver_memory: str | None = None
-    adt: str | None = None
+    adt: str | Specification | None = None
     votes: Mapping[str, int] = field(default_factory=dict)
     mix: Mapping[str, float] = field(default_factory=dict)
     label: str = LABEL
@@ -107,6 +108,12 @@ class _Maker:
         self.parquet = OutputFolder(output_dir / "parquet", SPARK_TABLES)
         self.notes: list[str] = []
         _check(options)
+        self.types = dict(known_types())
+        if options.adt is None or isinstance(options.adt, str):
+            self.adt = options.adt
+        else:
+            self.adt = options.adt.name
+            self.types[self.adt] = options.adt
 
     def make(self) -> Report:
         try:
@@ -206,16 +213,16 @@ class _Maker:
     def _ask(self, run: Run, attempted: set[tuple[str, str]]) -> Questions:
         """Decide what to answer for: the choices of the run, or of the type that was named."""
         adts: dict[str, tuple[str, ...]] = {}
-        if self.options.adt is not None:
-            operations = known_types()[self.options.adt].kinds
+        if self.adt is not None:
+            operations = self.types[self.adt].kinds
             mixed = tuple(name for name in operations if name in self.options.mix)
-            adts[self.options.adt] = mixed if len(mixed) == len(self.options.mix) > 0 else tuple(operations)
+            adts[self.adt] = mixed if len(mixed) == len(self.options.mix) > 0 else tuple(operations)
         elif not run.choices:
             raise ReportError(
                 f"{self.source.place} does not say what kind of object the replicas keep; name one with --type: "
-                f"{', '.join(known_types())}"
+                f"{', '.join(known_types())}, or FILE.py:NAME for your own"
             )
-        asked = questions.ask(run.choices, adts, run.votes, attempted, self.options.mix)
+        asked = questions.ask(run.choices, adts, run.votes, attempted, self.options.mix, self.types)
         if self.options.mix and not any(set(self.options.mix) <= set(used) for used in asked.used.values()):
             known = "; ".join(f"{adt}: {', '.join(used)}" for adt, used in asked.used.items())
             raise ReportError(
@@ -288,7 +295,7 @@ def _replace(path: Path, text: str) -> None:
 def _check(options: Options) -> None:
     if options.engine == "python" and (options.master or options.driver_memory):
         raise ReportError("plain Python has no master and no driver memory: leave these out, or the engine")
-    if options.adt is not None and options.adt not in known_types():
+    if isinstance(options.adt, str) and options.adt not in known_types():
         raise ReportError(f"there is no data type {options.adt!r}; use {', '.join(known_types())}")
     if not 0 <= options.lag_s <= LAG_S_MAX:
         raise ReportError(f"a lag of {options.lag_s} s is none; give 0 to {LAG_S_MAX:g} s")

@@ -17,6 +17,7 @@ from rich.table import Table
 from ..failure import Failure, Usage
 from ..output import AsJson, answer, console, reported
 from ..progress import busy
+from ..quorums.data_types import type_named
 from ..quorums.input import by_name, number, percent, whole_number
 
 ENGINES: Final = ("auto", "spark", "python")
@@ -54,7 +55,11 @@ MemoryOption = Annotated[
 ]
 TypeOption = Annotated[
     str,
-    typer.Option("--type", metavar="TYPE", help="What the replicas keep, where no run says so: queue, …"),
+    typer.Option(
+        "--type",
+        metavar="TYPE",
+        help="What the replicas keep, where no run says so: queue, …, or your own class as FILE.py:NAME.",
+    ),
 ]
 VotesOption = Annotated[
     str,
@@ -107,7 +112,7 @@ def report(
         "engine": engine,
         "master": master or None,
         "driver_memory": driver_memory or None,
-        "adt": type_name or None,
+        "adt": type_named(type_name) if type_name else None,
         "votes": by_name(votes, "--votes", whole_number) if votes else {},
         "mix": {name: float(share) for name, share in by_name(mix, "--mix", number, "Enq=1,Deq=1").items()}
         if mix

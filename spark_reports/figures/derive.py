@@ -71,7 +71,7 @@ def derive(found: Aggregates, run: Run, questions: Questions, origin: Origin) ->
         operations=operations,
         classes=derive_operations.classes(found, run, questions, model),
         comparisons=comparisons,
-        claim=derive_operations.claim(comparisons, run),
+        claim=derive_operations.claim(comparisons, run, questions.types),
         candidates=choices.candidates,
         counterfactuals=choices.counterfactuals,
         recommendations=choices.recommendations,

@@ -54,7 +54,11 @@ def answer(
             for choice in choices
             for name in operations
         ]
-        valid = [choice for choice in choices if choice.run_as is None or is_valid(choice, operations)]
+        valid = [
+            choice
+            for choice in choices
+            if choice.run_as is None or is_valid(choice, operations, questions.types)
+        ]
         if not valid:
             continue
         type_answer = _Type(adt, operations, valid, _mix(adt, operations, found, run, given), model)

@@ -19,7 +19,7 @@ from ..model.figures import (
 )
 from ..model.models import Model, outage_figures, outages
 from ..model.questions import Questions
-from ..model.quorum_choices import Choice, ClassQuorum, is_blind
+from ..model.quorum_choices import Choice, ClassQuorum, Types, is_blind
 from ..model.run_document import Run
 
 Pair = tuple[str, str]
@@ -272,7 +272,7 @@ def _comparison(
     )
 
 
-def claim(rows: Sequence[ComparisonFigures], run: Run) -> tuple[ClaimFigures, ...]:
+def claim(rows: Sequence[ComparisonFigures], run: Run, types: Types) -> tuple[ClaimFigures, ...]:
     """The comparisons of a typed choice with a read/write one, the typed one first."""
     read_write = {choice.name: choice.is_read_write() for choice in run.choices}
     found = []
@@ -288,7 +288,7 @@ def claim(rows: Sequence[ComparisonFigures], run: Run) -> tuple[ClaimFigures, ..
                 typed=typed,
                 read_write=other,
                 operation=row.operation,
-                blind=is_blind(row.adt, row.operation),
+                blind=is_blind(row.adt, row.operation, types),
                 difference=-row.difference if turned else row.difference,
                 low=low,
                 high=high,

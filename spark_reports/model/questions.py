@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...quorums.systems.systems import System, is_quorum
-from .quorum_choices import Choice, all_choices, used_operations
+from .quorum_choices import Choice, Types, all_choices, used_operations
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +16,14 @@ class Questions:
     """The choices to answer for, and the distinct systems behind them.
 
     `used` gives the operations that count, by type; `run_systems` the number of the system that decides about each
-    operation that was tried.
+    operation that was tried; `types` what is known of data types.
     """
 
     choices: tuple[Choice, ...]
     used: Mapping[str, tuple[str, ...]]
     systems: tuple[System, ...]
     run_systems: Mapping[tuple[str, str], int]
+    types: Types
 
     def number(self, system: System) -> int:
         """The number of a system."""
@@ -35,11 +36,12 @@ def ask(
     votes: Mapping[str, int],
     attempted: Collection[tuple[str, str]],
     mix: Mapping[str, float],
+    types: Types,
 ) -> Questions:
     """Give the questions for a run's choices, or for the types in `adts` (with their operations) where none was run."""
     used = used_operations(run_choices, attempted, mix)
     used |= {adt: tuple(operations) for adt, operations in adts.items() if adt not in used}
-    choices = all_choices(run_choices, used, votes)
+    choices = all_choices(run_choices, used, votes, types)
     systems = dict.fromkeys(each.needed for choice in choices for each in choice.classes)
     order = {system: number for number, system in enumerate(systems)}
     by_name = {choice.name: choice for choice in run_choices}
@@ -51,6 +53,7 @@ def ask(
             (name, operation): order[by_name[name].normal_class(operation).needed]
             for name, operation in sorted(attempted)
         },
+        types=types,
     )
 
 

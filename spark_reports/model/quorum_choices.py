@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ...adts.specification import EventClass, Kind, operation_of
-from ...adts.types.catalogue import known_types
+from ...adts.specification import EventClass, Kind, Specification, operation_of
 from ...quorums.choices.assignment import Assignment, is_empty
 from ...quorums.choices.choice import Ordering
 from ...quorums.choices.choices import Choice as Numbers
@@ -19,6 +18,9 @@ from ...quorums.systems.systems import votes as votes_system
 
 CANDIDATES_MAX: Final = 100
 """Where a type has more minimal choices, only those are kept that none beats in the votes its operations need."""
+
+Types = Mapping[str, Specification]
+"""The data types that are known, by name: those of the catalogue, and one's own."""
 
 TYPED: Final = "typed"
 READ_WRITE: Final = "read-write"
@@ -104,13 +106,13 @@ class Choice:
         return self.ordering == "quorum"
 
 
-def is_valid(choice: Choice, operations: Sequence[str]) -> bool:
+def is_valid(choice: Choice, operations: Sequence[str], types: Types) -> bool:
     """Whether, for these operations, every initial quorum meets the final quorums that its type says it must.
 
     What was run is measured as it was, valid or not; but only a valid choice can be recommended. Of a type that is not known
     nothing can be said, so it passes.
     """
-    specification = known_types().get(choice.adt)
+    specification = types.get(choice.adt)
     if specification is None or not set(operations) <= set(specification.kinds):
         return True
     ordering: Ordering = "quorum" if choice.is_read_write() else "clock"
@@ -130,14 +132,17 @@ def is_valid(choice: Choice, operations: Sequence[str]) -> bool:
     return True
 
 
-def is_blind(adt: str, operation: str) -> bool:
+def is_blind(adt: str, operation: str, types: Types) -> bool:
     """Whether typed quorums let the operation go without reading."""
-    specification = known_types().get(adt)
+    specification = types.get(adt)
     return specification is not None and specification.kinds.get(operation) is Kind.BLIND
 
 
 def all_choices(
-    run_choices: Sequence[Choice], used: Mapping[str, Sequence[str]], votes: Mapping[str, int]
+    run_choices: Sequence[Choice],
+    used: Mapping[str, Sequence[str]],
+    votes: Mapping[str, int],
+    types: Types,
 ) -> tuple[Choice, ...]:
     """Give the run's choices and every other valid one of each type, for the operations in `used` by type.
 
@@ -146,7 +151,7 @@ def all_choices(
     found: list[Choice] = []
     for adt, operations in used.items():
         own = [choice for choice in run_choices if choice.adt == adt]
-        minimal = _minimal(adt, operations, votes)
+        minimal = _minimal(adt, types.get(adt), operations, votes)
         matched: set[str] = set()
         for candidate in minimal:
             twin = next((choice for choice in own if _same(choice, candidate)), None)
@@ -167,8 +172,9 @@ def _same(choice: Choice, candidate: Choice) -> bool:
     )
 
 
-def _minimal(adt: str, operations: Sequence[str], votes: Mapping[str, int]) -> list[Choice]:
-    specification = known_types().get(adt)
+def _minimal(
+    adt: str, specification: Specification | None, operations: Sequence[str], votes: Mapping[str, int]
+) -> list[Choice]:
     if specification is None or not set(operations) <= set(specification.kinds):
         return []
     kinds: tuple[tuple[str, str, Replication], ...] = (

@@ -41,6 +41,24 @@ def test_an_export_gives_a_report_with_one_command(export: Path, tmp_path: Path)
     assert (tmp_path / "out" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+def test_a_class_of_ones_own_is_answered_for(export: Path, tmp_path: Path) -> None:
+    (tmp_path / "visits.py").write_text(
+        "class Visits:\n"
+        "    def __init__(self) -> None:\n"
+        "        self.count = 0\n"
+        "    def add(self, by: int) -> None:\n"
+        "        self.count += by\n"
+        "    def total(self) -> int:\n"
+        "        return self.count\n"
+    )
+    words = ("report", "--input", str(export), "--type", "visits.py:Visits", "--mix", "add=9,total=1")
+    done = quorate(*words, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "add (0, 1), total (3, 0) 100 % 75.00 % 97.50 %" in lines
+    assert "Most of this mix is served by add (0, 1), total (3, 0): 97.50 %." in done.stdout
+
+
 def test_programs_get_one_line(export: Path, tmp_path: Path) -> None:
     done = quorate(
         "report", "--input", str(export), "--type", "register", "--out", "out", "--json", cwd=tmp_path
@@ -65,6 +83,7 @@ def test_a_measured_run_is_told_choice_by_choice(tmp_path: Path) -> None:
         (("--input", "nowhere"), "nowhere does not exist; give the folder of a measured run"),
         (("--input", "up.json"), "name one with --type: queue, register"),
         (("--input", "up.json", "--type", "heap"), "there is no data type 'heap'"),
+        (("--input", "up.json", "--type", "heap.py:Heap"), "'heap.py' is not a file"),
         (("--input", "up.json", "--type", "queue", "--engine", "x"), "--engine x: use auto, spark, python"),
         (("--input", "up.json", "--type", "queue", "--votes", "a"), "--votes: 'a' is not NAME=VALUE"),
         (

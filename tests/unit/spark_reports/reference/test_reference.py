@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from quorate.adts.types.catalogue import known_types
 from quorate.spark_reports.input.sources import find_source
 from quorate.spark_reports.model import questions
 from quorate.spark_reports.model.run_document import read_run
@@ -27,7 +28,7 @@ def test_gaps_and_moments_without_length_are_no_outages(tmp_path: Path) -> None:
     (folder / "replicas.csv").write_text(INTERVALS, encoding="utf-8")
     run = read_run(folder / "run.json")
     loaded = loading.load(find_source(folder), run, None)
-    asked = questions.ask(run.choices, {}, run.votes, loaded.attempted, {})
+    asked = questions.ask(run.choices, {}, run.votes, loaded.attempted, {}, known_types())
     found = reference.aggregate(loaded, asked, 1_000_000)
     r1, r2, r3 = found.replicas
     assert r1.observed_us == 30_000_000, "what lies before the window does not count"

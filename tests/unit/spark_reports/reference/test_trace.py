@@ -21,7 +21,7 @@ from quorate.spark_reports.reference.trace import (
 
 LAST_US = 24
 EQUAL = {"r1": 1, "r2": 1}
-BOTH = Questions((), {}, (votes(EQUAL, 2),), {("c", "Op"): 0})
+BOTH = Questions((), {}, (votes(EQUAL, 2),), {("c", "Op"): 0}, {})
 Said = list[int | None]
 """What is known of a replica, or of a way to it, in each microsecond."""
 

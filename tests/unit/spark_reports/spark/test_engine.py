@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from quorate.adts.types.catalogue import known_types
 from quorate.spark_reports.input.sources import find_source
 from quorate.spark_reports.model import contract, questions
 from quorate.spark_reports.model.aggregates import Aggregates
@@ -38,7 +39,7 @@ def both(
     stored = engine.store(spark, source, run, parquet_dir, votes={}, step_us=None)
     loaded = loading.load(source, run, None)
     assert stored.attempted() == loaded.attempted
-    asked = questions.ask(run.choices, {}, run.votes, loaded.attempted, {})
+    asked = questions.ask(run.choices, {}, run.votes, loaded.attempted, {}, known_types())
     return engine.aggregate(stored, asked, lag_us), reference.aggregate(loaded, asked, lag_us)
 
 
@@ -78,7 +79,7 @@ def in_python(folder: Path) -> Aggregates:
     source, run = find_source(folder), read_run(folder / "run.json")
     loaded = loading.load(source, run, None)
     return reference.aggregate(
-        loaded, questions.ask(run.choices, {}, run.votes, loaded.attempted, {}), LAG_US
+        loaded, questions.ask(run.choices, {}, run.votes, loaded.attempted, {}, known_types()), LAG_US
     )
 
 
