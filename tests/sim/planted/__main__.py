@@ -19,15 +19,15 @@ def verdict(run: Callable[[], None]) -> str:
     return "no check noticed anything"
 
 
-def survey(plant: Plant, seeds: int, *, planted: bool) -> None:
-    """Say which of the first seeds catch the mistake."""
+def survey(plant: Plant, seeds: range, *, planted: bool) -> None:
+    """Say which of these seeds catch the mistake."""
     caught = 0
-    for seed in range(1, 1 + seeds):
+    for seed in seeds:
         said = verdict(lambda seed=seed: plant.run(seed, planted=planted))  # type: ignore[misc]
         if said.startswith("caught"):
             caught += 1
             print(f"seed {seed}: {said.splitlines()[0]}")
-    print(f"{plant.name}: {caught} of {seeds} seeds")
+    print(f"{plant.name}: {caught} of {len(seeds)} seeds")
 
 
 def main() -> int:
@@ -54,7 +54,7 @@ def main() -> int:
         print(plant.schedule.__doc__)
         print(verdict(lambda: plant.play(planted=planted)))
     else:
-        survey(plant, options.seeds or plant.seeds, planted=planted)
+        survey(plant, range(1, 1 + options.seeds) if options.seeds else plant.looked_at, planted=planted)
     return 0
 
 

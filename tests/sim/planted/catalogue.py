@@ -65,14 +65,14 @@ def by_hand(name: str, plant: Callable[[], Planting], schedule: Callable[[], Non
     return Plant(name, plant, checks or ("linearizable",), schedule=schedule)
 
 
-def in_leased(name: str, plant: Callable[[], Planting], seeds: int, *checks: str) -> Plant:
+def in_leased(name: str, plant: Callable[[], Planting], seeds: int, *checks: str, first: int = 1) -> Plant:
     """A mistake that one of these checks catches in the worlds with leases."""
-    return Plant(name, plant, checks, seeds, worlds="leased")
+    return Plant(name, plant, checks, seeds, worlds="leased", first=first)
 
 
-def in_own(name: str, plant: Callable[[], Planting], seeds: int) -> Plant:
+def in_own(name: str, plant: Callable[[], Planting], seeds: int, first: int = 1) -> Plant:
     """A mistake that the search for an order catches in the worlds of a type of one's own."""
-    return Plant(name, plant, ("linearizable",), seeds, worlds="own")
+    return Plant(name, plant, ("linearizable",), seeds, worlds="own", first=first)
 
 
 PLANTS: Final = (
@@ -201,6 +201,7 @@ PLANTS: Final = (
             faults=GOOD_CLOCKS | {"commit_us_max": 5_000},
             fields={**BUSY, **only(Enq=3, Deq=3)},
         ),
+        first=25,
     ),
     Plant("replica-counted-twice", fronts.count_one_replica_twice, ("complete", "linearizable"), 30),
     # Further ones: promises of a replica.
@@ -350,7 +351,7 @@ PLANTS: Final = (
     Plant("refused-key-stored", keys.store_what_was_refused, HISTORY, 5, TWINS_TOGETHER),
     by_hand("ages-by-wall-clock", ages.measure_ages_by_the_wall_clock, schedules.key_after_a_step_of_clocks),
     by_hand("latest-is-old", ages.call_old_what_is_latest, schedules.key_that_was_decided_last),
-    Plant("old-after-a-restart", ages.call_old_what_was_found, HISTORY, 240, LEAPING_KEYS),
+    Plant("old-after-a-restart", ages.call_old_what_was_found, HISTORY, 240, LEAPING_KEYS, first=31),
     # Forwarding.
     Plant("every-copy-served", forwarding.serve_every_copy, HISTORY, 15, ROUTED),
     Plant(
@@ -371,14 +372,14 @@ PLANTS: Final = (
     in_leased(
         "handed-out-unnoted", leases.pass_incomplete_unnoted, 100, "accepted once", "right course", *HISTORY
     ),
-    in_leased("payload-not-fetched", leases.keep_no_payload, 90, "well formed"),
+    in_leased("payload-not-fetched", leases.keep_no_payload, 90, "well formed", first=63),
     in_leased("room-for-all-leases", leases.have_room_for_all, 90, "leases bounded"),
     in_own("repeat-run-again", own.run_a_repeat_again, 60),
     in_own("calls-from-one-state", own.run_each_from_the_decided_state, 20),
-    in_own("look-undecided", own.answer_from_what_is_not_decided, 120),
+    in_own("look-undecided", own.answer_from_what_is_not_decided, 120, first=68),
     in_own("change-from-a-look", own.answer_a_change_from_a_look, 20),
     # Catching up.
-    Plant("unmarked-installed", catching.install_unmarked, HISTORY, 250, CATCHING_UP_ROUGHLY),
+    Plant("unmarked-installed", catching.install_unmarked, HISTORY, 250, CATCHING_UP_ROUGHLY, first=95),
     Plant("history-installed", catching.install_history, ("nothing below the horizon",), 60, CATCHING_UP),
     Plant("arrivals-forgotten", catching.forget_arrival_numbers, ("level",), 60, CATCHING_UP),
     by_hand("unmarked-below-a-fence", catching.install_unmarked, caught_up.unmarked_below_a_fence),

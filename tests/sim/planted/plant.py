@@ -79,7 +79,7 @@ class Plant(Struct, frozen=True):
     """One mistake. `plant` makes it, and its docstring says what it is; `origin` is the item of DESIGN section 6 that tells
     of it, or "own".
 
-    One of `checks` (names in `CHECKS`) must catch it: within `seeds` seeds from 1 on, in worlds as `hint` has them; or
+    One of `checks` (names in `CHECKS`) must catch it: within `seeds` seeds from `first` on, in worlds as `hint` has them; or
     in `schedule`, which is played by hand.
     """
 
@@ -92,6 +92,13 @@ class Plant(Struct, frozen=True):
     origin: str = "own"
     worlds: str = ""
     """Of which kind (`tests.sim.run.WORLDS`); empty for those of `scenario`."""
+    first: int = 1
+    """Shortly before a seed that catches it, where that takes long from 1 on."""
+
+    @property
+    def looked_at(self) -> range:
+        """The seeds within which it must be caught."""
+        return range(self.first, self.first + self.seeds)
 
     @property
     def mistake(self) -> str:
@@ -146,6 +153,7 @@ def table(plants: Iterable[Plant]) -> str:
     ]
     for plant in plants:
         within = "its schedule" if plant.schedule else f"{plant.seeds} seeds"
+        within += f" from {plant.first}" if plant.first > 1 else ""
         within += f", {plant.worlds}" if plant.worlds else ""
         lines.append(
             f"| `{plant.name}` | {plant.origin} | {plant.mistake} | {', '.join(plant.checks)} | {within} |"

@@ -22,11 +22,11 @@ def named(plant: Plant) -> str:
 
 @pytest.mark.parametrize("plant", [plant for plant in PLANTS if plant.seeds], ids=named)
 def test_is_caught_within_its_seeds(plant: Plant) -> None:
-    caught = hunt(plant, range(1, 1 + plant.seeds))
-    assert caught is not None, f"no check noticed it in {plant.seeds} seeds"
+    caught = hunt(plant, plant.looked_at)
+    assert caught is not None, f"no check noticed it in seeds {plant.looked_at}"
     print(f"{plant.name}: seed {caught.seed}, {caught.check}")
     assert caught.check in plant.checks, caught.said
-    for seed in range(1, 1 + caught.seed):
+    for seed in range(plant.first, caught.seed + 1):
         plant.run(seed, planted=False)
 
 
