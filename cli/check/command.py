@@ -15,11 +15,14 @@ from ...adts.histories.calls import Call
 from ...adts.histories.orders import Model
 from ...adts.histories.verdict import Typed, Verdict, verdicts
 from ...adts.own import Computed
+from ...adts.plain_class import PlainClass
 from ...adts.specification import Specification
-from ...adts.types.catalogue import adt_of
+from ...adts.types.catalogue import adt_of, known_types
+from ..cluster.document import url_of
+from ..cluster.status import cluster_document
 from ..failure import EXIT_FAILED, EXIT_UNKNOWN, Usage
 from ..output import AsJson, answer, reported
-from ..quorums.data_types import type_named, users_code
+from ..quorums.data_types import class_of, computed, type_named, users_code
 from .drawing import drawn
 from .history_file import Recorded, recorded
 from .words import Unjudged, calls_of
@@ -60,6 +63,16 @@ def check(
             help="The type of all objects, or your own: FILE.py:NAME. Else by the objects' names: queue/jobs.",
         ),
     ] = "",
+    cluster: Annotated[
+        str,
+        typer.Option(
+            "--cluster",
+            "-c",
+            envvar="QUORATE_CLUSTER",
+            metavar="FILE|URL",
+            help="The cluster document whose [types] name types of your own.",
+        ),
+    ] = "",
     model: Annotated[
         Model, typer.Option("--model", help="Real time counts for all, for each process, or for nobody.")
     ] = Model.LINEARIZABLE,
@@ -69,7 +82,7 @@ def check(
 
     Exit codes: 0 it is; 1 it is not; 3 not known, for something was not judged.
     """
-    found = _checked(history, type_name, model)
+    found = _checked(history, type_name, cluster, model)
     answer(as_json, _as_json(found, model), "\n".join(_lines(found, model)))
     if found.wrong:
         raise typer.Exit(EXIT_FAILED)
@@ -77,7 +90,7 @@ def check(
         raise typer.Exit(EXIT_UNKNOWN)
 
 
-def _checked(history: Path, type_name: str, model: Model) -> _Checked:
+def _checked(history: Path, type_name: str, cluster: str, model: Model) -> _Checked:
     by_object: dict[str, list[Recorded]] = {}
     for operation in recorded(history):
         by_object.setdefault(operation.object, []).append(operation)
@@ -88,13 +101,14 @@ def _checked(history: Path, type_name: str, model: Model) -> _Checked:
     for name, operations in by_object.items():
         named = type_name or _type_of(name, operations[0])
         if named not in known:
-            known[named] = _typed(type_named(named))
+            known[named] = _typed(_named(named, cluster))
         try:
             calls += calls_of(known[named].specification, operations)
             types[name] = known[named]
         except Unjudged as why:
             unjudged[name] = str(why)
-    with users_code(f"{type_name} fails") if type_name else nullcontext():
+    is_own = any(isinstance(each.specification, Computed) for each in known.values())
+    with users_code("the code of a type fails") if is_own else nullcontext():
         found = list(verdicts(types, calls, model)) if calls else []
     return _Checked(len(calls), len(types), found, unjudged)
 
@@ -105,6 +119,20 @@ def _type_of(name: str, first: Recorded) -> str:
             f"line {first.number}: the object {name!r} does not say its type, as queue/jobs does: give --type"
         )
     return adt_of(name)
+
+
+def _named(name: str, cluster: str) -> Specification:
+    """The type that `--type` or an object names: one of the catalogue, in a file, or of the cluster."""
+    if not cluster or ":" in name or name in known_types():
+        return type_named(name)
+    document = cluster_document(cluster)
+    if name not in document.own_types:
+        known = ", ".join(document.own_types) or "none"
+        raise Usage(f"there is no data type {name!r}: the [types] of {cluster} name {known}")
+    folder = Path.cwd() if url_of(cluster) else Path(cluster).resolve().parent
+    found = class_of(document.own_types, name, folder)
+    with users_code(f"{document.own_types[name]} is no data type"):
+        return computed(document.own_types[name], PlainClass(found))
 
 
 def _typed(specification: Specification) -> Typed:

@@ -1,7 +1,5 @@
 """`quorate call TYPE/NAME OPERATION …`: one call on an object of a type of your own."""
 
-import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +15,7 @@ from ..credentials import read_token
 from ..failure import EXIT_FAILED, Usage
 from ..options import DEADLINE_S, ClusterOption, DeadlineOption
 from ..output import AsJson, answer, reported
-from ..quorums.data_types import users_code
+from ..quorums.data_types import class_of
 from ..values import compact, parse_value
 
 
@@ -72,12 +70,7 @@ def _argument(word: str) -> tuple[str, Any]:
 
 def _type(client: Client, type_name: str, folder: Path) -> OwnType:
     """The type of that name, with the code that the document names, which may stand in the folder."""
-    code = client.document.own_types.get(type_name)
-    if code is None:
+    if type_name not in client.document.own_types:
         known = ", ".join(client.document.own_types) or "none"
         raise Usage(f"The cluster has no type {type_name!r}: its document's [types] name {known}.")
-    module, _, name = code.partition(":")
-    sys.path.append(str(folder))
-    with users_code(f"{code}, the type {type_name}, cannot be imported"):
-        found = getattr(import_module(module), name)
-    return OwnType(client.document, found, type_name)
+    return OwnType(client.document, class_of(client.document.own_types, type_name, folder), type_name)

@@ -2,11 +2,12 @@
 
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
 import typer
 
@@ -74,6 +75,15 @@ def _loaded(file: Path) -> ModuleType:
     with users_code(f"{file} cannot be read"):
         spec.loader.exec_module(module)
     return module
+
+
+def class_of(types: Mapping[str, str], name: str, folder: Path) -> type:
+    """The class that a cluster document names for the type, which may stand in the document's folder. Raises Usage."""
+    code = types[name]
+    module, _, wanted = code.partition(":")
+    sys.path.append(str(folder))
+    with users_code(f"{code}, the type {name}, cannot be imported"):
+        return cast("type", getattr(import_module(module), wanted))
 
 
 def computed(text: str, serial: SerialSpecification, bound: Bound = DEFAULT) -> Computed:

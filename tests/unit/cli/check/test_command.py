@@ -344,6 +344,56 @@ def test_a_type_of_ones_own_is_judged_whole_and_by_no_name(tmp_path: Path) -> No
         assert quorate_here("check", path, "--type", f"{tmp_path / 'four.py'}:Four").returncode == code
 
 
+TOLD = """
+class Tally:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, by: int) -> int:
+        self.count += by
+        return self.count
+
+
+class Names:
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def join(self, name: str) -> None:
+        self.names.append(name)
+
+    def all(self) -> list[str]:
+        return self.names
+"""
+
+
+def test_types_that_a_cluster_document_names_are_judged_each_by_its_own_class(tmp_path: Path) -> None:
+    (tmp_path / "told.py").write_text(TOLD)
+    assert quorate_here("init", "--out", str(tmp_path / "c.toml")).returncode == 0
+    with (tmp_path / "c.toml").open("a") as document:
+        document.write('\n[types]\ntally = "told:Tally"\nnames = "told:Names"\nlost = "nowhere:Lost"\n')
+    with_cluster = ("--cluster", str(tmp_path / "c.toml"))
+
+    def lines(total: int) -> str:
+        added = [("add", [2], ["Ok", 2]), ("add", [1], ["Ok", total])]
+        joined = [("join", ["ann"], ["Ok"]), ("all", [], ["Ok", ["ann"]])]
+        written(one := tmp_path / "1.jsonl", calls("tally/t", *added))
+        written(two := tmp_path / "2.jsonl", calls("names/n", *joined))
+        (tmp_path / "h.jsonl").write_text(one.read_text() + two.read_text())
+        return str(tmp_path / "h.jsonl")
+
+    assert quorate_here("check", lines(3), *with_cluster).stdout == "Linearizable: 4 calls on 2 objects.\n"
+    done = quorate_here("check", lines(4), *with_cluster)
+    assert (done.returncode, "tally/t is not linearizable" in done.stdout) == (1, True)
+    assert "there is no data type 'tally'" in quorate_here("check", lines(3)).stderr
+    for name, words in {
+        "lost": "nowhere:Lost, the type lost, cannot be imported: ModuleNotFoundError",
+        "heap": f"there is no data type 'heap': the [types] of {tmp_path / 'c.toml'} name tally, names, lost",
+    }.items():
+        path = written(tmp_path / "h.jsonl", calls(f"{name}/x", ("pop", [], ["Ok"])))
+        done = quorate_here("check", path, *with_cluster)
+        assert (done.returncode, words in done.stderr) == (2, True), done.stderr
+
+
 def test_code_of_ones_own_that_fails_is_told(tmp_path: Path) -> None:
     (tmp_path / "cart.py").write_text(CART.replace("sum(counts.values())", "sum(counts)"))
     path = written(tmp_path / "h.jsonl", calls("ann", ("add", ["pen", 2], ["Ok"]), ("total", [], ["Ok", 3])))
