@@ -11,6 +11,7 @@ GENERATED = {
     "docs/internals/planted-mistakes.md",
     "docs/reference/figures.md",
     "docs/reference/http.md",
+    "docs/reference/library.md",
     "docs/reference/limits.md",
     "docs/reference/metrics.md",
     "docs/reference/sdk.md",

@@ -7,11 +7,16 @@ from typing import get_args
 import pytest
 
 from quorate import client_sdk
+from quorate.adts import library
 from quorate.api_specs import messages
-from tests.docs import http_page, sdk_page
+from tests.docs import http_page, library_page, sdk_page
 from tests.docs.pages import ROOT
 
-MAKERS = {"docs/reference/sdk.md": sdk_page, "docs/reference/http.md": http_page}
+MAKERS = {
+    "docs/reference/sdk.md": sdk_page,
+    "docs/reference/http.md": http_page,
+    "docs/reference/library.md": library_page,
+}
 
 
 @pytest.mark.parametrize("page", MAKERS)
@@ -28,6 +33,18 @@ def test_every_public_name_has_its_place_and_a_docstring() -> None:
         assert sdk_page.described(node), name
         if isinstance(node, ast.ClassDef):
             assert [each.name for each in sdk_page.members(node) if not sdk_page.described(each)] == [], name
+
+
+def test_every_type_that_comes_along_is_described_with_its_operations() -> None:
+    page = library_page.rendered()
+    for name in library.__all__:
+        node = sdk_page.definition(
+            f"{getattr(library, name).__module__.removeprefix('quorate.').replace('.', '/')}.py", name
+        )
+        assert sdk_page.described(node), name
+        assert isinstance(node, ast.ClassDef)
+        assert [each.name for each in sdk_page.members(node) if not sdk_page.described(each)] == [], name
+        assert name in page
 
 
 def test_every_operation_of_applications_is_on_the_page() -> None:

@@ -19,7 +19,7 @@ from tests.sim.checkers.checkers import Violation, check_drained, check_object, 
 from tests.sim.checkers.lease_checkers import check_leases, projected
 from tests.sim.world.faults import NO_FAULTS
 from tests.sim.world.leased import leased
-from tests.sim.world.own import own, type_of
+from tests.sim.world.own import library, own
 from tests.sim.world.scenario import Scenario, keeps_order, scenario
 from tests.sim.world.varied import leaping, varied, with_faults
 from tests.sim.world.world import World
@@ -74,7 +74,7 @@ def judge(world: World) -> int:
             for call in calls:
                 call.after = None
         if (drawn := world.scenario.drawn) is not None:
-            given_up += check_own(name, type_of(drawn), calls)
+            given_up += check_own(name, drawn, calls)
             continue
         if (leasing := world.scenario.leasing) is not None:
             is_sound = has_good_clocks(world.scenario)
@@ -101,8 +101,14 @@ def has_good_clocks(what: Scenario) -> bool:
     return keeps_order(document, what.faults, is_embedded=is_embedded)
 
 
-WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {"varied": varied, "leased": leased, "own": own}
-"""Kinds of worlds: with queues, registers and dictionaries; with leases; with a type of one's own, which the seed draws."""
+WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
+    "varied": varied,
+    "leased": leased,
+    "own": own,
+    "library": library,
+}
+"""Kinds of worlds: with queues, registers and dictionaries; with leases; with a type of one's own, which the seed draws; with one that comes
+along."""
 
 
 def made(seed: int, worlds: str = "varied", *, is_leaping: bool = False) -> Scenario:

@@ -1,6 +1,7 @@
-"""Seeded worlds of types of one's own: machines drawn at random, and a list of all that was put. Every promise is kept.
+"""Seeded worlds of types of one's own: machines drawn at random, a list of all that was put, and types that come along. Every promise is
+kept.
 
-`python -m tests.sim.soak --worlds own` runs as many more as the time allows.
+`python -m tests.sim.soak --worlds own` (or `library`) runs as many more as the time allows.
 """
 
 from typing import Final
@@ -12,6 +13,34 @@ from tests.sim.world.own import WORDS, Trail, type_of
 
 SEEDS: Final = 200
 CHUNK: Final = 100
+LIBRARY_SEEDS: Final = 108
+"""Twelve for each type."""
+SOMETIMES_IN_LIBRARY: Final = (
+    "keys remembered",
+    "add/Ok",
+    "value/Ok",
+    "take/Ok",
+    "take/Full",
+    "give_back/Ok",
+    "give_back/BadAmount",
+    "credit/Ok",
+    "debit/Ok",
+    "debit/Overdraft",
+    "contains/Ok",
+    "pop/Ok",
+    "pop/Empty",
+    "put/Ok",
+    "first/Ok",
+    "insert/Ok",
+    "insert/Present",
+    "update/Missing",
+    "append/Ok",
+    "read/Ok",
+    "acquire/Ok",
+    "acquire/Held",
+    "release/Ok",
+    "release/NotHeld",
+)
 SOMETIMES: Final = (
     "keys remembered",
     "keyed repeats",
@@ -33,6 +62,12 @@ def test_every_promise_is_kept(first: int) -> None:
     found = run_seeds(range(first, first + CHUNK), "own")
     assert found.given_up <= CHUNK / 20, "too many searches were given up to mean much"
     assert not [name for name in SOMETIMES if not found.counters.get(name)], found
+
+
+def test_every_promise_is_kept_for_types_that_come_along() -> None:
+    found = run_seeds(range(1, 1 + LIBRARY_SEEDS), "library")
+    assert found.given_up <= LIBRARY_SEEDS / 20, "too many searches were given up to mean much"
+    assert not [name for name in SOMETIMES_IN_LIBRARY if not found.counters.get(name)], found
 
 
 def test_seeds_draw_both_kinds_of_types() -> None:

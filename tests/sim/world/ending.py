@@ -6,6 +6,7 @@ Owns the last questions. It must not know the faults before, nor judge the histo
 from typing import TYPE_CHECKING, Final
 
 from quorate.adts.log import Value
+from quorate.adts.plain_class import frozen
 from quorate.adts.specification import Invocation
 from quorate.adts.types.catalogue import adt_of
 from quorate.client_sdk.protocol.core.values import (
@@ -27,7 +28,6 @@ from quorate.client_sdk.protocol.core.values import (
 )
 from tests.sim.checkers.checkers import Violation
 from tests.sim.world.catching import EVERY_US, check_level
-from tests.sim.world.own import VALUES, type_of
 from tests.sim.world.scenario import KEYS
 
 if TYPE_CHECKING:
@@ -68,9 +68,11 @@ def drain(world: "World") -> None:
         elif name.startswith("register/"):
             world.ask(Read(name), DRAIN_DEADLINE_S)
         elif world.scenario.drawn is not None:
-            found = type_of(world.scenario.drawn)
+            found = world.scenario.drawn
             for operation, arguments in found.arguments.items():
-                last = Invoke(name, found, Invocation(operation, (VALUES[0],) * len(arguments)))
+                last = Invoke(
+                    name, found, Invocation(operation, tuple(frozen(each[0]) for each in arguments.values()))
+                )
                 outcome = world.outcome_of(last, DRAIN_DEADLINE_S)
                 if isinstance(outcome, Failed) and outcome.reason != "refused":
                     raise Violation(f"on a healthy cluster {last} ends with {outcome}")

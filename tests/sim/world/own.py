@@ -1,16 +1,17 @@
 """Worlds of types of one's own: which seeds there are, the class that a seed draws, and what its callers call.
 
-Owns the derivation from the seed. Half of the seeds draw a small machine at random, whose operations change its state, look at it, refuse, or fail by a
-mistake; the others have a list of all that was put, so that every answer tells much of the order. It must not know what is right.
+Owns the derivation from the seed. Half of the seeds of `own` draw a small machine at random, whose operations change its state, look at it,
+refuse, or fail by a mistake; the others have a list of all that was put, so that every answer tells much of the order. The seeds of `library`
+take turns among the types that come along. It must not know what is right.
 """
 
 import random
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from quorate.adts import library as comes_along
 from quorate.adts.plain_class import PlainClass, frozen
 from quorate.adts.specification import Invocation
 from quorate.api_specs.cluster import ChoiceRule, checked
@@ -23,6 +24,13 @@ OBJECT: Final = "own/x"
 CODE: Final = "tests.sim.world.own:Trail"
 WORDS: Final = ("a", "b", "c", "d")
 VALUES: Final = (0, 1, 2)
+COMING_ALONG: Final = [
+    getattr(comes_along, name)
+    for name in comes_along.__all__
+    if not issubclass(getattr(comes_along, name), Exception)
+]
+EACH_ANOTHER: Final = ("item", "entry")
+"""Arguments that are another one in each call, so that answers tell whose they are."""
 
 
 class Refused(Exception):
@@ -63,12 +71,16 @@ def own(seed: int) -> Scenario:
     decide = rng.randint(1, total)
     chosen = ChoiceRule(f"{TYPE}/*", {"Call/Ok": (total + 1 - decide, decide)}, collect=rng.random() < 0.9)
     document = checked(replace(what.document, types={TYPE: CODE}, choices=(chosen,)))
-    return replace(what, document=document, objects=(OBJECT,), drawn=seed)
+    return replace(what, document=document, objects=(OBJECT,), drawn=type_of(seed))
 
 
-@lru_cache(16)
+def library(seed: int) -> Scenario:
+    """The scenario of a seed: one object of a type that comes along."""
+    return replace(own(seed), drawn=PlainClass(COMING_ALONG[seed % len(COMING_ALONG)]))
+
+
 def type_of(seed: int) -> PlainClass:
-    """The type of the seed's objects."""
+    """The type of the objects in the seed's world of `own`."""
     rng = random.Random(f"type {seed}")
     return PlainClass(Trail if rng.random() < 0.5 else _machine(rng))
 
@@ -81,7 +93,7 @@ def _machine(rng: random.Random) -> type:
         self.at = 0
 
     operations = {word: _operation(rng, states) for word in WORDS[: rng.randint(2, len(WORDS))]}
-    return type("Machine", (), {"__init__": start, **operations})
+    return type("Machine", (), {"__init__": start, "examples": {"by": VALUES}, **operations})
 
 
 def _operation(rng: random.Random, states: int) -> Callable[..., Any]:
@@ -110,13 +122,16 @@ def _operation(rng: random.Random, states: int) -> Callable[..., Any]:
 
 
 class OwnCaller(Caller):
-    """A caller of the type that the seed draws."""
+    """A caller of the type that was drawn."""
 
-    def __init__(self, what: Scenario, seed: int, who: str, rng: random.Random) -> None:
+    def __init__(self, what: Scenario, found: PlainClass, who: str, rng: random.Random) -> None:
         super().__init__(what, who, rng)
-        self._type: Final = type_of(seed)
+        self._type: Final = found
 
     def _invented(self) -> Operation:
         operation, arguments = self._rng.choice(list(self._type.arguments.items()))
-        args = [frozen(self._value()) if name == "item" else self._rng.choice(VALUES) for name in arguments]
+        args = [
+            frozen(self._value() if name in EACH_ANOTHER else self._rng.choice(values))
+            for name, values in arguments.items()
+        ]
         return Invoke(OBJECT, self._type, Invocation(operation, tuple(args)))

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quorate.adts.log import Value
+from quorate.adts.plain_class import PlainClass
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import Limits
 from quorate.client_sdk.protocol.core.values import (
@@ -86,8 +87,8 @@ class Scenario(Struct, frozen=True):
     """Whether replicas get what they missed from each other; at the end they must be level then."""
     leasing: Leasing | None = None
     """In worlds whose callers acquire."""
-    drawn: int | None = None
-    """In worlds of a type of one's own: the seed that draws it (`tests.sim.world.own`)."""
+    drawn: PlainClass | None = None
+    """In worlds of a type of one's own: that type (`tests.sim.world.own`)."""
 
 
 def scenario(seed: int) -> Scenario:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
+from quorate.adts import library
 from quorate.api_specs.cluster import parse
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, OutcomeUnknown, Unavailable, connect_async
@@ -81,6 +82,76 @@ def test_calls_are_linearizable_while_replicas_are_killed_in_turn(clusters: Clus
     found = json.loads(told.stdout)
     assert found["right"] is True
     assert found["calls"] == FRONT_ENDS * CALLS_A_STEP * 5
+
+
+LIBRARY: Final[dict[str, tuple[type, list[tuple[str, tuple[Any, ...]]]]]] = {
+    "visits": (library.Counter, [("add", (1,)), ("add", (-2,)), ("value", ())]),
+    "quota": (library.BoundedCounter, [("take", (60,)), ("give_back", (60,)), ("taken", ())]),
+    "money": (library.Account, [("credit", (2,)), ("debit", (3,)), ("balance", ())]),
+    "tags": (library.Set, [("add", ("a",)), ("remove", ("a",)), ("contains", ("a",)), ("elements", ())]),
+    "pile": (library.Stack, [("push", ("x",)), ("push", ({"y": 1},)), ("pop", ()), ("top", ())]),
+    "ranked": (library.PriorityQueue, [("put", ("x", 2)), ("put", ("y", 1)), ("take", ()), ("first", ())]),
+    "phones": (library.Directory, [("insert", ("ann", 1)), ("delete", ("ann",)), ("lookup", ("ann",))]),
+    "minutes": (library.Journal, [("append", ("x",)), ("read", (0, 50)), ("length", ())]),
+    "leader": (library.Lock, [("acquire", ("WHO", 1.0, 5.0)), ("release", (1,)), ("holder", ())]),
+}
+"""Each type that comes along, by the name that the cluster has for it, and what each front end calls."""
+OUTCOMES: Final = tuple(
+    each for name in library.__all__ if issubclass(each := getattr(library, name), Exception)
+)
+
+
+async def _call_all(client: AsyncClient, who: str) -> int:
+    """How many calls had an answer."""
+    answered = 0
+    for number in range(max(len(calls) for _, calls in LIBRARY.values())):
+        for name, (found, calls) in LIBRARY.items():
+            operation, args = calls[number % len(calls)]
+            given = [who if each == "WHO" else each for each in args]
+            try:
+                await getattr(client.object(found, "x", type_name=name), operation)(*given)
+            except OUTCOMES:
+                pass
+            except (OutcomeUnknown, Unavailable):
+                continue
+            answered += 1
+    return answered
+
+
+async def _run_library(cluster: LocalCluster, document: Path, history: Path) -> None:
+    cluster_document = parse(document.read_text())
+    clients = [
+        await connect_async(cluster_document, deadline_s=DEADLINE_S, history=History(history))
+        for _ in range(FRONT_ENDS)
+    ]
+    try:
+        for replica in [None, *cluster.urls]:
+            if replica is not None:
+                await asyncio.to_thread(cluster.kill, replica)
+            answered = await asyncio.gather(*(_call_all(each, f"f{at}") for at, each in enumerate(clients)))
+            assert min(answered) > 2 * len(LIBRARY), "with a majority up most calls are answered"
+            if replica is not None:
+                await asyncio.to_thread(cluster.restart, replica)
+    finally:
+        for client in clients:
+            await client.aclose()
+
+
+def test_types_that_come_along_are_linearizable_while_replicas_are_killed_in_turn(clusters: Clusters) -> None:
+    cluster = clusters.make()
+    document = cluster.document_path
+    named = "\n".join(
+        f'{name} = "quorate.adts.library:{found.__name__}"' for name, (found, _) in LIBRARY.items()
+    )
+    document.write_text(f"{document.read_text()}\n[types]\n{named}\n")
+    assert {found for found, _ in LIBRARY.values()} == set(own.COMING_ALONG)
+    cluster.start()
+    cluster.ready()
+    asyncio.run(_run_library(cluster, document, clusters.history))
+    told = quorate_here("check", str(clusters.history), "--cluster", str(document), "--json")
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert (found := json.loads(told.stdout))["right"] is True
+    assert found["objects"] == len(LIBRARY)
 
 
 def test_a_history_that_the_class_does_not_allow_is_found_out(clusters: Clusters) -> None:
