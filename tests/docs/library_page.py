@@ -17,9 +17,9 @@ visits = "quorate.adts.library:Counter"
 leader = "quorate.adts.library:Lock"
 ```
 
-Then it is called as your own types are: `client.object(Counter, "front", type_name="visits").add(1)` in Python, `quorate call visits/front
-value` in the shell, `POST /v1/objects/visits/front/add` over HTTP. Each change is one decision of a quorum. A state has at most 256 KiB, and
-every change carries all of it: make many small objects.
+Then it is called as your own types are: in Python `client.object(Counter, "front", type_name="visits").add(1)`, in the shell
+`quorate call visits/front value`, over HTTP `POST /v1/objects/visits/front/add`. Each change is one decision of a quorum. A state has at
+most 256 KiB, and every change carries all of it: make many small objects.
 
 To set something that a class leaves open, or to add an operation, derive one of your own, and serve that:
 
