@@ -22,6 +22,7 @@ PLACE_CHARS_MAX: Final = 80
 _NESTED: Final = (list, tuple, dict)
 _WORD: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?')
 """A string or a number in JSON text."""
+_NO_NUMBER_HAS: Final = '",[{'
 _MAY_HAVE_A_FLOAT: Final = re.compile(r"\d[.eE]")
 _ALL_DIGITS_ALIKE: Final = bytes.maketrans(b"0123456789", b"0" * 10)
 _LONG: Final = b"0" * 19
@@ -115,8 +116,12 @@ def comparable(value: Value | None) -> str | None:
 
 
 def is_equal(value: Value, other: Value) -> bool:
-    """Whether two values are equal in JSON's data model."""
-    return value == other or comparable(value) == comparable(other)
+    """Whether two values are equal in JSON's data model. To compare numbers by their amounts takes a quarter of a second for a megabyte: so
+    what is built otherwise is found out before."""
+    if value == other:
+        return True
+    is_built_alike = all(value.count(each) == other.count(each) for each in _NO_NUMBER_HAS)
+    return is_built_alike and comparable(value) == comparable(other)
 
 
 def _amount(word: re.Match[str]) -> str:

@@ -7,7 +7,6 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ....adts.types.catalogue import SPECIFICATIONS, adt_of
 from ....api_specs.cluster import ClusterDocument
 from ....api_specs.commands import SettleResult
 from ....api_specs.limits import Limits
@@ -16,7 +15,7 @@ from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import SOON_S, Event, Task
 from ..core.values import Failed
-from .transitions import Command, ConfirmCommand
+from .transitions import WORKS_ON_STATES, Command, ConfirmCommand, argument_bytes
 
 HELD_S_MAX: Final = 0.1
 """So long, after a decision, a look may keep this front end from the next."""
@@ -24,7 +23,8 @@ HELD_S_STEP: Final = 0.001
 COMMANDS_MAX: Final = 256
 """Decided in one batch."""
 RUN_BYTES_MAX: Final = 1024 * 1024
-"""Of states that the calls of one batch are run on, together: work of some hundredths of a second."""
+"""Of states and arguments that one batch works on, together, where it works on all of them: work of some hundredths of a second, or of a
+quarter of one."""
 
 
 _MAY_BE_ENDED: Final = (
@@ -88,15 +88,18 @@ class Batches:
                 yield until_s
         while self._waiting and task.now.mono_s < self._cache.held_until_s:
             yield min(self._cache.held_until_s, task.now.mono_s + HELD_S_STEP)
-        self.latest = _in_turns(self._waiting)[: self._most()]
+        self.latest = self._together(_in_turns(self._waiting)[:COMMANDS_MAX])
         return self.latest
 
-    def _most(self) -> int:
-        """How many commands go together: calls of one's own types are run in one turn of the event loop, on the whole state each."""
-        if adt_of(self._cache.name) in SPECIFICATIONS:
-            return COMMANDS_MAX
-        state = self._cache.summary.value or ""
-        return max(1, min(COMMANDS_MAX, RUN_BYTES_MAX // (len(state) + 1)))
+    def _together(self, asked: list[PendingCommand]) -> list[PendingCommand]:
+        """As many of these as are done in one turn of the event loop, but at least one."""
+        done_bytes = 0
+        for place, each in enumerate(asked):
+            if isinstance(each.command, WORKS_ON_STATES):
+                done_bytes += _state_bytes(self._cache) + argument_bytes(each.command)
+            if done_bytes > RUN_BYTES_MAX and place:
+                return asked[:place]
+        return asked
 
     def hold_for(self, granted: list[tuple[PendingCommand, Any]], now_s: float) -> None:
         """Where a caller is about to look whether a decision is made, the next batch is left for a moment."""
@@ -106,6 +109,12 @@ class Batches:
     def numbers(self) -> list[int]:
         """Of the operations that asked for the latest."""
         return [asked.task.number for asked in self.latest]
+
+
+def _state_bytes(cache: LogCache) -> int:
+    """How large the state of a cell is at most, as far as it is known: that of the summary, or of an entry."""
+    values = (cache.summary.value, *(found.entry.value for found in cache.seen.values()))
+    return max((len(value) for value in values if isinstance(value, str)), default=0)
 
 
 def _in_turns(waiting: list[PendingCommand]) -> list[PendingCommand]:

@@ -93,6 +93,17 @@ Command = (
 )
 
 
+WORKS_ON_STATES: Final = (CompareAndSetCommand, InvokeCommand)
+"""Commands that look at the whole state and at the whole of their arguments."""
+
+
+def argument_bytes(command: CompareAndSetCommand | InvokeCommand) -> int:
+    """How large the arguments are, as text."""
+    if isinstance(command, InvokeCommand):
+        return sum(len(str(each)) for each in command.invocation.args)
+    return len(command.old or "") + len(command.new or "")
+
+
 class Plan(Struct):
     """The next summary (equal to the old one when nothing changes), results by the command's place, and what happened.
 
@@ -312,7 +323,7 @@ def _invoke(
     builder: SummaryBuilder, command: InvokeCommand, value: Value | None, events: list[str | Entry]
 ) -> tuple[Response | Failed, Value | None, bool]:
     """Result, the state afterwards as it is kept, and whether this very decision changed it."""
-    asked = digest(comparable(Value(arguments_text(command.invocation))))
+    asked = digest(comparable(Value(arguments_text(command.invocation)))) if command.key else ""
     if (earlier := builder.keyed(command.key)) is not None:
         return (read(earlier.result or "") if earlier.digest == asked else KEY_REUSED), value, False
     try:
@@ -329,7 +340,7 @@ def _invoke(
             return Failed("refused", f"{command.invocation}: {problem}", definite=True), value, False
         if not builder.has_room_for(command.key, (), result):
             return TOO_MANY_KEYS, value, False
-        builder.note_changed(command.key, digest=asked if command.key else "", result=result)
+        builder.note_changed(command.key, digest=asked, result=result)
         events.append(_event(command.invocation, response))
     return response, None if after is None else Value(after), after != value
 

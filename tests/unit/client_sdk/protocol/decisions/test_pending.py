@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from quorate.adts.log import NOTHING, Value
+from quorate.adts.log import NOTHING, Entry, Seen, Value
 from quorate.adts.plain_class import PlainClass
-from quorate.api_specs.commands import DequeueCommand, SettleResult
+from quorate.api_specs.commands import CompareAndSetCommand, DequeueCommand, SettleResult
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import SOON_S
 from quorate.client_sdk.protocol.core.values import Failed
@@ -20,7 +20,7 @@ from quorate.client_sdk.protocol.decisions.pending import (
 )
 from quorate.client_sdk.protocol.decisions.transitions import Command, ConfirmCommand, InvokeCommand
 from tests.support.own_types import Cart
-from tests.unit.client_sdk.protocol.stage import Stage
+from tests.unit.client_sdk.protocol.stage import Stage, at
 
 REFUSED = Failed("refused", "no quorum would", definite=True, answered=frozenset({"r1"}))
 
@@ -147,8 +147,36 @@ def test_calls_of_ones_own_types_go_together_as_far_as_their_states_are_small() 
     """A hundred and twenty calls on a state of 240 KB, run in one turn of the event loop, silenced a replica for 23 seconds."""
     found = PlainClass(Cart)
     call = InvokeCommand(found, found.call("content"))
-    for state_bytes, together in ((0, COMMANDS_MAX), (RUN_BYTES_MAX // 4 - 1, 4), (2 * RUN_BYTES_MAX, 1)):
+    for state_bytes, together in ((0, COMMANDS_MAX), (RUN_BYTES_MAX // 4, 4), (2 * RUN_BYTES_MAX, 1)):
         waiting = Waiting(0, "cart/ann")
         waiting.commands += [waiting.command(number, call) for number in range(COMMANDS_MAX)]
         waiting.cache.summary = replace(NOTHING, value=Value("x" * state_bytes))
         assert len(waiting.next().result) == together
+
+
+@pytest.mark.parametrize("where", ["old", "new", "decided", "written", "argument"])
+def test_what_is_compared_or_run_together_is_bounded_by_all_that_is_looked_at(where: str) -> None:
+    """Sixty compare-and-sets of 28 bytes, on a value of a megabyte with fractions, silenced a replica for seconds; so did twelve calls with a
+    megabyte of nested arguments."""
+    large = Value("x" * (RUN_BYTES_MAX // 4 - 8))
+    waiting = Waiting(0, "bag/b" if where == "argument" else "register/r")
+    found = PlainClass(Cart)
+    commands: dict[str, Command] = {
+        "old": CompareAndSetCommand(large, Value("1")),
+        "new": CompareAndSetCommand(Value("1"), large),
+        "argument": InvokeCommand(found, found.call("keep", large)),
+    }
+    command = commands.get(where, CompareAndSetCommand(Value("1"), Value("2")))
+    if where == "decided":
+        waiting.cache.summary = replace(NOTHING, value=large)
+    if where == "written":
+        waiting.cache.seen[at(1)] = Seen(Entry("e", at(1), large))
+    waiting.commands += [waiting.command(number, command) for number in range(9)]
+    assert len(waiting.next().result) == 4
+
+
+def test_what_looks_at_no_state_goes_together_with_one_that_does() -> None:
+    waiting = Waiting(3)
+    large = CompareAndSetCommand(Value("x" * RUN_BYTES_MAX), None)
+    waiting.commands += [waiting.command(5, large), waiting.command(6, large), waiting.command(7)]
+    assert waiting.next().result == waiting.commands[:4]
