@@ -28,7 +28,9 @@ EXCHANGE_TIMEOUT_S: Final = 2.0
 LAZY_WAIT_S: Final = 0.02
 OUTBOX_SENDS_MAX: Final = 10_000
 OUTBOX_BODIES_MAX: Final = 4
-"""The outbox holds at most so many full request bodies."""
+"""The outbox of long sends holds at most so many full request bodies."""
+SHORT_BYTES: Final = 16 * 1024
+"""Shorter sends wait for no longer ones: objects with large states would else have those of all others wait, and be declined."""
 LAZY_SENDS_MAX: Final = 1000
 BACKOFF_FIRST_S: Final = 0.05
 BACKOFF_MAX_S: Final = 1.0
@@ -93,7 +95,10 @@ class Link:
         self._clock: Final = clock
         self._deliver: Final = deliver
         self._jitter: Final = random.Random()  # spreads retries; no decision rests on it
-        self._eager: Final = _Outbox()
+        self._short: Final = _Outbox()
+        self._long: Final = _Outbox()
+        self._is_long_due = False
+        """Whether a long send waits, and the last batch had room for none."""
         self._lazy: Final = _Outbox()
         self._lazy_due = False
         self._lazy_timer: asyncio.TimerHandle | None = None
@@ -122,9 +127,12 @@ class Link:
             self._put_lazy(waiting)
         else:
             # Lazy ones, token 0, are among those that wait where a reply was cut off.
-            is_repeat = send.repeats > 0 and send.repeats in self._eager.tokens
-            is_taken = not is_repeat and self._takes(waiting.size)
-            (self._eager.push if is_taken else self._declined.append)(waiting)
+            outbox = self._outbox_of(waiting)
+            is_repeat = send.repeats > 0 and (
+                send.repeats in self._short.tokens or send.repeats in self._long.tokens
+            )
+            is_taken = not is_repeat and self._takes(waiting.size, outbox)
+            (outbox.push if is_taken else self._declined.append)(waiting)
             self._call_flush()
 
     async def aclose(self, timeout_s: float) -> None:
@@ -157,10 +165,13 @@ class Link:
         self._lazy_due = True
         self._flush()
 
-    def _takes(self, size: int) -> bool:
+    def _outbox_of(self, waiting: _Waiting) -> _Outbox:
+        return self._short if waiting.size <= SHORT_BYTES else self._long
+
+    def _takes(self, size: int, outbox: _Outbox) -> bool:
         """Whether the outbox takes a send: there is room, and the replica is up or due for one probe."""
         bytes_max = OUTBOX_BODIES_MAX * self._document.limits.body_bytes_max
-        if len(self._eager.sends) >= OUTBOX_SENDS_MAX or self._eager.bytes + size > bytes_max:
+        if len(outbox.sends) >= OUTBOX_SENDS_MAX or outbox.bytes + size > bytes_max:
             return False
         return self._failures == 0 or (not self._tasks and self._clock.now().mono_s >= self._retry_at_s)
 
@@ -179,7 +190,7 @@ class Link:
         self._flush_soon = None
         self._answer_declined()
         in_flight_max = IN_FLIGHT_MAX if self._failures == 0 else 1
-        while (self._eager.sends or (self._lazy.sends and self._lazy_due)) and len(
+        while (self._short.sends or self._long.sends or (self._lazy.sends and self._lazy_due)) and len(
             self._tasks
         ) < in_flight_max:
             task = asyncio.get_running_loop().create_task(self._exchange(tuple(self._take())))
@@ -200,11 +211,12 @@ class Link:
         self._report(declined, Unanswered(f"{self.replica}: {why}", definite=True), now, now)
 
     def _take(self) -> Iterator[_Waiting]:
-        """The sends of the next batch: what waits, in order, then lazy ones, as far as the limits go."""
+        """The sends of the next batch: short ones, in order, then long ones, then lazy ones, as far as the limits go; a long one first
+        where the last batch had none."""
         room = self._document.limits.body_bytes_max - ENVELOPE_BYTES
         places = self._places
-        is_first = True
-        for outbox in (self._eager, self._lazy):
+        is_first, longs = True, len(self._long.sends)
+        for outbox in (self._long,) * self._is_long_due + (self._short, self._long, self._lazy):
             while outbox.sends and (
                 is_first or (outbox.sends[0].size <= room and len(outbox.sends[0].requests) <= places)
             ):
@@ -213,6 +225,10 @@ class Link:
                 places -= len(waiting.requests)
                 is_first = False
                 yield waiting
+                if self._is_long_due:
+                    self._is_long_due = False
+                    break
+        self._is_long_due = 0 < longs == len(self._long.sends)
         self._lazy_due = self._lazy_due and bool(self._lazy.sends)
 
     async def _exchange(self, sent_now: Sequence[_Waiting]) -> None:
@@ -265,7 +281,8 @@ class Link:
             else:
                 whole.append(each)
                 replies += known
-        self._eager.put_back(rest)
+        for outbox in (self._short, self._long):
+            outbox.put_back([each for each in rest if self._outbox_of(each) is outbox])
         return whole, replace(answer, replies=tuple(replies))
 
     def _pace(self, answered: int, asked: int) -> None:
@@ -315,7 +332,8 @@ class Link:
         self._last_failure = answer.detail
         longest_s = min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2 ** min(self._failures - 1, 10))
         self._retry_at_s = self._clock.now().mono_s + longest_s * self._jitter.uniform(0.5, 1.0)
-        while self._eager.sends:
-            self._declined.append(self._eager.pop())
+        for outbox in (self._short, self._long):
+            while outbox.sends:
+                self._declined.append(outbox.pop())
         if self._declined:
             self._call_flush()

@@ -88,6 +88,8 @@ class ScriptedMachine:
         self.forwards: list[SendForwarded] = []
         self.served: list[tuple[int, ForwardedReply | Unanswered]] = []
         self.breaks = False
+        self.name_bytes = 1
+        """Of the object that it asks for: how long its sends are."""
         self.pacing = Pacing(())
         self.started_over = 0
         self._token = 0
@@ -113,7 +115,7 @@ class ScriptedMachine:
         sends = []
         for replica in operation.object.removeprefix("register/").split(","):
             self._token += 1
-            sends.append(Send(replica, (Collect("register/x"),), self._token))
+            sends.append(Send(replica, (Collect("register/" + "x" * self.name_bytes),), self._token))
         return sends
 
     def deliver(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> Effects:

@@ -214,6 +214,51 @@ async def test_a_full_outbox_answers_at_once(rig: Rig, monkeypatch: pytest.Monke
     await asyncio.gather(*waiting)
 
 
+async def _begun(rig: Rig, name_bytes: int, number: int) -> list[asyncio.Task[None]]:
+    """Operations with requests of that size, which wait at r1."""
+    rig.machine.name_bytes = name_bytes
+    runs = [asyncio.create_task(rig.run("r1")) for _ in range(number)]
+    await settle()
+    return runs
+
+
+async def _crowded(limits: Limits | None = None) -> tuple[Rig, list[asyncio.Task[None]]]:
+    """As many batches are under way to r1 as may be, and none is answered."""
+    rig = Rig(limits)
+    rig.transport.stuck["r1"] = asyncio.Event()
+    return rig, [run for _ in range(link.IN_FLIGHT_MAX) for run in await _begun(rig, 1, 1)]
+
+
+LONG = link.SHORT_BYTES + 1
+
+
+async def test_long_requests_take_no_room_from_short_ones() -> None:
+    """Two hundred dequeues of one token, on queues with 512 leases each, had another one's small requests refused."""
+    rig, runs = await _crowded(Limits(body_bytes_max=8 * LONG, value_bytes_max=LONG))
+    many = await _begun(rig, LONG, 100)
+    refused = [each for each in many if each.done()]
+    assert 60 < len(refused) < 100, "what is long has its own bound"
+    short = await _begun(rig, 1, 100)
+    assert not any(each.done() for each in short)
+    rig.transport.stuck["r1"].set()
+    await asyncio.gather(*runs, *many, *short)
+    await rig.driver.aclose()
+
+
+async def test_short_requests_go_before_long_ones_and_keep_none_for_ever() -> None:
+    rig, runs = await _crowded(Limits(requests_max=2))
+    long = await _begun(rig, LONG, 3)
+    short = await _begun(rig, 1, 7)
+    rig.transport.stuck["r1"].set()
+    await asyncio.gather(*runs, *long, *short)
+    sizes = [
+        "".join("sl"[len(repr(each)) > link.SHORT_BYTES] for each in requests)
+        for _, requests in rig.transport.batches[link.IN_FLIGHT_MAX :]
+    ]
+    assert sizes == ["ss", "ls", "ss", "ls", "sl"]
+    await rig.driver.aclose()
+
+
 async def test_another_replica_behind_the_url_is_refused(rig: Rig) -> None:
     rig.transport.behaviour = lambda _, batch: reply_to("r2", batch)
     await rig.run("r1")
