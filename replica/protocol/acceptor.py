@@ -5,6 +5,8 @@ accepted summary is replaced only by a higher ballot, rows are collected only be
 neither time (it arrives as `now_us`) nor disk (reads come through `Log`, writes leave as effects), nor other replicas.
 """
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from ...adts.log import NO_LEASES, Entry, count_leases
@@ -37,10 +39,13 @@ from ...timestamps.ballot import term_of
 from ...timestamps.timestamp import INFINITY, ZERO, Timestamp
 from .key_consensus import reserve
 from .log import Claim, Effect, Forget, Log, MarkComplete, ObjectState, PutEvent, PutRows, PutState
-from .pages import page_of
+from .pages import page_of, payloads_bytes
 from .refusals import Bounds, latest_claimed, malformed, refusal
 
 Handled = tuple[Reply, list[Effect]]
+
+READ_PER_PAGE: Final = 4
+"""Where payloads are read and not shown, so many times as much is read for a page."""
 
 
 def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events: bool = False) -> Handled:
@@ -138,8 +143,6 @@ def _read(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Col
             _status(state), summary=summary, rows=tuple(rows), since=log.arrival(), upto=ZERO, latest=latest
         )
     found, since, upto, more = _read_window(request.window, state, log, bounds)
-    if not request.window.payload:
-        found = [_without_payload(row) for row in found]
     return Collected(_status(state), summary=summary, rows=(*rows, *found), since=since, upto=upto, more=more)
 
 
@@ -160,21 +163,30 @@ def _read_window(
 ) -> tuple[list[Row], int, Timestamp, bool]:
     """What arrived in the window since, then what lies above it; as rows, arrival number, new upper end, cut off."""
     after = max(window.after, state.collected)
-    page, room = bounds.page_entries_max, bounds.page_bytes_max
-    bytes_max = room if window.payload else None
+    page, room = bounds.page_entries_max, _room_to_read(bounds, payload=window.payload)
     is_known = window.upto > after
-    arrived = log.arrivals(state.name, after, window.upto, window.since, page, bytes_max) if is_known else []
-    rows = [row for _, row in arrived]
-    kept = page_of(rows, room) if rows and window.payload else rows
-    if len(arrived) == page or len(kept) < len(rows):
-        return kept, arrived[len(kept) - 1][0], window.upto, True
+    arrived = log.arrivals(state.name, after, window.upto, window.since, page, room) if is_known else []
+    kept = page_of((row for _, row in arrived), room)
+    rows = _shown(kept, payload=window.payload)
+    if len(arrived) == page or len(kept) < len(arrived):
+        return rows, arrived[len(kept) - 1][0], window.upto, True
     limit = min(window.limit, page - len(arrived))
     if window.upto == INFINITY or limit == 0:
         return rows, log.arrival(), max(window.upto, after), False
-    above = log.rows(state.name, max(after, window.upto), limit, bytes_max)
-    fitting = page_of(above, room) if above and window.payload else above
+    above = log.rows(state.name, max(after, window.upto), limit, room)
+    fitting = page_of(above, room)
     is_end = len(above) < limit and len(fitting) == len(above)
-    return rows + fitting, log.arrival(), INFINITY if is_end else fitting[-1].entry.t, False
+    upto = INFINITY if is_end else fitting[-1].entry.t
+    return rows + _shown(fitting, payload=window.payload), log.arrival(), upto, False
+
+
+def _room_to_read(bounds: Bounds, *, payload: bool) -> int:
+    """Bytes of payloads that are read for one page: those of rows that are shown without are read, too, to check their sums."""
+    return bounds.page_bytes_max if payload else READ_PER_PAGE * bounds.page_bytes_max
+
+
+def _shown(rows: list[Row], *, payload: bool) -> list[Row]:
+    return rows if payload else list(map(_without_payload, rows))
 
 
 def _accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps_events: bool) -> Handled:
@@ -240,14 +252,15 @@ def _scan(request: Scan, log: Log, bounds: Bounds) -> Scanned:
     page = bounds.page_entries_max
     entries_max = page if request.newest is None else min(request.newest, page)
     names = log.names(request.prefix, request.after, limit + 1)
-    room = bounds.page_bytes_max
+    room, full = bounds.page_bytes_max, _room_to_read(bounds, payload=request.payload)
+    left = full
     for name in names[:limit]:
-        if room < 0:
+        if room < 0 or left < 0:
             break
         state = _state(name, log)
-        full = bounds.page_bytes_max
-        newest = log.newest(name, state.collected, entries_max, full if request.payload else None)
-        rows = reversed(page_of(newest[::-1], full)) if request.payload else map(_without_payload, newest)
+        newest = page_of(log.newest(name, state.collected, entries_max, full)[::-1], full)
+        left -= payloads_bytes(newest)
+        rows = reversed(_shown(newest, payload=request.payload))
         events = log.events(name, None if request.newest is None else entries_max)
         answer = Collected(
             _status(state),

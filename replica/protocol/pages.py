@@ -33,8 +33,12 @@ def read_until_full(
 def page_of(rows: Iterable[Row], bytes_max: int) -> list[Row]:
     """The first of `rows`, as many as a page of so many bytes has room for, but at least one."""
     found = read_until_full(rows, value_in, bytes_max)
-    size = sum(map(_size, map(value_in, found)))
-    return found[:-1] if size > bytes_max and len(found) > 1 else found
+    return found[:-1] if len(found) > 1 and payloads_bytes(found) > bytes_max else found
+
+
+def payloads_bytes(rows: Iterable[Row]) -> int:
+    """Bytes of the payloads together."""
+    return sum(map(_size, map(value_in, rows)))
 
 
 def value_in(row: Row) -> object:
