@@ -137,11 +137,12 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
 
     @property
     def memory_s(self) -> float:
-        """How long ids, keys and the fate of entries are remembered: the retry window, by whichever accepted clock.
+        """How long ids, keys and the fate of entries are remembered: as long as a repeat may take that begins within the retry window,
+        by whichever accepted clock.
 
         The timestamp that starts it may be from a clock that is behind, the reading that ends it from one ahead.
         """
-        return self.limits.retry_window_s + 2 * self.clock.offset_max_s
+        return self.limits.repeats_s + 2 * self.clock.offset_max_s
 
     def rule_of(self, object_name: str) -> ChoiceRule:
         """The first rule that matches the object (a dictionary's key: its dictionary); the default without a match."""

@@ -123,10 +123,11 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     requests_max: int = 1000
     """Protocol requests in one batch."""
     recent_decisions_max: int = 1000
-    """Dequeues, compare-and-sets and puts if absent with an idempotency key that an object remembers; more within the retry
-    window are refused."""
+    """Dequeues, compare-and-sets and puts if absent with an idempotency key that an object remembers; more within the time that
+    they are remembered are refused."""
     retry_window_s: float = 30.0
-    """How long an operation may be repeated; ids of stored and taken entries and idempotency keys are kept that long."""
+    """How long an operation may be repeated; ids of stored and taken entries and idempotency keys are kept that long, and as much
+    longer as a repeat may take (`deadline_s_max`)."""
     deadline_s_max: float = 25.0
     """The longest deadline of an operation; below the retry window, so that no retry outlives what it relies on."""
     wait_s_max: float = 20.0
@@ -165,6 +166,12 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
                 "or a summary cannot be sent that adopts as much as it may"
             )
         return None
+
+    @property
+    def repeats_s(self) -> float:
+        """How old an operation may be that a repeat of it still works on: one begins within the retry window, and ends by its
+        deadline."""
+        return self.retry_window_s + self.deadline_s_max
 
     def problem(self) -> str | None:
         """What is wrong with these limits, in a sentence; None when all relations hold."""

@@ -40,7 +40,7 @@ class Append(Struct, frozen=True, gc=False, tag="append", omit_defaults=True, fo
     """Store each entry unless its timestamp is at or below the object's fence.
 
     `attempt` is "first" for new timestamps (refused when too far behind the replica's clock), "again" for a repeat
-    (refused when older than the retry window), "repair" for a reader that writes back what it saw.
+    (refused when older than a repeat may be), "repair" for a reader that writes back what it saw.
     """
 
     object: str

@@ -131,7 +131,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "too-old": Kind(
         409,
-        "The operation is older than the retry window",
+        "The operation is older than a repeat may be",
         "Look at the object to learn whether the operation took effect; start a new one if not.",
         None,
     ),

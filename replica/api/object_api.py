@@ -73,7 +73,7 @@ IdempotencyKey = Annotated[
         alias="Idempotency-Key",
         pattern=models.IDEMPOTENCY_KEY_PATTERN,
         examples=["order-4711"],
-        description="A repeat with the same key, within the retry window, takes effect once: what took effect is answered again",
+        description="A repeat with the same key, within the retry window, is not done again: what took effect is answered again",
     ),
 ]
 

@@ -25,7 +25,7 @@ class Bounds:
         self,
         *,
         offset_max_s: float,
-        retry_window_s: float,
+        repeats_s: float,
         page_entries_max: int,
         page_bytes_max: int,
         types: Collection[str] = SPECIFICATIONS.keys(),
@@ -33,7 +33,7 @@ class Bounds:
         self.types: Final = frozenset(types)
         self.offset_max_us: Final = int(offset_max_s * 1e6)
         self.times_ahead_max_us: Final = int(DELAY_S_MAX * 1e6) + self.offset_max_us
-        self.retry_window_us: Final = int(retry_window_s * 1e6)
+        self.repeats_us: Final = int(repeats_s * 1e6)
         self.page_entries_max: Final = page_entries_max
         self.page_bytes_max: Final = page_bytes_max
 
@@ -43,7 +43,7 @@ class Bounds:
         limits = document.limits
         return cls(
             offset_max_s=document.clock.offset_max_s,
-            retry_window_s=limits.retry_window_s,
+            repeats_s=limits.repeats_s,
             page_entries_max=limits.page_entries_max,
             page_bytes_max=limits.page_bytes_max,
             types=document.specifications,
@@ -83,8 +83,8 @@ def _too_late(request: Append, now_us: int, bounds: Bounds) -> Refused | None:
     if request.attempt == "first" and -oldest_us > bounds.offset_max_us:
         detail = f"the entry is stamped {-oldest_us / 1e6:.3f} s behind this replica's clock: one of the two is wrong"
         return Refused("clock-behind", detail, oldest_us)
-    if -oldest_us > bounds.retry_window_us:
-        detail = "the entry is older than the retry window: its outcome is unknown"
+    if -oldest_us > bounds.repeats_us:
+        detail = "the entry is older than any repeat may be: its outcome is unknown"
         return Refused("too-old", detail, oldest_us)
     return None
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs.cluster import ClockSettings
+from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Batch, Changed, Collected, Reply, Request
 from quorate.client_sdk.protocol.core.values import Dequeue, Done, Operation, Outcome
 from quorate.quorums.choices.choice import Ordering
@@ -37,8 +38,9 @@ class Played(Hand):
         *,
         clock: ClockSettings = EXACT,
         ordering: Ordering = "clock",
+        limits: Limits = DEFAULTS,
     ) -> None:
-        super().__init__(choice, clock=clock, ordering=ordering)
+        super().__init__(choice, clock=clock, ordering=ordering, limits=limits)
         self.history = History()
         self.slept_us = 0
         self._open: dict[str, tuple[Operation, list[Call]]] = {}

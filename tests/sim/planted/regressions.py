@@ -5,6 +5,7 @@ Each is told first and then played, as in `tests.sim.planted.schedules`.
 
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClockSettings
+from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Accept, Append, Collect
 from quorate.client_sdk.protocol.core.values import (
     CollectTombstone,
@@ -142,7 +143,8 @@ def owner_deposed_after_a_long_turn() -> None:
     """(Seed 31860.) f1 owns the queue for nearly half of the memory. Its last accept, which takes y, is decided at r1 and
     r2, but no answer comes back; and when f2 takes z, f1's term began longer ago than the memory reaches. Nothing is
     lost from then on, so f1 must learn that it has y."""
-    hand = Played()
+    # A memory that is shorter than two deadlines, as no cluster has.
+    hand = Played(limits=Limits(retry_window_s=16.0, deadline_s_max=14.0, wait_s_max=9.0, consumed_lag_s=9.0))
     for value in (X, Y, Z):
         hand.ask("f0", Enqueue(QUEUE, (value,)))
     memory_us = int(hand.document.memory_s * 1e6)

@@ -1,23 +1,31 @@
 """Idempotency keys by hand: what is gone, what was asked differently, and clocks that are wrong by an hour."""
 
+from typing import Any, Final
+
+import pytest
+
 from quorate.adts.log import NOTHING, Entry, Value
 from quorate.api_specs.cluster import ClockSettings
 from quorate.client_sdk.protocol.core.values import (
     CompareAndSet,
     Dequeue,
+    Done,
     Enqueue,
     Failed,
     PutIfAbsent,
+    Read,
     Write,
 )
 from quorate.client_sdk.protocol.decisions.transitions import Fate, RecoverCommand, plan_queue
-from quorate.gc.pruning import ANY_ARRIVAL
+from quorate.gc.pruning import ANY_ARRIVAL, Pruning
+from quorate.gc.tombstones import Tombstones
 from quorate.timestamps.timestamp import INFINITY, ZERO
 from tests.sim.schedules.hand import Hand
 from tests.unit.client_sdk.protocol.test_repeats_in_one_batch import CONTEXT, STAMPS
 
 MAJORITIES = {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}
 QUEUE, REGISTER, KEY = "queue/q", "register/r", "dictionary/d/k"
+NULL = Value("null")
 X, Y, Z = Value('"x"'), Value('"y"'), Value('"z"')
 HOUR_US = 3_600_000_000
 EVERYONE = ("r1", "r2", "r3")
@@ -111,3 +119,76 @@ def test_recoveries_leave_a_summary_small_enough_to_be_sent() -> None:
     assert plan.summary.adopted == (entries[0],)
     plan = plan_queue(NOTHING, {}, ZERO, commands[1:], CONTEXT)
     assert [plan.results[place] for place in range(2)] == [Fate.IN_FORCE] * 2
+
+
+class Kept:
+    """Three replicas in time, each with its janitor, which does nothing while it is stopped."""
+
+    def __init__(self) -> None:
+        self.hand = Hand(MAJORITIES, clock=ClockSettings())
+        document = self.hand.document
+        self.window_s: Final = document.limits.retry_window_s
+        self._janitors: Final = {
+            name: Pruning(Tombstones(), lag_s=document.limits.consumed_lag_s, window_s=document.memory_s)
+            for name in self.hand.replicas
+        }
+        self.stopped: set[str] = set()
+
+    def until(self, seconds: float) -> None:
+        """Time passes until so much is over."""
+        while self.hand.now_us < seconds * 1e6:
+            self.hand.sleep(int(min(1e6, seconds * 1e6 - self.hand.now_us)))
+            for name in self.hand.replicas.keys() - self.stopped:
+                store: Any = self.hand.replicas[name].store
+                while self._janitors[name].round(store, self.hand.now_us / 1e6):
+                    pass
+                store.commit()
+
+    def left(self) -> tuple[Value, ...]:
+        """All that still waits in the queue."""
+        found: tuple[Value, ...] = self.hand.ask("last", Dequeue(QUEUE, 9))
+        return found
+
+
+def test_an_enqueue_repeated_in_the_window_is_done_once_though_replicas_stand_still_beyond_it() -> None:
+    """Seen on live replicas: r2 and r3 were stopped a moment before the repeat, for six seconds; when they went on they had forgotten the
+    key, the repeat was told that it was done, and the item was there twice."""
+    kept = Kept()
+    hand = kept.hand
+    hand.ask("f1", Enqueue(QUEUE, (X,), "k"))
+    kept.until(kept.window_s - 0.3)
+    kept.stopped = {"r2", "r3"}
+    hand.start("f2", Enqueue(QUEUE, (X,), "k"), "repeat")
+    hand.carry("f2", "r1")
+    kept.until(hand.document.clock.offset_max_s * 2 + kept.window_s + 2)
+    kept.stopped = set()
+    kept.until(hand.now_us / 1e6 + 0.1)
+    hand.settle()
+    assert isinstance(hand.outcomes["repeat"], Done)
+    assert kept.left() == (X,)
+
+
+@pytest.mark.parametrize(
+    "operation", [Dequeue(QUEUE, key="k"), CompareAndSet(REGISTER, None, X, "k")], ids=["dequeue", "swap"]
+)
+def test_a_decision_repeated_in_the_window_is_done_once_though_its_front_end_stands_still_beyond_it(
+    operation: Dequeue | CompareAndSet,
+) -> None:
+    """Others go on meanwhile, and their decisions drop what is old."""
+    kept = Kept()
+    hand = kept.hand
+    for value in (X, Y, Z, X, Y):
+        hand.ask("f0", Enqueue(QUEUE, (value,)))
+    first = hand.ask("f1", operation)
+    kept.until(kept.window_s - 0.3)
+    hand.ask("f2", Read(KEY))  # It knows the clocks.
+    hand.start("f2", operation, "repeat")
+    for seconds in (1.0, 5.0, 6.0):
+        kept.until(kept.window_s + seconds)
+        for other in (Dequeue(QUEUE), CompareAndSet(REGISTER, X if seconds == 1.0 else NULL, NULL)):
+            hand.start("f3", other, f"{seconds} {other}")
+            hand.carry_until(f"{seconds} {other}", "f3", *EVERYONE)
+    hand.settle()
+    assert hand.result("repeat") == first
+    assert kept.left() == ((X, Y) if isinstance(operation, CompareAndSet) else (Y,))
+    assert hand.ask("last", Read(REGISTER)) in (None, NULL)

@@ -27,8 +27,6 @@ from tests.sim.world.watch import Watch
 
 EVENTS_MAX: Final = 200_000
 PRUNE_EVERY_US: Final = 500_000
-KEY_SHARE: Final = 0.7
-"""How much of the retry window after its first attempt a keyed operation may be repeated."""
 TURNED_ROUND: Final = 8
 """How many times as long packets take where the newest arrives first, so that some meet."""
 
@@ -294,7 +292,7 @@ class Process:
         self._is_held = False
         self._since_us = 0
         self._deadline_s = world.scenario.deadline_s
-        self._key_us_max = int(KEY_SHARE * 1e6 * world.document.limits.retry_window_s)
+        self._key_us_max = int(1e6 * world.document.limits.retry_window_s)
         world.began()
 
     def next(self) -> None:
@@ -382,7 +380,7 @@ class Process:
     def _go_on(self, unanswered: tuple[Operation, list[Call]] | None) -> None:
         """To the next operation, or once more to the one without an answer."""
         self._is_busy = False
-        is_remembered = self.world.now_us - self._since_us + self._deadline_s * 1e6 < self._key_us_max
+        is_remembered = self.world.now_us - self._since_us < self._key_us_max
         has_key = unanswered is not None and is_repeatable(unanswered[0])
         if has_key and is_remembered and self._rng.random() < 0.7:
             self._current = unanswered

@@ -68,9 +68,11 @@ def test_the_hash_tells_documents_apart_and_survives_the_wire() -> None:
     assert other.hash != document.hash
 
 
-def test_memory_covers_a_clock_that_is_behind_and_one_that_is_ahead() -> None:
-    document = parse(GOOD + "[clock]\noffset_max_s = 3.0\n[limits]\nretry_window_s = 40.0\n")
-    assert document.memory_s == 46.0
+def test_memory_covers_a_repeat_that_takes_long_and_clocks_that_are_behind_and_ahead() -> None:
+    document = parse(
+        GOOD + "[clock]\noffset_max_s = 3.0\n[limits]\nretry_window_s = 40.0\ndeadline_s_max = 22.0\n"
+    )
+    assert document.memory_s == 68.0
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ class Replica:
     def __init__(self, *, page: int = 100, page_bytes: int = 10_000) -> None:
         self.store = MemoryStore()
         self._bounds = Bounds(
-            offset_max_s=2.0, retry_window_s=30.0, page_entries_max=page, page_bytes_max=page_bytes
+            offset_max_s=2.0, repeats_s=30.0, page_entries_max=page, page_bytes_max=page_bytes
         )
 
     def ask(self, request: Request, *, now_us: int = NOW_US, keeps_events: bool = False) -> Any:

@@ -227,38 +227,72 @@ async def test_after_a_restart_it_asks_for_what_came_since_alone(
     assert {each.object for some in to.collects() for each in some} == {"queue/other"}
 
 
+class Slow:
+    """The way to another replica, on which each exchange takes a second of a clock that stands still else; and what rests there were, which
+    take no time."""
+
+    def __init__(self, there: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.to = To(there)
+        self.now_s = 0.0
+        self.rests: list[float] = []
+        self._exchange = self.to.exchange
+        monkeypatch.setattr(self.to, "exchange", self.exchange)
+        monkeypatch.setattr(catching_up, "time", self)
+        monkeypatch.setattr(catching_up, "asyncio", self)
+
+    def monotonic(self) -> float:
+        """As `time` has it."""
+        return self.now_s
+
+    async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
+        """See Transport."""
+        self.now_s += 1.0
+        return await self._exchange(replica, batch, timeout_s)
+
+    async def sleep(self, seconds: float) -> None:
+        """As `asyncio` has it."""
+        self.rests.append(seconds)
+
+
 async def test_it_fetches_a_few_objects_at_a_time_and_rests_twice_as_long_as_it_worked(
     members: list[Member], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = members
     for number in range(3 * catching_up.FETCHED_MAX):
         await put(there, f"queue/{number}", at(there, number))
-    to, now_s, rests = To(there), 0.0, list[float]()
-
-    class Clock:
-        @staticmethod
-        def monotonic() -> float:
-            return now_s
-
-    async def exchange(replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
-        nonlocal now_s
-        now_s += 1.0
-        return await To.exchange(to, replica, batch, timeout_s)
-
-    async def sleep(seconds: float) -> None:
-        rests.append(seconds)
-
-    monkeypatch.setattr(to, "exchange", exchange)
-    monkeypatch.setattr(catching_up, "time", Clock)
+    slow = Slow(there, monkeypatch)
     monkeypatch.setattr(catching_up, "PAGE", 4 * catching_up.FETCHED_MAX)
-    following = CatchingUp(here, to)
+    following = CatchingUp(here, slow.to)
     await following._pass("r2")
-    rests.clear()
-    now_s = 0.0
-    monkeypatch.setattr(catching_up, "asyncio", type("Asyncio", (), {"sleep": staticmethod(sleep)}))
+    slow.rests.clear()
     await following._pass("r2")
-    assert max(len(some) for some in to.collects()) == catching_up.FETCHED_MAX
-    assert rests[0] == catching_up.REST_BEHIND * 3.0, "a look and two fetches took three seconds"
+    assert max(len(some) for some in slow.to.collects()) == catching_up.FETCHED_MAX
+    assert slow.rests[0] == catching_up.REST_BEHIND * 3.0, "a look and two fetches took three seconds"
+
+
+@pytest.mark.parametrize("is_busy", [True, False])
+async def test_while_nothing_is_missing_a_look_takes_two_per_cent_of_the_time_of_one_that_serves(
+    is_busy: bool, members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = members
+    following = CatchingUp(here, (slow := Slow(there, monkeypatch)).to)
+    for _ in range(2):
+        await following._pass("r2")
+    slow.to.asked.clear()
+    for number in range(12):
+        stamp = at(there, number)
+        for member in members:
+            await put(member, f"queue/{number}", stamp)
+    monkeypatch.setattr(catching_up, "PAGE", 4)
+    served = iter(range(1000)) if is_busy else iter([0] * 1000)
+    monkeypatch.setattr(following, "_busyness", lambda: next(served))
+    await following._pass("r2")
+    slow.rests.clear()
+    await following._pass("r2")
+    assert slow.to.collects() == []
+    assert len(slow.rests) >= 2
+    assert set(slow.rests) == {1.0 * catching_up.REST_BUSY if is_busy else 0.0}
+    assert 1 / (1 + catching_up.REST_BUSY) < 0.02
 
 
 async def test_a_full_replica_is_not_level_while_it_can_install_nothing(

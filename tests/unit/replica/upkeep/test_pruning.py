@@ -19,7 +19,7 @@ DOCUMENT = ClusterDocument(
     "test",
     (ReplicaInfo("r1", "http://127.0.0.1:7001"),),
     clock=ClockSettings(offset_max_s=1.0),
-    limits=Limits(retry_window_s=28.0, consumed_lag_s=10.0),
+    limits=Limits(retry_window_s=18.0, deadline_s_max=10.0, wait_s_max=5.0, consumed_lag_s=10.0),
 )
 ONE = Value("1")
 START_US = 1_000_000_000
