@@ -6,6 +6,7 @@ Owns paths, the forms that hints give to bodies and answers, and what is said wh
 import inspect
 import logging
 from collections.abc import Iterator, Mapping
+from functools import partial
 from types import NoneType
 from typing import Any, Final, get_type_hints
 
@@ -15,11 +16,14 @@ from starlette.responses import Response
 
 from ...adts.hints import is_json
 from ...adts.plain_class import BadClass, PlainClass, arguments_text, text_of, thawed
+from ...adts.specification import Invocation
 from ...adts.specification import Response as Answer
 from ...adts.types.catalogue import object_name
+from ...api_specs.limits import Limits
 from ...api_specs.values import BadValue, check_value
 from ...client_sdk.protocol.core.values import Invoke
 from ..http.json_body import JsonRoute
+from ..http.large_bodies import read_apart
 from ..http.problems import Refusal
 from ..http.routers import OWN_TAG, tagged
 from .answers import json_response
@@ -82,12 +86,9 @@ def _endpoint(operations: Operations, type_name: str, found: PlainClass, operati
         given = (
             {} if body is None else {names[field]: getattr(body, field) for field in body.model_fields_set}
         )
-        try:
-            invocation = found.call(operation, **given)
-        except BadClass as error:
-            raise Refusal("malformed", str(error)) from None
-        if (wrong := check_value(arguments_text(invocation), operations.limits)) is not None:
-            raise BadValue(f"the arguments: {wrong}")
+        invocation = await read_apart(
+            partial(_invocation, found, operation, given, operations.limits), is_begun=True
+        )
         invoke = Invoke(object_name(type_name, name), found, invocation, asked.key)
         return _told(await operations.decide(asked, invoke))
 
@@ -97,6 +98,22 @@ def _endpoint(operations: Operations, type_name: str, found: PlainClass, operati
     if needs_body:
         call.__defaults__ = None
     return call
+
+
+def _invocation(found: PlainClass, operation: str, given: Mapping[str, Any], limits: Limits) -> Invocation:
+    """The call with these arguments, which are let go: a search for garbage would look at all that is in them, of all calls that wait.
+    Raises Refusal, or BadValue."""
+    try:
+        invocation = found.call(operation, **given)
+    except BadClass as error:
+        raise Refusal("malformed", str(error)) from None
+    finally:
+        for each in given.values():
+            if isinstance(each, list | dict):
+                each.clear()
+    if (wrong := check_value(arguments_text(invocation), limits)) is not None:
+        raise BadValue(f"the arguments: {wrong}")
+    return invocation
 
 
 def _told(answer: Answer) -> Response:

@@ -5,6 +5,7 @@ Owns the thread, and which request's body is being read: what reads it need not 
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from concurrent import futures
 from contextlib import contextmanager
@@ -33,17 +34,28 @@ class LargeBodies:
 
     def __init__(self) -> None:
         self._waiting: Final[Turns[_Work]] = Turns()
+        self._begun: Final[deque[_Work]] = deque()
+        """What goes on with bodies that were read: all that was parsed of them waits, too."""
         self._is_busy = False
 
-    def read(self, caller: Hashable, work: Callable[[], _Result]) -> "asyncio.Future[_Result]":
-        """What comes of `work`, which is done in the thread in its turn; not at all where the future is cancelled before."""
+    def read(
+        self, caller: Hashable, work: Callable[[], _Result], *, is_begun: bool = False
+    ) -> "asyncio.Future[_Result]":
+        """What comes of `work`, which is done in the thread in its turn, or, where it goes on with a body that was read, next; not at
+        all where the future is cancelled before."""
         result: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
-        self._waiting.add(caller, (work, result))
+        if is_begun:
+            self._begun.append((work, result))
+        else:
+            self._waiting.add(caller, (work, result))
         self._go_on()
         return result
 
+    def _next(self) -> _Work | None:
+        return self._begun.popleft() if self._begun else self._waiting.pop()
+
     def _go_on(self) -> None:
-        while not self._is_busy and (waiting := self._waiting.pop()) is not None:
+        while not self._is_busy and (waiting := self._next()) is not None:
             work, result = waiting
             if not result.cancelled():
                 self._is_busy = True
@@ -94,13 +106,13 @@ def being_read(request: Arrived) -> Iterator[None]:
         _ARRIVED.reset(token)
 
 
-async def read_apart(work: Callable[[], _Result]) -> _Result:
-    """What comes of `work` on the body of the request under way: at once, or in the thread where it is large. Raises Refusal where
-    the caller has gone before that is done."""
+async def read_apart(work: Callable[[], _Result], *, is_begun: bool = False) -> _Result:
+    """What comes of `work` on the body of the request under way: at once, or in the thread where it is large, without a turn where it
+    goes on with what was read (`is_begun`). Raises Refusal where the caller has gone before that is done."""
     request = _ARRIVED.get()
     if request is None or request.size <= LARGE_BYTES:
         return work()
-    reading = request.bodies.read(request.caller, work)
+    reading = request.bodies.read(request.caller, work, is_begun=is_begun)
     try:
         if not await ends_before_caller_goes(reading, request.receive):
             raise Refusal("unavailable", "the client went away", definite=True)

@@ -1,5 +1,6 @@
 """Objects of one's own types over plain HTTP, at any replica; and what the OpenAPI document says of them."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from quorate.adts.plain_class import PlainClass
+from quorate.adts.specification import Invocation
 from quorate.client_sdk.protocol.core.values import Failed, Repair
 from quorate.replica.access.authorization import DOCUMENT_PATH
 from tests.support.in_process import InProcessCluster, in_process
@@ -133,6 +136,25 @@ def test_the_document_describes_each_operation_with_its_arguments_and_result(
     assert {"type": "object", "additionalProperties": {"type": "integer"}} in told["anyOf"]
     assert [tag["name"] for tag in document["tags"]].count("types of your own") == 1
     assert {"404", "409", "503"} <= add["responses"].keys()
+
+
+def test_large_arguments_are_taken_apart_from_the_loop_and_let_go(
+    cluster: InProcessCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twelve calls with a megabyte of nested arrays each had a health check wait for two seconds."""
+    taken: list[tuple[str, Any]] = []
+
+    def call(found: PlainClass, operation: str, /, *args: Any, **named: Any) -> Invocation:
+        taken.append((threading.current_thread().name, named["note"]))
+        return before(found, operation, *args, **named)
+
+    before = PlainClass.call
+    monkeypatch.setattr(PlainClass, "call", call)
+    large, small = [["x"] * 10] * 2000, [1]
+    assert post(cluster, "cart/gus/keep", {"note": large})["result"] == large
+    assert post(cluster, "cart/gus/keep", {"note": small})["result"] == small
+    assert [name.startswith("quorate-bodies") for name, _ in taken] == [True, False]
+    assert [note for _, note in taken] == [[], []], "nothing of them waits for the decision"
 
 
 def test_names_of_arguments_are_the_users_own(cluster: InProcessCluster) -> None:

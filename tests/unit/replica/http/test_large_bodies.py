@@ -60,6 +60,18 @@ async def test_the_loop_goes_on_while_a_body_is_read() -> None:
             assert await last is not threading.current_thread()
 
 
+async def test_what_was_read_goes_on_before_another_body_is_read() -> None:
+    """All that was parsed of twelve bodies waited for the next step of each: to look for garbage among that took two seconds."""
+    bodies, done = LargeBodies(), list[str]()
+    with busy(bodies) as goes_on:
+        works = [bodies.read("a", partial(done.append, name)) for name in ("first", "second")]
+        works += [bodies.read("a", partial(done.append, name), is_begun=True) for name in ("third", "fourth")]
+        goes_on.set()
+        async with asyncio.timeout(WAIT_S):
+            await asyncio.gather(*works)
+    assert done == ["third", "fourth", "first", "second"]
+
+
 class Parsed:
     """What was made of a body."""
 
