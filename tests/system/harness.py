@@ -32,6 +32,10 @@ WAIT_S: Final = 90.0
 LOG_LINES_SHOWN: Final = 30
 DELETES_AT_ONCE: Final = 150
 
+PATIENT: Final = """\
+[clock]
+offset_max_s = 20.0
+"""
 QUICK: Final = """\
 [clock]
 offset_max_s = 1.0

@@ -1,0 +1,46 @@
+"""What `quorate status` shows below its table: who is behind, nearly full, or lacks the code of a type."""
+
+import pytest
+
+from quorate.cli.cluster.status import BEHIND_S, CatchUp, Found, Tombstones, _show
+
+
+def shown(capsys: pytest.CaptureFixture[str], *found: Found) -> str:
+    """All that is shown, without breaks."""
+    _show(list(found))
+    return " ".join(capsys.readouterr().out.split())
+
+
+def ready(id: str, **more: object) -> Found:
+    return Found(id, f"http://{id}:1", is_up=True, is_ready=True, **more)  # type: ignore[arg-type]
+
+
+def test_who_is_behind_is_told_with_how_much(capsys: pytest.CaptureFixture[str]) -> None:
+    told = shown(
+        capsys,
+        ready("r1", catch_up={"r2": CatchUp(7, BEHIND_S + 1), "r3": CatchUp(0, 0.5)}),
+        ready("r2", catch_up={"r1": CatchUp(9, BEHIND_S + 1)}, capacity_used={"objects-max": 1.0}),
+    )
+    assert "r1 catches up with r2: 7 changes to look at." in told
+    assert "r2 is behind r1: 9 changes that it cannot install, for it has used all of --objects-max." in told
+    assert "r2 has used 100% of --objects-max." in told
+    assert "with r3" not in told
+
+
+def test_missing_code_and_deleted_keys_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    told = shown(
+        capsys,
+        ready("r1", without_code={"cart": "shop:Cart cannot be imported"}),
+        ready("r2", without_code={"cart": "shop:Cart cannot be imported"}),
+        ready("r3", tombstones=Tombstones(2, 5.0, ("r1",))),
+    )
+    assert "no call of cart can be run at r1, r2: shop:Cart cannot be imported." in told
+    assert "r3 waits to forget 2 deleted keys, the oldest for 5 s; held up by r1." in told
+
+
+def test_where_all_is_well_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    _show([ready("r1", catch_up={"r2": CatchUp(3, BEHIND_S - 1)})])
+    out = capsys.readouterr().out
+    assert "ready" in out
+    assert "catches up" not in out
+    assert out.rstrip().splitlines()[-1].split()[:2] == ["r1", "ready"]
