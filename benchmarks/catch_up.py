@@ -1,16 +1,19 @@
 """What catching up takes, and what others feel of it: a replica comes back to entries that it missed while callers are served.
 
     python benchmarks/catch_up.py [--missed 100000] [--runs 3]
+    python benchmarks/catch_up.py --cost 5      what it takes of the throughput while nothing is missing, in so many pairs
 
 One JSON line per figure. The missed entries lie in one queue; the others are served from another one, an enqueue and a dequeue
 in turn, one in flight, in milliseconds: `alone` before the replica stops, `without it` while it is down, and `beside` while
-it catches up. `caught up` is the time from its start until it has got them, in seconds.
+it catches up. `caught up` is the time from its start until it has got them, in seconds. With `--cost`: enqueues a second, 64 in flight, on
+fresh clusters with catching up and without it in turn, and the ratio of the first to the second.
 """
 
 import argparse
 import asyncio
 import json
 import re
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -20,6 +23,7 @@ from typing import Final
 
 import httpx
 from circumstances import machine, rounded
+from in_flight import in_flight
 from works import item
 
 from quorate.cli.cluster.local_cluster import LocalCluster
@@ -30,6 +34,14 @@ ALONE_S: Final = 10.0
 DEADLINE_S: Final = 600.0
 LOOK_S: Final = 0.5
 BATCH: Final = 500
+IN_FLIGHT: Final = 64
+COST_S: Final = 8.0
+WITHOUT: Final = """
+from quorate.replica.upkeep.catching_up import CatchingUp
+CatchingUp.start = lambda _: None
+from quorate.cli.main import main
+main()
+"""
 
 Figures = dict[str, float]
 
@@ -71,6 +83,46 @@ async def caught_up_s(cluster: LocalCluster, begun_s: float, entries: int) -> fl
     raise SystemExit(f"{AWAY} has not caught up within {DEADLINE_S} s")
 
 
+class Without(LocalCluster):
+    """Replicas that do not catch up."""
+
+    PROGRAM = (sys.executable, "-c", WITHOUT)
+
+
+async def enqueues_a_second(kind: type[LocalCluster]) -> float:
+    """On a cluster of its own."""
+    with (
+        tempfile.TemporaryDirectory(prefix="quorate-bench-") as folder,
+        kind.create(Path(folder) / "c") as cluster,
+    ):
+        cluster.start()
+        cluster.ready()
+        async with connect_async(cluster.document) as client:
+            queue = client.queue("jobs")
+            await in_flight(lambda number: queue.enqueue(item(number)), IN_FLIGHT, 1.0, sys.maxsize)
+            found = await in_flight(
+                lambda number: queue.enqueue(item(number)), IN_FLIGHT, COST_S, sys.maxsize
+            )
+            return found["per_s"]
+
+
+def tell_cost(pairs: int) -> None:
+    """A line with each, and one with the ratio."""
+    runs: dict[str, list[float]] = {"with": [], "without": [], "ratio": []}
+    for number in range(pairs):
+        kinds = [("with", LocalCluster), ("without", Without)]
+        for name, kind in kinds if number % 2 else reversed(kinds):
+            runs[name].append(rounded(asyncio.run(enqueues_a_second(kind))))
+        runs["ratio"].append(rounded(runs["with"][-1] / runs["without"][-1]))
+    for name, values in runs.items():
+        line = {
+            "figure": f"enqueues {name}" if name != "ratio" else name,
+            "unit": "" if name == "ratio" else "1/s",
+        }
+        line |= {"median": median(values), "min": min(values), "max": max(values), "runs": values}
+        print(json.dumps(line | machine()), flush=True)
+
+
 async def run_once(missed: int) -> Figures:
     """On a cluster of its own."""
     with (
@@ -99,7 +151,11 @@ def main() -> None:
     )
     parser.add_argument("--missed", type=int, default=100_000)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--cost", type=int, default=0, metavar="PAIRS")
     options = parser.parse_args()
+    if options.cost:
+        tell_cost(options.cost)
+        return
     runs = [asyncio.run(run_once(options.missed)) for _ in range(options.runs)]
     for name in runs[0]:
         values = [rounded(run[name]) for run in runs]

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from ...api_specs.cluster import ChoiceRule, ClusterDocument
 from ...api_specs.limits import STOP_S_MAX
@@ -42,9 +42,11 @@ class PortTaken(Failure, NotStarted):
 class LocalCluster:
     """Replicas of one cluster document as child processes. Each has its port from its first start on, also while it is dead.
 
-    `root` holds a data folder and a log file per replica. A child is started with `token` in its environment, if given.
+    `PROGRAM` runs `quorate`. `root` holds a data folder and a log file per replica. A child is started with `token` in its environment, if given.
     `held` are the replicas' ports, in the document's order, where somebody holds them before that.
     """
+
+    PROGRAM: ClassVar[Sequence[str]] = (sys.executable, "-m", "quorate.cli.main")
 
     def __init__(
         self,
@@ -128,7 +130,7 @@ class LocalCluster:
         environment = dict(os.environ)
         if self._token is not None:
             environment["QUORATE_TOKEN"] = self._token
-        command = [sys.executable, "-m", "quorate.cli.main", "serve", "--stop-with-parent", "--id", id]
+        command = [*self.PROGRAM, "serve", "--stop-with-parent", "--id", id]
         command += ["--cluster", str(self.document_path), "--data", str(self.data_folder(id))]
         for other, url in self._endpoints.get(id, {}).items():
             command += ["--endpoint", f"{other}={url}"]

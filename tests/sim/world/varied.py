@@ -40,7 +40,7 @@ def varied(seed: int) -> Scenario:
         what = _gathered(what, rng)
     if what.faults != NO_FAULTS and rng.random() < 0.6:
         what = with_faults(what, replace(what.faults, drift_ppm=round(DRIFT * 1e6)))
-    if not what.is_forgetful and what.faults != NO_FAULTS and rng.random() < 0.1:
+    if what.faults != NO_FAULTS and rng.random() < 0.1:
         what = _leaping(what, rng)
     if what.keyed and rng.random() < 0.6:
         what = replace(what, doubled=rng.choice([0.2, 0.6]))
@@ -48,14 +48,18 @@ def varied(seed: int) -> Scenario:
 
 
 def leaping(what: Scenario) -> Scenario:
-    """The scenario, with clocks that leap; one whose callers collect, which goes by clocks, stays as it is."""
-    if what.is_forgetful or what.faults.leaps:
+    """The scenario, with clocks that leap."""
+    if what.faults.leaps:
         return what
     return _leaping(what, random.Random(f"leaping {what.seed}"))
 
 
 def _leaping(what: Scenario, rng: random.Random) -> Scenario:
-    """Clocks of replicas leap, by seconds or by months, and those of front ends with them or alone; front ends measure theirs."""
+    """Clocks of replicas leap, by seconds or by months, and those of front ends with them or alone; front ends measure theirs. Deletions
+    are collected by janitors alone, which wait until they are old by elapsed time: callers would go by clocks."""
+    if what.is_forgetful:
+        what = replace(what, weights=what.weights | {"Collect": 0})
+        what = _with_embedded(what, rng) if what.embedded == 0 else what
     clock = replace(what.document.clock, front_end_error_s=None)
     what = replace(what, document=replace(what.document, clock=clock))
     leap_us_max = rng.choice([10_000_000, 3_600_000_000, 300 * 86_400_000_000])
@@ -137,7 +141,7 @@ def _gathered(what: Scenario, rng: random.Random) -> Scenario:
 
 
 def _forgetful(what: Scenario, rng: random.Random) -> Scenario:
-    """Half a second of memory, a slow pace, deletions, and somebody who collects; logs that are never collected do not fit."""
+    """Three quarters of a second of memory, a slow pace, deletions, and somebody who collects; logs that are never collected do not fit."""
     document = what.document
     limits: dict[str, Any] = {
         "retry_window_s": 0.3,
