@@ -8,7 +8,6 @@ from tests.sim.schedules.hand import Hand
 from tests.sim.schedules.test_directed import MAJORITIES, QUEUE, X, enqueue
 
 STEPS_MAX = 1000
-RETRY_WINDOW_US = 31_000_000
 
 
 def _unanswered(hand: Hand, front: str, name: str) -> Outcome:
@@ -38,7 +37,7 @@ def test_a_repeat_that_comes_too_late_does_not_say_that_nothing_happened() -> No
     hand = Hand(MAJORITIES)
     keyed = Enqueue(QUEUE, (X,), key="k")
     hand.ask("f1", keyed)
-    hand.sleep(RETRY_WINDOW_US)
+    hand.sleep(int(hand.document.limits.repeats_s * 1e6))
     hand.start("f2", keyed, "again")
     hand.settle()
     outcome = hand.outcomes["again"]
