@@ -1,6 +1,6 @@
 """Seeded worlds keep every promise, and the faults that promises are made against do occur in them.
 
-Seeds come in chunks, which pytest-xdist spreads. `make soak` runs as many more as the time allows.
+`make soak` runs as many more as the time allows.
 """
 
 from collections import Counter
@@ -13,10 +13,8 @@ from tests.sim.run import run_seeds, run_shown
 from tests.sim.world.scenario import scenario
 from tests.sim.world.sometimes import FAULTS, SOMETIMES
 
-SEEDS: Final = 1_000
-CHUNK: Final = 500
-"""Each chunk must meet everything in `SOMETIMES`."""
-FIRST_SEED: Final = 1
+SEEDS: Final = range(1, 501)
+"""They must meet everything in `SOMETIMES`."""
 
 REGRESSIONS: Final = {
     3524: "a keyed entry's new timestamp was not kept with its key, and a repeat enqueued twice",
@@ -33,13 +31,12 @@ def test_seed_that_failed_once_keeps_its_promises(seed: int) -> None:
     run_shown(scenario(seed), f"--plain --seed {seed}")
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + SEEDS, CHUNK))
-def test_every_promise_is_kept(first: int, record_property: Callable[[str, object], None]) -> None:
-    found = run_seeds(range(first, first + CHUNK))
+def test_every_promise_is_kept(record_property: Callable[[str, object], None]) -> None:
+    found = run_seeds(SEEDS)
     for name, times in sorted((Counter(found.counters) + Counter(found.injected)).items()):
         record_property(name, times)
     print(found)
-    assert found.given_up <= CHUNK / 100, "too many searches were given up to mean much"
-    assert found.operations >= 50 * CHUNK
+    assert found.given_up <= len(SEEDS) / 100, "too many searches were given up to mean much"
+    assert found.operations >= 50 * len(SEEDS)
     assert not [name for name in SOMETIMES if not found.counters.get(name)], found
     assert not [name for name in FAULTS if not found.injected.get(name)], found
