@@ -28,7 +28,7 @@ EXCHANGE_TIMEOUT_S: Final = 2.0
 LAZY_WAIT_S: Final = 0.02
 OUTBOX_SENDS_MAX: Final = 10_000
 OUTBOX_BODIES_MAX: Final = 4
-"""The outbox of long sends holds at most so many full request bodies."""
+"""The outbox of long sends holds at most so many messages of the largest size."""
 SHORT_BYTES: Final = 16 * 1024
 """Shorter sends wait for no longer ones: objects with large states would else have those of all others wait, and be declined."""
 LAZY_SENDS_MAX: Final = 1000
@@ -153,7 +153,8 @@ class Link:
     def _put_lazy(self, waiting: _Waiting) -> None:
         self._lazy.push(waiting)
         while (
-            len(self._lazy.sends) > LAZY_SENDS_MAX or self._lazy.bytes > self._document.limits.body_bytes_max
+            len(self._lazy.sends) > LAZY_SENDS_MAX
+            or self._lazy.bytes > self._document.limits.message_bytes_max
         ):
             self._lazy.pop()
         if self._lazy_timer is None and self._lazy.sends:
@@ -170,7 +171,7 @@ class Link:
 
     def _takes(self, size: int, outbox: _Outbox) -> bool:
         """Whether the outbox takes a send: there is room, and the replica is up or due for one probe."""
-        bytes_max = OUTBOX_BODIES_MAX * self._document.limits.body_bytes_max
+        bytes_max = OUTBOX_BODIES_MAX * self._document.limits.message_bytes_max
         if len(outbox.sends) >= OUTBOX_SENDS_MAX or outbox.bytes + size > bytes_max:
             return False
         return self._failures == 0 or (not self._tasks and self._clock.now().mono_s >= self._retry_at_s)
@@ -213,7 +214,7 @@ class Link:
     def _take(self) -> Iterator[_Waiting]:
         """The sends of the next batch: short ones, in order, then long ones, then lazy ones, as far as the limits go; a long one first
         where the last batch had none."""
-        room = self._document.limits.body_bytes_max - ENVELOPE_BYTES
+        room = self._document.limits.message_bytes_max - ENVELOPE_BYTES
         places = self._places
         is_first, longs = True, len(self._long.sends)
         for outbox in (self._long,) * self._is_long_due + (self._short, self._long, self._lazy):
