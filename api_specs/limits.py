@@ -133,7 +133,8 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     wait_s_max: float = 20.0
     """The longest long poll of a dequeue."""
     consumed_lag_s: float = 30.0
-    """How long payloads of taken entries stay, so that a repeated dequeue gets the first answer."""
+    """How long payloads of taken entries stay, so that a repeated dequeue gets the first answer; and as much longer as a repeat may take
+    (`deadline_s_max`)."""
 
     @property
     def message_bytes_max(self) -> int:
@@ -172,6 +173,11 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
         """How old an operation may be that a repeat of it still works on: one begins within the retry window, and ends by its
         deadline."""
         return self.retry_window_s + self.deadline_s_max
+
+    @property
+    def payloads_s(self) -> float:
+        """How long payloads of taken entries stay: as long as a repeat may take that begins within the lag."""
+        return self.consumed_lag_s + self.deadline_s_max
 
     def problem(self) -> str | None:
         """What is wrong with these limits, in a sentence; None when all relations hold."""

@@ -200,7 +200,8 @@ class Collected(Struct, frozen=True, gc=False, tag="collected", omit_defaults=Tr
     """The answer to a Collect. `summary` is None when it is the one the front end said it has.
 
     `rows` are in no particular order. Afterwards the front end knows the log in (window.after, upto] as of arrival
-    number `since`, unless `more`: then arrivals were cut off at `since`, and it must ask again.
+    number `since`, unless `more`: then arrivals were cut off at `since`, and it must ask again (in a Scan without payloads: then older
+    entries are left out, because too many payloads would have been read).
     `events` (only in a Scan) are the decided events that the log keeps, by timestamp. `leases` (only in a Scan without
     payloads) counts what the summary keeps of a queue besides its log. `latest` (only where no window was asked for) is
     the highest timestamp that the replica holds of the object. `aged` (not in a Scan): what may be forgotten of the summary.

@@ -5,7 +5,7 @@ operations, exceptions of its own are outcomes.
 """
 
 from .collections import Directory, Empty, Journal, Missing, Present, PriorityQueue, Set, Stack
-from .lock import Held, Lock, NotHeld
+from .lock import Held, Lock, NoOwner, NotHeld
 from .numbers import Account, BadAmount, BoundedCounter, Counter, Full, Overdraft
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Journal",
     "Lock",
     "Missing",
+    "NoOwner",
     "NotHeld",
     "Overdraft",
     "Present",

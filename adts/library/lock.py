@@ -11,6 +11,10 @@ class NotHeld(Exception):
     """Somebody else has the lock, or nobody."""
 
 
+class NoOwner(Exception):
+    """Whoever takes a lock needs a name."""
+
+
 class Lock:
     """Held by one at a time, until it is given back or its time is over.
 
@@ -27,7 +31,10 @@ class Lock:
         self.number = 0
 
     def acquire(self, owner: str, now_s: float, for_s: float) -> int:
-        """Take the lock, or, as its holder, keep it for so long from now: its number, which is higher for each who takes it anew."""
+        """Take the lock, or, as its holder, keep it for so long from now: its number, which is higher for each who takes it anew. Nobody
+        without a name is given it."""
+        if not owner:
+            raise NoOwner
         is_free = not self.owner or self.until_s <= now_s
         if not is_free and self.owner != owner:
             raise Held

@@ -15,7 +15,7 @@ from ...adts.histories.calls import Call
 from ...adts.histories.orders import Model
 from ...adts.histories.verdict import Typed, Verdict, verdicts
 from ...adts.own import Computed
-from ...adts.plain_class import PlainClass
+from ...adts.plain_class import PlainClass, is_plain
 from ...adts.specification import Specification
 from ...adts.types.catalogue import adt_of, known_types
 from ..cluster.document import url_of
@@ -131,6 +131,8 @@ def _named(name: str, cluster: str) -> Specification:
         raise Usage(f"there is no data type {name!r}: the [types] of {cluster} name {known}")
     folder = Path.cwd() if url_of(cluster) else Path(cluster).resolve().parent
     found = class_of(document.own_types, name, folder)
+    if not is_plain(found):
+        raise Usage(f"{document.own_types[name]}, the type {name}, is no plain class, which alone is served")
     with users_code(f"{document.own_types[name]} is no data type"):
         return computed(document.own_types[name], PlainClass(found))
 

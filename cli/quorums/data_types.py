@@ -101,5 +101,5 @@ def users_code(trouble: str) -> Iterator[None]:
         yield
     except (TooLarge, BadClass) as error:
         raise Usage(str(error)) from None
-    except Exception as error:  # noqa: BLE001 - the border: nothing is known of what that code raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the border: nothing is known of what that code raises
         raise Usage(f"{trouble}: {type(error).__name__}: {error}") from None

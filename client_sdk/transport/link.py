@@ -7,7 +7,7 @@ send has a token, and its answer goes back under that token. Runs on one event l
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -194,7 +194,7 @@ class Link:
         while (self._short.sends or self._long.sends or (self._lazy.sends and self._lazy_due)) and len(
             self._tasks
         ) < in_flight_max:
-            task = asyncio.get_running_loop().create_task(self._exchange(tuple(self._take())))
+            task = asyncio.get_running_loop().create_task(self._exchange(self._take()))
             self._tasks.add(task)
             task.add_done_callback(self._exchanged)
 
@@ -211,26 +211,23 @@ class Link:
         now = self._clock.now()
         self._report(declined, Unanswered(f"{self.replica}: {why}", definite=True), now, now)
 
-    def _take(self) -> Iterator[_Waiting]:
+    def _take(self) -> list[_Waiting]:
         """The sends of the next batch: short ones, in order, then long ones, then lazy ones, as far as the limits go; a long one first
         where the last batch had none."""
-        room = self._document.limits.message_bytes_max - ENVELOPE_BYTES
-        places = self._places
-        is_first, longs = True, len(self._long.sends)
-        for outbox in (self._long,) * self._is_long_due + (self._short, self._long, self._lazy):
+        longs = len(self._long.sends)
+        taken = [self._long.pop()] if self._is_long_due and longs else []
+        room = self._document.limits.message_bytes_max - ENVELOPE_BYTES - sum(each.size for each in taken)
+        places = self._places - sum(len(each.requests) for each in taken)
+        for outbox in (self._short, self._long, self._lazy):
             while outbox.sends and (
-                is_first or (outbox.sends[0].size <= room and len(outbox.sends[0].requests) <= places)
+                not taken or (outbox.sends[0].size <= room and len(outbox.sends[0].requests) <= places)
             ):
-                waiting = outbox.pop()
-                room -= waiting.size
-                places -= len(waiting.requests)
-                is_first = False
-                yield waiting
-                if self._is_long_due:
-                    self._is_long_due = False
-                    break
+                taken.append(outbox.pop())
+                room -= taken[-1].size
+                places -= len(taken[-1].requests)
         self._is_long_due = 0 < longs == len(self._long.sends)
         self._lazy_due = self._lazy_due and bool(self._lazy.sends)
+        return taken
 
     async def _exchange(self, sent_now: Sequence[_Waiting]) -> None:
         trace = tuple(each.send.trace for each in sent_now for _ in each.requests) if self.is_traced else ()

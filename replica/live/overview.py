@@ -92,7 +92,7 @@ def _object(
     horizon = max(each.status.horizon for each in held.values())
     fence = max(each.status.fence for each in held.values())
     times = {id: {row.entry.t for row in each.rows} for id, each in held.items()}
-    cut = [min(each) for each in times.values() if newest and len(each) >= newest]
+    cut = [min(each) for id, each in times.items() if held[id].more or (newest and len(each) >= newest)]
     above = {t for each in times.values() for t in each if t > horizon}
     counting = {t for t in above if t >= max(cut, default=ZERO)}
     if adt_of(name) != "queue":

@@ -173,6 +173,7 @@ def _read_window(
     limit = min(window.limit, page - len(arrived))
     if window.upto == INFINITY or limit == 0:
         return rows, log.arrival(), max(window.upto, after), False
+    room = max(0, room - payloads_bytes(kept))
     above = log.rows(state.name, max(after, window.upto), limit, room)
     fitting = page_of(above, room)
     is_end = len(above) < limit and len(fitting) == len(above)
@@ -258,7 +259,8 @@ def _scan(request: Scan, log: Log, bounds: Bounds) -> Scanned:
         if room < 0 or left < 0:
             break
         state = _state(name, log)
-        newest = page_of(log.newest(name, state.collected, entries_max, full)[::-1], full)
+        read = log.newest(name, state.collected, entries_max, full)[::-1]
+        newest = page_of(read, full)
         left -= payloads_bytes(newest)
         rows = reversed(_shown(newest, payload=request.payload))
         events = log.events(name, None if request.newest is None else entries_max)
@@ -267,6 +269,7 @@ def _scan(request: Scan, log: Log, bounds: Bounds) -> Scanned:
             summary=state.summary if request.payload else None,
             rows=tuple(rows),
             since=log.arrival(),
+            more=not request.payload and len(newest) < len(read),
             events=tuple(events),
             leases=NO_LEASES if request.payload else count_leases(state.summary.leases, state.summary.dead),
         )

@@ -48,7 +48,7 @@ class Janitor(Background):
         self._member: Final = member
         self._front_end: Final = front_end
         self._pruning: Final = Pruning(
-            member.tombstones, lag_s=member.document.limits.consumed_lag_s, window_s=member.document.memory_s
+            member.tombstones, lag_s=member.document.limits.payloads_s, window_s=member.document.memory_s
         )
         self._room: Final = Troubles(_log, logging.WARNING)
 

@@ -91,7 +91,7 @@ class _Served:
         self.member: Final = member
         self.server: Final = server
         self.pruning: Final = Pruning(
-            member.tombstones, lag_s=member.document.limits.consumed_lag_s, window_s=member.document.memory_s
+            member.tombstones, lag_s=member.document.limits.payloads_s, window_s=member.document.memory_s
         )
 
 

@@ -46,7 +46,7 @@ deadline_s_max = 1.9
 wait_s_max = 1.0
 consumed_lag_s = 1.0
 """
-"""Windows as short as a busy machine allows: memory_s is 2 + 2 * 1 = 4 seconds."""
+"""Windows as short as a busy machine allows: memory_s is 2 + 1.9 + 2 * 1 = 5.9 seconds."""
 
 
 class Clusters:

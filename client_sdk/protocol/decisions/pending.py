@@ -93,10 +93,12 @@ class Batches:
 
     def _together(self, asked: list[PendingCommand]) -> list[PendingCommand]:
         """As many of these as are done in one turn of the event loop, but at least one."""
-        done_bytes = 0
+        if not any(isinstance(each.command, WORKS_ON_STATES) for each in asked):
+            return asked
+        done_bytes, state_bytes = 0, _state_bytes(self._cache)
         for place, each in enumerate(asked):
             if isinstance(each.command, WORKS_ON_STATES):
-                done_bytes += _state_bytes(self._cache) + argument_bytes(each.command)
+                done_bytes += state_bytes + argument_bytes(each.command)
             if done_bytes > RUN_BYTES_MAX and place:
                 return asked[:place]
         return asked

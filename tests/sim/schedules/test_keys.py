@@ -129,7 +129,7 @@ class Kept:
         document = self.hand.document
         self.window_s: Final = document.limits.retry_window_s
         self._janitors: Final = {
-            name: Pruning(Tombstones(), lag_s=document.limits.consumed_lag_s, window_s=document.memory_s)
+            name: Pruning(Tombstones(), lag_s=document.limits.payloads_s, window_s=document.memory_s)
             for name in self.hand.replicas
         }
         self.stopped: set[str] = set()
@@ -171,20 +171,24 @@ def test_an_enqueue_repeated_in_the_window_is_done_once_though_replicas_stand_st
 @pytest.mark.parametrize(
     "operation", [Dequeue(QUEUE, key="k"), CompareAndSet(REGISTER, None, X, "k")], ids=["dequeue", "swap"]
 )
+@pytest.mark.parametrize("age_s", [0.0, 70.0], ids=["new", "old"])
 def test_a_decision_repeated_in_the_window_is_done_once_though_its_front_end_stands_still_beyond_it(
-    operation: Dequeue | CompareAndSet,
+    operation: Dequeue | CompareAndSet, age_s: float
 ) -> None:
-    """Others go on meanwhile, and their decisions drop what is old."""
+    """Others go on meanwhile, and their decisions drop what is old. The items may be old, too: their payloads must be there all the same."""
     kept = Kept()
     hand = kept.hand
     for value in (X, Y, Z, X, Y):
         hand.ask("f0", Enqueue(QUEUE, (value,)))
+    hand.carry_commits("f0", *EVERYONE)
+    kept.until(age_s)
     first = hand.ask("f1", operation)
-    kept.until(kept.window_s - 0.3)
+    hand.carry_commits("f1", *EVERYONE)
+    kept.until(age_s + kept.window_s - 0.3)
     hand.ask("f2", Read(KEY))  # It knows the clocks.
     hand.start("f2", operation, "repeat")
     for seconds in (1.0, 5.0, 6.0):
-        kept.until(kept.window_s + seconds)
+        kept.until(age_s + kept.window_s + seconds)
         for other in (Dequeue(QUEUE), CompareAndSet(REGISTER, X if seconds == 1.0 else NULL, NULL)):
             hand.start("f3", other, f"{seconds} {other}")
             hand.carry_until(f"{seconds} {other}", "f3", *EVERYONE)

@@ -25,7 +25,7 @@ class Janitor:
         self._node = node
         self._pruning = Pruning(
             Tombstones(),
-            lag_s=node.world.document.limits.consumed_lag_s,
+            lag_s=node.world.document.limits.payloads_s,
             window_s=node.world.document.memory_s,
         )
 

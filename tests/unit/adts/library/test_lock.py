@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.adts.library import Held, Lock, NotHeld
+from quorate.adts.library import Held, Lock, NoOwner, NotHeld
 
 
 def test_it_is_held_until_it_is_given_back_or_its_time_is_over() -> None:
@@ -21,6 +21,13 @@ def test_it_is_held_until_it_is_given_back_or_its_time_is_over() -> None:
     with pytest.raises(NotHeld):
         lock.release(2)
     assert lock.acquire("ann", 9.5, 5.0) == 3
+
+
+def test_nobody_without_a_name_is_given_it() -> None:
+    lock = Lock()
+    with pytest.raises(NoOwner):
+        lock.acquire("", 0.0, 5.0)
+    assert lock.acquire("ann", 1.0, 5.0) == 1
 
 
 def test_whoever_was_late_gets_a_new_number() -> None:

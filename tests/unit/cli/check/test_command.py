@@ -402,6 +402,13 @@ def test_code_of_ones_own_that_fails_is_told(tmp_path: Path) -> None:
     assert "TypeError" in done.stderr
 
 
+def test_code_of_ones_own_that_ends_the_process_judges_nothing(tmp_path: Path) -> None:
+    (tmp_path / "cart.py").write_text("import sys\nsys.exit(0)\n")
+    path = written(tmp_path / "h.jsonl", calls("ann", ("add", ["pen", 2], ["Ok"])))
+    done = quorate_here("check", path, "--type", f"{tmp_path / 'cart.py'}:Cart")
+    assert (done.returncode, "cannot be read: SystemExit" in done.stderr) == (2, True), done.stderr
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     done = quorate_here("check", str(tmp_path / "none.jsonl"))
     assert done.returncode == 2

@@ -75,6 +75,14 @@ def test_nothing_counts_as_missing_below_where_a_log_was_cut_off() -> None:
     assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 2, "r3": 1}
 
 
+def test_a_log_that_was_cut_where_too_much_was_read_is_no_shorter_one() -> None:
+    """Of thirty items of 700 KB eleven are shown: healthy replicas were told to miss what another one had just missed itself."""
+    answers = seen({QUEUE: replace(log(3, 4), more=True)}, {QUEUE: log(1, 2, 3)})
+    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=100, catch_ups={}).objects
+    assert found.is_cut
+    assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 1}
+
+
 def test_a_replica_that_does_not_know_an_object_misses_all_of_it_and_one_that_is_down_is_not_counted() -> (
     None
 ):

@@ -148,6 +148,7 @@ def test_pages_without_payloads_end_where_too_much_was_read_and_show_all_that_is
         found, _ = handle(Scan("queue/", names[-1] if names else "", payload=False), store, 0, bounds)
         assert isinstance(found, Scanned)
         assert len(found.objects) <= 2, "objects are read until a page of them was read"
+        assert all(each.more for _, each in found.objects), "and are said to be cut"
         names += [name for name, _ in found.objects]
         has_more = found.more
     assert names == ["queue/a", "queue/b", "queue/c"]

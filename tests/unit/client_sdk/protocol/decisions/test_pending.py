@@ -9,6 +9,7 @@ from quorate.api_specs.commands import CompareAndSetCommand, DequeueCommand, Set
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import SOON_S
 from quorate.client_sdk.protocol.core.values import Failed
+from quorate.client_sdk.protocol.decisions import pending
 from quorate.client_sdk.protocol.decisions.pending import (
     COMMANDS_MAX,
     HELD_S_MAX,
@@ -173,6 +174,24 @@ def test_what_is_compared_or_run_together_is_bounded_by_all_that_is_looked_at(wh
         waiting.cache.seen[at(1)] = Seen(Entry("e", at(1), large))
     waiting.commands += [waiting.command(number, command) for number in range(9)]
     assert len(waiting.next().result) == 4
+
+
+def test_the_state_is_measured_once_for_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache may know of thousands of writes: to look at all of them for each of 256 commands took a second."""
+    waiting = Waiting(0, "register/r")
+    waiting.commands += [
+        waiting.command(number, CompareAndSetCommand(Value("1"), Value("2")))
+        for number in range(COMMANDS_MAX)
+    ]
+    looks: list[object] = []
+
+    def measured(cache: LogCache) -> int:
+        looks.append(cache)
+        return 1
+
+    monkeypatch.setattr(pending, "_state_bytes", measured)
+    assert len(waiting.next().result) == COMMANDS_MAX
+    assert looks == [waiting.cache]
 
 
 def test_what_looks_at_no_state_goes_together_with_one_that_does() -> None:
