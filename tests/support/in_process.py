@@ -227,6 +227,8 @@ class InProcessCluster:
 
     async def _stop(self, served: _Served) -> None:
         await served.server.shutdown()
+        for connection in list(served.server.server_state.connections):  # As the end of a process does.
+            connection.transport.abort()
 
     async def _front_end(self, wall_error_s: float) -> FrontEndHere:
         most = self.document.limits.message_bytes_max
