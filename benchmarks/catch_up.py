@@ -106,6 +106,13 @@ async def enqueues_a_second(kind: type[LocalCluster]) -> float:
             return found["per_s"]
 
 
+def tell(figure: str, unit: str, values: list[float], **more: int) -> None:
+    """A line with the figure of all runs."""
+    line = {"figure": figure, "unit": unit, **more}
+    line |= {"median": median(values), "min": min(values), "max": max(values), "runs": values}
+    print(json.dumps(line | machine()), flush=True)
+
+
 def tell_cost(pairs: int) -> None:
     """A line with each, and one with the ratio."""
     runs: dict[str, list[float]] = {"with": [], "without": [], "ratio": []}
@@ -115,12 +122,7 @@ def tell_cost(pairs: int) -> None:
             runs[name].append(rounded(asyncio.run(enqueues_a_second(kind))))
         runs["ratio"].append(rounded(runs["with"][-1] / runs["without"][-1]))
     for name, values in runs.items():
-        line = {
-            "figure": f"enqueues {name}" if name != "ratio" else name,
-            "unit": "" if name == "ratio" else "1/s",
-        }
-        line |= {"median": median(values), "min": min(values), "max": max(values), "runs": values}
-        print(json.dumps(line | machine()), flush=True)
+        tell(name, "" if name == "ratio" else "enqueues/s", values)
 
 
 async def run_once(missed: int) -> Figures:
@@ -159,9 +161,7 @@ def main() -> None:
     runs = [asyncio.run(run_once(options.missed)) for _ in range(options.runs)]
     for name in runs[0]:
         values = [rounded(run[name]) for run in runs]
-        line = {"figure": name, "unit": "s" if name == "caught up" else "ms", "missed": options.missed}
-        line |= {"median": median(values), "min": min(values), "max": max(values), "runs": values}
-        print(json.dumps(line | machine()), flush=True)
+        tell(name, "s" if name == "caught up" else "ms", values, missed=options.missed)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from ...adts.types.catalogue import adt_of, known_types
 from ..cluster.document import url_of
 from ..cluster.status import cluster_document
 from ..failure import EXIT_FAILED, EXIT_UNKNOWN, Usage
+from ..options import ClusterOption
 from ..output import AsJson, answer, reported
 from ..quorums.data_types import class_of, computed, type_named, users_code
 from .drawing import drawn
@@ -60,19 +61,10 @@ def check(
         typer.Option(
             "--type",
             metavar="TYPE",
-            help="The type of all objects, or your own: FILE.py:NAME. Else by the objects' names: queue/jobs.",
+            help="The type of all objects, or your own: FILE.py:NAME. Else by the objects' names: queue/jobs, or a type of the cluster's.",
         ),
     ] = "",
-    cluster: Annotated[
-        str,
-        typer.Option(
-            "--cluster",
-            "-c",
-            envvar="QUORATE_CLUSTER",
-            metavar="FILE|URL",
-            help="The cluster document whose [types] name types of your own.",
-        ),
-    ] = "",
+    cluster: ClusterOption = "",
     model: Annotated[
         Model, typer.Option("--model", help="Real time counts for all, for each process, or for nobody.")
     ] = Model.LINEARIZABLE,

@@ -26,6 +26,7 @@ from ..http.json_body import JsonRoute
 from ..http.large_bodies import read_apart
 from ..http.problems import Refusal
 from ..http.routers import OWN_TAG, tagged
+from ..service.own_types import OwnTypes
 from .answers import json_response
 from .object_api import Keyed, Name, Operations
 from .object_models import Anything, Body
@@ -33,9 +34,6 @@ from .object_models import Anything, Body
 _log = logging.getLogger(__name__)
 
 _PREFIX: Final = "/v1/objects"
-
-OwnTypes = Mapping[str, PlainClass | str]
-"""The types of a cluster, by name; in place of one whose code is not here, why."""
 
 
 def own_type_routers(operations: Operations, types: OwnTypes) -> Iterator[APIRouter]:

@@ -31,7 +31,7 @@ from ..api.admin_api import admin_router
 from ..api.forwarded import Serving
 from ..api.lease_api import dead_letter_router, lease_router
 from ..api.object_api import Operations, dictionary_router, queue_router, register_router
-from ..api.own_types_api import OwnTypes, own_type_routers
+from ..api.own_types_api import own_type_routers
 from ..api.plain_requests import PlainRequests
 from ..http.gate import Gate
 from ..http.host_header import AllowedHosts
@@ -46,7 +46,7 @@ from ..openapi.builder import document_of
 from ..service.copying import Copies
 from ..service.embedded import to_others
 from ..service.member import Member
-from ..service.own_types import load
+from ..service.own_types import OwnTypes, load
 from ..service.quorums_held import held_now
 from ..service.status import status_of
 from ..telemetry.metrics import Metrics
@@ -122,12 +122,11 @@ def create_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         scans.append(scan := ClusterScan(member, access.own_token, tls))
         operations.front_end = front_end = connect(member)
-        watch = Watch(member, to_others(member, access.own_token, tls))
-        watch.start()
-        catching_up = CatchingUp(member, to_others(member, access.own_token, tls))
-        catching_up.start()
         app.shutdown.janitor = janitor = Janitor(member, front_end)
-        janitor.start()
+        others = [to_others(member, access.own_token, tls) for _ in range(2)]
+        upkeep = (Watch(member, others[0]), CatchingUp(member, others[1]), janitor)
+        for each in upkeep:
+            each.start()
         running = None if beside is None else asyncio.create_task(beside(), name="quorate-beside")
         try:
             yield
@@ -138,9 +137,7 @@ def create_app(
             scans.clear()
             for end in (
                 scan.aclose,
-                janitor.stop,
-                watch.stop,
-                catching_up.stop,
+                *(each.stop for each in reversed(upkeep)),
                 front_end.aclose,
                 metrics.aclose,
             ):

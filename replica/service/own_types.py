@@ -6,10 +6,13 @@ from importlib import import_module
 
 from ...adts.plain_class import BadClass, PlainClass, is_plain
 
+OwnTypes = Mapping[str, PlainClass | str]
+"""The types of a cluster, by name; in place of one whose code is not here, why."""
+
 _log = logging.getLogger(__name__)
 
 
-def load(types: Mapping[str, str]) -> Mapping[str, PlainClass | str]:
+def load(types: Mapping[str, str]) -> OwnTypes:
     """The types by name; in place of one that cannot be had why, in a sentence, which is logged, too."""
     found = {name: _loaded(code) for name, code in types.items()}
     for name, each in found.items():

@@ -4,15 +4,14 @@ Owns the form. It reads what the member knows, and asks nobody else.
 """
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from ...adts.plain_class import PlainClass
 from ...gc.tombstones import Waiting
 from ...timestamps.timestamp import wall_us
 from .member import Lag, Member
+from .own_types import OwnTypes
 
 
 class CatchUp(Struct, frozen=True):
@@ -24,7 +23,7 @@ class CatchUp(Struct, frozen=True):
     entries: int
 
 
-async def status_of(member: Member, types: Mapping[str, PlainClass | str]) -> dict[str, Any]:
+async def status_of(member: Member, types: OwnTypes) -> dict[str, Any]:
     reasons = member.why_not_ready()
     vitals = None if reasons else await member.vitals()
     return {

@@ -5,7 +5,7 @@ from typing import Final
 from quorate.adts import library
 from tests.docs.sdk_page import definition, described, entry
 
-INTRODUCTION: Final = """# Types that come along
+INTRODUCTION: Final = """# Bundled types
 
 Each is a class like those that you [write yourself](../how-to/own-types.md). To serve one, name it in the cluster document, under any
 name but those of the [catalogue](types.md):

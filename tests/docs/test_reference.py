@@ -35,7 +35,7 @@ def test_every_public_name_has_its_place_and_a_docstring() -> None:
             assert [each.name for each in sdk_page.members(node) if not sdk_page.described(each)] == [], name
 
 
-def test_every_type_that_comes_along_is_described_with_its_operations() -> None:
+def test_every_type_that_bundled_is_described_with_its_operations() -> None:
     page = library_page.rendered()
     for name in library.__all__:
         node = sdk_page.definition(

@@ -107,8 +107,7 @@ WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
     "own": own,
     "library": library,
 }
-"""Kinds of worlds: with queues, registers and dictionaries; with leases; with a type of one's own, which the seed draws; with one that comes
-along."""
+"""Kinds of worlds: with queues, registers and dictionaries; with leases; with a type of one's own, which the seed draws; with a bundled one."""
 
 
 def made(seed: int, worlds: str = "varied", *, is_leaping: bool = False) -> Scenario:

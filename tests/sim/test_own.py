@@ -1,4 +1,4 @@
-"""Seeded worlds of types of one's own: machines drawn at random, a list of all that was put, and types that come along. Every promise is
+"""Seeded worlds of types of one's own: machines drawn at random, a list of all that was put, and bundled types. Every promise is
 kept.
 
 `python -m tests.sim.soak --worlds own` (or `library`) runs as many more as the time allows.
@@ -64,7 +64,7 @@ def test_every_promise_is_kept(first: int) -> None:
     assert not [name for name in SOMETIMES if not found.counters.get(name)], found
 
 
-def test_every_promise_is_kept_for_types_that_come_along() -> None:
+def test_every_promise_is_kept_for_bundled_types() -> None:
     found = run_seeds(range(1, 1 + LIBRARY_SEEDS), "library")
     assert found.given_up <= LIBRARY_SEEDS / 20, "too many searches were given up to mean much"
     assert not [name for name in SOMETIMES_IN_LIBRARY if not found.counters.get(name)], found

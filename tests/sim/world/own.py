@@ -2,7 +2,7 @@
 
 Owns the derivation from the seed. Half of the seeds of `own` draw a small machine at random, whose operations change its state, look at it,
 refuse, or fail by a mistake; the others have a list of all that was put, so that every answer tells much of the order. The seeds of `library`
-take turns among the types that come along. It must not know what is right.
+take turns among the bundled types. It must not know what is right.
 """
 
 import random
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from quorate.adts import library as comes_along
+from quorate.adts import library as bundled
 from quorate.adts.plain_class import PlainClass, frozen
 from quorate.adts.specification import Invocation
 from quorate.api_specs.cluster import ChoiceRule, checked
@@ -24,10 +24,8 @@ OBJECT: Final = "own/x"
 CODE: Final = "tests.sim.world.own:Trail"
 WORDS: Final = ("a", "b", "c", "d")
 VALUES: Final = (0, 1, 2)
-COMING_ALONG: Final = [
-    getattr(comes_along, name)
-    for name in comes_along.__all__
-    if not issubclass(getattr(comes_along, name), Exception)
+BUNDLED: Final = [
+    getattr(bundled, name) for name in bundled.__all__ if not issubclass(getattr(bundled, name), Exception)
 ]
 EACH_ANOTHER: Final = ("item", "entry")
 """Arguments that are another one in each call, so that answers tell whose they are."""
@@ -75,8 +73,8 @@ def own(seed: int) -> Scenario:
 
 
 def library(seed: int) -> Scenario:
-    """The scenario of a seed: one object of a type that comes along."""
-    return replace(own(seed), drawn=PlainClass(COMING_ALONG[seed % len(COMING_ALONG)]))
+    """The scenario of a seed: one object of a bundled type."""
+    return replace(own(seed), drawn=PlainClass(BUNDLED[seed % len(BUNDLED)]))
 
 
 def type_of(seed: int) -> PlainClass:

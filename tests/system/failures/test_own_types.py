@@ -6,7 +6,8 @@ again. Afterwards the command `quorate check` holds what they recorded against t
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,22 +53,27 @@ async def _all_call(clients: list[AsyncClient], step: int) -> None:
     assert min(answered) > CALLS_A_STEP / 2, "with a majority up most calls are answered"
 
 
+@asynccontextmanager
+async def _connected(document: Path, history: Path) -> AsyncIterator[list[AsyncClient]]:
+    """Front ends that record what they do in one history."""
+    async with AsyncExitStack() as open_ones:
+        cluster_document = parse(document.read_text())
+        yield [
+            await open_ones.enter_async_context(
+                connect_async(cluster_document, deadline_s=DEADLINE_S, history=History(history))
+            )
+            for _ in range(FRONT_ENDS)
+        ]
+
+
 async def _run(cluster: LocalCluster, document: Path, history: Path) -> None:
-    cluster_document = parse(document.read_text())
-    clients = [
-        await connect_async(cluster_document, deadline_s=DEADLINE_S, history=History(history))
-        for _ in range(FRONT_ENDS)
-    ]
-    try:
+    async with _connected(document, history) as clients:
         await _all_call(clients, 0)
         for step, replica in enumerate(cluster.urls, 1):
             await asyncio.to_thread(cluster.kill, replica)
             await _all_call(clients, step)
             await asyncio.to_thread(cluster.restart, replica)
         await _all_call(clients, 9)
-    finally:
-        for client in clients:
-            await client.aclose()
 
 
 def test_calls_are_linearizable_while_replicas_are_killed_in_turn(clusters: Clusters) -> None:
@@ -95,7 +101,7 @@ LIBRARY: Final[dict[str, tuple[type, list[tuple[str, tuple[Any, ...]]]]]] = {
     "minutes": (library.Journal, [("append", ("x",)), ("read", (0, 50)), ("length", ())]),
     "leader": (library.Lock, [("acquire", ("WHO", 1.0, 5.0)), ("release", (1,)), ("holder", ())]),
 }
-"""Each type that comes along, by the name that the cluster has for it, and what each front end calls."""
+"""Each bundled type, by the name that the cluster has for it, and what each front end calls."""
 OUTCOMES: Final = tuple(
     each for name in library.__all__ if issubclass(each := getattr(library, name), Exception)
 )
@@ -119,12 +125,7 @@ async def _call_all(client: AsyncClient, who: str) -> int:
 
 
 async def _run_library(cluster: LocalCluster, document: Path, history: Path) -> None:
-    cluster_document = parse(document.read_text())
-    clients = [
-        await connect_async(cluster_document, deadline_s=DEADLINE_S, history=History(history))
-        for _ in range(FRONT_ENDS)
-    ]
-    try:
+    async with _connected(document, history) as clients:
         for replica in [None, *cluster.urls]:
             if replica is not None:
                 await asyncio.to_thread(cluster.kill, replica)
@@ -132,19 +133,16 @@ async def _run_library(cluster: LocalCluster, document: Path, history: Path) -> 
             assert min(answered) > 2 * len(LIBRARY), "with a majority up most calls are answered"
             if replica is not None:
                 await asyncio.to_thread(cluster.restart, replica)
-    finally:
-        for client in clients:
-            await client.aclose()
 
 
-def test_types_that_come_along_are_linearizable_while_replicas_are_killed_in_turn(clusters: Clusters) -> None:
+def test_bundled_types_are_linearizable_while_replicas_are_killed_in_turn(clusters: Clusters) -> None:
     cluster = clusters.make()
     document = cluster.document_path
     named = "\n".join(
         f'{name} = "quorate.adts.library:{found.__name__}"' for name, (found, _) in LIBRARY.items()
     )
     document.write_text(f"{document.read_text()}\n[types]\n{named}\n")
-    assert {found for found, _ in LIBRARY.values()} == set(own.COMING_ALONG)
+    assert {found for found, _ in LIBRARY.values()} == set(own.BUNDLED)
     cluster.start()
     cluster.ready()
     asyncio.run(_run_library(cluster, document, clusters.history))

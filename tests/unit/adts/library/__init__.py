@@ -1,1 +1,1 @@
-"""Types that come along."""
+"""Bundled types."""

@@ -1,4 +1,4 @@
-"""Whether a class that comes along is a data type of the catalogue, under other names."""
+"""Whether a bundled class is a data type of the catalogue, under other names."""
 
 from collections.abc import Collection, Mapping
 from itertools import product
