@@ -156,9 +156,14 @@ def test_up_stops_everything_and_goes_on_with_the_same_folder(tmp_path: Path) ->
     _, stderr = first.communicate(timeout=DEADLINE_S)
     assert first.returncode == 0, stderr
     assert all(has_gone(int(replica["pid"])) for replica in told["replicas"])
+    with Path(document).open("a") as text:
+        text.write('\n[types]\nlost = "nowhere:Lost"\n')
     second = up("--data", str(tmp_path / "data"))
     try:
         assert ready_line(second)["cluster"] == document
+        assert second.stderr is not None
+        said = [second.stderr.readline() for _ in range(2)]
+        assert said[1].startswith("no call of lost can be run at r1, r2, r3: nowhere:Lost cannot be imported")
         assert quorate("queue", "q", "dequeue", "--cluster", document).stdout == "1\n"
     finally:
         second.send_signal(signal.SIGINT)
