@@ -17,13 +17,14 @@ from quorate.api_specs.checking import COUNT_MAX
 from quorate.api_specs.limits import DELIVERIES_MAX, STOP_S_MAX
 from quorate.api_specs.messages import Batch, Commit
 from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.cli.cluster.probe import scan_all
 from quorate.client_sdk import QuorateError, connect
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol.log import PutState
 from quorate.replica.store.store import Store
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import make
-from tests.system.harness import Clusters
+from tests.system.harness import Clusters, until_now
 from tests.unit.cli.conftest import quorate
 
 QUEUE = "queue/jobs"
@@ -40,6 +41,17 @@ def poison(cluster: LocalCluster, name: str, poisoned: Callable[[Summary], Summa
         store.apply([PutState(replace(state, summary=poisoned(state.summary)))])
         store.commit()
         folder.abandon()
+
+
+def all_hold(cluster: LocalCluster, name: str, held: Callable[[Summary], object]) -> None:
+    """Wait until each replica has what was decided of the object: a quorum of them answered, and the last one may be stopped before it hears."""
+
+    def is_everywhere() -> bool:
+        found = scan_all(cluster.document, name, None)
+        shown = [each[name].summary for each in found.values() if isinstance(each, dict) and name in each]
+        return len(shown) == len(cluster.urls) and all(summary and held(summary) for summary in shown)
+
+    until_now(is_everywhere, f"all replicas have what was decided of {name}")
 
 
 def delivered_for_ever(summary: Summary) -> Summary:
@@ -60,6 +72,7 @@ def test_a_queue_that_no_decision_goes_on_from_is_repaired_and_loses_nothing(clu
     with connect(cluster.document) as client:
         client.queue("jobs").enqueue_many(["a", "b", "c"])
         assert [lease.value for lease in client.queue("jobs").acquire(lease_s=0.001)] == ["a"]
+        all_hold(cluster, QUEUE, lambda summary: summary.leases)
     cluster.stop()
     poison(cluster, QUEUE, delivered_for_ever)
     cluster.start()
@@ -91,6 +104,8 @@ def test_a_register_and_a_key_that_no_decision_goes_on_from_are_repaired(cluster
     with connect(cluster.document) as client:
         assert client.register("leader").compare_and_set(None, "r1", idempotency_key="k")
         assert client.dictionary("users").put_if_absent("ada", "r1", idempotency_key="k")
+        for name in names:
+            all_hold(cluster, name, lambda summary: summary.recent)
     cluster.stop()
     for name in names:
         poison(cluster, name, remembered_too_long)
