@@ -72,6 +72,9 @@ class _Stored(msgspec.Struct):
     version: int
 
 
+_DECODE_STORED: Final = msgspec.json.Decoder(_Stored).decode
+
+
 class PlainClass:
     """The serial specification that `found` stands for.
 
@@ -150,7 +153,7 @@ class PlainClass:
 
     def _state_in(self, stored: str) -> str:
         try:
-            found = msgspec.json.decode(stored, type=_Stored)
+            found = _DECODE_STORED(stored)
         except msgspec.MsgspecError as error:
             raise BadClass(f"what the object holds is no state of a {self.name}: {error}") from None
         if not bytes(found.state).startswith(b"{"):

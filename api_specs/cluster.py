@@ -217,6 +217,9 @@ def from_json(data: Any) -> ClusterDocument:
         raise BadCluster(f"cluster document: {_in_words(error)}") from None
 
 
+msgspec.json.Decoder(ClusterDocument)  # Before there are threads: see `tests/project/test_decoders.py`.
+
+
 def _in_words(error: msgspec.ValidationError) -> str:
     """What does not fit, in words of who writes a document: where, and what is expected there."""
     what, _, place = str(error).partition(" - at `$")

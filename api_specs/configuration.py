@@ -43,6 +43,9 @@ class Configuration(Struct, frozen=True):
         return msgspec.json.encode(self, order="deterministic").decode()
 
 
+_DECODE: Final = msgspec.json.Decoder(Configuration).decode
+
+
 def configuration_of(document: ClusterDocument) -> Configuration:
     """The configuration of a document."""
     rules = [_in_force(document, rule, rule.objects) for rule in document.choices]
@@ -51,7 +54,7 @@ def configuration_of(document: ClusterDocument) -> Configuration:
 
 def read_configuration(text: str) -> Configuration:
     """What was stored; msgspec.DecodeError when it is none."""
-    return msgspec.json.decode(text, type=Configuration)
+    return _DECODE(text)
 
 
 def _in_force(document: ClusterDocument, rule: ChoiceRule, name: str) -> RuleInForce:

@@ -235,6 +235,9 @@ class Problem(Struct, frozen=True):
         return self.type.removeprefix(TYPE_PREFIX)
 
 
+_DECODE: Final = msgspec.json.Decoder(Problem).decode
+
+
 def as_limit(name: str) -> Limit | None:
     """The bound that the name of a problem tells of, if it tells of one."""
     return next((limit for limit in LIMITS if limit == name), None)
@@ -251,7 +254,7 @@ def problem(name: str, detail: str, *, definite: bool | None = None) -> Problem:
 def parse(body: bytes) -> Problem | None:
     """The problem in a response body, or None when it is not such a document."""
     try:
-        return msgspec.json.decode(body, type=Problem)
+        return _DECODE(body)
     except NOT_DECODED:
         return None
 

@@ -7,6 +7,7 @@ Owns the choice, and how its thread begins. With uvloop a blocking call costs a 
 import asyncio
 import signal
 from collections.abc import Callable
+from typing import Final
 
 _Make = Callable[[], asyncio.AbstractEventLoop]
 
@@ -23,11 +24,15 @@ new_loop: _Make = _maker()
 """Makes one."""
 
 
+_FAULTS: Final = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
+"""Of the thread itself: where they are blocked, `faulthandler` cannot say where a process crashed."""
+
+
 def enter(loop: asyncio.AbstractEventLoop) -> None:
     """Have this thread run the loop, and leave signals to the application's own threads.
 
     Else one that the main thread blocks for a moment would end the process all the same: so Celery's pool was locked for good,
     whose processes keep SIGTERM off while they say that they end.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _FAULTS)
     asyncio.set_event_loop(loop)

@@ -3,8 +3,9 @@
 Owns the reading of statuses, problem documents and malformed bodies. Must not know how answers travel.
 """
 
+from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -70,6 +71,11 @@ class _Problem(Struct, frozen=True):
         return self.type.replace("#", "/").replace(":", "/").rpartition("/")[2]
 
 
+_DECODE_PROBLEM: Final = msgspec.json.Decoder(_Problem).decode
+_DECODE_JSON_BATCH: Final = msgspec.json.Decoder(BatchReply).decode
+_DECODE_BATCH: Final = msgspec.msgpack.Decoder(BatchReply).decode
+
+
 def unanswered(who: str, sentence: str, *, definite: bool = False) -> Unanswered:
     """No answer from `who`, for the reason in the sentence."""
     return Unanswered(f"{who}: {sentence}"[:DETAIL_CHARS_MAX], definite=definite)
@@ -78,21 +84,17 @@ def unanswered(who: str, sentence: str, *, definite: bool = False) -> Unanswered
 def batch_reply(who: str, answer: HttpAnswer) -> BatchReply | Unanswered:
     """The reply to a batch that an answer holds."""
     is_json = answer.content_type.partition(";")[0].strip() == JSON
-    return message(who, answer, BatchReply, is_json=is_json)
+    return message(who, answer, _DECODE_JSON_BATCH if is_json else _DECODE_BATCH)
 
 
-def message(
-    who: str, answer: HttpAnswer, kind: type[_Message], *, is_json: bool = True
-) -> _Message | Unanswered:
-    """The message of that kind that an answer holds."""
+def message(who: str, answer: HttpAnswer, decode: Callable[[bytes], _Message]) -> _Message | Unanswered:
+    """The message that an answer holds, as `decode` reads it."""
     if answer.status != HTTPStatus.OK:
         return refusal(who, answer)
-    decode: Any = msgspec.json.decode if is_json else msgspec.msgpack.decode
     try:
-        found: _Message = decode(answer.body, type=kind)
+        return decode(answer.body)
     except NOT_DECODED as error:
         return unanswered(who, f"its answer is malformed: {error}")
-    return found
 
 
 def refusal(who: str, answer: HttpAnswer) -> Unanswered:
@@ -117,6 +119,6 @@ def refusal(who: str, answer: HttpAnswer) -> Unanswered:
 
 def _problem(body: bytes) -> _Problem:
     try:
-        return msgspec.json.decode(body, type=_Problem)
+        return _DECODE_PROBLEM(body)
     except NOT_DECODED:
         return _Problem()

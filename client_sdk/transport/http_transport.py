@@ -48,6 +48,11 @@ class _ClusterReply(Struct, frozen=True):
     document: msgspec.Raw
 
 
+_DECODE_CLUSTER: Final = msgspec.json.Decoder(_ClusterReply).decode
+_DECODE_FORWARDED: Final = msgspec.msgpack.Decoder(ForwardedReply).decode
+_DECODE_TESTIMONY: Final = msgspec.json.Decoder(Testimony).decode
+
+
 def quick_client(token: str | None, tls: ClientTls) -> HttpClient:
     """The client that carries batches."""
     return QuickClient(token, tls)
@@ -106,7 +111,7 @@ class HttpTransport:
         )
         if not isinstance(answer, HttpAnswer):
             return answer
-        served = message(replica, answer, ForwardedReply, is_json=False)
+        served = message(replica, answer, _DECODE_FORWARDED)
         if isinstance(served, Unanswered):
             return Unanswered(served.detail, refused=served.refused, definite=served.refused)
         return served
@@ -122,7 +127,7 @@ class HttpTransport:
             bytes_max=TESTIMONY_BYTES_MAX,
             body=msgspec.json.encode(announcement),
         )
-        return message(replica, answer, Testimony) if isinstance(answer, HttpAnswer) else answer
+        return message(replica, answer, _DECODE_TESTIMONY) if isinstance(answer, HttpAnswer) else answer
 
     async def aclose(self) -> None:
         """See Transport."""
@@ -153,7 +158,7 @@ async def fetch_cluster(
     if answer.status != 200:
         raise RefusedByReplicas(refusal(place, answer).detail, definite=True)
     try:
-        reply = msgspec.json.decode(answer.body, type=_ClusterReply)
+        reply = _DECODE_CLUSTER(answer.body)
         document = from_json(msgspec.json.decode(reply.document))
     except (*NOT_DECODED, BadDocument) as error:
         raise BadCluster(f"{place}: no cluster document that can be used: {error}") from None

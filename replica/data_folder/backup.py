@@ -78,6 +78,9 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
 
+_DECODE_MANIFEST: Final = msgspec.json.Decoder(Manifest).decode
+
+
 def begin(folder: Path) -> Path:
     """Make the folder of a backup, for its owner alone; where to put the copy. Raises BackupRefused."""
     try:
@@ -153,7 +156,7 @@ def read_manifest(backup: Path) -> Manifest:
     path = backup / MANIFEST_FILE
     try:
         with path.open("rb") as file:
-            manifest = msgspec.json.decode(file.read(MANIFEST_BYTES_MAX), type=Manifest)
+            manifest = _DECODE_MANIFEST(file.read(MANIFEST_BYTES_MAX))
     except FileNotFoundError:
         inside = ", ".join(
             sorted(str(each.parent) for each in backup.glob(f"*/{MANIFEST_FILE}"))[:REPLICAS_MAX]

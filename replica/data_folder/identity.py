@@ -53,6 +53,9 @@ class Identity(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     born: str = ""
 
 
+_DECODE: Final = msgspec.json.Decoder(Identity).decode
+
+
 @dataclass
 class Folder:
     """An open data folder, locked for this process until `close`.
@@ -368,7 +371,7 @@ def identity_in(opened: Database) -> Identity:
 def _read_identity(path: Path) -> Identity | None:
     file = path / IDENTITY_FILE
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Identity)
+        return _DECODE(file.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from ...api_specs.messages import Batch, BatchReply, Collected, Refused, Scan, Scanned
@@ -59,6 +60,9 @@ class _Status(Struct, frozen=True):
     """What is read of a replica's status; the rest is left alone."""
 
     catch_up: dict[str, CatchUp] = {}
+
+
+_DECODE_STATUS: Final = msgspec.json.Decoder(_Status).decode
 
 
 class ClusterScan:
@@ -139,7 +143,7 @@ class ClusterScan:
             return catch_up_of(self._member)
         url = self._member.urls[id].rstrip("/") + _STATUS_PATH
         answer = await self._status.request(id, url, timeout_s=ANSWER_S_MAX, bytes_max=_STATUS_BYTES_MAX)
-        told = message(id, answer, _Status) if isinstance(answer, HttpAnswer) else answer
+        told = message(id, answer, _DECODE_STATUS) if isinstance(answer, HttpAnswer) else answer
         return told.catch_up if isinstance(told, _Status) else None
 
     async def _ask(self, id: str, scan: Scan) -> Seen:
