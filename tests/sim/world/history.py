@@ -104,6 +104,18 @@ class History:
             gone = {id(call) for call in calls}
             self.calls[name] = [call for call in self.calls[name] if id(call) not in gone]
 
+    def moment(self) -> tuple[int, int]:
+        """Now, in the history's order and in microseconds."""
+        self._moment += 1
+        return self._moment, self._now_us()
+
+    def add(self, operation: Operation, who: str, began: tuple[int, int], outcome: Done) -> None:
+        """Note a call that began at a moment before, and ended now."""
+        calls = self.invoke(operation, who)
+        for call in calls:
+            call.invoked, call.invoked_us = began
+        self.finish(operation, calls, outcome)
+
     def _count(self, outcome: Outcome) -> None:
         if isinstance(outcome, Failed):
             kind = "definite" if outcome.definite else "indefinite"

@@ -18,6 +18,7 @@ from quorate.client_sdk.protocol.core.values import (
     CompareAndSet,
     Dequeue,
     Enqueue,
+    Invoke,
     Items,
     Operation,
     Peek,
@@ -83,6 +84,8 @@ class Scenario(Struct, frozen=True):
     """Faults begin within so much time, or the usual one if that is longer."""
     doubled: float = 0.0
     """Share of keyed enqueues that another front end runs at the same time, under the same key."""
+    asks_again: float = 0.0
+    """Share of keyed operations that are run once more, though they were answered: by a caller that lost its memory."""
     catches_up: bool = False
     """Whether replicas get what they missed from each other; at the end they must be level then."""
     leasing: Leasing | None = None
@@ -294,6 +297,18 @@ class Caller:
         new = self._value()
         is_delete = name.startswith("dictionary/") and self._number % 4 == 0
         return CompareAndSet(name, old, None if is_delete else new)
+
+
+def is_owed(operation: Operation, result: Any) -> bool:
+    """Whether a repeat under the operation's key is owed this very result, and does nothing: all but what found nothing to do."""
+    match operation:
+        case Enqueue(key=key):
+            return bool(key)
+        case Dequeue(key=key) | CompareAndSet(key=key) | PutIfAbsent(key=key):
+            return bool(key) and bool(result)
+        case Invoke(key=key):
+            return bool(key) and result.condition == "Ok"
+    return False
 
 
 def is_repeatable(operation: Operation) -> bool:

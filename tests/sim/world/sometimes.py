@@ -36,6 +36,7 @@ SOMETIMES: Final[Mapping[str, str]] = {
     "keys agreed in two rounds": "Keys: not all replicas held the same first one",
     "keys contended": "Keys: another front end had a higher ballot",
     "keyed repeats": "a caller repeats an operation under its key",
+    "answered repeats": "an operation that was answered is run again under its key",
     "Collect/Ok": "a deleted key is forgotten everywhere",
     "Collect/Kept": "a deletion is too young to be forgotten, or not everywhere",
     "cells begun together": "docs/decisions, Operations that begin together share a round",

@@ -42,9 +42,10 @@ def varied(seed: int) -> Scenario:
         what = with_faults(what, replace(what.faults, drift_ppm=round(DRIFT * 1e6)))
     if what.faults != NO_FAULTS and rng.random() < 0.1:
         what = _leaping(what, rng)
-    if what.keyed and rng.random() < 0.6:
-        what = replace(what, doubled=rng.choice([0.2, 0.6]))
-    return replace(what, catches_up=rng.random() < 0.5)
+    doubled = rng.choice([0.2, 0.6]) if what.keyed and rng.random() < 0.6 else 0.0
+    catches_up = rng.random() < 0.5
+    asks_again = rng.choice([0.0, 0.2, 1.0]) if what.keyed else 0.0
+    return replace(what, doubled=doubled, catches_up=catches_up, asks_again=asks_again)
 
 
 def leaping(what: Scenario) -> Scenario:

@@ -52,6 +52,12 @@ class Watch:
         self._uses: dict[Timestamp, tuple[str, str]] = {}
         self.seen: dict[str, int] = defaultdict(int)
 
+    def repeated(self, operation: str, first: object, again: object) -> None:
+        """An operation that was answered was run once more under its key."""
+        self.seen["answered repeats"] += 1
+        if again != first:
+            raise Violation(f"{operation} was answered with {first!r}, and its repeat with {again!r}")
+
     def committed(self, replica: InMemoryReplica, batch: Batch, reply: BatchReply) -> None:
         """Check what the batch did."""
         self.seen["batches of several"] += len(batch.requests) > 1

@@ -21,7 +21,7 @@ from tests.sim.world.history import Call, History
 from tests.sim.world.network import Link, Network, Stack
 from tests.sim.world.nodes import FrontNode, ReplicaNode
 from tests.sim.world.plan import plan_faults
-from tests.sim.world.scenario import Scenario, is_repeatable
+from tests.sim.world.scenario import Scenario, is_owed, is_repeatable
 from tests.sim.world.showing import shown, shown_outcome
 from tests.sim.world.watch import Watch
 
@@ -288,6 +288,7 @@ class Process:
         self._caller = caller_of(world.scenario, who, self._rng)
         self._current: tuple[Operation, list[Call]] | None = None
         self._is_repeat = False
+        self._began = (0, 0)
         self._is_busy = False
         self._is_held = False
         self._since_us = 0
@@ -306,6 +307,7 @@ class Process:
         self._is_held = False
         if self._current is not None:
             self._is_repeat = True
+            self._began = self.world.history.moment()
             self.world.counters["keyed repeats"] = self.world.counters.get("keyed repeats", 0) + 1
             self._start(*self._current)
             return
@@ -315,6 +317,7 @@ class Process:
         """Invoke `operation`."""
         self._left -= 1
         self._is_repeat = False
+        self._since_us = self.world.now_us
         self._deadline_s = deadline_s
         self._start(operation, self.world.history.invoke(operation, self.who))
 
@@ -362,12 +365,43 @@ class Process:
         if self._is_repeat and isinstance(outcome, Failed):
             # That the repeat did nothing says nothing of the first attempt.
             outcome = replace(outcome, definite=False)
-        self.world.history.finish(operation, calls, outcome)
+        has_key = bool(getattr(operation, "key", ""))
+        if (
+            self._is_repeat
+            and isinstance(outcome, Done)
+            and has_key
+            and not is_owed(operation, outcome.result)
+        ):
+            # "Nothing to do" is final only when no attempt is under way: the first may still take effect.
+            self.world.history.add(operation, self.who, self._began, outcome)
+        else:
+            self.world.history.finish(operation, calls, outcome)
         self.outcome = outcome
         if isinstance(outcome, Done):
             self._caller.heard(operation, outcome.result)
+            self._ask_again(operation, outcome.result)
         is_open = isinstance(outcome, Failed) and not outcome.definite
         self._go_on((operation, calls) if is_open else None)
+
+    def _ask_again(self, operation: Operation, result: Any) -> None:
+        """Have some front end run within the window what was answered: it must do nothing, and be told the same."""
+        share = self.world.scenario.asks_again
+        if not share or not is_owed(operation, result) or self._rng.random() >= share:
+            return
+        until_us = self._since_us + self._key_us_max
+        after_us = int(self._rng.choice([0, 20_000, until_us - self.world.now_us]) * self._rng.random())
+        front = self._rng.choice(self.world.fronts)
+
+        def hear(outcome: Outcome) -> None:
+            if isinstance(outcome, Done):
+                self.world.watch.repeated(shown(operation), result, outcome.result)
+
+        def begin() -> None:
+            if front.is_alive and not front.is_stopped and self.world.now_us < until_us:
+                self.world.trace(self.who, lambda: f"repeats {shown(operation)}")
+                front.start(operation, self._deadline_s, hear)
+
+        self.world.later(max(0, after_us), begin)
 
     def _cancel(self, front: FrontNode, begun: Begun) -> None:
         """Given up: the history keeps the call as unknown."""
