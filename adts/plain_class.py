@@ -48,7 +48,7 @@ NESTED_MAX: Final = 200
 _WITHOUT_REFERENCES: Final = 2
 """The format of `marshal` that writes what stands twice twice, which is quicker."""
 _SCALARS: Final = (str, int, float, bool, type(None))
-_OK: Final = "Ok"
+OK: Final = "Ok"
 
 
 class BadClass(ValueError):
@@ -98,7 +98,7 @@ class PlainClass:
         }
         """Operations whose hints say that they return nothing."""
         self.results: Final[Mapping[EventClass, tuple[str, ...]]] = {
-            f"{operation}/{_OK}": ("result",) for operation in self._methods if operation not in self._silent
+            f"{operation}/{OK}": ("result",) for operation in self._methods if operation not in self._silent
         }
         self._argument_hints: Final = {name: _hints(method) for name, method in self._methods.items()}
         self._version: Final = _version(found)
@@ -125,12 +125,12 @@ class PlainClass:
                 raise BadClass(
                     f"{_place(invocation, state)}: returned {told}, and its hint says None: change one of them"
                 )
-            return self._text(instance, lambda: _place(invocation, state), state), Response(_OK)
+            return self._text(instance, lambda: _place(invocation, state), state), Response(OK)
         if type(result) not in _SCALARS:
             result = Json(_json(result, lambda: f"{_place(invocation, state)}: its result"))
         elif not _is_scalar(result):
             _json(result, lambda: f"{_place(invocation, state)}: its result")
-        return self._text(instance, lambda: _place(invocation, state), state), Response(_OK, (result,))
+        return self._text(instance, lambda: _place(invocation, state), state), Response(OK, (result,))
 
     def _instance(self, state: str) -> Any:
         instance: Any = object.__new__(self._class)
@@ -216,7 +216,7 @@ class PlainClass:
 
     def answer(self, response: Response) -> Any:
         """What a call of the method gives: the result of one that ended Ok, else its exception is raised."""
-        if response.condition == _OK:
+        if response.condition == OK:
             return thawed(response.results[0]) if response.results else None
         found = self._raised[response.condition]
         raise found.__new__(found)  # Its __init__ may want what nobody has here.
@@ -407,9 +407,9 @@ def _outcome(place: str, error: BaseException) -> str:
         if found is AttributeError:
             remedy = f"where the state is that of an older class, say how to read it ({VERSION}, {UPGRADE})"
         raise BadClass(f"{place}: raised {found.__name__}: {_short(str(error))}: {remedy}") from error
-    if error.args or found.__name__ == _OK:
+    if error.args or found.__name__ == OK:
         raise BadClass(
-            f"{place}: raised {_short(_shown(error))}: an outcome is the exception's name alone, and not {_OK}, so raise it without arguments"
+            f"{place}: raised {_short(_shown(error))}: an outcome is the exception's name alone, and not {OK}, so raise it without arguments"
         ) from error
     return found.__name__
 

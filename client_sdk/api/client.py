@@ -86,7 +86,7 @@ class AsyncClient:
         """The object of that name of a type of your own: `await client.object(Cart, "ann").add("book")`.
 
         Its operations take the class's arguments, give its results and raise its exceptions; each gets `deadline_s`. Under an
-        `idempotency_key` a repeat of a call that changed the object gets that one's answer. `type_name`: what the cluster document
+        `idempotency_key` a repeat of a call that ended `Ok` gets that one's answer. `type_name`: what the cluster document
         calls the class, where that is not told by the class's name. BadInput where the cluster has no such type.
         """
         return AsyncObject(

@@ -153,7 +153,7 @@ class PutIfAbsent(Struct, frozen=True):
 
 
 class Invoke(Struct, frozen=True):
-    """A call on an object of one's own type. Result: the Response. With a `key`, a repeat of one that changed something gets that
+    """A call on an object of one's own type. Result: the Response. With a `key`, a repeat of one that ended "Ok" gets that
     one's."""
 
     object: str

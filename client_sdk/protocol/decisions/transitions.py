@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ....adts import cell
 from ....adts.log import Entry, Seen, Summary, Value
-from ....adts.plain_class import BadClass, PlainClass, arguments_text, read, written
+from ....adts.plain_class import OK, BadClass, PlainClass, arguments_text, read, written
 from ....adts.specification import Invocation, Response
 from ....adts.types import queue
 from ....api_specs.commands import (
@@ -322,7 +322,8 @@ def _swap(
 def _invoke(
     builder: SummaryBuilder, command: InvokeCommand, value: Value | None, events: list[str | Entry]
 ) -> tuple[Response | Failed, Value | None, bool]:
-    """Result, the state afterwards as it is kept, and whether this very decision changed it."""
+    """Result, the state afterwards as it is kept, and whether the decision is kept with it: what it changed, or whose answer it owes to
+    repeats. A call that changed nothing now may change something when it is repeated."""
     asked = digest(comparable(Value(arguments_text(command.invocation)))) if command.key else ""
     if (earlier := builder.keyed(command.key)) is not None:
         return (read(earlier.result or "") if earlier.digest == asked else KEY_REUSED), value, False
@@ -334,15 +335,18 @@ def _invoke(
         most = builder.context.limits.value_bytes_max
         told = f"{command.invocation.operation}: the result has {size} bytes, of {most} (value_bytes_max) at most"
         return Failed("refused", told, definite=True), value, False
-    if after != value:
+    is_changed = after != value
+    is_kept = is_changed or (bool(command.key) and response.condition == OK)
+    if is_kept:
         result = Value(written(response)) if command.key else None
-        if (problem := _unfit(Value(after or ""), result, builder.context.limits)) is not None:
+        if (problem := _unfit(after, result, builder.context.limits)) is not None:
             return Failed("refused", f"{command.invocation}: {problem}", definite=True), value, False
         if not builder.has_room_for(command.key, (), result):
             return TOO_MANY_KEYS, value, False
         builder.note_changed(command.key, digest=asked, result=result)
+    if is_changed:
         events.append(_event(command.invocation, response))
-    return response, None if after is None else Value(after), after != value
+    return response, None if after is None else Value(after), is_kept
 
 
 def _event(invocation: Invocation, response: Response) -> str:
@@ -357,11 +361,12 @@ def result_bytes(response: Response) -> int:
     return sum(text_bytes(str(each)) for each in response.results)
 
 
-def _unfit(state: Value, result: Value | None, limits: Limits) -> str | None:
+def _unfit(state: str | None, result: str | None, limits: Limits) -> str | None:
     """Why replicas would not take the state, or the result that is remembered with it."""
-    if (size := text_bytes(state)) > STATE_BYTES_MAX:
+    if state is not None and (size := text_bytes(state)) > STATE_BYTES_MAX:
         return f"the state would have {size} bytes, of {STATE_BYTES_MAX} at most: keep less in one object, as one object for each key"
-    return check_value(state, limits) or (None if result is None else check_value(result, limits))
+    problems = (check_value(each, limits) for each in (state, result) if each is not None)
+    return next(filter(None, problems), None)
 
 
 def _digest(command: CompareAndSetCommand) -> str:

@@ -70,9 +70,9 @@ def in_leased(name: str, plant: Callable[[], Planting], seeds: int, *checks: str
     return Plant(name, plant, checks, seeds, worlds="leased", first=first)
 
 
-def in_own(name: str, plant: Callable[[], Planting], seeds: int, first: int = 1) -> Plant:
-    """A mistake that the search for an order catches in the worlds of a type of one's own."""
-    return Plant(name, plant, ("linearizable",), seeds, worlds="own", first=first)
+def in_own(name: str, plant: Callable[[], Planting], seeds: int, *checks: str, first: int = 1) -> Plant:
+    """A mistake that the search for an order catches in the worlds of a type of one's own, or another check."""
+    return Plant(name, plant, ("linearizable", *checks), seeds, worlds="own", first=first)
 
 
 PLANTS: Final = (
@@ -374,7 +374,8 @@ PLANTS: Final = (
     ),
     in_leased("payload-not-fetched", leases.keep_no_payload, 90, "well formed", first=63),
     in_leased("room-for-all-leases", leases.have_room_for_all, 90, "leases bounded"),
-    in_own("repeat-run-again", own.run_a_repeat_again, 60),
+    in_own("repeat-run-again", own.run_a_repeat_again, 60, "same answer"),
+    in_own("answers-forgotten", own.forget_answers_that_changed_nothing, 60, "same answer"),
     in_own("calls-from-one-state", own.run_each_from_the_decided_state, 20),
     in_own("look-undecided", own.answer_from_what_is_not_decided, 120, first=68),
     in_own("change-from-a-look", own.answer_a_change_from_a_look, 20),

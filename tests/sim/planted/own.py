@@ -1,6 +1,7 @@
 """Mistakes in deciding calls on objects of types of one's own (docs/explanation/design.md, "Types of one's own")."""
 
 from collections.abc import Generator
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,6 +22,19 @@ def run_a_repeat_again() -> Planting:
 
     def invoke(builder: Any, command: transitions.InvokeCommand, *rest: Any) -> Any:
         return real(builder, replace(command, key=""), *rest)
+
+    real = transitions._invoke
+    return patched(transitions, _invoke=invoke)
+
+
+def forget_answers_that_changed_nothing() -> Planting:
+    """A call under a key that changed nothing is not remembered: its repeat may change something."""
+
+    def invoke(builder: Any, command: transitions.InvokeCommand, value: Any, events: Any) -> Any:
+        with suppress(BadClass):
+            if command.type.run(value, command.invocation)[0] == value and not builder.keyed(command.key):
+                command = replace(command, key="")
+        return real(builder, command, value, events)
 
     real = transitions._invoke
     return patched(transitions, _invoke=invoke)

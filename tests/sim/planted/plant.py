@@ -40,6 +40,7 @@ CHECKS: Final = {
     "not too early": "delivered too early",
     "lease order": "delivered in another order",
     "leases bounded": "keeps more leases",
+    "same answer": ", and its repeat with ",
     "level": "not caught up with",
     "nothing below the horizon": "was installed below the horizon",
 }

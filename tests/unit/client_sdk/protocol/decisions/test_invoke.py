@@ -72,11 +72,31 @@ def test_in_one_batch_a_repeat_is_no_other_call() -> None:
     assert plan.summary.value == holding(a=1).value
 
 
+@pytest.mark.parametrize("before", [NOTHING, holding(), holding(a=1)])
+def test_a_call_that_changed_nothing_is_not_run_again_by_its_repeat(before: Summary) -> None:
+    """A lock's holder acquired it once more under a key, released it, and had it again by a late repeat of the second acquire."""
+    first = planned(before, call("keep", "a", key="k"))
+    assert first.results[0] == Response("Ok", ("a",))
+    assert first.summary.value == before.value
+    assert first.events == []
+    later = planned(first.summary, call("add", "b", 2)).summary
+    again = planned(later, call("keep", "a", key="k"), call("content", key="k"))
+    assert again.results == {0: Response("Ok", ("a",)), 1: KEY_REUSED}
+    assert again.summary is later
+
+
+def test_a_call_that_ended_with_an_exception_runs_anew() -> None:
+    first = planned(holding(), call("take", "a", key="k"))
+    assert (first.results[0], first.summary) == (Response("NotThere"), holding())
+    assert planned(holding(a=1), call("take", "a", key="k")).results[0] == Response("Ok", (1,))
+
+
 def test_a_key_is_refused_where_no_more_can_be_remembered() -> None:
     full = planned(holding(), call("add", "a", key="k"), call("add", "b", key="l"), call("add", "c", key="m"))
     assert full.results[2] is TOO_MANY_KEYS
     assert full.summary.value == holding(a=1, b=1).value
-    assert planned(full.summary, call("content", key="n")).results[0].condition == "Ok"
+    assert planned(full.summary, call("content", key="n")).results[0] is TOO_MANY_KEYS, "answers are kept"
+    assert planned(full.summary, call("content"), call("take", "z", key="n")).results[0].condition == "Ok"
     long = "x" * 600
     heavy = planned(holding(**{long: 1}), call("keep", long, key="k"), call("add", "a", key="l"))
     assert heavy.results[0].condition == heavy.results[1].condition == "Ok"
