@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from ...client_sdk.transport.tls import load_own, words_of
+from .tls_records import RecordContext
 
 KEY_EXCHANGE: Final = "prime256v1"
 """The one group of keys. RFC 8446, section 9.1: everyone has it. A hello that names ffdhe8192, which OpenSSL takes unless told otherwise,
@@ -51,7 +52,7 @@ class ServerContext:
 
 
 def _made(tls: ServerTls) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = RecordContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ecdh_curve(KEY_EXCHANGE)
     if (problem := load_own(context, tls.certificate, tls.key)) is not None:

@@ -2,17 +2,20 @@
 
 Servers of asyncio tell a protocol of a connection when its handshake is over; until then nobody could bound them: silent ones took
 all files that the process may open, and a thousand that came at once took the event loop for a second. So a connection is accepted
-plainly, and counted; what comes on it is handed to TLS in pieces, one in each turn of the loop, and addresses take turns. Owns that
-step. Must not know what is said by TLS.
+plainly, and counted; what comes on it is handed to TLS in pieces, one in each turn of the loop, and addresses take turns. Later, those
+take turns whose records are many. Owns these turns. Must not know what is said by TLS.
 """
 
 import asyncio
 import ssl
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from .connection_shares import origin
 from .connections import BoundedProtocol
 from .fair_queue import LONG_BYTES, FairQueue
+from .tls_records import RecordByRecord
 
 PIECE_BYTES: Final = 4096
 HANDSHAKE_BYTES_MAX: Final = 32_768
@@ -143,11 +146,31 @@ class Door(asyncio.Protocol):
         self._transport.pause_reading()
         self._transport.set_protocol(self._tls)
         self._transport.resume_reading()
+        records = secure.get_extra_info("ssl_object")
+        assert isinstance(records, RecordByRecord), "a replica's context makes such"
+        records.may_go_on = partial(_may_read_on, self._transport, self._turns, self._origin)
         secure.set_protocol(self._behind)
         self._behind.connection_made(secure)
         if self._early.data:
             self._behind.data_received(bytes(self._early.data))
         self._give(self._rest)
+
+
+def _may_read_on(
+    transport: asyncio.Transport, turns: FairQueue, origin: str, go_on: Callable[[], None]
+) -> bool:
+    """See RecordByRecord. It knows neither the door nor TLS: they would keep each other in memory."""
+    if turns.may_begin(LONG_BYTES):
+        return True
+    turns.put(origin, LONG_BYTES, partial(_read_on, transport, go_on))
+    return False
+
+
+def _read_on(transport: asyncio.Transport, go_on: Callable[[], None]) -> None:
+    go_on()
+    tls: Any = transport.get_protocol()
+    if tls is not None:  # Else the connection is lost.
+        tls.buffer_updated(0)
 
 
 class _Early(asyncio.Protocol):

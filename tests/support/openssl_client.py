@@ -1,0 +1,59 @@
+"""A client of TLS 1.3 by OpenSSL's own functions, which can say what Python's module ssl cannot: it changes its keys."""
+
+import _ssl
+import ctypes
+from typing import Any, Final
+
+SET_MIN_PROTOCOL: Final = 123
+TLS_1_3: Final = 0x0304
+OUT_BYTES: Final = 1 << 20
+
+_LIBRARY: Final = ctypes.CDLL(_ssl.__file__)
+"""That with which Python is linked."""
+
+
+def _made(function: str, *given: Any) -> ctypes.c_void_p:
+    called = getattr(_LIBRARY, function)
+    called.restype = ctypes.c_void_p
+    found = called(*given)
+    assert found, function
+    return ctypes.c_void_p(found)
+
+
+class OpensslClient:
+    """One connection, in memory: trusts anybody."""
+
+    def __init__(self) -> None:
+        # None of these is given back: tests make few.
+        context = _made("SSL_CTX_new", _made("TLS_client_method"))
+        _LIBRARY.SSL_CTX_ctrl(context, SET_MIN_PROTOCOL, ctypes.c_long(TLS_1_3), None)
+        self._tls: Final = _made("SSL_new", context)
+        self._in: Final = _made("BIO_new", _made("BIO_s_mem"))
+        self._out: Final = _made("BIO_new", _made("BIO_s_mem"))
+        _LIBRARY.SSL_set_bio(self._tls, self._in, self._out)
+        _LIBRARY.SSL_set_connect_state(self._tls)
+
+    def agrees(self) -> bool:
+        """Go on with the handshake; whether it is at its end, for the client."""
+        return bool(_LIBRARY.SSL_do_handshake(self._tls) == 1)
+
+    def hear(self, data: bytes) -> None:
+        """What came from the other side."""
+        _LIBRARY.BIO_write(self._in, data, len(data))
+
+    def change_keys(self, times: int) -> None:
+        """One record each time (RFC 8446, section 4.6.3)."""
+        for _ in range(times):
+            assert _LIBRARY.SSL_key_update(self._tls, 0) == 1
+            assert self.agrees()
+
+    def write(self, data: bytes) -> None:
+        """One record."""
+        assert _LIBRARY.SSL_write(self._tls, data, len(data)) == len(data)
+
+    def said(self) -> bytes:
+        """What is to be sent."""
+        buffer, found = ctypes.create_string_buffer(OUT_BYTES), b""
+        while (count := _LIBRARY.BIO_read(self._out, buffer, OUT_BYTES)) > 0:
+            found += buffer.raw[:count]
+        return found
