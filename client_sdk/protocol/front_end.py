@@ -24,6 +24,7 @@ from .core.log_cache import LogCache
 from .core.log_caches import OBJECTS_MAX, LogCaches
 from .core.pacing import Pacing
 from .core.payload_source import PayloadSource
+from .core.places import Places
 from .core.rng import Rng
 from .core.rounds import Answered, Event, Requests, Resolved, Task
 from .core.time_now import TimeNow
@@ -66,6 +67,7 @@ class FrontEnd(TimeNow):
         self._proposers: dict[str, Proposer] = {}
         self._tasks: dict[int, Task] = {}
         self.pacing: Final = Pacing(self._tasks)
+        self.places = Places(self._wake)
         self.walks: Final[list[Task]] = []
         self.changing: Final[set[tuple[str, str]]] = set()
         self._rounds: dict[int, tuple[Task, SideBySide | EnqueueRound]] = {}
@@ -202,6 +204,7 @@ class FrontEnd(TimeNow):
         for dropped in (self._ready, self._wakes, self._sends, self._finished, self.walks):
             dropped.clear()
         self._forwarded.forget()
+        self.places = Places(self._wake)
 
     # What operations and proposers ask for (their Machine protocols).
 
@@ -339,6 +342,9 @@ class FrontEnd(TimeNow):
         if task.number in self._tasks:
             task.inbox.append(event)
             self._ready.append(task)
+
+    def _wake(self, task: Task) -> None:
+        self._post(task, None)
 
     def _effects(self) -> Effects:
         """Run all that can go on, and deliver what came of it."""

@@ -122,7 +122,7 @@ class Operations:
             outcome = await _in_turn(slots, self.front_end, operation, left_s)
         else:
             outcome = await _outcome(self.front_end, operation, left_s)
-        await self._answers.wait(None, length_of(outcome.result) if isinstance(outcome, Done) else 0)
+        await self._answers.wait(turn(), length_of(outcome.result) if isinstance(outcome, Done) else 0)
         if isinstance(outcome, Done):
             return outcome.result
         raise refusal_of(outcome)

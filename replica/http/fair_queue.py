@@ -1,5 +1,5 @@
 """What begins in one turn of the event loop is bounded: one long request, or some short ones. The others wait, and take turns
-among callers; answers do so in the order in which they are ready. What may bring much back has slots.
+among callers; what leaves over HTTP does so in the order in which it is ready. What may bring much back has slots.
 
 What one of them costs is bounded, and small. Two hundred long ones that came at once would hold the loop for seconds, as would a
 thousand short ones, and with it health checks and all other callers: now each of these waits for one turn of them.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Final
 
-from ..access.turns import Shares, Turns
+from ...client_sdk.protocol.core.turns import Shares, Turns
 
 LONG_BYTES: Final = 4096
 """What is longer is long. Sixty requests of a batch fit into it, which are read in less than a millisecond."""

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from starlette.types import Receive
 
-from ..access.turns import Turns
+from ...client_sdk.protocol.core.turns import Turns
 from .cancellation import ends_before_caller_goes
 from .problems import Refusal
 

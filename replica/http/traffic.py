@@ -5,7 +5,7 @@ Owns the numbers; gate and connections count in it, and the gate goes by two of 
 
 from ...api_specs.limits import BODIES_BYTES_MAX
 from ...api_specs.problems import KINDS
-from ..access.turns import Shares
+from ...client_sdk.protocol.core.turns import Shares
 
 
 class Traffic:

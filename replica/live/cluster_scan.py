@@ -14,12 +14,12 @@ import msgspec
 from msgspec import Struct
 
 from ...api_specs.messages import Batch, BatchReply, Collected, Refused, Scan, Scanned
+from ...client_sdk.protocol.core.turns import Shares
 from ...client_sdk.protocol.core.values import Unanswered
 from ...client_sdk.transport.http_answer import HttpAnswer, HttpClient, message
 from ...client_sdk.transport.http_transport import quick_client
 from ...client_sdk.transport.ports import Transport
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
-from ..access.turns import Shares
 from ..service.embedded import EmbeddedTransport, to_others
 from ..service.member import Member
 from ..service.status import CatchUp, catch_up_of

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ...client_sdk.protocol.core.counters import SECONDS, Histogram
-from ..access.turns import Shares, Turns
+from ...client_sdk.protocol.core.turns import Shares, Turns
 from ..logs.throttle import Troubles
 from .store import StorageFailed, Store
 

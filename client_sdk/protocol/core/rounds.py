@@ -80,6 +80,9 @@ class Sender(Protocol):
     def count_round(self, kind: str, seconds: float) -> None:
         """Count one more round that met its quorum."""
 
+    def has_only_waited(self, refused: Refused, since_s: float) -> bool:
+        """Whether what was stamped at that moment was refused because it waited since."""
+
 
 def limit_of(answer: object) -> Limit | None:
     """The bound that a replica refused for; None where it did not, or for another reason."""
@@ -126,6 +129,10 @@ class Task:
     def count_round(self, kind: str, begun_s: float) -> None:
         """Count a round that has met its quorum now."""
         self._sender.count_round(kind, self.now.mono_s - begun_s)
+
+    def has_only_waited(self, refused: Refused, since_s: float) -> bool:
+        """Whether what was stamped at that moment was refused because it waited since."""
+        return self._sender.has_only_waited(refused, since_s)
 
     @property
     def is_late(self) -> bool:
@@ -199,8 +206,10 @@ class Gathering:
             isinstance(event.answer, Unanswered) and event.answer.definite
         ):
             self.at_large -= 1
-        if isinstance(event.answer, Unanswered) and not event.answer.refused:
-            self.troubles[event.replica] = event.answer.detail
+        if (to_repeat := self._to_repeat(event.answer)) is not None:
+            self.troubles[event.replica] = to_repeat
+            if isinstance(event.answer, tuple) and all(isinstance(each, Refused) for each in event.answer):
+                self.at_large -= 1
             if is_latest:
                 _, delay_s = self._pending[event.replica]
                 self._pending[event.replica] = (self._task.now.mono_s + delay_s, delay_s)
@@ -214,6 +223,16 @@ class Gathering:
         elif not isinstance(event.answer, ForwardedReply):  # Tokens of forwarded requests are of no round.
             self.replies[event.replica] = event.answer
         return True
+
+    def _to_repeat(self, answer: object) -> str | None:
+        """Why the replica is to be asked again after this answer, if it is: there was none, or what it was asked had waited for so long
+        that it took a clock for wrong."""
+        if isinstance(answer, Unanswered):
+            return None if answer.refused else answer.detail
+        for reply in answer if isinstance(answer, tuple) else (answer,):
+            if isinstance(reply, Refused) and self._task.has_only_waited(reply, self._begun_s):
+                return reply.detail
+        return None
 
     def wait(
         self, is_enough: Callable[[], bool], until_s: float = float("inf")

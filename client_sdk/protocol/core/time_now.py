@@ -6,6 +6,7 @@ Owns which moments of the past an operation goes by. What is known of true time 
 from typing import Final
 
 from ....api_specs.cluster import ClusterDocument
+from ....api_specs.messages import Refused
 from ....api_specs.tokens import TAG_CHARS
 from ....timestamps.clock import Now
 from ....timestamps.timekeeping import Timekeeping
@@ -47,6 +48,11 @@ class TimeNow:
     def is_time_known(self) -> bool:
         """Whether this front end's clock has a bound that one wrong replica cannot have made."""
         return self._time.is_settled(self._now)
+
+    def has_only_waited(self, refused: Refused, since_s: float) -> bool:
+        """Whether what was stamped at that moment is behind the replica's clock because it waited since: neither clock need be wrong."""
+        behind_s = -refused.clock_offset_us / 1e6 - (self._now.mono_s - since_s)
+        return refused.reason == "clock-behind" and behind_s <= self.document.clock.offset_max_s
 
     def passed_s(self, stamp: Timestamp) -> float:
         """The monotonic time from which true time is certainly after the stamp (commit wait)."""

@@ -8,14 +8,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ....api_specs.cluster import ClusterDocument
-from ....api_specs.commands import SettleResult
+from ....api_specs.commands import (
+    AcquireCommand,
+    CompareAndSetCommand,
+    DequeueCommand,
+    SettleCommand,
+    SettleResult,
+)
 from ....api_specs.limits import Limits
 from ....api_specs.messages import Commit
 from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import SOON_S, Event, Task
 from ..core.values import Failed
-from .transitions import WORKS_ON_STATES, Command, ConfirmCommand, argument_bytes
+from .transitions import WORKS_ON_STATES, Command, ConfirmCommand, InvokeCommand, argument_bytes
 
 HELD_S_MAX: Final = 0.1
 """So long, after a decision, a look may keep this front end from the next."""
@@ -25,7 +31,9 @@ COMMANDS_MAX: Final = 256
 RUN_BYTES_MAX: Final = 1024 * 1024
 """Of states and arguments that one batch works on, together, where it works on all of them: work of some hundredths of a second, or of a
 quarter of one."""
-
+ITEMS_AT_A_PLACE: Final = 64
+BYTES_AT_A_PLACE: Final = 16 * 1024
+"""About a millisecond of work, as is any decision for itself."""
 
 _MAY_BE_ENDED: Final = (
     "another front end was asked to end the leases, and its answer is lost: repeat the call"
@@ -65,6 +73,19 @@ class PendingCommand(Struct, eq=False):
     def is_in_doubt(self) -> bool:
         """Whether an outcome that says nothing of it would be unknown."""
         return self.is_proposed or self.may_be_done
+
+
+def places_of(command: Command, cache: LogCache) -> int:
+    """How many of `quorate.client_sdk.protocol.core.places` the command takes, by what it may take of the front end's time."""
+    items = size = 0
+    match command:
+        case DequeueCommand() | AcquireCommand():
+            items = command.items_max
+        case SettleCommand():
+            items = len(command.tokens)
+        case CompareAndSetCommand() | InvokeCommand():
+            size = argument_bytes(command) + len(cache.summary.value or "")
+    return 1 + items // ITEMS_AT_A_PLACE + size // BYTES_AT_A_PLACE
 
 
 class Batches:

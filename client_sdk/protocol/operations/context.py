@@ -11,9 +11,10 @@ from ....timestamps.clock_bound import SETTLE_S
 from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
 from ..core.pacing import Pacing
+from ..core.places import Places
 from ..core.rounds import Event, Expired, Gathering, Resolved, Task
 from ..core.values import Failed, Outcome
-from ..decisions.pending import CommandResult, PendingCommand
+from ..decisions.pending import CommandResult, PendingCommand, places_of
 from ..decisions.transitions import Command
 
 OutcomeSteps = Generator[float, Event, Outcome]
@@ -37,6 +38,10 @@ class Machine(Protocol):
     @property
     def changing(self) -> set[tuple[str, str]]:
         """Operations of one's own types that were seen to change something, each with its type."""
+
+    @property
+    def places(self) -> Places:
+        """For the decisions that callers wait for."""
 
     @property
     def pacing(self) -> Pacing:
@@ -96,6 +101,20 @@ def decide(
     """The proposer's verdict on the command; OperationFailed when it fails or the task's deadline passes."""
     if not machine.is_time_known():  # A term stamped by a wall clock that is far ahead would be refused.
         yield from read_clocks(name, task, machine, VoteCount(machine.choice_of(name).votes, 1))
+    places, size = machine.places, places_of(command, machine.cache_of(name))
+    if not (yield from places.take(task, size)):
+        raise OperationFailed(
+            Failed("unavailable", "it waited for its turn, and nothing was done", definite=True)
+        )
+    try:
+        return (yield from _verdict(name, command, task, machine, is_here=is_here))
+    finally:
+        places.give(task, size)
+
+
+def _verdict(
+    name: str, command: Command, task: Task, machine: Machine, *, is_here: bool
+) -> Generator[float, Event, CommandResult]:
     asked = machine.ask(name, command, task, is_here=is_here)
     while not task.is_late and (asked.is_in_doubt or not task.is_left):
         try:

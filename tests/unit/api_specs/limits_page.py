@@ -147,6 +147,10 @@ FIXED = {
         limits.COUNTS_MAX,
         "Sizes of queues that a replica counts for its REST callers at the same time, half of them for one caller; further ones wait, and callers take turns.",
     ),
+    "PLACES_MAX": (
+        limits.PLACES_MAX,
+        "Places for commands that wait for decisions at a replica's front end, half of them for one caller: one for each, for each 64 items or tokens, and for each 16 KiB of arguments or state; further ones wait, and callers take turns.",
+    ),
     "LISTINGS_MAX": (
         limits.LISTINGS_MAX,
         "Whole dictionaries that a replica lists for its REST callers at the same time, two of them for one caller, until they are sent; further ones wait.",

@@ -16,6 +16,7 @@ from quorate.api_specs.messages import Collected, Commit, Reply, Row, Status
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.pacing import Pacing
+from quorate.client_sdk.protocol.core.places import Places
 from quorate.client_sdk.protocol.core.rounds import Answered, Event, Requests, Resolved, Task
 from quorate.client_sdk.protocol.core.time_now import TimeNow
 from quorate.client_sdk.protocol.core.values import Failed, Send, Unanswered
@@ -75,6 +76,7 @@ class Stage(TimeNow):
         self._now = Now(0.0, START_US)
         self.task: Final = self.caller(1, deadline_s)
         self.pacing: Final = Pacing(())
+        self.places: Final = Places(lambda _: self._resume(None))
         self.walks: Final[list[Task]] = []
         self.changing: Final[set[tuple[str, str]]] = set()
         self.sends: list[Send] = []

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from quorate.adts.log import Value
+from quorate.api_specs.limits import PLACES_MAX
 from quorate.api_specs.messages import (
     Accept,
     Accepted,
@@ -21,9 +22,10 @@ from quorate.api_specs.messages import (
     Status,
 )
 from quorate.client_sdk.protocol.completion_notices import CELL_WAIT_S
-from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
+from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST, RESEND_S_MAX
 from quorate.client_sdk.protocol.core.rounds import SOON_S
 from quorate.client_sdk.protocol.core.values import (
+    Acquire,
     CompareAndSet,
     Dequeue,
     Done,
@@ -78,31 +80,31 @@ class Driven:
     def start(self, *operations: Operation) -> list[int]:
         """The numbers of operations that begin at one moment."""
         numbers, effects = self.front.start_all(operations, self.now, DEADLINE_S)
-        self._obey(effects)
+        self.obey(effects)
         return numbers
 
     def deliver(self, send: Send, *replies: Reply, incarnation: str = "i") -> None:
         """The replica's replies to this send."""
         reply = BatchReply(send.replica, incarnation, ZERO, self.now.wall_us, replies)
         tokens = [send.token for _ in send.requests]
-        self._obey(self.front.deliver(send.replica, tokens, reply, self.now, self.now))
+        self.obey(self.front.deliver(send.replica, tokens, reply, self.now, self.now))
 
     def lose(self, send: Send, why: Unanswered = LOST) -> None:
         """What was sent got no answer."""
-        self._obey(self.front.deliver(send.replica, [send.token], why, self.now, self.now))
+        self.obey(self.front.deliver(send.replica, [send.token], why, self.now, self.now))
 
     def tick(self, mono_s: float) -> None:
         """It is this late."""
         self.now = Now(mono_s, START_US + int(mono_s * 1e6))
-        self._obey(self.front.tick(self.now))
+        self.obey(self.front.tick(self.now))
 
     def cancel(self, number: int) -> None:
         """The caller of this one has gone away."""
-        self._obey(self.front.cancel(number, self.now))
+        self.obey(self.front.cancel(number, self.now))
 
     def leave(self, number: int) -> None:
         """The same of one that is to end when it is certain."""
-        self._obey(self.front.leave(number, self.now))
+        self.obey(self.front.leave(number, self.now))
 
     def look(self, first: int) -> None:
         """Two replicas answer the collects that were sent from this place on, and have nothing."""
@@ -114,7 +116,8 @@ class Driven:
         """All that was sent first in each send."""
         return [send.request for send in self.sends]
 
-    def _obey(self, effects: Effects) -> None:
+    def obey(self, effects: Effects) -> None:
+        """Note what the front end wants done."""
         self.sends += [send for send in effects.sends if not send.lazy]
         self.lazies += [send for send in effects.sends if send.lazy]
         for finish in effects.finished:
@@ -131,6 +134,73 @@ def test_a_caller_with_many_dequeues_leaves_room_in_the_first_decision() -> None
     served = driven.front.served_by(effects.sends[0].token)
     assert len(served) == COMMANDS_MAX
     assert numbers[-1] in served
+
+
+def _acquires(driven: Driven, turn: str, count: int, first: int = 0) -> None:
+    """So many of 512 items at one moment by one caller, each on a queue of its own."""
+    begun = [Acquire(f"queue/{turn}{first + number}", 512, 1.0) for number in range(count)]
+    driven.obey(driven.front.start_all(begun, driven.now, DEADLINE_S, [turn] * count)[1])
+
+
+def _asked(driven: Driven, turn: str) -> set[str]:
+    """The queues of this caller of which replicas were asked for something."""
+    names = {request.object for request in driven.requests() if isinstance(request, Collect)}
+    return {name for name in names if name.startswith(f"queue/{turn}")}
+
+
+def test_a_caller_that_acquires_on_many_queues_leaves_others_their_turn() -> None:
+    """Seven hundred acquires of 512 items, each on a queue of its own, made another caller's write wait for 24 seconds."""
+    driven = Driven()
+    _acquires(driven, "many", 700)
+    share = len(_asked(driven, "many"))
+    assert share * 9 >= PLACES_MAX // 2 > (share - 1) * 9, "each takes nine places"
+    driven.look(0)
+    driven.look(3)
+    assert len(_asked(driven, "many")) == share + 2
+    _acquires(driven, "one", 1)
+    assert len(_asked(driven, "one")) == 1
+
+
+def test_after_an_error_of_its_own_nobody_waits_for_places_of_before() -> None:
+    driven = Driven()
+    _acquires(driven, "many", 100)
+    before = len(_asked(driven, "many"))
+    driven.front.start_over()
+    _acquires(driven, "many", 100, first=100)
+    assert len(_asked(driven, "many")) == 2 * before
+
+
+def test_a_caller_that_gives_up_leaves_its_places_to_the_next() -> None:
+    driven = Driven()
+    numbers, effects = driven.front.start_all(
+        [Acquire(f"queue/a{number}", 512, 1.0) for number in range(100)], driven.now, DEADLINE_S, ["a"] * 100
+    )
+    driven.obey(effects)
+    before = len(_asked(driven, "a"))
+    driven.cancel(numbers[0])
+    assert len(_asked(driven, "a")) == before + 1
+
+
+def test_a_write_that_waited_on_its_way_is_sent_again_and_one_by_a_wrong_clock_is_not() -> None:
+    """A wait of 3.8 s for large messages of others ended with an unknown outcome, and the clocks were blamed."""
+    for waited_s, behind_s, is_again in ((3.8, 3.9, True), (3.8, 6.0, False), (0.0, 2.1, False)):
+        driven = Driven()
+        (number,) = driven.start(Write(CELL, X))
+        first = list(driven.sends)
+        driven.tick(waited_s)
+        sent = len(driven.sends)
+        for send in first:
+            driven.deliver(send, Refused("clock-behind", "one of the two is wrong", int(-behind_s * 1e6)))
+        driven.tick(waited_s + 2 * RESEND_S_MAX)
+        again = driven.sends[sent:]
+        assert {send.replica for send in again} == (set(REPLICAS) if is_again else set())
+        if not is_again:
+            continue
+        assert all(isinstance(send.request, Append) and send.request.attempt == "again" for send in again)
+        for send in again:
+            driven.deliver(send, STORED)
+        driven.tick(driven.now.mono_s + 0.001)
+        assert isinstance(driven.outcomes[number], Done)
 
 
 def test_an_operation_asks_all_replicas_and_ends_once_under_its_own_number() -> None:

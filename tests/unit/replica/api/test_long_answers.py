@@ -1,6 +1,7 @@
 """Long answers leave one in each turn of the loop: a thousand callers may have read the same megabyte in one round."""
 
 import asyncio
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -80,6 +81,25 @@ async def test_of_many_who_read_a_long_value_one_hears_of_it_in_each_turn(
         before, most = len(heard), max(most, len(heard) - before)
     await callers
     assert most == together
+
+
+async def test_who_reads_a_short_value_does_not_wait_for_the_long_ones_of_another_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Sixty acquires of 512 items that were decided together stood before the answers of all others."""
+    caller: ContextVar[str] = ContextVar("caller")
+    monkeypatch.setattr(object_api, "turn", caller.get)
+    operations = Operations(Limits(), lambda: None)
+    operations.front_end = _Reads("x" * 1_000_000)  # type: ignore[assignment]
+    heard: list[str] = []
+
+    async def write(name: str) -> None:
+        caller.set(name)
+        await operations.run(Write("register/r", Value("1")), None)
+        heard.append(name)
+
+    await asyncio.gather(*(write(name) for name in ["many"] * 20 + ["one"]))
+    assert heard.index("one") < 3
 
 
 class _Held(_Reads):

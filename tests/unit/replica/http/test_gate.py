@@ -14,9 +14,9 @@ from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Batch, Collect
 from quorate.api_specs.tokens import make_token
+from quorate.client_sdk.protocol.core.turns import Shares
 from quorate.replica.access.refused_callers import RefusedCallers
 from quorate.replica.access.token_list import from_text
-from quorate.replica.access.turns import Shares
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.http.fair_queue import SHORT_AT_ONCE
 from quorate.replica.http.gate import Gate

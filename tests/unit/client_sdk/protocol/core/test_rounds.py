@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from quorate.api_specs.messages import Collect, Collected, Refused, Status
+from quorate.api_specs.messages import Collect, Collected, Refused, Reply, Status
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST, RESEND_S_MAX
 from quorate.client_sdk.protocol.core.rounds import (
     Answered,
@@ -42,6 +42,9 @@ class Post:
     def count_round(self, kind: str, seconds: float) -> None:
         self.rounds.append((kind, seconds))
 
+    def has_only_waited(self, refused: Refused, since_s: float) -> bool:
+        return refused.detail == f"it waited since {since_s}"
+
 
 class Round:
     """A gathering of one reply from each replica, moved by hand."""
@@ -58,7 +61,7 @@ class Round:
         self.result = yield from self.gathering.wait(lambda: is_enough(self.gathering), until_s)
         yield -1.0
 
-    def answer(self, replica: str, answer: Collected | Refused | Unanswered, token: int = 0) -> None:
+    def answer(self, replica: str, answer: Reply | tuple[Reply, ...] | Unanswered, token: int = 0) -> None:
         """An answer arrives, to the latest request unless a token is given."""
         latest = max(number for to, number in self.post.sent if to == replica)
         self.wake_s = self._steps.send(Answered(replica, token or latest, answer))
@@ -173,6 +176,20 @@ def test_a_broken_connection_is_tried_again_later_and_a_refusal_is_not() -> None
     round_.answer("r2", Unanswered("no token", refused=True))
     round_.sleep_until(RESEND_S_FIRST)
     assert sorted(to for to, _ in round_.post.sent[3:]) == ["r1", "r3"]
+
+
+@pytest.mark.parametrize("is_together", [False, True])
+def test_what_was_refused_because_it_waited_is_sent_again_as_though_it_had_not_arrived(
+    is_together: bool,
+) -> None:
+    round_ = Round(two)
+    waited = Refused("clock-behind", "it waited since 0.0")
+    round_.answer("r1", (waited, waited) if is_together else waited)
+    assert round_.gathering.at_large == 2, "it is certain that this one stores nothing"
+    round_.answer("r2", Refused("clock-behind", "a clock is wrong"))
+    round_.sleep_until(RESEND_S_FIRST)
+    assert sorted(to for to, _ in round_.post.sent[3:]) == ["r1", "r3"]
+    assert "r1 (it waited since 0.0)" in round_.gathering.explain()
 
 
 def test_a_pause_ends_without_a_result_and_the_round_goes_on() -> None:

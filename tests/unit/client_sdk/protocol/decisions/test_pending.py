@@ -5,7 +5,14 @@ from msgspec.structs import replace
 
 from quorate.adts.log import NOTHING, Entry, Seen, Value
 from quorate.adts.plain_class import PlainClass
-from quorate.api_specs.commands import CompareAndSetCommand, DequeueCommand, SettleResult
+from quorate.api_specs.commands import (
+    AcquireCommand,
+    CompareAndSetCommand,
+    DequeueCommand,
+    PeekCommand,
+    SettleCommand,
+    SettleResult,
+)
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import SOON_S
 from quorate.client_sdk.protocol.core.values import Failed
@@ -18,6 +25,7 @@ from quorate.client_sdk.protocol.decisions.pending import (
     Batches,
     CommandResult,
     PendingCommand,
+    places_of,
 )
 from quorate.client_sdk.protocol.decisions.transitions import Command, ConfirmCommand, InvokeCommand
 from tests.support.own_types import Cart
@@ -68,6 +76,28 @@ def test_callers_take_turns_and_each_keeps_its_order() -> None:
     ]
     assert len(batch) == COMMANDS_MAX
     assert [each for each in batch if each.task.turn == "many"] == commands[: COMMANDS_MAX - 40]
+
+
+@pytest.mark.parametrize(
+    ("command", "places"),
+    [
+        (DequeueCommand(1), 1),
+        (PeekCommand(), 1),
+        (AcquireCommand(512, 1), 9),
+        (DequeueCommand(1000), 16),
+        (SettleCommand("accept", ("t",) * 512), 9),
+        (CompareAndSetCommand(None, Value("x" * 1024 * 1024)), 65),
+    ],
+)
+def test_what_takes_longer_takes_more_places(command: Command, places: int) -> None:
+    assert places_of(command, Waiting(0).cache) == places
+
+
+def test_a_compare_and_set_takes_places_for_the_state_that_was_decided() -> None:
+    cache = Waiting(0, "register/r").cache
+    cache.summary = replace(NOTHING, value=Value("x" * 1024 * 1024))
+    assert places_of(CompareAndSetCommand(Value("1"), Value("2")), cache) == 65
+    assert places_of(DequeueCommand(1), cache) == 1
 
 
 def test_where_nobody_asks_the_batch_is_empty_at_once() -> None:

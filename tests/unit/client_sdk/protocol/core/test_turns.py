@@ -1,6 +1,6 @@
 """Callers take turns, and none has more than is left for others."""
 
-from quorate.replica.access.turns import Shares, Turns
+from quorate.client_sdk.protocol.core.turns import Shares, Turns
 
 
 def order(turns: Turns[str]) -> list[str]:
