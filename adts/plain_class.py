@@ -23,6 +23,7 @@ import msgspec
 from .collector import collector_off
 from .hints import fits
 from .hints import shown as shown_hint
+from .parsing import parsed
 from .specification import EventClass, Invocation, Response
 
 EXAMPLES: Final = "examples"
@@ -134,7 +135,7 @@ class PlainClass:
 
     def _instance(self, state: str) -> Any:
         instance: Any = object.__new__(self._class)
-        vars(instance).update(msgspec.json.decode(state))
+        vars(instance).update(parsed(state.encode()))
         return instance
 
     def run(self, stored: str | None, invocation: Invocation) -> tuple[str | None, Response]:
@@ -174,7 +175,7 @@ class PlainClass:
             )
         place = f"{UPGRADE}({found.version}, {_short(bytes(found.state).decode())})"
         try:
-            state = upgrade(found.version, msgspec.json.decode(found.state))
+            state = upgrade(found.version, parsed(bytes(found.state)))
         except (Exception, SystemExit) as error:
             raise BadClass(f"{place}: raised {type(error).__name__}: {error}") from error
         if not isinstance(state, dict):
@@ -262,7 +263,7 @@ def frozen(value: Any) -> Hashable:
 
 def thawed(value: Any) -> Any:
     """The JSON value that `frozen` was given, a copy of one's own."""
-    return msgspec.json.decode(value.text) if isinstance(value, Json) else value
+    return parsed(value.text.encode()) if isinstance(value, Json) else value
 
 
 def text_of(value: Hashable) -> str:
@@ -282,7 +283,7 @@ def written(response: Response) -> str:
 
 def read(text: str) -> Response:
     """The response that was written."""
-    condition, *results = msgspec.json.decode(text)
+    condition, *results = parsed(text.encode())
     return Response(condition, tuple(map(frozen, results)))
 
 
@@ -420,7 +421,7 @@ def _json(value: Any, place: Callable[[], str], known: str = "") -> str:
     try:
         marshal.dumps(value, _WITHOUT_REFERENCES)  # It takes no subclass: that would come back plain.
         text = _dumped(value)
-        if text == known or msgspec.json.decode(text) == value:
+        if text == known or parsed(text.encode()) == value:
             return text
     except Exception:  # noqa: BLE001, S110 - what cannot be sent is looked for below, as is what compares in a way of its own
         pass

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from .values import outside_strings, parsed
+from ..adts.parsing import parsed
+from .values import outside_strings
 
 _PARTS: Final = b",:[{"
 """Each part of JSON text but the first has one of these before it, or is an array or an object."""

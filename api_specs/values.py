@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from ..adts.collector import COLLECTOR, collector_off
+from ..adts.collector import collector_off
 from ..adts.log import Entry, Value
+from ..adts.parsing import SHORT_BYTES, parsed
 from .limits import DEFAULTS, Limits
 
 INT_MIN: Final = -(1 << 63)
@@ -27,16 +28,9 @@ _MAY_HAVE_A_FLOAT: Final = re.compile(r"\d[.eE]")
 _ALL_DIGITS_ALIKE: Final = bytes.maketrans(b"0123456789", b"0" * 10)
 _LONG: Final = b"0" * 19
 """An integer beyond 64 bits has so many digits at least."""
-_EXPONENTS_ALIKE: Final = bytes.maketrans(b"E123456789", b"e" + b"0" * 9)
-_FAR: Final = b"e000"
-"""A number far from 1 has an exponent of three digits; so looks text where the signs are left out."""
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _STEP: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _STEP_BYTES: Final = 131_072
-_YOUNG_MAX: Final = 20_000
-"""So many arrays and objects may a search for garbage well look at."""
-_SHORT_BYTES: Final = 4096
-"""Shorter text has few parts: to keep the garbage collector from them would take longer than it does."""
 
 
 class BadValue(ValueError):
@@ -133,43 +127,6 @@ def _amount(word: re.Match[str]) -> str:
     return str(int(amount)) if amount.is_integer() and INT_MIN <= amount <= INT_MAX else repr(amount)
 
 
-def parsed(text: bytes) -> Any:
-    """What JSON text means, without looking for garbage meanwhile: there is none, and with many arrays the search takes nine
-    tenths of the time. Raises msgspec.DecodeError, UnicodeDecodeError, RecursionError."""
-    decode = _decode_far if _may_be_far(text) else msgspec.json.decode
-    if len(text) <= _SHORT_BYTES:
-        return decode(text)
-    with collector_off() as was_on:
-        found = decode(text)
-        if was_on and len(text) > _YOUNG_MAX and text.count(b"[") + text.count(b"{") > _YOUNG_MAX:
-            _age_all()
-        return found
-
-
-def _age_all() -> None:
-    """Have Python take all that is there for old, in two steps that look at none of it: the next search for young garbage
-    would look at every array that was just parsed, and so would the one after it. What is garbage by now stays for long: so this is
-    for what is seldom parsed."""
-    COLLECTOR.freeze()
-    COLLECTOR.unfreeze()
-
-
-def _may_be_far(text: bytes) -> bool:
-    """Whether JSON text may have numbers that are far from 1, as `1e300`: for each of these msgspec takes as long as for five
-    hundred others."""
-    return _FAR in text.translate(_EXPONENTS_ALIKE, b"+-")
-
-
-def _double(text: str) -> float:
-    """A number with a fraction or an exponent, by Python. Raises ValueError for one beyond a double."""
-    if math.isinf(number := float(text)):
-        raise ValueError("Number out of range")
-    return number
-
-
-_decode_far: Final = msgspec.json.Decoder(float_hook=_double).decode
-
-
 def check_value(text: str, limits: Limits = DEFAULTS) -> str | None:
     """Why `text` cannot be stored as a value, in a sentence; None when it can. For text that a front end sent as a value:
     it must be JSON within the limits; that it is canonical is the front end's promise."""
@@ -178,7 +135,7 @@ def check_value(text: str, limits: Limits = DEFAULTS) -> str | None:
         return f"the value is over {limits.value_bytes_max} bytes of JSON (value_bytes_max)"
     try:
         encoded = text.encode()
-        if len(encoded) <= _SHORT_BYTES:
+        if len(encoded) <= SHORT_BYTES:
             _check_text(encoded, limits)
         else:
             with collector_off():

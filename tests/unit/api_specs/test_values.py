@@ -1,21 +1,16 @@
 """Values: what is a value, its one text form, and the sentence for what is none."""
 
-import importlib
 import json
 import math
 import re
-import sys
 import tracemalloc
-from collections import Counter
-from collections.abc import Callable, Iterator
-from types import FrameType
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.adts.collector import collector_off
 from quorate.adts.log import Value
 from quorate.api_specs import values
 from quorate.api_specs.limits import DEFAULTS, Limits
@@ -27,9 +22,9 @@ from quorate.api_specs.values import (
     is_equal,
     json_to_value,
     outside_strings,
-    parsed,
     to_value,
 )
+from tests.support.calls import calls
 
 SCALARS = (
     st.none()
@@ -123,27 +118,6 @@ def test_what_a_parser_made_has_the_same_text_as_anything_else(value: Any) -> No
     assert json_to_value(found) == to_value(found)
 
 
-def test_no_garbage_is_looked_for_while_many_arrays_are_read() -> None:
-    """With it, 8 MB of empty arrays would hold up the replica for a second."""
-    collector, begun = importlib.import_module("gc"), list[str]()
-    text = f"[{','.join(['[]'] * 100_000)}]"
-    collector.callbacks.append(lambda phase, _: begun.append(phase))
-    try:
-        found = parsed(text.encode())
-        assert begun.count("start") <= 1  # What was put off until after it.
-    finally:
-        del collector.callbacks[-1]
-    assert len(found) == 100_000
-    assert collector.isenabled()
-
-
-def test_what_was_parsed_is_not_among_what_is_looked_at_next() -> None:
-    collector = importlib.import_module("gc")
-    found = parsed(f"[{','.join(['[]'] * 100_000)}]".encode())
-    assert len(found) == 100_000
-    assert sum(len(collector.get_objects(generation)) for generation in (0, 1)) < 10_000
-
-
 @given(VALUES, st.integers(1, 9))
 def test_text_is_without_its_strings_however_it_is_cut(value: Any, step: int) -> None:
     text = json.dumps([value, "\\", '"', '\\"']).encode()
@@ -152,43 +126,8 @@ def test_text_is_without_its_strings_however_it_is_cut(value: Any, step: int) ->
         assert outside_strings(text) == re.sub(rb'"(?:[^"\\]|\\.)*"', b"", text)
 
 
-def test_only_what_has_many_arrays_makes_everything_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing else may: what is garbage then stays for long, and with it the values in it."""
-    aged: list[int] = []
-    monkeypatch.setattr(values, "_age_all", lambda: aged.append(1))
-    many = f"[{','.join(['[]'] * 30_000)}]"
-    parsed(f'"{"x" * 1_000_000}"'.encode())
-    check_value(many)
-    with collector_off():
-        parsed(many.encode())
-    assert aged == []
-    parsed(many.encode())
-    assert aged == [1]
-
-
-def _calls(work: Callable[[], object]) -> Counter[str]:
-    """How often which function of Python's is called."""
-    called: Counter[str] = Counter()
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        called[frame.f_code.co_name] += event == "call"
-
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return called
-
-
-@pytest.mark.parametrize("far", ["1e300", "-1E-308", "5e+0299", "1.5e-323"])
-def test_numbers_far_from_1_are_read_by_python(far: str) -> None:
-    """For each the parser takes 30 microseconds: 8 MB of them held up the replica for half a minute."""
-    text = f"[{','.join([far] * 1000)}]"
-    assert _calls(lambda: parsed(text.encode()))["_double"] == 1000
-    assert _calls(lambda: check_value(text))["_double"] == 1000
-    assert parsed(text.encode()) == [float(far)] * 1000
-    assert _calls(lambda: parsed(b'[1.5,"e",1e99]'))["_double"] == 0
+def test_numbers_far_from_1_are_read_by_python_to_be_checked() -> None:
+    assert calls(lambda: check_value(f"[{','.join(['1e300'] * 1000)}]"))["_double"] == 1000
 
 
 @pytest.mark.parametrize("beyond", ["1e999", "-1e0309"])
@@ -201,8 +140,8 @@ def test_what_is_nested_within_the_limit_is_not_walked_through() -> None:
     found = [[[]], {"[[[": [1]}] * 500
     text = json.dumps(found, separators=(",", ":"))
     limits = Limits(value_depth_max=3)
-    assert _calls(lambda: check_value(text, limits))["_look_into"] == 0
-    assert _calls(lambda: json_to_value(found, limits))["_look_into"] == 0
+    assert calls(lambda: check_value(text, limits))["_look_into"] == 0
+    assert calls(lambda: json_to_value(found, limits))["_look_into"] == 0
     assert check_value(text, Limits(value_depth_max=2)) is not None
 
 
