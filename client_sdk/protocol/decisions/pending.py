@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ....adts.log import NOTHING
 from ....api_specs.cluster import ClusterDocument
 from ....api_specs.commands import (
     AcquireCommand,
@@ -15,7 +16,7 @@ from ....api_specs.commands import (
     SettleCommand,
     SettleResult,
 )
-from ....api_specs.limits import Limits
+from ....api_specs.limits import STATE_BYTES_MAX, Limits
 from ....api_specs.messages import Commit
 from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
@@ -32,8 +33,10 @@ RUN_BYTES_MAX: Final = 1024 * 1024
 """Of states and arguments that one batch works on, together, where it works on all of them: work of some hundredths of a second, or of a
 quarter of one."""
 ITEMS_AT_A_PLACE: Final = 64
-BYTES_AT_A_PLACE: Final = 16 * 1024
-"""About a millisecond of work, as is any decision for itself."""
+BYTES_AT_A_PLACE: Final = 4 * 1024
+"""About a millisecond of work, as is any decision for itself; of nested arrays it is so few bytes."""
+UNSEEN_BYTES: Final = STATE_BYTES_MAX // 2
+"""What the state of an own type counts for before the first look at the object."""
 
 _MAY_BE_ENDED: Final = (
     "another front end was asked to end the leases, and its answer is lost: repeat the call"
@@ -83,6 +86,8 @@ def places_of(command: Command, cache: LogCache) -> int:
             items = command.items_max
         case SettleCommand():
             items = len(command.tokens)
+        case InvokeCommand() if cache.summary is NOTHING:
+            size = argument_bytes(command) + UNSEEN_BYTES
         case CompareAndSetCommand() | InvokeCommand():
             size = argument_bytes(command) + len(cache.summary.value or "")
     return 1 + items // ITEMS_AT_A_PLACE + size // BYTES_AT_A_PLACE

@@ -149,7 +149,7 @@ FIXED = {
     ),
     "PLACES_MAX": (
         limits.PLACES_MAX,
-        "Places for commands that wait for decisions at a replica's front end, half of them for one caller: one for each, for each 64 items or tokens, and for each 16 KiB of arguments or state; further ones wait, and callers take turns.",
+        "Places for commands that wait for decisions at a replica's front end, half of them for one caller: one for each, for each 64 items or tokens, and for each 4 KiB of arguments or state; further ones wait, and callers take turns.",
     ),
     "LISTINGS_MAX": (
         limits.LISTINGS_MAX,

@@ -86,7 +86,7 @@ def test_callers_take_turns_and_each_keeps_its_order() -> None:
         (AcquireCommand(512, 1), 9),
         (DequeueCommand(1000), 16),
         (SettleCommand("accept", ("t",) * 512), 9),
-        (CompareAndSetCommand(None, Value("x" * 1024 * 1024)), 65),
+        (CompareAndSetCommand(None, Value("x" * 1024 * 1024)), 257),
     ],
 )
 def test_what_takes_longer_takes_more_places(command: Command, places: int) -> None:
@@ -96,8 +96,19 @@ def test_what_takes_longer_takes_more_places(command: Command, places: int) -> N
 def test_a_compare_and_set_takes_places_for_the_state_that_was_decided() -> None:
     cache = Waiting(0, "register/r").cache
     cache.summary = replace(NOTHING, value=Value("x" * 1024 * 1024))
-    assert places_of(CompareAndSetCommand(Value("1"), Value("2")), cache) == 65
+    assert places_of(CompareAndSetCommand(Value("1"), Value("2")), cache) == 257
     assert places_of(DequeueCommand(1), cache) == 1
+
+
+def test_a_call_takes_places_for_its_state_and_for_one_that_was_not_seen_yet() -> None:
+    """Of objects that nobody had asked for lately, hundreds of large states were worked on at once."""
+    found = PlainClass(Cart)
+    call, cache = InvokeCommand(found, found.call("content")), Waiting(0, "own/x").cache
+    assert places_of(call, cache) == 33
+    cache.summary = replace(NOTHING, value=Value("x" * 256 * 1024))
+    assert places_of(call, cache) == 65
+    cache.summary = replace(NOTHING, value=Value("{}"))
+    assert places_of(call, cache) == 1
 
 
 def test_where_nobody_asks_the_batch_is_empty_at_once() -> None:
