@@ -38,7 +38,7 @@ test: $(STAMP)
 
 # No process, no file, no socket: what a change of the protocol breaks first.
 QUICK := $(addprefix tests/unit/,adts api_specs gc quorums timestamps client_sdk/protocol client_sdk/inspection replica/protocol) \
-	tests/paper tests/sim/checkers tests/sim/schedules tests/sim/test_sim.py::test_every_promise_is_kept
+	tests/paper tests/unit/simulation tests/sim/schedules tests/sim/test_sim.py::test_every_promise_is_kept
 
 test-quick: WORKERS = $(PROCESSORS)
 test-quick: $(STAMP)

@@ -26,7 +26,7 @@ PAGES = [
     "docs/how-to/live-page.md",
 ]
 DECISIONS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs/decisions").glob("0*.md"))
-ROOMS = "adts|api_specs|cli|client_sdk|gc|integrations|measurement|quorums|replica|spark_reports|timestamps"
+ROOMS = "adts|api_specs|cli|client_sdk|gc|integrations|measurement|quorums|replica|simulation|spark_reports|timestamps"
 FILE = re.compile(rf"`((?:tests|docs|{ROOMS})/[\w/.-]+)`")
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 SYMBOL = re.compile(r"`((?:client_sdk|replica)(?:\.\w+)+)\.(\w+)`")

@@ -11,7 +11,7 @@ import pytest
 from tests.docs.pages import ROOT, prose
 
 PAGE = "docs/explanation/from-the-paper.md"
-ROOMS = "adts|api_specs|cli|client_sdk|gc|integrations|measurement|quorums|replica|spark_reports|timestamps"
+ROOMS = "adts|api_specs|cli|client_sdk|gc|integrations|measurement|quorums|replica|simulation|spark_reports|timestamps"
 NAME = re.compile(rf"`((?:{ROOMS})(?:\.\w+)+)`")
 
 

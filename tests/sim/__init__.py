@@ -1,1 +1,1 @@
-"""Seeded simulation of the shipped machines: virtual time, faulty network, crashes, and checkers of what was promised."""
+"""Runs of `simulation`: the command for one seed, soaks, schedules by hand, and mistakes that must be noticed."""

@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from tests.sim.run import WORLDS, options_of, run_seed
-from tests.sim.world.sometimes import FAULTS, SOMETIMES, SOMETIMES_LEASED
+from tests.sim.sometimes import FAULTS, SOMETIMES, SOMETIMES_LEASED
 
 CHUNK: Final = 50
 FAILURES_MAX: Final = 20

@@ -16,15 +16,16 @@ from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.messages import Append, Batch
 from quorate.client_sdk.protocol.core.values import Read, Write
+from quorate.simulation.history import Call
+from quorate.simulation.judging.checkers import check_drained, check_object
+from quorate.simulation.run import run
+from quorate.simulation.scenarios.faults import Faults
+from quorate.simulation.scenarios.scenario import BLIND, Scenario, keeps_order, rule, scenario
+from quorate.simulation.violation import Violation
+from quorate.simulation.world.clocks import WALL_US_START
+from quorate.simulation.world.world import World
 from quorate.timestamps.timestamp import make
-from tests.sim.checkers.checkers import Violation, check_drained, check_object
-from tests.sim.run import run
 from tests.sim.schedules.hand import Hand
-from tests.sim.world.clocks import WALL_US_START
-from tests.sim.world.faults import Faults
-from tests.sim.world.history import Call
-from tests.sim.world.scenario import BLIND, Scenario, keeps_order, rule, scenario
-from tests.sim.world.world import World
 
 SEEDS: Final = 60
 SKEW_US: Final = 150_000

@@ -11,14 +11,15 @@ from msgspec.structs import replace
 
 from quorate.adts.specification import Kind
 from quorate.quorums.systems.tally import VoteCount
-from tests.sim import run as runner
-from tests.sim.checkers.checkers import Violation
-from tests.sim.run import run, run_seed
-from tests.sim.world.faults import NO_FAULTS, Faults
-from tests.sim.world.scenario import Scenario, scenario
-from tests.sim.world.sometimes import FAULTS
-from tests.sim.world.varied import varied, with_faults
-from tests.sim.world.world import World
+from quorate.simulation import run as runner
+from quorate.simulation.run import run
+from quorate.simulation.scenarios.faults import NO_FAULTS, Faults
+from quorate.simulation.scenarios.scenario import Scenario, scenario
+from quorate.simulation.scenarios.varied import varied, with_faults
+from quorate.simulation.violation import Violation
+from quorate.simulation.world.world import World
+from tests.sim.run import run_seed
+from tests.sim.sometimes import FAULTS
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "packets lost": {"loss": 0.2},
@@ -168,8 +169,8 @@ def test_a_failure_shows_the_end_of_the_run_and_how_to_replay_it(monkeypatch: py
 
 
 TRACE_SEEDS = """
-from tests.sim.run import run
-from tests.sim.world.varied import varied
+from quorate.simulation.run import run
+from quorate.simulation.scenarios.varied import varied
 for seed in range(1460, 1472):
     run(varied(seed), print)
 """

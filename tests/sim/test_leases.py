@@ -9,10 +9,10 @@ import pytest
 
 from quorate.adts.log import Value
 from quorate.client_sdk.protocol.core.values import Acquire, Enqueue, Spans
+from quorate.simulation.scenarios.leased import QUEUE
 from tests.sim.run import run_seed, run_seeds
 from tests.sim.schedules.hand import STEPS_MAX, Hand
-from tests.sim.world.leased import QUEUE
-from tests.sim.world.sometimes import SOMETIMES_LEASED
+from tests.sim.sometimes import SOMETIMES_LEASED
 
 SEEDS: Final = 300
 CHUNK: Final = 300

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
+from tests.sim.own import WORDS, Trail, type_of
 from tests.sim.run import run_seeds
-from tests.sim.world.own import WORDS, Trail, type_of
 
 SEEDS: Final = 200
 CHUNK: Final = 100

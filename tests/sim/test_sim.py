@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 
+from quorate.simulation.scenarios.scenario import scenario
 from tests.sim.run import run_seeds, run_shown
-from tests.sim.world.scenario import scenario
-from tests.sim.world.sometimes import FAULTS, SOMETIMES
+from tests.sim.sometimes import FAULTS, SOMETIMES
 
 SEEDS: Final = range(1, 501)
 """They must meet everything in `SOMETIMES`."""

@@ -14,9 +14,9 @@ from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs import cluster
 from quorate.api_specs.cluster import ChoiceRule, ReplicaInfo, checked
 from quorate.quorums.choices import assignment
-from tests.sim.checkers.checkers import Violation
-from tests.sim.run import run
-from tests.sim.world.scenario import BLIND, Faults, Scenario, scenario
+from quorate.simulation.run import run
+from quorate.simulation.scenarios.scenario import BLIND, Faults, Scenario, scenario
+from quorate.simulation.violation import Violation
 
 SYSTEMS: Final = {
     "rows of a grid": (4, "grid(r1,r2;r3,r4)", ""),

@@ -1,4 +1,4 @@
-"""From the JSON lines of a client's history to the calls that the checkers of `tests.sim` judge.
+"""From the JSON lines of a client's history to the calls that `simulation` judges by.
 
 Owns the meaning of the lines' words. The order of the lines is the order of the moments: a client writes "invoke"
 before it sends, the end of an operation after it knows it, and each line with one write, whoever shares the file.
@@ -14,8 +14,8 @@ import msgspec
 
 from quorate.adts.types.catalogue import adt_of
 from quorate.client_sdk.api.history import Line
-from tests.sim.checkers.checkers import check_drained, check_items, check_object
-from tests.sim.world.history import Call
+from quorate.simulation.history import Call
+from quorate.simulation.judging.checkers import check_drained, check_items, check_object
 
 _WORDS = {
     "enqueue": "Enq",
@@ -72,7 +72,7 @@ class Told:
         """Violation when an item was lost, doubled or invented, or an object is not linearizable.
 
         Queues must have been drained to Empty at the end. `search`: the objects for which an order is searched (all, if
-        left out); many unknown dequeues make that long. `is_exact`: as `tests.sim.checkers.checkers` has it. Returns how many
+        left out); many unknown dequeues make that long. `is_exact`: as `quorate.simulation.judging.checkers` has it. Returns how many
         searches were given up.
         """
         given_up = 0

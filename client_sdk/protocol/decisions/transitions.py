@@ -2,7 +2,7 @@
 
 `plan_queue` and `plan_cell` apply all commands of one batch in order. They work on summaries and views, and do not call the serial
 specifications of `adts`: tests hold the two to the same answers (`tests/paper/test_against_specification.py`, and the linearizations
-that `tests/sim` searches for). A command that cannot be answered from this view stays without a result. Safety rests on what the caller (the
+that `simulation` searches for). A command that cannot be answered from this view stays without a result. Safety rests on what the caller (the
 proposer) guarantees: the view holds every entry at or below `bound` that is complete or ever can be.
 """
 

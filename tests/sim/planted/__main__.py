@@ -4,10 +4,10 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from tests.sim.checkers.checkers import Violation
+from quorate.simulation.violation import Violation
+from quorate.simulation.world.world import Stuck
 from tests.sim.planted.catalogue import BY_NAME, PLANTS
 from tests.sim.planted.plant import Plant, check_of, table
-from tests.sim.world.world import Stuck
 
 
 def verdict(run: Callable[[], None]) -> str:

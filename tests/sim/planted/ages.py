@@ -3,8 +3,8 @@
 from quorate.adts.log import Summary
 from quorate.api_specs.messages import NOT_AGED, Aged, Batch, BatchReply
 from quorate.replica.protocol.ages import Ages
+from quorate.simulation.world.in_memory import InMemoryReplica
 from tests.sim.planted.plant import Planting, patched
-from tests.sim.world.in_memory import InMemoryReplica
 
 
 def measure_ages_by_the_wall_clock() -> Planting:

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from quorate.client_sdk.protocol.core.time_now import TimeNow
+from quorate.simulation.world.nodes import FrontNode
 from quorate.timestamps import timekeeping
 from quorate.timestamps.clock import HybridClock, Now
 from quorate.timestamps.timekeeping import Timekeeping
 from quorate.timestamps.timestamp import ZERO, Timestamp, wall_us
 from tests.sim.planted.plant import Planting, patched
-from tests.sim.world.nodes import FrontNode
 
 
 def no_commit_wait() -> Planting:

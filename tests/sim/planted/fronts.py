@@ -21,11 +21,11 @@ from quorate.client_sdk.protocol.operations.cell_parts import ReadPart, WritePar
 from quorate.client_sdk.protocol.operations.context import Machine, OperationFailed, OutcomeSteps
 from quorate.quorums.choices.choice import QuorumChoice, Sizes
 from quorate.quorums.systems.tally import Quorum
+from quorate.simulation.history import Call
+from quorate.simulation.world.world import Process
 from quorate.timestamps.timestamp import make
 from tests.sim.planted.plant import AnyOne, OneTwice, Planting, patched
 from tests.sim.schedules.test_directed import plain_peek
-from tests.sim.world.history import Call
-from tests.sim.world.world import Process
 
 Blind = blind.Blind
 Steps = Generator[float, Event, None]

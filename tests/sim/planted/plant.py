@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ReplicaInfo, checked
 from quorate.quorums.systems.tally import Quorum
-from tests.sim.checkers.checkers import Violation
-from tests.sim.run import WORLDS, run
-from tests.sim.world.scenario import Scenario, scenario
-from tests.sim.world.world import Stuck
+from quorate.simulation.run import run
+from quorate.simulation.scenarios.scenario import Scenario, scenario
+from quorate.simulation.violation import Violation
+from quorate.simulation.world.world import Stuck
+from tests.sim.run import WORLDS
 
 Planting = AbstractContextManager[None]
 

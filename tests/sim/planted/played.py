@@ -16,12 +16,13 @@ from quorate.quorums.choices.choice import Ordering
 from quorate.replica.data_folder.replacement import union
 from quorate.replica.protocol import catch_up
 from quorate.replica.protocol.log import Effect
+from quorate.simulation.history import Call, History
+from quorate.simulation.judging.checkers import check_drained, check_object
+from quorate.simulation.violation import Violation
+from quorate.simulation.world.in_memory import InMemoryReplica
+from quorate.simulation.world.store import MemoryStore
 from quorate.timestamps.clock import Now
-from tests.sim.checkers.checkers import Violation, check_drained, check_object
 from tests.sim.schedules.hand import EXACT, Hand, Packet
-from tests.sim.world.history import Call, History
-from tests.sim.world.in_memory import InMemoryReplica
-from tests.sim.world.store import MemoryStore
 
 MAJORITIES: Final = {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}
 QUEUE: Final = "queue/q"

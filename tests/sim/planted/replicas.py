@@ -11,13 +11,13 @@ from quorate.replica.protocol import acceptor, refusals
 from quorate.replica.protocol.acceptor import Handled
 from quorate.replica.protocol.log import Effect, Forget, Log, ObjectState, PutRows, PutState
 from quorate.replica.protocol.refusals import Bounds
+from quorate.simulation.world.exchange import Exchange
+from quorate.simulation.world.in_memory import InMemoryReplica
+from quorate.simulation.world.nodes import ReplicaNode
+from quorate.simulation.world.store import MemoryStore
 from quorate.timestamps.ballot import NO_BALLOT, term_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 from tests.sim.planted.plant import Planting, patched
-from tests.sim.world.exchange import Exchange
-from tests.sim.world.in_memory import InMemoryReplica
-from tests.sim.world.nodes import ReplicaNode
-from tests.sim.world.store import MemoryStore
 
 
 def _state_of(handled: Handled, before: ObjectState) -> ObjectState:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sim.checkers.checkers import Violation
+from quorate.simulation.violation import Violation
 from tests.sim.planted.catalogue import NEEDLESS, PLANTS
 from tests.sim.planted.plant import CHECKS, Plant, check_of, hunt, patched, table
 

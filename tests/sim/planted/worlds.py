@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.quorums.choices.choice import Ordering
+from quorate.simulation.scenarios.scenario import BLIND, DECIDE
 from tests.sim.planted.plant import Hint
-from tests.sim.world.scenario import BLIND, DECIDE
 
 QUEUE: Final = ("queue/q",)
 REGISTER: Final = ("register/r",)

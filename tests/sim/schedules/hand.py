@@ -14,9 +14,9 @@ from quorate.api_specs.messages import Batch
 from quorate.client_sdk.protocol.core.values import Done, Effects, Operation, Outcome, Send, Unanswered
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.quorums.choices.choice import Ordering
+from quorate.simulation.world.clocks import WALL_US_START
+from quorate.simulation.world.in_memory import InMemoryReplica
 from quorate.timestamps.clock import Now
-from tests.sim.world.clocks import WALL_US_START
-from tests.sim.world.in_memory import InMemoryReplica
 
 STEPS_MAX = 2_000
 EXACT = ClockSettings(front_end_error_s=0.0)

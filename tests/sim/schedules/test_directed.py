@@ -26,9 +26,9 @@ from quorate.client_sdk.protocol.decisions.proposer import Proposer
 from quorate.client_sdk.protocol.operations import runs
 from quorate.client_sdk.protocol.operations.blind import Blind
 from quorate.client_sdk.protocol.operations.context import Machine, OutcomeSteps
-from tests.sim.checkers.linearizability import Serial, linearization, settled
+from quorate.simulation.history import Call, History
+from quorate.simulation.judging.linearizability import Serial, linearization, settled
 from tests.sim.schedules.hand import Hand
-from tests.sim.world.history import Call, History
 
 MAJORITIES = {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}
 X, Y, Z = (Value(f'"{item}"') for item in "xyz")

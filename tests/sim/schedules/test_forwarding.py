@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from quorate.api_specs.messages import Denied, ForwardedRequest, Granted
 from quorate.replica.protocol.at_most_once import AtMostOnce
-from tests.sim.checkers.checkers import Violation
+from quorate.simulation.run import judge
+from quorate.simulation.scenarios.faults import NO_FAULTS
+from quorate.simulation.scenarios.scenario import Scenario, scenario
+from quorate.simulation.violation import Violation
+from quorate.simulation.world import asking
+from quorate.simulation.world.world import World
 from tests.sim.planted.plant import Hint, patched
 from tests.sim.planted.worlds import QUEUE, chosen, only
-from tests.sim.run import judge
-from tests.sim.world import asking
-from tests.sim.world.faults import NO_FAULTS
-from tests.sim.world.scenario import Scenario, scenario
-from tests.sim.world.world import World
 
 DOWN_US = 30_000
 COPY_US = 100_000

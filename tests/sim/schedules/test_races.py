@@ -4,7 +4,7 @@ import random
 from typing import Final
 
 from quorate.client_sdk.protocol.core.values import Dequeue
-from tests.sim.checkers.checkers import check_drained, check_items, shown
+from quorate.simulation.judging.checkers import check_drained, check_items, shown
 from tests.sim.schedules.test_directed import QUEUE, Recorded, X, Y, Z, dequeue_at, enqueue
 
 RACES: Final = 150

@@ -16,8 +16,8 @@ from quorate.api_specs.cluster import parse
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, OutcomeUnknown, Unavailable, connect_async
 from quorate.client_sdk.api.history import History
-from tests.sim.world import own
-from tests.sim.world.own import Refused, Trail
+from tests.sim import own
+from tests.sim.own import Refused, Trail
 from tests.system.harness import Clusters
 from tests.unit.cli.conftest import quorate_here
 

@@ -12,7 +12,7 @@ from quorate.cli.cluster.document import DEFAULT_NAME, new_document, write_new
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import connect
 from quorate.measurement.faults.held_ports import HeldPort
-from tests.sim.world.own import Trail
+from tests.sim.own import Trail
 from tests.support.browser import Tab
 from tests.system.harness import WAIT_S, Clusters
 from tests.system.live_page import IN_HAND, MARKUP, NOTICE, ROWS, acquire, act, assert_quiet, open_page

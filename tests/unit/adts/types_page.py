@@ -91,7 +91,7 @@ checks on all short histories that these do, and that no pair can be left out.
 A queue's [leases](../how-to/leases.md) are not in its table. An acquire takes from the front as a Deq does, so it depends on what Deq
 depends on; it, and whatever ends a lease, also depends on all of their kind before. So they run as Deq does, with its initial
 and final quorums, which meet their like. What one item may go through under leases is specified in
-`tests/sim/checkers/lease_checkers.py` (`Item`), which the simulation holds histories against.
+`simulation/judging/lease_checkers.py` (`Item`), which the simulation holds histories against.
 
 """
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Batch
 from quorate.measurement.faults.held_ports import HeldPort
-from tests.sim.world.in_memory import InMemoryReplica, OtherCluster
+from quorate.simulation.world.in_memory import InMemoryReplica, OtherCluster
 
 WAIT_S = 60.0
 

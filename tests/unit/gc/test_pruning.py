@@ -4,8 +4,8 @@ from quorate.adts.log import Entry, Value
 from quorate.gc.pruning import Pruning
 from quorate.gc.tombstones import Tombstones
 from quorate.replica.protocol.log import ObjectState, PutRows, PutState
+from quorate.simulation.world.store import MemoryStore
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
-from tests.sim.world.store import MemoryStore
 
 LAG_S, WINDOW_S = 10.0, 30.0
 QUEUE, CELL = "queue/q", "dictionary/d/k"

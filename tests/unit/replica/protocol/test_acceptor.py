@@ -25,9 +25,9 @@ from quorate.api_specs.messages import (
 from quorate.gc.pruning import ANY_ARRIVAL
 from quorate.replica.protocol.acceptor import handle
 from quorate.replica.protocol.refusals import Bounds
+from quorate.simulation.world.store import MemoryStore
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
 from quorate.timestamps.timestamp import INFINITY, Timestamp, make
-from tests.sim.world.store import MemoryStore
 
 NAME, CELL = "queue/q", "dictionary/d/k"
 NOW_US = 1_000_000_000

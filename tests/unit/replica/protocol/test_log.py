@@ -21,9 +21,9 @@ from quorate.replica.protocol.log import (
     PutState,
     Reservation,
 )
+from quorate.simulation.world.store import MemoryStore
 from quorate.timestamps.ballot import NO_BALLOT
 from quorate.timestamps.timestamp import INFINITY, ZERO
-from tests.sim.world.store import MemoryStore
 from tests.unit.replica.protocol.test_acceptor import CELL, NAME, at, ballot, entry
 
 HELD = Reservation(at(4), at(3), (entry(2),))

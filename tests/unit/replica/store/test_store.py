@@ -25,9 +25,9 @@ from quorate.replica.protocol.log import (
 from quorate.replica.store import cached_object
 from quorate.replica.store.database import VACUUM_PAGES, Database, StorageFailed
 from quorate.replica.store.store import Store
+from quorate.simulation.world.store import MemoryStore
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
-from tests.sim.world.store import MemoryStore
 from tests.unit.replica.conftest import one_replica
 
 NAMES = ("queue/a", "dictionary/d/k", "dictionary/d/K")

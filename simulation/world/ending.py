@@ -1,0 +1,155 @@
+"""How a run ends, once everything has healed: what is left is looked at, and in some runs all that may be forgotten goes.
+
+Owns the last questions. It must not know the faults before, nor judge the history.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from ...adts.log import Value
+from ...adts.plain_class import frozen
+from ...adts.specification import Invocation
+from ...adts.types.catalogue import adt_of
+from ...client_sdk.protocol.core.values import (
+    Acquire,
+    ClearDeadLetters,
+    CollectTombstone,
+    CompareAndSet,
+    Dequeue,
+    Done,
+    Enqueue,
+    Failed,
+    Invoke,
+    Items,
+    QueueSize,
+    Read,
+    ReadLeases,
+    Settle,
+    Write,
+)
+from ..scenarios.scenario import KEYS
+from ..violation import Violation
+from .catching import EVERY_US, check_level
+
+if TYPE_CHECKING:
+    from .world import World
+
+DRAIN_DEADLINE_S: Final = 4.0
+TELL_EVERY_US: Final = 200_000
+"""Between what replicas tell each other of their stores; in the service it is two seconds."""
+STRAYS_US: Final = 12_000_000
+"""By then all that was under way when everything healed has arrived: the heaviest tail on a slow link, and again."""
+LEVEL_PASSES: Final = 6
+LEASE_S: Final = 1.0
+LEASE_ROUND_US: Final = 1_000_000
+LEASE_ROUNDS: Final = 40
+"""More than any lease lasts, by any of the clocks."""
+LAST: Final = Value('"the last"')
+
+
+def level(world: "World") -> None:
+    """With all replicas up and nothing under way, each gets all that another one holds, within a few passes."""
+    _let_replicas_hear(world)
+    world.pass_time(STRAYS_US)
+    world.pass_time(LEVEL_PASSES * EVERY_US)
+    check_level(list(world.replicas.values()))
+
+
+def drain(world: "World") -> None:
+    """A fresh front end asks for all that is left; on a healthy cluster every answer must come."""
+    _let_replicas_hear(world)
+    world.add_observer()
+    for name in world.scenario.objects:
+        if name.startswith("queue/"):
+            if world.scenario.leasing is not None:
+                drain_leases(world, name)
+            world.ask(QueueSize(name), DRAIN_DEADLINE_S)
+            while world.ask(Dequeue(name, 7), DRAIN_DEADLINE_S):
+                pass
+        elif name.startswith("register/"):
+            world.ask(Read(name), DRAIN_DEADLINE_S)
+        elif world.scenario.drawn is not None:
+            found = world.scenario.drawn
+            for operation, arguments in found.arguments.items():
+                last = Invoke(
+                    name, found, Invocation(operation, tuple(frozen(each[0]) for each in arguments.values()))
+                )
+                outcome = world.outcome_of(last, DRAIN_DEADLINE_S)
+                if isinstance(outcome, Failed) and outcome.reason != "refused":
+                    raise Violation(f"on a healthy cluster {last} ends with {outcome}")
+        else:
+            for key in KEYS:
+                world.ask(Read(f"{name}/{key}"), DRAIN_DEADLINE_S)
+            world.ask(Items(name), DRAIN_DEADLINE_S)
+
+
+def drain_leases(world: "World", name: str) -> None:
+    """Accept all that can be had, until nothing is held or waits; what the dead held comes back with time: where clocks were
+    ahead, once they have come as far again."""
+    if world.scenario.faults.leaps:
+        for replica in world.replicas.values():
+            replica.leap(world.scenario.faults.leap_us_max + LEASE_ROUND_US)
+    for number in range(LEASE_ROUNDS):
+        if number > LEASE_ROUNDS // 2:  # Expired items may find no room among the dead letters.
+            requeued = world.outcome_of(ClearDeadLetters(name, (), is_requeued=True), DRAIN_DEADLINE_S)
+            if isinstance(requeued, Failed):
+                _discard_one(world, name)
+        while isinstance(outcome := world.outcome_of(Acquire(name, 7, LEASE_S), DRAIN_DEADLINE_S), Done):
+            if not outcome.result:
+                break
+            tokens = tuple(record.token for record in outcome.result)
+            world.ask(Settle(name, "accept", tokens), DRAIN_DEADLINE_S)
+        if isinstance(outcome, Failed) and outcome.reason != "too-many-leases":
+            raise Violation(f"on a healthy cluster an acquire ends with {outcome}")
+        if not world.ask(ReadLeases(name), DRAIN_DEADLINE_S).leases:
+            return
+        world.pass_time(LEASE_ROUND_US)
+    raise Violation("on a healthy cluster leases do not come back")
+
+
+def _discard_one(world: "World", name: str) -> None:
+    """Discard the oldest dead letter, as a refused requeue says: where both rooms are full, and no letter is as large as some expired
+    items, none can change places with them (leased seed 570033830)."""
+    dead = world.ask(ReadLeases(name), DRAIN_DEADLINE_S).dead
+    ids = tuple(letter.entry.id for letter in dead[:1])
+    world.ask(ClearDeadLetters(name, ids, is_requeued=False), DRAIN_DEADLINE_S)
+
+
+def _let_replicas_hear(world: "World") -> None:
+    """Until each has heard from the others how far their stores have come, so that none refuses what another one has stored
+    as too far ahead of its clock."""
+    world.pass_time(2 * TELL_EVERY_US)
+
+
+def settle_down(world: "World") -> None:
+    """One more change of every object, then time for all that is remembered; after that no history may be left.
+
+    A queue's log is empty, a cell has its one value, and a deleted key is known nowhere (DESIGN section 5, 5).
+    """
+    world.pass_time(STRAYS_US)
+    cells = [name for name in world.scenario.objects if name.startswith("register/")]
+    keys = [
+        f"{name}/{key}" for name in world.scenario.objects if adt_of(name) == "dictionary" for key in KEYS
+    ]
+    queues = [name for name in world.scenario.objects if name.startswith("queue/")]
+    for name in queues:
+        world.ask(Enqueue(name, (LAST,)))
+        world.ask(Dequeue(name, 1))
+    for name in cells:
+        # A decision: the mark that a blind write is complete may come before the entry, and then says nothing there.
+        world.ask(Write(name, LAST))
+        assert world.ask(CompareAndSet(name, LAST, None))
+    for name in keys:
+        world.ask(Write(name, None))
+    limits = world.document.limits
+    world.pass_time(int(1e6 * (world.document.memory_s + 2 * limits.consumed_lag_s)) + 1_000_000)
+    for name in keys:
+        world.ask(CollectTombstone(name))
+    world.pass_time(1_000_000)
+    rows_max = dict.fromkeys(queues, 0) | dict.fromkeys(cells, 1) | dict.fromkeys(keys, 0)
+    for replica in world.replicas.values():
+        for name, most in rows_max.items():
+            rows = replica.replica.store.row_count(name)
+            if rows > most:
+                raise Violation(f"{replica.id} {name}: {rows} rows are left, where {most} may be")
+        if known := [name for name in keys if replica.replica.store.state(name) is not None]:
+            raise Violation(f"{replica.id}: the deleted {known} are still known")

@@ -1,0 +1,95 @@
+"""A whole replica in memory: the shipped machine over a simulated store.
+
+Owns how requests reach the machine and its effects the store. It must not know the network, nor when a replica crashes.
+"""
+
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.messages import Batch, BatchReply, Changes, Reply, Request, Scan
+from ...replica.protocol.acceptor import handle
+from ...replica.protocol.ages import Ages
+from ...replica.protocol.refusals import Bounds
+from .store import MemoryStore
+
+
+class OtherCluster(ValueError):
+    """The batch comes from a front end that holds another cluster document."""
+
+
+class InMemoryReplica:
+    """A replica without disk and network: the shipped machine over a MemoryStore.
+
+    `now_us` arguments are this replica's wall clock, in microseconds.
+    """
+
+    def __init__(self, document: ClusterDocument, replica_id: str) -> None:
+        self.document = document
+        self.id = replica_id
+        self.store = MemoryStore()
+        self._bounds = Bounds.of(document)
+        self._told: dict[Changes, Reply] = {}
+        """What was said of changes at the store's version `_told_at`: peers ask the same many times while nothing happens."""
+        self._told_at = -1
+        self._keeps_events: dict[str, bool] = {}
+        self._number = 0
+        self.start()
+
+    @property
+    def incarnation(self) -> str:
+        """Changes with every start."""
+        return f"{self.id}i{self._number}"
+
+    def start(self) -> None:
+        """Start, or start again after a crash: what was not committed is lost."""
+        self.store.crash()
+        self._number += 1
+        self._ages = Ages(self.document.memory_s)
+
+    def exchange(self, batch: Batch, now_us: int, stepped_us: int = 0) -> BatchReply:
+        """Handle and commit a batch; OtherCluster when its sender holds another cluster document. Its clock was stepped so far."""
+        reply = self.handle(batch, now_us, (now_us - stepped_us) / 1e6)
+        self.store.commit()
+        return reply
+
+    def handle(self, batch: Batch, now_us: int, mono_s: float) -> BatchReply:
+        """Handle a batch in the open transaction: the reply must not leave before `store.commit`. `mono_s` never steps."""
+        if batch.cluster != self.document.hash:
+            raise OtherCluster(f"replica {self.id} holds the cluster document {self.document.hash[:12]}")
+        replies = tuple(
+            [
+                self._ages.told(request, self._answer(request, now_us), self.store, mono_s)
+                for request in batch.requests
+            ]
+        )
+        return BatchReply(self.id, self.incarnation, self.store.clock, now_us, replies)
+
+    def tell(self, request: Request, now_us: int) -> Reply:
+        """Handle and commit one request of another replica."""
+        reply = self._answer(request, now_us)
+        self.store.commit()
+        return reply
+
+    def _answer(self, request: Request, now_us: int) -> Reply:
+        if isinstance(request, Changes):
+            return self._changes(request, now_us)
+        keeps = not isinstance(request, Scan) and self._keeps(request.object)
+        reply, effects = handle(request, self.store, now_us, self._bounds, keeps)
+        self.store.apply(*effects)
+        return reply
+
+    def _changes(self, request: Changes, now_us: int) -> Reply:
+        """A question that writes nothing, and whose answer depends on the store alone."""
+        if self._told_at != self.store.version:
+            self._told_at = self.store.version
+            self._told.clear()
+        told = self._told.get(request)
+        if told is None:
+            told, effects = handle(request, self.store, now_us, self._bounds)
+            assert not effects
+            self._told[request] = told
+        return told
+
+    def _keeps(self, name: str) -> bool:
+        known = self._keeps_events.get(name)
+        if known is None:
+            known = self._keeps_events[name] = not self.document.rule_of(name).collect
+        return known

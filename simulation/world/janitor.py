@@ -1,0 +1,54 @@
+"""The janitor of a replica in a world.
+
+Owns when it deletes and collects, as the server's does. It must not know what may go (`quorate.gc.pruning` does).
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...client_sdk.protocol.core.values import CollectTombstone, Done, Outcome
+from ...gc.pruning import Pruning
+from ...gc.tombstones import Tombstones
+
+if TYPE_CHECKING:
+    from .nodes import ReplicaNode
+
+BURIED_MAX = 50
+ROUNDS_MAX = 1_000
+COLLECT_DEADLINE_S = 0.2
+
+
+class Janitor:
+    """What a replica's janitor does in a round (`quorate.replica.upkeep.janitor`), around the shipped waiting list."""
+
+    def __init__(self, node: "ReplicaNode") -> None:
+        self._node = node
+        self._pruning = Pruning(
+            Tombstones(),
+            lag_s=node.world.document.limits.payloads_s,
+            window_s=node.world.document.memory_s,
+        )
+
+    def round(self) -> None:
+        """Delete what is due; the embedded front end, where there is one, collects old deletions."""
+        node, mono_s = self._node, self._node.clock.mono_s
+        store: Any = node.replica.store
+        for _ in range(ROUNDS_MAX):
+            if not self._pruning.round(store, mono_s):
+                break
+        else:
+            raise AssertionError(f"the janitor of {node.id} finds no end")
+        store.commit()
+        due = [] if node.front is None else self._pruning.deleted(store, mono_s, BURIED_MAX)
+        for name in due:
+            if node.front is not None:  # It may crash over the one before.
+                node.front.start(
+                    CollectTombstone(name), COLLECT_DEADLINE_S, partial(_count, node.front.janitor_outcomes)
+                )
+            self._pruning.again(store, name, mono_s)
+
+
+def _count(outcomes: dict[str, int], outcome: Outcome) -> None:
+    """Note how a burial ended."""
+    word = outcome.event_class if isinstance(outcome, Done) else "Collect/failed"
+    outcomes[word] = outcomes.get(word, 0) + 1

@@ -1,0 +1,432 @@
+"""A world in virtual time: replicas, front ends, callers, a network and faults, all moved by one seed.
+
+Owns the schedule of what happens when. It must not know what is right: it fills a history for the checkers.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from ...client_sdk.protocol.core.values import Done, Enqueue, Failed, Operation, Outcome
+from ..history import Call, History
+from ..scenarios.callers import caller_of
+from ..scenarios.scenario import Scenario, is_owed, is_repeatable
+from .catching import catch_up_steadily
+from .ending import TELL_EVERY_US, drain, level, settle_down
+from .exchange import Begun
+from .network import Link, Network, Stack
+from .nodes import FrontNode, ReplicaNode
+from .plan import plan_faults
+from .showing import shown, shown_outcome
+from .watch import Watch
+
+EVENTS_MAX: Final = 200_000
+PRUNE_EVERY_US: Final = 500_000
+TURNED_ROUND: Final = 8
+"""How many times as long packets take where the newest arrives first, so that some meet."""
+
+
+class Stuck(AssertionError):
+    """The world did not come to its end: an operation never finished, or a healthy cluster gave no answer."""
+
+
+class World:
+    """One run of a scenario. `run` fills `history`; what replicas may never do is checked on the way."""
+
+    def __init__(self, scenario: Scenario, trace: Callable[[str], None] | None = None) -> None:
+        self.scenario = scenario
+        self.document = scenario.document
+        self.has_codec = scenario.has_codec
+        self.is_routed = scenario.is_routed
+        self.is_gathered = scenario.is_gathered
+        self.exchange_timeout_us = int(scenario.exchange_timeout_s * 1e6)
+        self.now_us = 0
+        self.history = History(lambda: self.now_us)
+        self.watch = Watch(scenario.document)
+        self.counters: dict[str, int] = {}
+        self.injected: Counter[str] = Counter()
+        """What was done to the nodes and the packets, by kind."""
+        self.prune_every_us = PRUNE_EVERY_US // 10 if scenario.is_forgetful else PRUNE_EVERY_US
+        self._rng = random.Random(f"world {scenario.seed}")
+        self.chance = self._rng.random
+        self.network = Network(scenario.faults, self._rng, self.injected)
+        self._trace = trace
+        self.is_traced = trace is not None
+        self.is_healed = False
+        self._events: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._sequence = count(1)
+        self._running = 0
+        """Processes that are not done yet."""
+        self.replicas = {
+            replica.id: ReplicaNode(
+                self, replica.id, self.skew_us(scenario.faults.replica_skew_us), self.watch
+            )
+            for replica in self.document.replicas
+        }
+        self.fronts: list[FrontNode] = []
+        self._processes: list[Process] = []
+
+    def note(self, what: str, times: int) -> None:
+        """Count something so many times more."""
+        self.counters[what] = self.counters.get(what, 0) + times
+
+    def began(self) -> None:
+        """A process is there that has something to do."""
+        self._running += 1
+
+    def ended(self) -> None:
+        """A process is done."""
+        self._running -= 1
+
+    def later(self, delay_us: int, action: Callable[..., None], *args: Any) -> None:
+        """Do it after a while."""
+        heappush(self._events, (self.now_us + delay_us, next(self._sequence), action, args))
+
+    def trace(self, who: str, what: Callable[[], str]) -> None:
+        """Note what happens, for a reader."""
+        if self._trace is not None:
+            self._trace(f"{self.now_us / 1e3:10.3f} ms  {who:4} {what()}")
+
+    def carry(self, link: Link, delay_us: int, action: Callable[..., None], *args: Any) -> None:
+        """Do it when the packet arrives that starts now."""
+        stack = self.network.stacks.get(link) if self.network.stacks else None
+        if stack is None:
+            self.later(delay_us, action, *args)
+        else:
+            stack.append((action, args))
+            self.later(delay_us * TURNED_ROUND, self._newest_arrives, stack)
+
+    def _newest_arrives(self, stack: Stack) -> None:
+        if len(stack) > 1:
+            self.injected["packets overtaken"] += len(stack) - 1
+        action, args = stack.pop()
+        action(*args)
+
+    def run(self) -> None:
+        """The callers' operations under faults; then everything heals and a fresh front end looks at what is left."""
+        scenario = self.scenario
+        self._begin()
+        self._run_until_done(self._processes)
+        self._heal()
+        if scenario.catches_up:
+            level(self)
+        drain(self)
+        if scenario.is_forgetful and not scenario.faults.leaps:  # Clocks that leap may delay it for as long.
+            settle_down(self)
+        for front in self.fronts:
+            for source in (front.machine.counts.events, front.janitor_outcomes):
+                for name, times in source.items():
+                    self.counters[name] = self.counters.get(name, 0) + times
+
+    def _begin(self) -> None:
+        """Front ends, faults, and what replicas do in the background."""
+        scenario = self.scenario
+        for number in range(scenario.fronts):
+            replica = (
+                list(self.replicas.values())[number % len(self.replicas)]
+                if number < scenario.embedded
+                else None
+            )
+            self._add_front(scenario.processes, scenario.operations, replica)
+        if scenario.is_routed:
+            for node in self.replicas.values():
+                if node.front is None:
+                    self._add_front(0, 0, node)
+        plan_faults(self, self._rng)
+        self.later(TELL_EVERY_US, self._tell)
+        if scenario.prunes:
+            self.later(self.prune_every_us, self._prune)
+        if scenario.catches_up:
+            catch_up_steadily(self)
+
+    def skew_us(self, most_us: int) -> int:
+        """A clock error."""
+        return int(self._rng.uniform(-most_us, most_us))
+
+    def drift(self, node: str) -> float:
+        """How far the node's clock runs fast or slow, as a share: mostly as far as it may."""
+        share = random.Random(f"drift {self.scenario.seed} {node}").choice([-1.0, 1.0, 1.0, -1.0, 0.3])
+        if self.scenario.faults.drift_ppm:
+            self.injected["drifting clocks"] += 1
+        return share * self.scenario.faults.drift_ppm / 1e6
+
+    def _add_front(self, processes: int, operations: int, home: ReplicaNode | None = None) -> None:
+        number = len(self.fronts) + 1
+        skew_us = self.skew_us(self.scenario.faults.client_skew_us) if home is None else 0
+        front = FrontNode(self, f"f{number}", skew_us, number, self.replicas, home)
+        if home is not None:
+            home.front = front
+        if number == 1:
+            front.crash_at = self.scenario.faults.client_crash_at
+        self.fronts.append(front)
+        for letter in "abcdefgh"[:processes]:
+            process = Process(self, front, f"f{number}{letter}", operations)
+            self._processes.append(process)
+            self.later(int(self.scenario.think_us * self.chance()), process.next)
+
+    def _run_until_done(self, processes: "list[Process]") -> None:
+        """Until every process has finished; bounded, for a machine that never answers is a failure."""
+        events = self._events
+        for _ in range(EVENTS_MAX):
+            if not self._running:
+                return
+            if not events:
+                break
+            self.now_us, _, action, args = heappop(events)
+            action(*args)
+        waiting = [process.who for process in processes if not process.is_done]
+        raise Stuck(
+            f"{waiting} never got an answer ({self.now_us / 1e6:.1f} s, {len(self._events)} events left)"
+        )
+
+    def pass_time(self, us: int) -> None:
+        """Whatever happens in so much time."""
+        until_us = self.now_us + us
+        for _ in range(EVENTS_MAX):
+            if not self._events or self._events[0][0] > until_us:
+                break
+            self.now_us, _, action, args = heappop(self._events)
+            action(*args)
+        self.now_us = until_us
+
+    def unless_healed(self, name: str, fault: Callable[..., None], *args: Any) -> None:
+        """A fault that would begin only after everything healed does not."""
+        if not self.is_healed:
+            self.injected[name] += 1
+            fault(*args)
+
+    def crash_front(self, front: FrontNode) -> None:
+        """The front end vanishes; its callers go to another one: a new one, but where one was embedded to any."""
+        if not front.is_alive:
+            return
+        front.crash()
+        if front.home is not None and front.home.front is front:
+            front.home.front = None
+        others = [other for other in self.fronts if other.is_alive]
+        if front.home is None or not others:
+            self._add_front(1, 5)
+            others = [self.fronts[-1]]
+        for process in self._processes:
+            if process.front is front and not process.is_done:
+                process.move(others[-1])
+
+    def restart_replica(self, replica: ReplicaNode) -> None:
+        """It comes back, with a new front end where it had one."""
+        was_down = not replica.is_up
+        replica.restart()
+        if was_down and any(front.home is replica for front in self.fronts):
+            self._add_front(0, 0, replica)
+
+    def _prune(self) -> None:
+        for replica in self.replicas.values():
+            replica.prune()
+        self.later(self.prune_every_us, self._prune)
+
+    def _tell(self) -> None:
+        """Replicas tell each other how far their stores have come."""
+        for replica in self.replicas.values():
+            for other in self.replicas.values():
+                replica.hear_of(other)
+        self.later(TELL_EVERY_US, self._tell)
+
+    def _heal(self) -> None:
+        self.trace("", lambda: "everything heals")
+        self.is_healed = True
+        self.network.heal()
+        for replica in self.replicas.values():
+            replica.slow_us = 0
+            if replica.clock.leap_us:
+                replica.leap(0)
+            replica.go_on()
+            self.restart_replica(replica)
+        for front in self.fronts:
+            front.crash_at = 0
+            front.go_on()
+
+    def ask(self, operation: Operation, deadline_s: float | None = None) -> Any:
+        """The answer that the latest front end gets; on a healthy cluster it must come."""
+        outcome = self.outcome_of(operation, deadline_s or self.document.limits.deadline_s_max)
+        if isinstance(outcome, Done):
+            return outcome.result
+        raise Stuck(f"on a healthy cluster {operation} ends with {outcome}")
+
+    def outcome_of(self, operation: Operation, deadline_s: float) -> Outcome | None:
+        """How it ends at the latest front end."""
+        front = self.fronts[-1]
+        process = Process(self, front, front.name, 1)
+        process.start(operation, deadline_s)
+        self._run_until_done([process])
+        return process.outcome
+
+    def add_observer(self) -> None:
+        """A fresh front end without callers: `ask` is answered by it."""
+        self._add_front(0, 0)
+
+
+class Process:
+    """A caller on a front end: one operation after another, each noted in the history.
+
+    Where an operation with a key got no answer, the caller may repeat it, at any front end; in the history that is
+    still one call.
+    """
+
+    def __init__(self, world: World, front: FrontNode, who: str, operations: int) -> None:
+        self.world = world
+        self.front = front
+        self.who = who
+        self._home = front.home
+        """A caller of an embedded front end goes back to that replica when it is there again."""
+        self.is_done = False
+        self.outcome: Outcome | None = None
+        self._left = operations
+        self._rng = random.Random(f"caller {world.scenario.seed} {who}")
+        self._caller = caller_of(world.scenario, who, self._rng)
+        self._current: tuple[Operation, list[Call]] | None = None
+        self._is_repeat = False
+        self._began = (0, 0)
+        self._is_busy = False
+        self._is_held = False
+        self._since_us = 0
+        self._deadline_s = world.scenario.deadline_s
+        self._key_us_max = int(1e6 * world.document.limits.retry_window_s)
+        world.began()
+
+    def next(self) -> None:
+        """Invoke the next operation, or repeat the one that got no answer."""
+        if not self.front.is_alive or self._is_busy or self.is_done:
+            return  # Moved on already, as when the front end crashes in what it does first when it goes on again.
+        if self.front.is_stopped:
+            self._is_held = True
+            self.front.hold(self.next)
+            return
+        self._is_held = False
+        if self._current is not None:
+            self._is_repeat = True
+            self._began = self.world.history.moment()
+            self.world.counters["keyed repeats"] = self.world.counters.get("keyed repeats", 0) + 1
+            self._start(*self._current)
+            return
+        self.start(self._caller.next(), self.world.scenario.deadline_s)
+
+    def start(self, operation: Operation, deadline_s: float) -> None:
+        """Invoke `operation`."""
+        self._left -= 1
+        self._is_repeat = False
+        self._since_us = self.world.now_us
+        self._deadline_s = deadline_s
+        self._start(operation, self.world.history.invoke(operation, self.who))
+
+    def move(self, front: FrontNode) -> None:
+        """The front end crashed: go on at another one."""
+        self.front = front
+        if self._is_busy:
+            self._go_on(self._current)
+        elif self._is_held:
+            self.next()
+
+    def _start(self, operation: Operation, calls: list[Call]) -> None:
+        again = " again" if self._is_repeat else ""
+        self.world.trace(self.who, lambda: f"invokes{again} {shown(operation)}")
+        self._current = operation, calls
+        self._is_busy = True
+        front = self.front
+        begun = front.start(
+            operation, self._deadline_s, lambda outcome: self._finish(operation, calls, outcome)
+        )
+        self._double(operation)
+        if self._rng.random() < self.world.network.faults.cancels:
+            self.world.later(int(20_000 * self._rng.random()), self._cancel, front, begun)
+
+    def _double(self, operation: Operation) -> None:
+        """Have another front end run it as well, now or soon. What that one hears is nobody's; it may do what this one
+        does not."""
+        share = self.world.scenario.doubled
+        if not share or not isinstance(operation, Enqueue) or not operation.key:
+            return
+        if self._rng.random() >= share:
+            return
+        self._is_repeat = True
+        self.world.counters["keyed twins"] = self.world.counters.get("keyed twins", 0) + 1
+        other = self._rng.choice(self.world.fronts)
+
+        def begin() -> None:
+            if other.is_alive and not other.is_stopped:
+                other.start(operation, self._deadline_s, lambda _: None)
+
+        self.world.later(int(self._rng.choice([0, 500, 5_000]) * self._rng.random()), begin)
+
+    def _finish(self, operation: Operation, calls: list[Call], outcome: Outcome) -> None:
+        self.world.trace(self.who, lambda: f"{shown(operation)} ends with {shown_outcome(outcome)}")
+        if self._is_repeat and isinstance(outcome, Failed):
+            # That the repeat did nothing says nothing of the first attempt.
+            outcome = replace(outcome, definite=False)
+        has_key = bool(getattr(operation, "key", ""))
+        if (
+            self._is_repeat
+            and isinstance(outcome, Done)
+            and has_key
+            and not is_owed(operation, outcome.result)
+        ):
+            # "Nothing to do" is final only when no attempt is under way: the first may still take effect.
+            self.world.history.add(operation, self.who, self._began, outcome)
+        else:
+            self.world.history.finish(operation, calls, outcome)
+        self.outcome = outcome
+        if isinstance(outcome, Done):
+            self._caller.heard(operation, outcome.result)
+            self._ask_again(operation, outcome.result)
+        is_open = isinstance(outcome, Failed) and not outcome.definite
+        self._go_on((operation, calls) if is_open else None)
+
+    def _ask_again(self, operation: Operation, result: Any) -> None:
+        """Have some front end run within the window what was answered: it must do nothing, and be told the same."""
+        share = self.world.scenario.asks_again
+        if not share or not is_owed(operation, result) or self._rng.random() >= share:
+            return
+        until_us = self._since_us + self._key_us_max
+        after_us = int(self._rng.choice([0, 20_000, until_us - self.world.now_us]) * self._rng.random())
+        front = self._rng.choice(self.world.fronts)
+
+        def hear(outcome: Outcome) -> None:
+            if isinstance(outcome, Done):
+                self.world.watch.repeated(shown(operation), result, outcome.result)
+
+        def begin() -> None:
+            if front.is_alive and not front.is_stopped and self.world.now_us < until_us:
+                self.world.trace(self.who, lambda: f"repeats {shown(operation)}")
+                front.start(operation, self._deadline_s, hear)
+
+        self.world.later(max(0, after_us), begin)
+
+    def _cancel(self, front: FrontNode, begun: Begun) -> None:
+        """Given up: the history keeps the call as unknown."""
+        if front.is_stopped:
+            front.hold(self._cancel, front, begun)
+        elif front.cancel(begun):
+            self.world.injected["cancels"] += 1
+            self._go_on(self._current)
+
+    def _go_on(self, unanswered: tuple[Operation, list[Call]] | None) -> None:
+        """To the next operation, or once more to the one without an answer."""
+        self._is_busy = False
+        is_remembered = self.world.now_us - self._since_us < self._key_us_max
+        has_key = unanswered is not None and is_repeatable(unanswered[0])
+        if has_key and is_remembered and self._rng.random() < 0.7:
+            self._current = unanswered
+            self.front = self._rng.choice([front for front in self.world.fronts if front.is_alive])
+        else:
+            self._current = None
+            if self._home is not None and self._home.front is not None:
+                self.front = self._home.front
+            if self._left <= 0:
+                assert not self.is_done
+                self.is_done = True
+                self.world.ended()
+                return
+        think_us = self.world.scenario.think_us
+        self.world.later(int(self._rng.expovariate(1 / think_us)) if think_us else 0, self.next)
