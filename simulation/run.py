@@ -8,10 +8,12 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..adts.plain_class import PlainClass
 from ..adts.types.catalogue import adt_of
 from ..api_specs.problems import LIMITS
-from .judging.checkers import check_drained, check_object, check_own
+from .judging.checkers import check_drained, check_object
 from .judging.lease_checkers import check_leases, projected
+from .judging.own import Law, check_own
 from .scenarios.faults import NO_FAULTS
 from .scenarios.scenario import Scenario, keeps_order
 from .violation import Violation
@@ -27,12 +29,15 @@ class Report(Struct):
     injected: dict[str, int]
 
 
-def run(what: Scenario, trace: Callable[[str], None] | None = None) -> Report:
-    """Run a scenario and check all that was promised; Violation or Stuck when it does not hold."""
+def run(what: Scenario, trace: Callable[[str], None] | None = None, law: Law | None = None) -> Report:
+    """Run a scenario and check all that was promised; Violation or Stuck when it does not hold.
+
+    Calls of a type of one's own are held against `law`, or else against the code that ran them.
+    """
     world = World(what, trace)
     world.run()
     check_quiet(world)
-    given_up = judge(world)
+    given_up = judge(world, law)
     counters = dict(world.counters)
     for source in (world.watch.seen, world.history.outcomes):
         for name, times in source.items():
@@ -53,7 +58,7 @@ def check_quiet(world: World) -> None:
         raise Violation(f"without any fault there were outcomes {world.history.outcomes}")
 
 
-def judge(world: World) -> int:
+def judge(world: World, law: Law | None = None) -> int:
     """Check the history of every object; the number of searches that were given up."""
     given_up = 0
     is_in_order = not any("stamped anew" in name for name in world.counters)
@@ -63,7 +68,7 @@ def judge(world: World) -> int:
             for call in calls:
                 call.after = None
         if (drawn := world.scenario.drawn) is not None:
-            given_up += check_own(name, drawn, calls)
+            given_up += check_own(name, law or _itself(drawn), calls)
             continue
         if (leasing := world.scenario.leasing) is not None:
             is_sound = has_good_clocks(world.scenario)
@@ -80,6 +85,10 @@ def judge(world: World) -> int:
         if adt_of(name) == "queue":
             check_drained(name, calls)
     return given_up
+
+
+def _itself(found: PlainClass) -> Law:
+    return Law(lambda: found)
 
 
 def has_good_clocks(what: Scenario) -> bool:

@@ -47,13 +47,13 @@ def type_named(text: str, bound: Bound = DEFAULT) -> Specification:
     return known_types()[text]
 
 
-def own_type(file: Path, name: str) -> SerialSpecification:
-    """What the file calls `name`: a plain class, a specification, or a class of which one is made without arguments."""
+def own_type(file: Path, name: str, plain: type[PlainClass] = PlainClass) -> SerialSpecification:
+    """What the file calls `name`: a plain class (as a `plain`), a specification, or a class of which one is made without arguments."""
     module = _loaded(file)
     with users_code(f"{file} has no data type {name!r}"):
         found = getattr(module, name)
         if is_plain(found):
-            return PlainClass(found)
+            return plain(found)
         serial = found() if isinstance(found, type) else found
     missing = [member for member in _MEMBERS if not hasattr(serial, member)]
     if missing:

@@ -1,26 +1,33 @@
-"""`quorate types check FILE.py:CLASS`: whether a class is a data type, what depends on what, and what its quorums may be."""
+"""`quorate types check FILE.py:CLASS`: whether a class is a data type, on simulated clusters as well, what depends on what, and what its
+quorums may be."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.markup import escape
 
+from ...adts.own import Computed
 from ...adts.specification import EventClass
-from ...adts.walk import difference
+from ...adts.walk import Step, difference
 from ...quorums.choices.assignment import Assignment, of_choice
-from ...quorums.choices.choices import Choice, constraints_of, minimal_choices
+from ...quorums.choices.choices import Choice, Constraints, constraints_of, minimal_choices
 from ...quorums.systems.failures import Independent, availability
-from ..failure import Failure, Usage
+from ..failure import EXIT_FAILED, Failure, Usage
 from ..groups import Group
 from ..output import AsJson, answer, console, reported
 from ..quorums.commands import relation_as_json
 from ..quorums.data_types import computed, own_type
 from ..quorums.input import ReplicasOption, percent, replicas_of
 from ..quorums.type_tables import blank_table, dependency_table, operation_table, sentences_of
+from .simulated import simulated
+from .simulation_words import words_of
 from .walked import walked_apart
+
+SEEDS: Final = 200
+"""About ten seconds on one core."""
 
 types_app = typer.Typer(
     cls=Group,
@@ -45,45 +52,75 @@ def check(
     ],
     replicas: ReplicasOption = None,
     up: Annotated[float, typer.Option("--p", min=0.0, max=1.0, help="How often each replica is up.")] = 0.99,
+    seeds: Annotated[
+        int,
+        typer.Option("--seeds", min=0, help="How many clusters are simulated, each from a seed; 0: none."),
+    ] = SEEDS,
+    first: Annotated[int, typer.Option("--first", min=0, help="The first seed.")] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Run every operation from many states, in two processes; then tell what depends on what, and the quorum choices.
+    """Run every operation from many states, in two processes, and then on simulated clusters whose replicas crash and whose packets are
+    lost; then tell what depends on what, and the quorum choices.
 
-    Exit codes: 0 the class is a data type; 1 the two processes differ; 2 it is none.
+    Exit codes: 0 the class is a data type; 1 two processes differ, or a cluster answers as no single copy could; 2 it is none.
     """
     text, colon, name = type_name.rpartition(":")
     if not colon:
         raise Usage(f"{type_name!r} names no class: write FILE.py:CLASS")
-    here, there = walked_apart(Path(text), name)
+    steps = _agreed(type_name, Path(text), name)
+    own = computed(type_name, own_type(Path(text), name))
+    votes = replicas_of(replicas, None)
+    constraints = constraints_of(own, None)
+    choices = minimal_choices(constraints, votes, "inclusion")
+    shares = [_shares(of_choice(constraints, each, votes), Fraction(str(up))) for each in choices]
+    states = len({step.before for step in steps} - {""})
+    if not as_json:
+        console().print(f"The same in two processes: {len(steps):,} steps, from {states:,} states.")
+    came = simulated(Path(text), name, first, seeds) if seeds else None
+    if as_json:
+        told = {"steps": len(steps), "states": states} | ({"simulated": came.for_json()} if came else {})
+        rows = [_as_json(each, found) for each, found in zip(choices, shares, strict=True)]
+        answer(True, told | dict(relation_as_json(own, own.relation, None)) | {"choices": rows})
+    elif came is not None:
+        answer(False, None, "\n".join(words_of(came, name, seeds)))
+    if came is not None and came.broken is not None:
+        raise typer.Exit(EXIT_FAILED)
+    if not as_json:
+        _print(own, constraints, list(zip(choices, shares, strict=True)), len(votes), up)
+
+
+def _agreed(type_name: str, file: Path, name: str) -> Sequence[Step]:
+    """The steps that two processes took alike; raises Failure where they did not."""
+    here, there = walked_apart(file, name)
     differs = difference(here, there)
     if differs is not None:
         raise Failure(
             f"{type_name} is not deterministic. {differs}. Replicas could not agree: let what an operation does follow from the state and "
             "its arguments alone, and hand it times, chances and new names as arguments"
         )
-    own = computed(type_name, own_type(Path(text), name))
-    votes = replicas_of(replicas, None)
-    constraints = constraints_of(own, None)
-    choices = minimal_choices(constraints, votes, "inclusion")
-    shares = [_shares(of_choice(constraints, each, votes), Fraction(str(up))) for each in choices]
-    states = len({step.before for step in here} - {""})
-    if as_json:
-        rows = [_as_json(each, found) for each, found in zip(choices, shares, strict=True)]
-        relation = relation_as_json(own, own.relation, None)
-        answer(True, {"steps": len(here), "states": states, **relation, "choices": rows})
-        return
+    return here
+
+
+def _print(
+    own: Computed,
+    constraints: Constraints,
+    choices: Sequence[tuple[Choice, Mapping[str, Fraction]]],
+    votes: int,
+    up: float,
+) -> None:
+    """What depends on what, and the quorum choices with their availability."""
     out = console()
-    out.print(f"The same in two processes: {len(here):,} steps, from {states:,} states.\n")
+    out.print()
     out.print(operation_table([own]))
     out.print(dependency_table(own.relation))
     for sentence in sentences_of(own, own.relation, is_own=True):
         out.print(escape(sentence))
     out.print(
-        f"\nMinimal quorum choices of {len(votes)} replicas, each up {percent(up)} of the time: the votes that an operation "
+        f"\nMinimal quorum choices of {votes} replicas, each up {percent(up)} of the time: the votes that an operation "
         "reads and writes at most, and how often it finds them.\n"
     )
     shown = blank_table(*constraints.outcomes)
-    for each, found in zip(choices, shares, strict=True):
+    for each, found in choices:
         shown.add_row(
             *(f"{_votes(each, names)} {percent(found[name])}" for name, names in constraints.outcomes.items())
         )

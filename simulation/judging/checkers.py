@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ...adts.plain_class import PlainClass
 from ...adts.types.catalogue import adt_of
 from ..history import Call
 from ..violation import Violation
@@ -19,7 +18,6 @@ from .linearizability import (
     Count,
     Inconclusive,
     Model,
-    Own,
     Serial,
     linearization,
     returned_by_dequeues,
@@ -43,11 +41,6 @@ def check_object(name: str, calls: Sequence[Call], *, is_exact: bool) -> int:
             )
         case _:
             return _check_dictionary(name, calls, is_exact=is_exact)
-
-
-def check_own(name: str, found: PlainClass, calls: Sequence[Call]) -> int:
-    """The same of an object of one's own type, whose order rests on no clock."""
-    return _search(name, Own(found), calls)
 
 
 def _check_dictionary(name: str, calls: Sequence[Call], *, is_exact: bool) -> int:

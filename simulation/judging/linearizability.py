@@ -10,7 +10,6 @@ from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
-from ...adts.plain_class import BadClass, PlainClass
 from ...adts.specification import Invocation
 from ...adts.types.catalogue import SPECIFICATIONS
 from ..history import NEVER, Call
@@ -101,27 +100,6 @@ class Serial(Model):
         if not is_known:
             return states
         return [state] if taken == call.results else []
-
-
-class Own(Model):
-    """A type of one's own, as its class says."""
-
-    def __init__(self, found: PlainClass) -> None:
-        self._type = found
-
-    def initial(self) -> Hashable:
-        """See Model."""
-        return self._type.initial()
-
-    def after(self, state: Any, call: Call) -> Iterable[Hashable]:
-        """See Model."""
-        try:
-            new, response = self._type.step(state, Invocation(call.operation, call.args))
-        except BadClass:  # Where the code fails, nothing is done.
-            return []
-        if not call.is_known:
-            return [] if new == state else [new]
-        return [new] if call.results == (response.condition, *response.results) else []
 
 
 class Bag(Model):

@@ -13,10 +13,15 @@ from ...adts.specification import Invocation
 from ...api_specs.cluster import ChoiceRule, checked
 from ...client_sdk.protocol.core.values import Invoke, Operation
 from .scenario import Caller, Scenario, scenario
-from .varied import varied
+from .varied import OPERATIONS, varied, with_faults
 
 TYPE: Final = "own"
 OBJECT: Final = "own/x"
+CODE: Final = "simulated:Type"
+"""What the cluster document names where nobody imports it."""
+FRONTS: Final = (3, 4, 5)
+KEYED: Final = 0.3
+LOSS_MIN: Final = 0.02
 
 
 def own(seed: int, found: PlainClass, code: str) -> Scenario:
@@ -30,6 +35,16 @@ def own(seed: int, found: PlainClass, code: str) -> Scenario:
     chosen = ChoiceRule(f"{TYPE}/*", {"Call/Ok": (total + 1 - decide, decide)}, collect=rng.random() < 0.9)
     document = checked(replace(what.document, types={TYPE: code}, choices=(chosen,)))
     return replace(what, document=document, objects=(OBJECT,), drawn=found)
+
+
+def shared(seed: int, found: PlainClass) -> Scenario:
+    """As `own`, and always with three to five front ends, which share the object, lost packets, crashes, and repeats of keyed calls."""
+    what = own(seed, found, CODE)
+    rng = random.Random(f"shared {seed}")
+    fronts = max(what.embedded, rng.choice(FRONTS))
+    faults = replace(what.faults, loss=max(LOSS_MIN, what.faults.loss), crashes=max(1, what.faults.crashes))
+    what = replace(what, fronts=fronts, processes=1, operations=OPERATIONS // fronts)
+    return with_faults(replace(what, keyed=KEYED, asks_again=rng.choice([0.2, 1.0])), faults)
 
 
 class OwnCaller(Caller):

@@ -156,7 +156,7 @@ def test_the_runner_takes_faults_by_name() -> None:
 
 
 def test_a_failure_shows_the_end_of_the_run_and_how_to_replay_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def judge(_: World) -> int:
+    def judge(*_: object) -> int:
         raise Violation("planted")
 
     monkeypatch.setattr(runner, "judge", judge)

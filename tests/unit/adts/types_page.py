@@ -108,7 +108,8 @@ Write a class into a file. Its attributes are the state of an object, its method
 quorate types check cart.py:Cart
 ```
 
-This runs every operation from many states in two processes, which must agree. Then it tells what depends on what, with the shortest
+This runs every operation from many states in two processes, which must agree, and
+[on simulated clusters](../how-to/own-types.md#2-check-it). Then it tells what depends on what, with the shortest
 example of each pair, and all minimal quorum choices with their availability: add needs no initial quorum, so that one replica of three is
 enough for it; remove and content then need all three, or everyone needs two. The same name, `cart.py:Cart`, goes wherever a command takes a
 type: `quorate quorums choices`, `availability`, `plan` and `depends`.

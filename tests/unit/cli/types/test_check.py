@@ -14,7 +14,7 @@ from tests.unit.cli.conftest import quorate
 
 def test_a_class_is_checked_and_its_choices_are_told(tmp_path: Path) -> None:
     (tmp_path / "cart.py").write_text(PLAIN_TYPE)
-    shown = quorate("types", "check", "cart.py:Cart", cwd=tmp_path)
+    shown = quorate("types", "check", "cart.py:Cart", "--seeds", "2", cwd=tmp_path)
     assert (shown.returncode, shown.stderr) == (0, "")
     text = " ".join(shown.stdout.split())
     for words in (
@@ -25,7 +25,9 @@ def test_a_class_is_checked_and_its_choices_are_told(tmp_path: Path) -> None:
     ):
         assert words in text
     answer = json.loads(
-        quorate("types", "check", "cart.py:Cart", "-n", "5", "--p", "0.9", "--json", cwd=tmp_path).stdout
+        quorate(
+            "types", "check", "cart.py:Cart", "--seeds", "0", "-n", "5", "--p", "0.9", "--json", cwd=tmp_path
+        ).stdout
     )
     assert answer["kinds"] == {"add": "blind", "remove": "decide", "content": "observe"}
     assert [each["classes"]["add/Ok"] for each in answer["choices"]] == [[0, votes] for votes in range(1, 6)]
