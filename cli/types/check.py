@@ -26,8 +26,8 @@ from .simulated import simulated
 from .simulation_words import words_of
 from .walked import walked_apart
 
-SEEDS: Final = 200
-"""About ten seconds on one core."""
+SEEDS: Final = 100
+"""About five seconds on one core."""
 
 types_app = typer.Typer(
     cls=Group,
