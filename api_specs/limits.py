@@ -55,15 +55,12 @@ UNPROVEN_PER_S_MAX: Final = 100.0
 """Requests a second without a valid token that are answered 401; further ones are answered 429."""
 CONCURRENT_MAX: Final = 4000
 """Requests under way at one replica."""
-READS_MAX: Final = 512
-"""Reads of registers and keys that a replica runs for its REST callers at the same time, half of them for one caller; further ones wait, and
-callers take turns."""
 COUNTS_MAX: Final = 8
 """Sizes of queues that a replica counts for its REST callers at the same time, half of them for one caller; further ones wait, and callers
 take turns."""
 PLACES_MAX: Final = 512
-"""Places for commands that wait for decisions at a replica's front end, half of them for one caller; further ones wait, and callers take
-turns. One caller's work at a time takes about a quarter of a second."""
+"""Places for what REST callers have under way at a replica, and as many for commands that wait for decisions, half of them for one caller;
+further ones wait, and callers take turns. One caller's work at a time takes about a quarter of a second."""
 BODIES_BYTES_MAX: Final = 256 * 1024 * 1024
 """Request bodies that a replica holds together."""
 BODY_VALUES_MAX: Final = 1_000_000

@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from ...adts.log import Value
 from ...adts.types.catalogue import NAME_PATTERN, object_name
-from ...api_specs.limits import COUNTS_MAX, LISTINGS_MAX, READS_MAX, Limits
+from ...api_specs.limits import COUNTS_MAX, LISTINGS_MAX, PLACES_MAX, Limits
 from ...api_specs.values import BadValue, json_to_value
 from ...client_sdk.protocol.core.counters import Counts
 from ...client_sdk.protocol.core.values import (
@@ -26,6 +26,7 @@ from ...client_sdk.protocol.core.values import (
     Dequeue,
     Done,
     Enqueue,
+    Invoke,
     Items,
     Operation,
     Outcome,
@@ -33,9 +34,11 @@ from ...client_sdk.protocol.core.values import (
     PutIfAbsent,
     QueueSize,
     Read,
+    ReadLeases,
     Spans,
     Write,
 )
+from ...client_sdk.protocol.decisions.pending import ITEMS_AT_A_PLACE
 from ...client_sdk.transport.driver import Driver
 from ..http.cancellation import ends_before_caller_goes, has_gone
 from ..http.fair_queue import FairQueue, Slots
@@ -48,6 +51,10 @@ from .listings import Listing
 
 DEADLINE_S: Final = 5.0
 """Of an operation whose caller names none; a dequeue's waiting comes on top."""
+BYTES_AT_A_PLACE: Final = 64 * 1024
+"""Of values that are stored, and looked at by nobody but to check them."""
+PLACES_OF_LEASES: Final = 16
+"""Hundreds of items and their payloads may be told."""
 
 _NAME_RULE: Final = "1 to 200 of `A-Z a-z 0-9 . _ ~ @ = : + -`, no dot in front"
 _NAME_FORM: Final[dict[str, Any]] = {"pattern": f"^{NAME_PATTERN}$"}
@@ -104,8 +111,9 @@ class Operations:
         self.front_end: Driver | None = None
         self._answers: Final = FairQueue()
         """What many callers are told in one round is not made for all of them in one turn."""
-        self._slots: Final = {Read: Slots(READS_MAX), QueueSize: Slots(COUNTS_MAX)}
-        """For operations that may hold much, or take long: so many of a kind at a time."""
+        self._places: Final = Slots(PLACES_MAX)
+        """For what is under way and waits for nothing: of what one caller asks at a time, others wait for so much at most."""
+        self._counts: Final = Slots(COUNTS_MAX)
 
     def counts(self) -> Counts | None:
         """What the front end has counted, once there is one."""
@@ -118,8 +126,10 @@ class Operations:
         if self.front_end is None:
             raise Refusal("unavailable", "the replica is starting", definite=True)
         left_s = self.deadline(deadline_s, wait_s) - waited_s()
-        if (slots := self._slots.get(type(operation))) is not None:
-            outcome = await _in_turn(slots, self.front_end, operation, left_s)
+        if isinstance(operation, QueueSize):
+            outcome = await _in_turn(self._counts, 1, self.front_end, operation, left_s)
+        elif size := _places_of(operation):
+            outcome = await _in_turn(self._places, size, self.front_end, operation, left_s)
         else:
             outcome = await _outcome(self.front_end, operation, left_s)
         await self._answers.wait(turn(), length_of(outcome.result) if isinstance(outcome, Done) else 0)
@@ -182,17 +192,34 @@ class Operations:
         return deadline_s
 
 
-async def _in_turn(slots: Slots, front_end: Driver, operation: Operation, left_s: float) -> Outcome:
-    """As `_outcome`, once one of these is free for the caller."""
+def _places_of(operation: Operation) -> int:
+    """How many places it takes, by its work, of a millisecond each. None where it may wait, or is decided: it takes places of the front end's
+    own, while it asks for a decision."""
+    match operation:
+        case Read() | Peek() | Invoke():
+            return 1
+        case Write(value=value):
+            return 1 + len(value or "") // BYTES_AT_A_PLACE
+        case Enqueue(values=values):
+            return 1 + len(values) // ITEMS_AT_A_PLACE + sum(map(len, values)) // BYTES_AT_A_PLACE
+        case ReadLeases():
+            return PLACES_OF_LEASES
+    return 0
+
+
+async def _in_turn(
+    slots: Slots, size: int, front_end: Driver, operation: Operation, left_s: float
+) -> Outcome:
+    """As `_outcome`, once one of these is free for the caller, who has so many then."""
     caller = turn()
     try:
-        left_s -= await slots.take(caller, left_s)
+        left_s -= await slots.take(caller, left_s, size)
     except TimeoutError:
         raise _waited_too_long() from None
     try:
         return await _outcome(front_end, operation, left_s)
     finally:
-        slots.give(caller)
+        slots.give(caller, size)
 
 
 async def _outcome(front_end: Driver, operation: Operation, left_s: float) -> Outcome:

@@ -72,37 +72,37 @@ class FairQueue:
 
 
 class Slots:
-    """Room for so many at a time, in shares. Those that wait take turns among callers."""
+    """Room for so many at a time, in shares; what is larger takes several. Those that wait take turns among callers."""
 
     def __init__(self, most: int) -> None:
         self._shares: Final = Shares(most)
-        self._waiting: Final[Turns[tuple[Hashable, asyncio.Future[None]]]] = Turns()
+        self._waiting: Final[Turns[tuple[Hashable, int, asyncio.Future[None]]]] = Turns()
 
-    async def take(self, caller: Hashable, most_s: float) -> float:
-        """Return when one is there for this caller, who then has to `give` it back: the seconds that it waited. Raises TimeoutError
-        after so many."""
+    async def take(self, caller: Hashable, most_s: float, size: int = 1) -> float:
+        """Return when one is there for this caller, who then has as many as it needs, and has to `give` them back: the seconds that it
+        waited. Raises TimeoutError after so many."""
         if self._shares.may_take(caller):
-            self._shares.take(caller)
+            self._shares.take(caller, size)
             return 0.0
         loop = asyncio.get_running_loop()
         come, begun_s = loop.create_future(), loop.time()
-        self._waiting.add(caller, (caller, come))
+        self._waiting.add(caller, (caller, size, come))
         try:
             async with asyncio.timeout(most_s):
                 await come
         except (asyncio.CancelledError, TimeoutError):
             if come.done() and not come.cancelled():
-                self.give(caller)
+                self.give(caller, size)
             raise
         return loop.time() - begun_s
 
-    def give(self, caller: Hashable) -> None:
+    def give(self, caller: Hashable, size: int = 1) -> None:
         """What this caller took is free again."""
-        self._shares.give(caller)
+        self._shares.give(caller, size)
         while (waiting := self._waiting.pop(self._shares.may_take)) is not None:
-            whose, come = waiting
+            whose, needed, come = waiting
             if not come.done():
-                self._shares.take(whose)
+                self._shares.take(whose, needed)
                 come.set_result(None)
 
 

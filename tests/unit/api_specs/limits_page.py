@@ -139,17 +139,13 @@ FIXED = {
         limits.BACKUP_S_MAX,
         "Seconds that a running replica may take to copy its database for a backup; one at a time. Then 503.",
     ),
-    "READS_MAX": (
-        limits.READS_MAX,
-        "Reads of registers and keys that a replica runs for its REST callers at the same time, half of them for one caller; further ones wait, and callers take turns.",
-    ),
     "COUNTS_MAX": (
         limits.COUNTS_MAX,
         "Sizes of queues that a replica counts for its REST callers at the same time, half of them for one caller; further ones wait, and callers take turns.",
     ),
     "PLACES_MAX": (
         limits.PLACES_MAX,
-        "Places for commands that wait for decisions at a replica's front end, half of them for one caller: one for each, for each 64 items or tokens, and for each 4 KiB of arguments or state; further ones wait, and callers take turns.",
+        "Places for what REST callers have under way at a replica, half of them for one caller: one for each operation, for each 64 items, and for each 64 KiB of values, 16 for a queue's leases or dead letters. As many for commands that wait for decisions: one for each, for each 64 items or tokens, and for each 4 KiB of arguments or state. Further ones wait, and callers take turns.",
     ),
     "LISTINGS_MAX": (
         limits.LISTINGS_MAX,
