@@ -1,6 +1,6 @@
-"""How much one batch may bring back, and how long its reads may take, before the rest of it is left to another batch.
+"""How much one batch may bring back, and how long it may take, before the rest of it is left to another batch.
 
-Owns both bounds. A batch is handled as far as they go, and at least one of its requests always is: so each batch gets on, and
+Owns these bounds. A batch is handled as far as they go, and at least one of its requests always is: so each batch gets on, and
 none holds up the others for long.
 """
 
@@ -8,30 +8,37 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from ...api_specs.limits import BATCH_READS_S_MAX
+from ...api_specs.limits import BATCH_CHANGES_S_MAX, BATCH_READS_S_MAX
 from ...api_specs.messages import Changes, Collect, Reply, Request, Scan
 from ...api_specs.weights import weight
 
 
 class Budget:
-    """What is left for one batch: `bytes_max` of replies, and the time of reads."""
+    """What is left for one batch: `bytes_max` of replies, the time of reads, and the time of changes, which is the processor's: what is
+    left would be sent again, and on a busy machine little would be done each time."""
 
-    def __init__(self, bytes_max: int, now_s: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self,
+        bytes_max: int,
+        now_s: Callable[[], float] = time.perf_counter,
+        worked_s: Callable[[], float] = time.thread_time,
+    ) -> None:
         self._bytes_max: Final = bytes_max
         self.bytes = 0
         """Of the replies so far."""
         self._left_s = BATCH_READS_S_MAX
         self._now_s: Final = now_s
         self._begun_s = now_s()
+        self._worked_s: Final = worked_s
+        self._late_s = worked_s() + BATCH_CHANGES_S_MAX
 
     @property
     def is_spent(self) -> bool:
         """Whether the rest of the batch is left to another one."""
-        return self.bytes > self._bytes_max or self._left_s < 0
+        return self.bytes > self._bytes_max or self._left_s < 0 or self._worked_s() > self._late_s
 
     def note(self, request: Request, reply: Reply) -> None:
-        """Count the request that was handled last. Appends, accepts and notices take none of the time: a body bounds them, and it
-        would be sent again."""
+        """Count the request that was handled last."""
         now_s = self._now_s()
         if isinstance(request, (Collect, Scan, Changes)):
             self._left_s -= now_s - self._begun_s

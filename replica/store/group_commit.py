@@ -23,7 +23,7 @@ JOBS_MAX: Final = 2000
 """Jobs that wait, in shares of their callers; more are refused."""
 GROUP_WEIGHT_MAX: Final = 2000
 """Protocol requests in one transaction, unless a single job has more: what comes later waits no longer than that."""
-GROUP_S_MAX: Final = 0.25
+GROUP_S_MAX: Final = 0.1
 """Seconds of work in one transaction, unless a single job takes more; the rest of its group goes into the next one."""
 GROUP_BYTES_MAX: Final = 32 * 1024 * 1024
 """Bytes of results of one transaction, unless a single job has more; the rest of its group goes into the next one."""

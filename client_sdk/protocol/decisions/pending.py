@@ -67,6 +67,8 @@ class PendingCommand(Struct, eq=False):
     task: Task
     is_proposed: bool = False
     """Whether something that may grant it was sent: from then on its outcome may be unknown."""
+    would_be: Any = None
+    """What it is told if that comes into force."""
     is_here: bool = False
     """Whether it must be decided by this front end: another one forwarded it, or would not take it."""
     may_be_done: bool = False

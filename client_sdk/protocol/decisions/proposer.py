@@ -265,8 +265,8 @@ class Proposer:
 
     def _propose(self, task: Task, plan: Plan, granted: list[tuple[PendingCommand, Any]]) -> DecideSteps:
         """Get the plan's summary accepted by a final quorum."""
-        for asked, _ in granted:
-            asked.is_proposed = True
+        for asked, result in granted:
+            asked.is_proposed, asked.would_be = True, result
         if sum(isinstance(each, Entry) for each in plan.events) > 1:
             self._machine.count("several taken in one decision")
         self._proposed = (self._current.ballot(self._current.step + 1), granted)

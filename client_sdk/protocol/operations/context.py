@@ -3,6 +3,8 @@
 from collections.abc import Generator
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from ....api_specs.limits import Limits
 from ....api_specs.messages import Collect
 from ....quorums.choices.choice import QuorumChoice
@@ -15,7 +17,7 @@ from ..core.places import Places
 from ..core.rounds import Event, Expired, Gathering, Resolved, Task
 from ..core.values import Failed, Outcome
 from ..decisions.pending import CommandResult, PendingCommand, places_of
-from ..decisions.transitions import Command
+from ..decisions.transitions import Command, RepairCommand
 
 OutcomeSteps = Generator[float, Event, Outcome]
 
@@ -125,14 +127,22 @@ def _verdict(
         if isinstance(event, Resolved):
             verdict: CommandResult = event.result
             if verdict.failed is not None:
-                raise OperationFailed(verdict.failed)
+                raise OperationFailed(_with_changes(asked, verdict.failed))
             return verdict
     detail = machine.give_up(name, asked)
     if task.is_left and not asked.is_in_doubt:
         raise OperationFailed(
             Failed("unavailable", "its caller went away before anything was done", definite=True)
         )
-    raise OperationFailed(Expired(f"no decision before the deadline ({detail})").outcome(asked.is_in_doubt))
+    late = Expired(f"no decision before the deadline ({detail})").outcome(asked.is_in_doubt)
+    raise OperationFailed(_with_changes(asked, late))
+
+
+def _with_changes(asked: PendingCommand, failed: Failed) -> Failed:
+    """A repair of unknown outcome tells what it changes if it does: nobody can tell that later, and what it takes out is lost."""
+    if failed.definite or not isinstance(asked.command, RepairCommand) or not asked.would_be:
+        return failed
+    return replace(failed, detail=f"{failed.detail}. If it was done, this was:\n" + "\n".join(asked.would_be))
 
 
 def read_clocks(name: str, task: Task, machine: Machine, needed: Quorum) -> Generator[float, Event, None]:

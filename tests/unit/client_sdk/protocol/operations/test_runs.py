@@ -107,6 +107,27 @@ def test_a_repair_goes_by_the_limits_of_this_cluster() -> None:
     assert [asked.command for asked in stage.commands] == [RepairCommand(stage.limits)]
 
 
+@pytest.mark.parametrize("is_told", [True, False], ids=["told", "late"])
+def test_a_repair_of_unknown_outcome_tells_what_it_takes_out(is_told: bool) -> None:
+    """Its messages were lost, and came later: an item was taken out that nobody ever printed, and the next repair found nothing wrong."""
+    stage = running(Repair(QUEUE))
+    stage.commands[0].is_proposed, stage.commands[0].would_be = True, ('taken out of leases: "iron"',)
+    if is_told:
+        stage.decide(UNKNOWN)
+    else:
+        stage.sleep(DEADLINE_S)
+    assert (stage.result.reason, stage.result.definite) == ("unknown", False)
+    assert stage.result.detail.endswith('. If it was done, this was:\ntaken out of leases: "iron"')
+
+
+def test_a_repair_that_was_certainly_not_done_tells_of_no_change() -> None:
+    stage = running(Repair(QUEUE))
+    stage.commands[0].would_be = ("taken out of leases",)
+    stage.sleep(DEADLINE_S)
+    assert stage.result.definite
+    assert "taken out" not in stage.result.detail
+
+
 @pytest.mark.parametrize("is_empty", [True, False])
 def test_a_peek_needs_a_decision_only_where_something_has_happened(is_empty: bool) -> None:
     stage = running(Peek(QUEUE))
