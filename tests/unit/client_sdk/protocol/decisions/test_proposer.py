@@ -286,6 +286,15 @@ def test_nothing_is_proposed_for_a_caller_that_gives_up_while_payloads_are_fetch
     assert not any(isinstance(send.request, Accept) for send in deciding.sends)
 
 
+def test_what_is_proposed_says_what_its_caller_would_be_told() -> None:
+    deciding = Deciding()
+    deciding.begin(DequeueCommand(1))
+    (asked,) = deciding.proposer.asked
+    assert asked.would_be is None
+    deciding.answer_all(front(ONE, fence=ONE.t), "r1", "r2")
+    assert (asked.is_proposed, asked.would_be) == (True, (ONE,))
+
+
 @pytest.mark.parametrize(
     ("is_proposed", "outcome"), [(False, ("unavailable", True)), (True, ("unknown", False))]
 )
