@@ -25,6 +25,7 @@ ROOMS: Final = (
     "measurement",
     "quorums",
     "replica",
+    "simulation",
     "spark_reports",
     "timestamps",
 )
