@@ -8,39 +8,37 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from ...api_specs.limits import BATCH_CHANGES_S_MAX, BATCH_READS_S_MAX
-from ...api_specs.messages import Changes, Collect, Reply, Request, Scan
+from ...api_specs.limits import BATCH_ENTRIES_MAX, BATCH_READS_S_MAX
+from ...api_specs.messages import Append, Changes, Collect, Reply, Request, Reserve, Scan
 from ...api_specs.weights import weight
 
 
 class Budget:
-    """What is left for one batch: `bytes_max` of replies, the time of reads, and the time of changes, which is the processor's: what is
-    left would be sent again, and on a busy machine little would be done each time."""
+    """What is left for one batch: `bytes_max` of replies, the time of reads, and entries that changes bring. These are counted: on a busy
+    machine little would be done in a time, and what is left is sent again."""
 
-    def __init__(
-        self,
-        bytes_max: int,
-        now_s: Callable[[], float] = time.perf_counter,
-        worked_s: Callable[[], float] = time.thread_time,
-    ) -> None:
+    def __init__(self, bytes_max: int, now_s: Callable[[], float] = time.perf_counter) -> None:
         self._bytes_max: Final = bytes_max
         self.bytes = 0
         """Of the replies so far."""
         self._left_s = BATCH_READS_S_MAX
         self._now_s: Final = now_s
         self._begun_s = now_s()
-        self._worked_s: Final = worked_s
-        self._late_s = worked_s() + BATCH_CHANGES_S_MAX
+        self._entries = 0
 
     @property
     def is_spent(self) -> bool:
         """Whether the rest of the batch is left to another one."""
-        return self.bytes > self._bytes_max or self._left_s < 0 or self._worked_s() > self._late_s
+        return self.bytes > self._bytes_max or self._left_s < 0 or self._entries > BATCH_ENTRIES_MAX
 
     def note(self, request: Request, reply: Reply) -> None:
         """Count the request that was handled last."""
         now_s = self._now_s()
         if isinstance(request, (Collect, Scan, Changes)):
             self._left_s -= now_s - self._begun_s
+        elif isinstance(request, Append):
+            self._entries += len(request.entries)
+        elif isinstance(request, Reserve):
+            self._entries += len(request.proposals)
         self._begun_s = now_s
         self.bytes += weight(reply)

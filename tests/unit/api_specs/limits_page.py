@@ -68,9 +68,9 @@ FIXED = {
             "twice as many at once. Further ones get 429."
         ),
     ),
-    "BATCH_CHANGES_S_MAX": (
-        limits.BATCH_CHANGES_S_MAX,
-        "Seconds of the processor's time that one batch takes; the rest of it is to be sent again.",
+    "BATCH_ENTRIES_MAX": (
+        limits.BATCH_ENTRIES_MAX,
+        "Entries that one batch brings, and keys that it asks for, unless one request has more; the rest of it is to be sent again.",
     ),
     "BATCH_READS_S_MAX": (
         limits.BATCH_READS_S_MAX,
