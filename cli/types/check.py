@@ -62,7 +62,7 @@ def check(
     """Run every operation from many states, in two processes, and then on simulated clusters whose replicas crash and whose packets are
     lost; then tell what depends on what, and the quorum choices.
 
-    Exit codes: 0 the class is a data type; 1 two processes differ, or a cluster answers as no single copy could; 2 it is none.
+    Exit codes: 0 the class is a data type; 1 two processes differ, or a cluster is not linearizable; 2 it is none.
     """
     text, colon, name = type_name.rpartition(":")
     if not colon:

@@ -12,8 +12,7 @@ def words_of(came: Simulated, name: str, seeds: int) -> Iterator[str]:
         return
     if came.clusters:
         yield (
-            f"Simulated: {came.clusters:,} clusters, {came.calls:,} calls, {came.faults:,} faults: every answer is one that a single copy "
-            "could give."
+            f"Simulated: {came.clusters:,} clusters, {came.calls:,} calls, {came.faults:,} faults: all linearizable."
         )
     if came.given_up:
         yield f"Of {came.given_up:,} of them this is not known, for too many calls overlap."
@@ -25,7 +24,7 @@ def _of_broken(broken: Broken, name: str) -> Iterator[str]:
     if broken.promise:
         yield f"Simulated: the cluster of seed {broken.seed} broke a promise: {broken.promise}"
         return
-    yield f"Simulated: in the cluster of seed {broken.seed}, {name} answered as no single copy could."
+    yield f"Simulated: in the cluster of seed {broken.seed}, {name}'s calls are not linearizable."
     yield (
         f"Of its {broken.calls} calls these show it:"
         if broken.drawing

@@ -1,9 +1,9 @@
-"""What TLS reads of one connection: a record at a time, so many at once, and few that bring nothing.
+"""What TLS reads of one connection: a record at a time, so many at once, and few empty ones.
 
 A client may change its keys whenever it likes (RFC 8446, section 4.6.3), and each time costs the other side what a short request does.
-Such records bring nothing that could be counted behind TLS, and OpenSSL reads all that it finds of them in one call: ten thousand on
+Such records are empty to all behind TLS, and OpenSSL reads all that it finds of them in one call: ten thousand on
 sixty connections each, without a token, held the event loop for four seconds; as many records of one byte each, on a thousand
-connections, for longer. Owns how much TLS is given, and when a connection has brought nothing too often. Must not know what is said
+connections, for longer. Owns how much TLS is given, and when a connection has sent too many empty records. Must not know what is said
 by TLS, nor who takes turns.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 RECORDS_AT_ONCE: Final = 64
-"""Of one connection, before others have their turn: a megabyte in records as long as they may be, a tenth of a millisecond in crumbs."""
-RECORDS_OF_NOTHING_MAX: Final = 32
+"""Of one connection, before others have their turn: a megabyte in records as long as they may be, a tenth of a millisecond in records of one byte."""
+EMPTY_RECORDS_MAX: Final = 32
 """In all, on one connection, after its handshake. OpenSSL allows as many empty ones in a row; clients that change their keys do so after
 gigabytes."""
 HEADER_BYTES: Final = 5
@@ -21,8 +21,8 @@ PLAIN_BYTES_MAX: Final = 16_384
 """RFC 8446, section 5.1, as of all versions: in front of a record stand its type, version and length; so much it brings at most."""
 
 
-class TooMuchOfNothing(ssl.SSLError):
-    """A connection whose records bring nothing. It is ended, as with any other error of TLS."""
+class TooManyEmptyRecords(ssl.SSLError):
+    """The connection is ended, as with any other error of TLS."""
 
 
 class RecordByRecord(ssl.SSLObject):
@@ -40,7 +40,7 @@ class RecordByRecord(ssl.SSLObject):
     """Records that were read, with others behind them, since the last turn."""
     _is_held = False
     """Whether there will be another one."""
-    _nothings = 0
+    _empty = 0
 
     def fed(self, arrived: ssl.MemoryBIO, given: ssl.MemoryBIO) -> None:
         """Before all else."""
@@ -59,7 +59,7 @@ class RecordByRecord(ssl.SSLObject):
                     raise
 
     def read(self, len: int = 1024, buffer: Any = None) -> Any:
-        """See ssl.SSLObject. Raises TooMuchOfNothing."""
+        """See ssl.SSLObject. Raises TooManyEmptyRecords."""
         is_given = not self.pending() and self._give_next()
         count = min(len, PLAIN_BYTES_MAX)  # Room for `len` bytes is made each time: callers ask for 256 KiB.
         while True:
@@ -68,13 +68,13 @@ class RecordByRecord(ssl.SSLObject):
             except ssl.SSLWantReadError:
                 if not is_given:
                     raise
-                self._count_nothing()
+                self._count_empty()
                 is_given = self._give_next()
 
-    def _count_nothing(self) -> None:
-        self._nothings += 1
-        if self._nothings > RECORDS_OF_NOTHING_MAX:
-            raise TooMuchOfNothing(f"more than {RECORDS_OF_NOTHING_MAX} records brought nothing")
+    def _count_empty(self) -> None:
+        self._empty += 1
+        if self._empty > EMPTY_RECORDS_MAX:
+            raise TooManyEmptyRecords(f"more than {EMPTY_RECORDS_MAX} empty records")
 
     def _give_next(self) -> bool:
         """As `_give_record`, unless others have their turn first."""

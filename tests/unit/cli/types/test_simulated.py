@@ -41,7 +41,7 @@ def test_a_right_class_is_told_with_what_was_run(cart: Path) -> None:
     assert came.faults > 3
     assert shown.returncode == 0
     assert shown.stdout.splitlines()[1] == (
-        f"Simulated: 3 clusters, {came.calls} calls, {came.faults} faults: every answer is one that a single copy could give."
+        f"Simulated: 3 clusters, {came.calls} calls, {came.faults} faults: all linearizable."
     )
     told = json.loads(quorate("types", "check", f"{cart}:Cart", "--seeds", "3", "--json").stdout)
     assert told["simulated"] == came.for_json()
@@ -64,7 +64,7 @@ def test_without_seeds_nothing_is_simulated(cart: Path) -> None:
 
 HISTORY = """\
 The same in two processes: 10 steps, from 3 states.
-Simulated: in the cluster of seed 1, Board answered as no single copy could.
+Simulated: in the cluster of seed 1, Board's calls are not linearizable.
 Of its 53 calls these show it:
 
   f1a  score(1) → Ok   ├───┤
@@ -131,7 +131,7 @@ def test_it_ends_when_its_time_is_over(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_what_was_not_judged_is_told() -> None:
     assert list(words_of(Simulated(37, 1934, 1204, 2), "Own", 200)) == [
-        "Simulated: 37 clusters, 1,934 calls, 1,204 faults: every answer is one that a single copy could give.",
+        "Simulated: 37 clusters, 1,934 calls, 1,204 faults: all linearizable.",
         "Of 2 of them this is not known, for too many calls overlap.",
         "Not simulated: 163 clusters, for 60 s were over.",
     ]

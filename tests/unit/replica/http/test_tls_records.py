@@ -1,4 +1,4 @@
-"""TLS reads record by record, and ends a connection whose records bring nothing: such records cost others' time, and nobody counts them."""
+"""TLS reads record by record, and ends a connection with too many empty ones: such records cost others' time, and nobody counts them."""
 
 import asyncio
 import ssl
@@ -9,7 +9,7 @@ import pytest
 import uvloop
 
 from quorate.replica.http.fair_queue import LONG_BYTES, FairQueue
-from quorate.replica.http.tls_records import RECORDS_AT_ONCE, RECORDS_OF_NOTHING_MAX, TooMuchOfNothing
+from quorate.replica.http.tls_records import EMPTY_RECORDS_MAX, RECORDS_AT_ONCE, TooManyEmptyRecords
 from tests.support.openssl_client import OpensslClient
 from tests.support.turns import CountedTurns
 from tests.unit.replica.http.test_tls_door import WAIT_S, Behind, Said, contexts, run, served
@@ -52,12 +52,12 @@ class Agreed:
 
 def test_a_client_may_change_its_keys_some_times(tmp_path: Path) -> None:
     both = Agreed(tmp_path)
-    for _ in range(RECORDS_OF_NOTHING_MAX):
+    for _ in range(EMPTY_RECORDS_MAX):
         both.client.write(b"word")
         both.client.change_keys(1)
     both.client.write(b"last")
     both.send()
-    assert both.heard() == b"word" * RECORDS_OF_NOTHING_MAX + b"last"
+    assert both.heard() == b"word" * EMPTY_RECORDS_MAX + b"last"
 
 
 @pytest.mark.parametrize("between", [b"", b"x"])
@@ -72,9 +72,9 @@ def test_of_many_records_that_bring_nothing_few_are_read_and_then_none(
             both.client.write(between)
     both.send()
     for _ in range(2):
-        with pytest.raises(TooMuchOfNothing):
+        with pytest.raises(TooManyEmptyRecords):
             both.heard()
-    assert both.arrived.pending > (MANY - 3 * RECORDS_OF_NOTHING_MAX) * RECORD_BYTES
+    assert both.arrived.pending > (MANY - 3 * EMPTY_RECORDS_MAX) * RECORD_BYTES
 
 
 def test_records_may_come_in_any_pieces(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_who_changes_keys_for_ever_is_cut_off(
             while not client.agrees():
                 writer.write(client.said())
                 client.hear(await reader.read(65_536))
-            client.change_keys(RECORDS_OF_NOTHING_MAX + 1)
+            client.change_keys(EMPTY_RECORDS_MAX + 1)
             writer.write(client.said())
             try:
                 async with asyncio.timeout(WAIT_S):
