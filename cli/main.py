@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 
 _EXTRAS = {
     "typer": "cli",
@@ -16,6 +17,7 @@ _EXTRAS = {
 def main() -> None:
     """Run the command line; exit code 2 and a sentence where a part of the install is missing."""
     _open_missing_streams()
+    _let_streams_block()
     try:
         from .app import run  # noqa: PLC0415
 
@@ -44,6 +46,13 @@ def _open_missing_streams() -> None:
                 os.dup2(nowhere, number)
                 os.close(nowhere)
             setattr(sys, name, open(number, "r" if number == 0 else "w"))  # noqa: SIM115
+
+
+def _let_streams_block() -> None:
+    """Lets a write wait for who reads: from a pipe that does not block, and is full, Python leaves out the rest without a word."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # Of no file: then nothing blocks.
+            os.set_blocking(stream.fileno(), True)
 
 
 if __name__ == "__main__":

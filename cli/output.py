@@ -41,8 +41,10 @@ def console() -> Console:
 
 
 def say(text: str) -> None:
-    """A sentence for a person, on standard error, where no program looks for an answer."""
-    print(text, file=sys.stderr, flush=True)
+    """A sentence for a person, on standard error, where no program looks for an answer. Where nobody can be told, the exit code still tells
+    what is certain."""
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 class AnswerLost(Failure):
@@ -52,15 +54,16 @@ class AnswerLost(Failure):
 
 
 def answer(as_json: bool, data: Any, text: str = "") -> None:
-    """The result of a command: `data` as one JSON line, or `text`; nothing for an empty text. Raises AnswerLost."""
+    """The result of a command: `data` as one JSON line, or `text`; nothing for an empty text. Raises AnswerLost, and says the answer on
+    standard error then: what was taken is shown nowhere else."""
     line = compact(data) if as_json else text
     try:
         if line:
             print(line, flush=True)
     except OSError as error:
+        say(line)
         raise AnswerLost(
-            f"The answer could not be written to standard output ({error.strerror}). "
-            "What was asked may have happened all the same: look before you repeat it."
+            f"The answer could not be written to standard output ({error.strerror}): it stands above. What was asked is done."
         ) from None
 
 

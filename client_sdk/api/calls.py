@@ -109,7 +109,8 @@ def spans(delay_s: float, expires_s: float | None) -> Spans:
         raise BadInput(
             f"expires_s is {expires_s}: it must be above 0 and above delay_s, or nobody gets the item"
         )
-    return Spans(delay_s, expires_s or 0.0)
+    # A repeat with 3 is one with 3.0, as REST has it, and digests are of text.
+    return Spans(float(delay_s), float(expires_s or 0.0))
 
 
 def check_taking(items_max: int, wait_s: float, limits: Limits) -> None:

@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -128,11 +129,41 @@ def test_what_was_taken_and_could_not_be_shown_is_no_certain_failure(
     assert run("queue", "unshown", "enqueue", "1").returncode == 0
     taken = quorate_redirected(cluster, f"queue unshown dequeue {options} > /dev/full")
     assert taken.returncode == 3
-    assert taken.stderr.startswith(
-        "quorate: The answer could not be written to standard output (No space left"
-    )
-    assert len(taken.stderr.splitlines()) == 1
+    shown, told = taken.stderr.splitlines()
+    assert json.loads(shown) in (1, {"items": [1]}), "or the item would be shown nowhere"
+    assert told.startswith("quorate: The answer could not be written to standard output (No space left")
     assert run("queue", "unshown", "size").stdout == "0\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@pytest.mark.parametrize("options", ["", "--json"])
+def test_where_nobody_can_be_told_the_exit_code_tells(run: Run, cluster: LocalCluster, options: str) -> None:
+    """It was 1, "it certainly did not happen", where standard error could not be written."""
+    assert run("queue", "untold", "enqueue", "1").returncode == 0
+    taken = quorate_redirected(cluster, f"queue untold dequeue {options} > /dev/full 2>&1")
+    assert taken.returncode == 3
+    assert run("queue", "untold", "size").stdout == "0\n"
+    wrong = quorate_redirected(cluster, f"queue untold enqueue wash {options} > /dev/full 2>&1")
+    assert wrong.returncode == 2
+
+
+def test_a_full_pipe_that_does_not_block_is_waited_for(run: Run, cluster: LocalCluster) -> None:
+    """Items were taken, and left out of the answer without a word."""
+    items = [f"{number}" * 2000 for number in range(9)]
+    assert run("queue", "piped", "enqueue", *map(json.dumps, items)).returncode == 0
+    shown, into = os.pipe()
+    os.set_blocking(into, False)
+    filled = os.write(into, b"x" * 10_000_000)
+    words = [sys.executable, "-m", "quorate.cli.main", "queue", "piped", "dequeue", "--max", "9"]
+    environment = os.environ | {"QUORATE_CLUSTER": str(cluster.document_path)}
+    with subprocess.Popen(words, stdout=into, env=environment) as command, os.fdopen(shown) as reading:
+        os.close(into)
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while run("queue", "piped", "size").stdout != "0\n":
+            assert time.monotonic() < deadline_s
+        said = reading.read()
+    assert command.returncode == 0
+    assert [json.loads(line) for line in said[filled:].splitlines()] == items
 
 
 def test_standard_streams_may_be_closed(run: Run, cluster: LocalCluster) -> None:

@@ -165,6 +165,7 @@ def test_delayed_and_expiring_items_keep_to_their_times_for_acquire_alone(
     one.enqueue_many(["d1", "d2"], delay_s=1000)
     one.enqueue("short", delay_s=100, expires_s=300, idempotency_key="s")
     one.enqueue("short", delay_s=100, expires_s=300, idempotency_key="s")
+    one.enqueue("short", delay_s=100.0, expires_s=300.0, idempotency_key="s")  # As REST callers send it.
     one.enqueue("now")
     assert values(other.acquire(5, lease_s=10_000)) == ["now"]
     assert other.leases() == LeaseCounts(held=1, waiting=3, dead=0)
