@@ -121,18 +121,18 @@ class _Held(_Reads):
 
 
 @pytest.mark.parametrize(
-    ("operation", "bound"),
+    ("operation", "bound", "most"),
     [
-        (Read("register/r"), "PLACES_MAX"),
-        (Write("register/r", Value("1")), "PLACES_MAX"),
-        (Peek("queue/q"), "PLACES_MAX"),
-        (QueueSize("queue/q"), "COUNTS_MAX"),
+        (Read("register/r"), "PLACES_MAX", 24),
+        (Write("register/r", Value("1")), "PLACES_MAX", 6),
+        (Peek("queue/q"), "PLACES_MAX", 24),
+        (QueueSize("queue/q"), "COUNTS_MAX", 6),
     ],
 )
 async def test_so_many_are_under_way_at_a_time_and_the_others_wait_within_their_deadlines(
-    operation: Operation, bound: str, monkeypatch: pytest.MonkeyPatch
+    operation: Operation, bound: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(object_api, bound, 6)
+    monkeypatch.setattr(object_api, bound, most)
     operations, front_end = Operations(Limits(), lambda: None), _Held()
     operations.front_end = front_end  # type: ignore[assignment]
     patient = [asyncio.create_task(operations.run(operation, 20)) for _ in range(10)]
@@ -154,6 +154,10 @@ async def test_so_many_are_under_way_at_a_time_and_the_others_wait_within_their_
         (Enqueue("queue/q", (Value("1" * 1024 * 1024),)), 8),
         (Write("register/r", Value("1" * 1024 * 1024)), 8),
         (ReadLeases("queue/q"), 8),
+        (Write("register/r", Value("[" * 60_000)), 4),
+        (Enqueue("queue/q", (Value('{"":{}}' * 1000),) * 10), 8),
+        (Read("register/r"), 60),
+        (Peek("queue/q"), 60),
         (Dequeue("queue/q", 1, 20.0), 300),
     ],
 )
@@ -161,7 +165,7 @@ async def test_what_takes_longer_takes_more_places_and_what_waits_takes_none(
     operation: Operation, begun: int
 ) -> None:
     """1,400 small bodies, of a thousand items each, made others wait for seconds of the replica's processor's time; so did as many looks at
-    dead letters."""
+    dead letters, as many reads of values of a megabyte, and 300 values of 60 KB that are arrays in arrays."""
     operations, front_end = Operations(Limits(), lambda: None), _Held()
     operations.front_end = front_end  # type: ignore[assignment]
     asked = [asyncio.create_task(operations.run(operation, 20, 20)) for _ in range(300)]
