@@ -12,6 +12,7 @@ import inspect
 import marshal
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
@@ -28,6 +29,9 @@ from .specification import EventClass, Invocation, Response
 
 EXAMPLES: Final = "examples"
 """The attribute of a class with values for a search to try, by the name of the argument."""
+BLIND: Final = "blind"
+"""The attribute of a class that names its blind operations: whatever the state, they return nothing and raise nothing, so that a call is
+stored without a look at the state, and runs when somebody looks."""
 VERSION: Final = "version"
 """The attribute of a class that says which states it understands; 1 where there is none."""
 UPGRADE: Final = "upgrade"
@@ -98,6 +102,8 @@ class PlainClass:
             name for name, method in self._methods.items() if _hints(method).get("return", ...) is None
         }
         """Operations whose hints say that they return nothing."""
+        self.blind: Final = _blind(found, self._methods, self._silent)
+        """Operations whose calls are stored without a look at the state (`BLIND`)."""
         self.results: Final[Mapping[EventClass, tuple[str, ...]]] = {
             f"{operation}/{OK}": ("result",) for operation in self._methods if operation not in self._silent
         }
@@ -113,9 +119,10 @@ class PlainClass:
     def step(self, state: Any, invocation: Invocation) -> tuple[Any, Response]:
         """See SerialSpecification."""
         operation, args = invocation
+        method = self._method_of(operation)
         try:
             instance = self._instance(state)
-            result = self._methods[operation](instance, *map(thawed, args))
+            result = method(instance, *map(thawed, args))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the border to the user's code: an outcome, or told
             outcome = _outcome(_place(invocation, state), error)
             self._raised[outcome] = type(error)
@@ -188,6 +195,12 @@ class PlainClass:
         """The method that an operation is."""
         return self._methods[operation]
 
+    def _method_of(self, operation: str) -> FunctionType:
+        method = self._methods.get(operation)
+        if method is None:
+            raise BadClass(f"{self.name} has no operation {operation!r}: it has {', '.join(self._methods)}")
+        return method
+
     def needs_arguments(self, operation: str) -> bool:
         """Whether it has an argument that cannot be left out."""
         parameters = list(inspect.signature(self._methods[operation]).parameters.values())[1:]
@@ -195,9 +208,7 @@ class PlainClass:
 
     def call(self, operation: str, /, *args: Any, **named: Any) -> Invocation:
         """The invocation of a call; what it leaves out are defaults. Raises BadClass."""
-        method = self._methods.get(operation)
-        if method is None:
-            raise BadClass(f"{self.name} has no operation {operation!r}: it has {', '.join(self._methods)}")
+        method = self._method_of(operation)
         try:
             bound = inspect.signature(method).bind(None, *args, **named)
         except TypeError as error:
@@ -276,6 +287,20 @@ def arguments_text(invocation: Invocation) -> str:
     return f"[{','.join(map(text_of, invocation.args))}]"
 
 
+def call_text(invocation: Invocation) -> str:
+    """A call as JSON text: the operation and its arguments, as `["add",[1]]`. So logs keep the calls of blind operations."""
+    return f"[{_dumped(invocation.operation)},{arguments_text(invocation)}]"
+
+
+def call_in(text: str) -> Invocation:
+    """The call that such a text is. Raises BadClass."""
+    try:
+        operation, args = msgspec.convert(parsed(text.encode()), tuple[str, list[Any]])
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise BadClass(f"the log holds {_short(text)}, which is no call: {error}") from None
+    return Invocation(operation, tuple(map(frozen, args)))
+
+
 def written(response: Response) -> str:
     """A response as JSON text: how the call ended, and what it returned, as `["Ok",3]`."""
     return f"[{','.join(map(text_of, (response.condition, *response.results)))}]"
@@ -316,6 +341,23 @@ def _methods(found: type) -> Iterator[tuple[str, FunctionType]]:
                     f"{found.__name__}.{name}: an operation's name has at most {NAME_CHARS_MAX} ASCII characters"
                 )
             yield name, member
+
+
+def _blind(found: type, methods: Mapping[str, Any], silent: AbstractSet[str]) -> frozenset[str]:
+    """The operations that the class calls blind. Where a method has that name, it is an operation like others."""
+    named = getattr(found, BLIND, ())
+    if isinstance(named, FunctionType):
+        return frozenset()
+    if not isinstance(named, tuple) or not all(isinstance(name, str) for name in named):
+        raise BadClass(f"{found.__name__}.{BLIND} is {_short(_shown(named))}: name the blind operations, as ('add',)")
+    for name in named:
+        if name not in methods:
+            raise BadClass(f"{found.__name__}.{BLIND} names {name!r}, which is no operation: these are {', '.join(methods)}")
+        if name not in silent:
+            raise BadClass(
+                f"{found.__name__}.{BLIND} names {name}, whose hint does not say that it returns None: nobody would get what it returns"
+            )
+    return frozenset(named)
 
 
 def _version(found: type) -> int:

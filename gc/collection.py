@@ -7,6 +7,7 @@ still lose to a lower one, and what was dropped for its sake would be gone (DESI
 from collections.abc import Iterable
 
 from ..adts.log import Entry, Summary
+from ..adts.types.catalogue import is_overwritten
 from ..timestamps.timestamp import ZERO, Timestamp
 
 
@@ -15,6 +16,7 @@ def collected_by_commit(adt: str, horizon: Timestamp) -> Timestamp:
 
     Queue: decided horizons only rise, every later view starts above, and adopted entries travel in the summary.
     Cell: the summary's own value has the horizon's timestamp, so older ones can never be the newest again.
+    Type of one's own: the summary's state has all that lay at or below the horizon folded in.
     """
     del adt  # The same for every type so far; the argument differs.
     return horizon
@@ -24,9 +26,9 @@ def collected_by_completion(adt: str, complete: Iterable[Timestamp]) -> Timestam
     """The complete entry below which the log is history, or None.
 
     Cell: every initial quorum of a reader meets the final quorum that stores the complete entry, so it sees that one or
-    a newer, and an older never wins. Queue: completeness says nothing about being consumed.
+    a newer, and an older never wins. Others: completeness says nothing about being consumed, or folded into the state.
     """
-    return None if adt == "queue" else max(complete, default=None)
+    return max(complete, default=None) if is_overwritten(adt) else None
 
 
 def may_forget(tombstone: Timestamp, summary: Summary, here: Entry | None, is_newer_here: bool) -> bool:

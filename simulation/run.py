@@ -68,7 +68,7 @@ def judge(world: World, law: Law | None = None) -> int:
             for call in calls:
                 call.after = None
         if (drawn := world.scenario.drawn) is not None:
-            given_up += check_own(name, law or _itself(drawn), calls)
+            given_up += check_own(name, law or _itself(drawn), calls, is_exact=world.scenario.is_exact)
             continue
         if (leasing := world.scenario.leasing) is not None:
             is_sound = has_good_clocks(world.scenario)

@@ -21,6 +21,8 @@ class Missing(Exception):
 class Set:
     """Elements, each once."""
 
+    blind = ("add", "remove")
+
     def __init__(self) -> None:
         self.members: dict[str, None] = {}
 
@@ -48,6 +50,7 @@ class Set:
 class Stack:
     """Items: the one that came last goes first."""
 
+    blind = ("push",)
     examples: ClassVar[dict[str, Any]] = {"item": _ITEMS}
 
     def __init__(self) -> None:
@@ -73,6 +76,7 @@ class Stack:
 class PriorityQueue:
     """Items: the one of the least number goes first, and of equal ones the one that came first."""
 
+    blind = ("put",)
     examples: ClassVar[dict[str, Any]] = {"item": _ITEMS, "priority": (0, 1)}
 
     def __init__(self) -> None:
@@ -104,6 +108,7 @@ class PriorityQueue:
 class Directory:
     """Values by key, where it matters whether a key is there."""
 
+    blind = ("put",)
     examples: ClassVar[dict[str, Any]] = {"value": _ITEMS}
 
     def __init__(self) -> None:

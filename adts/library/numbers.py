@@ -18,6 +18,7 @@ class Overdraft(Exception):
 class Counter:
     """A sum."""
 
+    blind = ("add",)
     examples: ClassVar[dict[str, Any]] = {"amount": (1, 2, -1)}
 
     def __init__(self) -> None:

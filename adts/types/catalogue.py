@@ -91,6 +91,11 @@ def is_object_name(text: str) -> bool:
     return _OBJECT.fullmatch(text) is not None
 
 
+def is_overwritten(adt: str) -> bool:
+    """Whether a new entry of such an object's log leaves nothing of older ones: of a register, and of a dictionary's key."""
+    return adt in (Register.name, Dictionary.name)
+
+
 def adt_of(object_name: str) -> str:
     """The data type of an object, from its name."""
     return object_name.partition("/")[0]

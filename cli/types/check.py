@@ -10,7 +10,8 @@ import typer
 from rich.markup import escape
 
 from ...adts.own import Computed
-from ...adts.specification import EventClass
+from ...adts.plain_class import BLIND, OK, PlainClass
+from ...adts.specification import EventClass, Kind, operation_of
 from ...adts.walk import Step, difference
 from ...quorums.choices.assignment import Assignment, of_choice
 from ...quorums.choices.choices import Choice, Constraints, constraints_of, minimal_choices
@@ -62,13 +63,15 @@ def check(
     """Run every operation from many states, in two processes, and then on simulated clusters whose replicas crash and whose packets are
     lost; then tell what depends on what, and the quorum choices.
 
-    Exit codes: 0 the class is a data type; 1 two processes differ, or a cluster is not linearizable; 2 it is none.
+    Exit codes: 0 the class is a data type; 1 two processes differ, a blind operation looks at the state, or a cluster is not linearizable; 2 it
+    is none.
     """
     text, colon, name = type_name.rpartition(":")
     if not colon:
         raise Usage(f"{type_name!r} names no class: write FILE.py:CLASS")
     steps = _agreed(type_name, Path(text), name)
     own = computed(type_name, own_type(Path(text), name))
+    _check_blind(own)
     votes = replicas_of(replicas, None)
     constraints = constraints_of(own, None)
     choices = minimal_choices(constraints, votes, "inclusion")
@@ -101,6 +104,21 @@ def _agreed(type_name: str, file: Path, name: str) -> Sequence[Step]:
     return here
 
 
+def _check_blind(own: Computed) -> None:
+    """Raises Failure where an operation that the class calls blind has an answer that depends on the state."""
+    for name in sorted(_named_blind(own)):
+        if own.kinds[name] is not Kind.BLIND:
+            ends = ", ".join(each.partition("/")[2] for each in own.depends if operation_of(each) == name)
+            raise Failure(
+                f"{own.name}.{BLIND} names {name}, which ends with {ends}, by the state: whoever calls a blind operation is told {OK} before "
+                f"it runs. Take it out of {BLIND}, or let it end {OK} whatever the state"
+            )
+
+
+def _named_blind(own: Computed) -> frozenset[str]:
+    return own.serial.blind if isinstance(own.serial, PlainClass) else frozenset()
+
+
 def _print(
     own: Computed,
     constraints: Constraints,
@@ -126,9 +144,16 @@ def _print(
         )
     out.print(shown)
     out.print(
-        "These are for planning. Served on replicas, all operations share the quorums of one event class, Call/Ok: a majority to read and to "
-        "write, where no rule says otherwise."
+        "These are for planning. Served on replicas, blind operations share the quorums of one event class, Blind/Ok, and all others those of "
+        "Call/Ok: majorities, where no rule says otherwise."
     )
+    could_be = [name for name, kind in own.kinds.items() if kind is Kind.BLIND and name not in _named_blind(own)]
+    if could_be and isinstance(own.serial, PlainClass):
+        words = ", ".join(map(repr, could_be))
+        out.print(
+            f"No answer of {', '.join(could_be)} depends on the state. Where it returns None, {escape(f'{BLIND} = ({words},)')} in the class "
+            "lets it be stored without a look: quicker, and with fewer replicas."
+        )
 
 
 def _shares(assignment: Assignment, up: Fraction) -> Mapping[str, Fraction]:

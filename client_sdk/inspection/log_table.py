@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec import UNSET, Struct, to_builtins
 
 from ...adts.log import NO_LEASES, NOTHING, Entry, LeaseCounts, count_leases
+from ...adts.plain_class import BadClass, arguments_text, call_in
 from ...adts.types.catalogue import adt_of
 from ...api_specs.limits import DEFAULTS
 from ...api_specs.messages import Collected
@@ -169,7 +170,18 @@ def event_text(object_name: str, entry: Entry) -> str:
     if entry.value is None:
         return "[Delete(); Ok()]"
     value = "…" if entry.value is UNSET else entry.value
-    return f"[{_BLIND[adt_of(object_name)]}({value}); Ok()]"
+    if (name := _BLIND.get(adt_of(object_name))) is not None:
+        return f"[{name}({value}); Ok()]"
+    return f"[{_call_shown(value)}; Ok()]"
+
+
+def _call_shown(text: str) -> str:
+    """A call of a blind operation, as the log of an object of one's own type keeps it."""
+    try:
+        call = call_in(text)
+    except BadClass:
+        return text
+    return f"{call.operation}({arguments_text(call)[1:-1]})"
 
 
 def decided_text(text: str) -> str:

@@ -2,14 +2,14 @@
 
 A mark says that a final quorum stores an entry. It lets replicas drop what is history by then, and readers believe one
 replica alone; nothing waits for it, and it may be lost. Of a cell only the newest mark matters, for what is older is history
-with it: so marks of cells wait a moment for a newer one, which spares a cell that is written often most of them. Queues need
-each mark, and soon, for their items are taken.
+with it: so marks of cells wait a moment for a newer one, which spares a cell that is written often most of them. Others need
+each mark, and soon, for their entries are taken.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ...adts.types.catalogue import adt_of
+from ...adts.types.catalogue import adt_of, is_overwritten
 from ...api_specs.limits import Limits
 from ...api_specs.messages import Commit
 from ...timestamps.timestamp import Timestamp
@@ -38,7 +38,7 @@ class CompletionNotices:
 
     def add(self, name: str, complete: Iterable[Timestamp], now_s: float) -> None:
         """These entries of the object are complete; the replicas are to know."""
-        if adt_of(name) == "queue":
+        if not is_overwritten(adt_of(name)):
             self._now.setdefault(name, []).extend(complete)
             return
         waiting = self._later.get(name)

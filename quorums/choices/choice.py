@@ -30,7 +30,8 @@ class QuorumChoice:
     """A valid quorum choice for one data type.
 
     `votes` maps replica ids to votes; `classes` maps event classes to (initial, final). Classes left out are filled in:
-    finals with a majority where the event changes the state (zero otherwise), initials with the least that meets all
+    finals with a majority where the event changes the state (zero otherwise), or with more where an initial that is given
+    asks for it, initials with the least that meets all
     that any outcome of their operation depends on. Raises BadChoice, which names the pair that fails to intersect and the
     sizes.
     """
@@ -116,10 +117,11 @@ def _filled(
     ordering: Ordering,
 ) -> Mapping[EventClass, Sizes]:
     majority = total // 2 + 1
-    finals = {
-        name: given[name][1] if name in given else majority if name in specification.changes else 0
-        for name in specification.depends
-    }
+    finals = {name: 0 for name in specification.depends} | {name: majority for name in specification.changes}
+    for name, (initial, _) in given.items():
+        for other in must_meet(specification, name, ordering) - given.keys():
+            finals[other] = max(finals[other], total + 1 - initial)
+    finals |= {name: sizes[1] for name, sizes in given.items()}
     least = dict.fromkeys(specification.kinds, 0)
     for name in specification.depends:
         # By operation, not by class: nobody knows the outcome before reading, so that all outcomes read the same.

@@ -95,8 +95,6 @@ def malformed(request: Append | Collect | Accept | Commit | Reserve, types: Coll
         return "the object's name is not TYPE/NAME (dictionary/NAME/KEY) of the allowed characters"
     if adt_of(request.object) not in types:
         return f"the cluster has no data type {adt_of(request.object)!r}: its [types] name those of one's own"
-    if isinstance(request, Append | Reserve) and adt_of(request.object) not in SPECIFICATIONS:
-        return "objects of types of one's own are changed by decisions alone"
     entries: tuple[Entry, ...]
     match request:
         case Append():

@@ -12,6 +12,7 @@ from ...adts.plain_class import PlainClass, frozen
 from ...adts.specification import Invocation
 from ...api_specs.cluster import ChoiceRule, checked
 from ...client_sdk.protocol.core.values import Invoke, Operation
+from ...quorums.choices.choice import Ordering
 from .scenario import Caller, Scenario, scenario
 from .varied import OPERATIONS, varied, with_faults
 
@@ -31,10 +32,13 @@ def own(seed: int, found: PlainClass, code: str) -> Scenario:
         what = scenario(seed)
     rng = random.Random(f"own {seed}")
     total = sum(what.document.votes.values())
-    decide = rng.randint(1, total)
-    chosen = ChoiceRule(f"{TYPE}/*", {"Call/Ok": (total + 1 - decide, decide)}, collect=rng.random() < 0.9)
+    call, blind = rng.randint(1, total), rng.randint(1, total)
+    ordering: Ordering = rng.choice(["clock", "clock", "quorum"])
+    looked = total + 1 - min(call, blind)
+    classes = {"Call/Ok": (looked, call), "Blind/Ok": (looked if ordering == "quorum" else 0, blind)}
+    chosen = ChoiceRule(f"{TYPE}/*", classes, ordering, collect=rng.random() < 0.9)
     document = checked(replace(what.document, types={TYPE: code}, choices=(chosen,)))
-    return replace(what, document=document, objects=(OBJECT,), drawn=found)
+    return with_faults(replace(what, document=document, objects=(OBJECT,), drawn=found), what.faults)
 
 
 def shared(seed: int, found: PlainClass) -> Scenario:

@@ -8,7 +8,7 @@ from typing import Final
 
 from ...adts.log import Summary
 from ...adts.specification import Kind
-from ...adts.types.catalogue import adt_of
+from ...adts.types.catalogue import adt_of, is_overwritten
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import (
     Accept,
@@ -219,7 +219,7 @@ class Watch:
         """Whether the entry is complete, or a decision took it over; of a cell, also whether a newer value covers it."""
         if self._is_complete(name, t):
             return True
-        is_cell = adt_of(name) != "queue"
+        is_cell = is_overwritten(adt_of(name))
         entry_id = self._ids.get((name, t))
         for (other, ballot), summary in self._summaries.items():
             known = {entry.id for entry in summary.adopted} | {taken for taken, _ in summary.ambiguous}

@@ -26,12 +26,19 @@ EACH_ANOTHER: Final = ("item", "entry")
 """Arguments that are another one in each call, so that answers tell whose they are."""
 
 
+BLIND: Final = ("store", "count")
+"""Those of the first kind mean something by their order, those of the second do not."""
+KINDS: Final = ("any", "any", "turn", "look", "slip", *BLIND)
+
+
 class Refused(Exception):
     """How an operation ends that does nothing."""
 
 
 class Trail:
     """All that was put and not taken again."""
+
+    blind = ("add",)
 
     def __init__(self) -> None:
         self.items: list[str] = []
@@ -81,17 +88,21 @@ def _machine(rng: random.Random) -> type:
     def start(self: Any) -> None:
         self.at = 0
 
-    operations = {word: _operation(rng, states) for word in WORDS[: rng.randint(2, len(WORDS))]}
-    return type("Machine", (), {"__init__": start, "examples": {"by": VALUES}, **operations})
+    drawn = {word: rng.choice(KINDS) for word in WORDS[: rng.randint(2, len(WORDS))]}
+    operations = {word: _operation(rng, states, kind) for word, kind in drawn.items()}
+    blind = tuple(word for word, kind in drawn.items() if kind in BLIND)
+    return type("Machine", (), {"__init__": start, "examples": {"by": VALUES}, "blind": blind, **operations})
 
 
-def _operation(rng: random.Random, states: int) -> Callable[..., Any]:
-    kind = rng.choice(["any", "any", "turn", "look", "slip"])
+def _operation(rng: random.Random, states: int, kind: str) -> Callable[..., Any]:
     table = {
         (at, by): (rng.randrange(states), rng.randrange(3), rng.random() < 0.2)
         for at in range(states)
         for by in VALUES
     }
+
+    def store(self: Any, by: int) -> None:
+        self.at = (self.at + by) % states if kind == "count" else table[self.at, by][0]
 
     def operation(self: Any, by: int) -> int:
         after, told, is_refused = table[self.at, by]
@@ -107,4 +118,4 @@ def _operation(rng: random.Random, states: int) -> Callable[..., Any]:
         self.at = after
         return told
 
-    return operation
+    return store if kind in BLIND else operation

@@ -76,6 +76,12 @@ class Cart:
         self.items["x" * bytes] = 1
 
 
+class Basket(Cart):
+    """A cart into which things are put without a look at it."""
+
+    blind = ("add",)
+
+
 class Bag(list[int]):
     """State that is in no attribute."""
 

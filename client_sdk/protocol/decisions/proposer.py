@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from ....adts.log import Entry
 from ....adts.specification import Kind
-from ....adts.types.catalogue import adt_of
+from ....adts.types.catalogue import adt_of, is_overwritten
 from ....adts.types.queue import view
 from ....api_specs.commands import AcquireCommand, DequeueCommand, PeekCommand
 from ....api_specs.messages import Accept, Accepted, Collect, Collected, Commit
@@ -23,6 +23,7 @@ from ..core.values import Failed
 from .forwarding import ForwardingPolicy
 from .forwarding import Machine as ForwardingMachine
 from .lease_table import is_too_heavy
+from .own_transitions import plan_own
 from .payloads import Gone, TooHeavy, Withheld, fetch_payloads, filled, missing_in
 from .pending import COMMANDS_MAX, Batches, CommandResult, PendingCommand
 from .pending import Machine as DecidingMachine
@@ -53,7 +54,9 @@ class Proposer:
         self._cache = cache
         self._choice = choice
         self._machine = machine
-        self._is_queue = adt_of(cache.name) == "queue"
+        adt = adt_of(cache.name)
+        self._is_queue = adt == "queue"
+        self._plan_on_stamp: Final = plan_cell if is_overwritten(adt) else plan_own
         self._initial: Final = choice.initial_of_kind(Kind.DECIDE)
         self._final: Final = choice.final_of_kind(Kind.DECIDE)
         self._blind_final: Final = choice.final_of_kind(Kind.BLIND)
@@ -182,7 +185,9 @@ class Proposer:
             is_covered = bound >= self._stamp > cache.summary.horizon
             if not is_covered or any(timestamp >= self._stamp for timestamp in cache.seen):
                 return None
-            return plan_cell(cache.summary, cache.by_id(), self._stamp, commands, self._context())
+            return self._plan_on_stamp(
+                cache.summary, cache.by_id(), self._stamp, commands, self._context()
+            )
         front = self._windows.front(self._windows.wanted(commands))
         plan = plan_queue(cache.summary, front, bound, commands, self._context())
         is_changed = plan.summary != cache.summary

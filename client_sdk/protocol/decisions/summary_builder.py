@@ -3,12 +3,13 @@
 Owns the rules by which a summary stays bounded. Must not know what commands want (`quorate.client_sdk.protocol.decisions.transitions`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
 from ....adts.log import Decision, Entry, Seen, Summary, Value
+from ....adts.types import queue
 from ....api_specs.limits import ADOPTED_MAX, DEFAULTS, KEYED_ENTRIES_MAX, Limits
 from ....api_specs.messages import Aged
 from ....api_specs.values import payload_bytes, text_bytes
@@ -52,6 +53,16 @@ class SummaryBuilder:
         self.before = summary
         self.context = context
         self.ledger = Ledger(summary, context)
+
+    def view(self, seen: Mapping[str, Seen]) -> list[Seen]:
+        """The entries that wait over what is decided so far, oldest first."""
+        over = replace(
+            self.before,
+            horizon=self.horizon,
+            adopted=tuple(self.adopted.values()),
+            ambiguous=tuple(self.ambiguous.items()),
+        )
+        return queue.view(over, seen)
 
     def note_taken(self, found: Seen) -> None:
         """The entry is about to leave every view; if its own operation may still ask, leave word."""

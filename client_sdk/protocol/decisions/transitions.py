@@ -1,6 +1,6 @@
 """What a decision does: from a summary, a view and what callers want, the next summary and their results. Pure.
 
-`plan_queue` and `plan_cell` apply all commands of one batch in order. They work on summaries and views, and do not call the serial
+`plan_queue` and `plan_cell` (and `quorate.client_sdk.protocol.decisions.own_transitions`, for types of one's own) apply all commands of one batch in order. They work on summaries and views, and do not call the serial
 specifications of `adts`: tests hold the two to the same answers (`tests/paper/test_against_specification.py`, and the linearizations
 that `simulation` searches for). A command that cannot be answered from this view stays without a result. Safety rests on what the caller (the
 proposer) guarantees: the view holds every entry at or below `bound` that is complete or ever can be.
@@ -15,9 +15,8 @@ from msgspec.structs import replace
 
 from ....adts import cell
 from ....adts.log import Entry, Seen, Summary, Value
-from ....adts.plain_class import OK, BadClass, PlainClass, arguments_text, read, written
-from ....adts.specification import Invocation, Response
-from ....adts.types import queue
+from ....adts.plain_class import PlainClass
+from ....adts.specification import Invocation
 from ....api_specs.commands import (
     AcquireCommand,
     CompareAndSetCommand,
@@ -25,9 +24,9 @@ from ....api_specs.commands import (
     PeekCommand,
     SettleCommand,
 )
-from ....api_specs.limits import STATE_BYTES_MAX, Limits
+from ....api_specs.limits import Limits
 from ....api_specs.mending import mended
-from ....api_specs.values import check_value, comparable, is_equal, payload_bytes, text_bytes
+from ....api_specs.values import comparable, is_equal, payload_bytes
 from ....timestamps.timestamp import Timestamp
 from ..core.values import Failed
 from .idempotency import KEY_REUSED, TOO_MANY_KEYS, digest
@@ -35,7 +34,9 @@ from .lease_table import ClearCommand
 from .summary_builder import Context, SummaryBuilder
 
 NULL: Final = Value("null")
-EVENT_CHARS_MAX: Final = 200
+RUN_BYTES_MAX: Final = 1024 * 1024
+"""Of states and arguments that one batch works on, together, where it works on all of them: work of some hundredths of a second, or of a
+quarter of one."""
 
 
 class Fate(Enum):
@@ -73,6 +74,12 @@ class InvokeCommand(Struct, frozen=True):
     key: str = ""
 
 
+class FoldCommand(Struct, frozen=True):
+    """Run the calls of blind operations that lie in an object's log, so that it does not grow. Result: None."""
+
+    type: PlainClass
+
+
 class RepairCommand(Struct, frozen=True):
     """Take out of the summary whatever keeps replicas from accepting it. Result: a sentence for each change."""
 
@@ -88,6 +95,7 @@ Command = (
     | RecoverCommand
     | CompareAndSetCommand
     | InvokeCommand
+    | FoldCommand
     | ConfirmCommand
     | RepairCommand
 )
@@ -120,23 +128,10 @@ def plan_queue(
 ) -> Plan:
     """The plan for a queue. Entries above `bound` are not touched (but the settled front, which is decided already)."""
     results: dict[int, Any] = {}
-    summary, builder = _repair(summary, commands, results, context)
+    summary, builder = begun(summary, commands, results, context)
     events: list[str | Entry] = []
-    for place, command in enumerate(commands):
-        if isinstance(command, RecoverCommand):
-            results[place] = _recover(builder, command)
-            _adopt(builder, command, results[place])
-    adopted_now = replace(
-        summary,
-        horizon=builder.horizon,
-        adopted=tuple(builder.adopted.values()),
-        ambiguous=tuple(builder.ambiguous.items()),
-    )
-    waiting = [
-        found
-        for found in queue.view(adopted_now, seen)
-        if found.entry.t <= bound or found.entry.t <= builder.horizon
-    ]
+    adopt_recovered(builder, commands, results)
+    waiting = [found for found in builder.view(seen) if found.entry.t <= bound or found.entry.t <= builder.horizon]
     for place, command in enumerate(commands):
         match command:
             case DequeueCommand():
@@ -150,7 +145,7 @@ def plan_queue(
     return Plan(builder.finish(set(seen)), results, events)
 
 
-def _repair(
+def begun(
     summary: Summary, commands: Sequence[Command], results: dict[int, Any], context: Context
 ) -> tuple[Summary, SummaryBuilder]:
     """What the plan starts from."""
@@ -256,11 +251,16 @@ def _recover(builder: SummaryBuilder, command: RecoverCommand) -> Fate:
     return Fate.UNKNOWN if command.may_be_complete else Fate.VOID
 
 
-def _adopt(builder: SummaryBuilder, command: RecoverCommand, fate: Fate) -> None:
-    entry = command.entry
-    is_new = entry.id not in builder.ambiguous and entry.id not in builder.adopted
-    if fate is Fate.IN_FORCE and is_new and entry.t > builder.horizon:
-        builder.adopted[entry.id] = entry
+def adopt_recovered(builder: SummaryBuilder, commands: Sequence[Command], results: dict[int, Any]) -> None:
+    """Tell the fates that are asked for. Entries that are in force, and not known to be, belong to every view from now on."""
+    for place, command in enumerate(commands):
+        if not isinstance(command, RecoverCommand):
+            continue
+        results[place] = fate = _recover(builder, command)
+        entry = command.entry
+        is_new = entry.id not in builder.ambiguous and entry.id not in builder.adopted
+        if fate is Fate.IN_FORCE and is_new and entry.t > builder.horizon:
+            builder.adopted[entry.id] = entry
 
 
 def plan_cell(
@@ -268,7 +268,7 @@ def plan_cell(
 ) -> Plan:
     """The plan for a cell. `stamp` is the timestamp of a new value: all that can ever be complete below it is seen."""
     results: dict[int, Any] = {}
-    summary, builder = _repair(summary, commands, results, context)
+    summary, builder = begun(summary, commands, results, context)
     events: list[str | Entry] = []
     everything = dict(seen)
     for place, command in enumerate(commands):
@@ -283,9 +283,6 @@ def plan_cell(
             case CompareAndSetCommand():
                 results[place], value, swapped = _swap(builder, command, value, events)
                 is_changed = is_changed or swapped
-            case InvokeCommand():
-                results[place], value, changed = _invoke(builder, command, value, events)
-                is_changed = is_changed or changed
             case ConfirmCommand():
                 results[place] = value
     if is_changed or (source is not None and not context.is_complete(source)):
@@ -317,56 +314,6 @@ def _swap(
         return False, value, False
     builder.note_changed(command.key, digest=_digest(command) if command.key else "")
     return True, command.new, True
-
-
-def _invoke(
-    builder: SummaryBuilder, command: InvokeCommand, value: Value | None, events: list[str | Entry]
-) -> tuple[Response | Failed, Value | None, bool]:
-    """Result, the state afterwards as it is kept, and whether the decision is kept with it: what it changed, or whose answer it owes to
-    repeats. A call that changed nothing now may change something when it is repeated."""
-    asked = digest(comparable(Value(arguments_text(command.invocation)))) if command.key else ""
-    if (earlier := builder.keyed(command.key)) is not None:
-        return (read(earlier.result or "") if earlier.digest == asked else KEY_REUSED), value, False
-    try:
-        after, response = command.type.run(value, command.invocation)
-    except BadClass as error:
-        return Failed("refused", str(error), definite=True), value, False
-    if (size := result_bytes(response)) > builder.context.limits.value_bytes_max:
-        most = builder.context.limits.value_bytes_max
-        told = f"{command.invocation.operation}: the result has {size} bytes, of {most} (value_bytes_max) at most"
-        return Failed("refused", told, definite=True), value, False
-    is_changed = after != value
-    is_kept = is_changed or (bool(command.key) and response.condition == OK)
-    if is_kept:
-        result = Value(written(response)) if command.key else None
-        if (problem := _unfit(after, result, builder.context.limits)) is not None:
-            return Failed("refused", f"{command.invocation}: {problem}", definite=True), value, False
-        if not builder.has_room_for(command.key, (), result):
-            return TOO_MANY_KEYS, value, False
-        builder.note_changed(command.key, digest=asked, result=result)
-    if is_changed:
-        events.append(_event(command.invocation, response))
-    return response, None if after is None else Value(after), is_kept
-
-
-def _event(invocation: Invocation, response: Response) -> str:
-    """As logs that keep events show it; what is long is cut, for every accept of its decision carries it."""
-    args, results = arguments_text(invocation)[1:-1], ", ".join(map(str, response.results))
-    shown = [each if len(each) <= EVENT_CHARS_MAX else "…" for each in (args, results)]
-    return f"{invocation.operation}({shown[0]});{response.condition}({shown[1]})"
-
-
-def result_bytes(response: Response) -> int:
-    """How large what a call returned is, as text."""
-    return sum(text_bytes(str(each)) for each in response.results)
-
-
-def _unfit(state: str | None, result: str | None, limits: Limits) -> str | None:
-    """Why replicas would not take the state, or the result that is remembered with it."""
-    if state is not None and (size := text_bytes(state)) > STATE_BYTES_MAX:
-        return f"the state would have {size} bytes, of {STATE_BYTES_MAX} at most: keep less in one object, as one object for each key"
-    problems = (check_value(each, limits) for each in (state, result) if each is not None)
-    return next(filter(None, problems), None)
 
 
 def _digest(command: CompareAndSetCommand) -> str:

@@ -1,24 +1,33 @@
-"""Calls on objects of one's own types. One that changes nothing is answered from a look at what is decided; others are decided. Pure.
+"""Calls on objects of one's own types. One of a blind operation is stored as it is; others look. One that changes nothing is answered from
+a look at what is decided; others are decided. Pure.
 
-The argument is that of a read of a cell without entries (`observe`): an initial quorum meets the final quorum of every decision, so a
-look shows each one that had ended when it began, or a later one; and what is known to be decided is shown to all who look later. Which
-operations change something is learnt: the first call of each looks, and is decided where that shows a change.
+The argument for a look is that of a read of a cell without entries (`observe`): an initial quorum meets the final quorum of every decision
+and of every stored call, so a look shows each one that had ended when it began, or a later one; and what is known to be decided is shown to
+all who look later. Where a call lies in the log that no decision has run yet, an answer must be decided: an older one may still come in
+before it. Which operations change something is learnt: the first call of each looks, and is decided where that shows a change.
 """
 
 from collections.abc import Generator
 from typing import Final
 
+from msgspec.structs import replace
+
 from ....adts.log import Value
-from ....adts.plain_class import BadClass
+from ....adts.plain_class import OK, BadClass, call_text
 from ....adts.specification import Kind, Response
 from ....adts.types.catalogue import adt_of
+from ....api_specs.values import check_value
 from ..core.rounds import Event, Task
-from ..core.values import Done, Invoke
+from ..core.values import Done, Failed, Invoke
 from ..decisions.idempotency import decision_id
-from ..decisions.transitions import InvokeCommand, result_bytes
+from ..decisions.own_transitions import result_bytes
+from ..decisions.transitions import FoldCommand, InvokeCommand
 from . import observe
+from .blind import Blind
 from .context import Machine, OutcomeSteps, decide
 
+FOLD_EVERY: Final = 256
+"""One in so many stored calls has the log's calls run, so that about as many lie there where nobody looks."""
 LOOK_BYTES_MAX: Final = 4096
 """Of a state and arguments. Looks of many callers may be run in one turn of the event loop; decisions bound what they run together."""
 
@@ -26,6 +35,8 @@ LOOK_BYTES_MAX: Final = 4096
 def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     """The response of the class."""
     name = operation.invocation.operation
+    if name in operation.type.blind:
+        return (yield from _store(operation, task, machine))
     if not operation.key and (adt_of(operation.object), name) not in machine.changing:
         seen = yield from _look(operation, task, machine)
         if seen is not None:
@@ -36,11 +47,25 @@ def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     return Done(verdict.result, f"{name}/{verdict.result.condition}", verdict.answered)
 
 
+def _store(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
+    """Store the call in the object's log. Some of them see to it that the log does not grow, and wait for nothing."""
+    name, call = operation.invocation.operation, Value(call_text(operation.invocation))
+    if (problem := check_value(call, machine.limits)) is not None:
+        return Failed("refused", f"{name}: {problem}", definite=True)
+    blind = Blind(operation.object, task, machine, operation.key, operation=name)
+    outcome = yield from blind.run((call,), f"{name}/{OK}")
+    if not isinstance(outcome, Done):
+        return outcome
+    if machine.random() < 1 / FOLD_EVERY:
+        machine.ask(operation.object, FoldCommand(operation.type), task)
+    return replace(outcome, result=Response(OK))
+
+
 def _look(
     operation: Invoke, task: Task, machine: Machine
 ) -> Generator[float, Event, tuple[Response, frozenset[str]] | None]:
-    """The response and who showed the state; None where that is large or not decided yet, or where the call changes it, or cannot be
-    run."""
+    """The response and who showed the state; None where that is large or not decided yet, where calls lie in the log, or where this one
+    changes the state, or cannot be run."""
     choice = machine.choice_of(operation.object)
     cache = machine.cache_of(operation.object)  # Held: the front end forgets what is idle and nobody holds.
     if _is_large(operation, cache.summary.value):
@@ -49,7 +74,8 @@ def _look(
         operation.object, task, machine, choice.initial_of_kind(Kind.DECIDE)
     )
     before = cache.summary.value
-    if not cache.is_decided or _is_large(operation, before):
+    is_whole = cache.is_decided and not cache.summary.adopted and not cache.by_id()
+    if not is_whole or _is_large(operation, before):
         return None
     try:
         after, response = operation.type.run(before, operation.invocation)

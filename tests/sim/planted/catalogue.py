@@ -379,6 +379,11 @@ PLANTS: Final = (
     in_own("calls-from-one-state", own.run_each_from_the_decided_state, 20),
     in_own("look-undecided", own.answer_from_what_is_not_decided, 120, first=68),
     in_own("change-from-a-look", own.answer_a_change_from_a_look, 20),
+    in_own("stored-calls-as-they-come", own.run_stored_calls_as_they_come, 60),
+    in_own("stored-calls-not-decided", own.answer_from_stored_calls, 60),
+    in_own("stored-calls-forgotten", own.forget_stored_calls_below_a_complete_one, 60),
+    in_own("answer-before-all-has-run", own.answer_before_all_has_run, 60),
+    in_own("stored-calls-unnoted", own.leave_no_word_of_stored_calls, 60),
     # Catching up.
     Plant("unmarked-installed", catching.install_unmarked, HISTORY, 250, CATCHING_UP_ROUGHLY, first=95),
     Plant("history-installed", catching.install_history, ("nothing below the horizon",), 60, CATCHING_UP),

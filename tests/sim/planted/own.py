@@ -6,14 +6,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from quorate.adts.plain_class import BadClass
+from quorate.adts.log import Seen
+from quorate.adts.plain_class import BadClass, PlainClass, call_in
 from quorate.adts.specification import Kind, Response
+from quorate.adts.types import queue
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import Event, Task
 from quorate.client_sdk.protocol.core.values import Invoke
-from quorate.client_sdk.protocol.decisions import transitions
+from quorate.client_sdk.protocol.decisions import own_transitions, proposer, transitions
+from quorate.client_sdk.protocol.decisions.summary_builder import SummaryBuilder
 from quorate.client_sdk.protocol.operations import observe, own_calls
 from quorate.client_sdk.protocol.operations.context import Machine
+from quorate.gc import collection
+from quorate.timestamps.timestamp import ZERO
 from tests.sim.planted.plant import Planting, patched
 
 
@@ -23,8 +28,8 @@ def run_a_repeat_again() -> Planting:
     def invoke(builder: Any, command: transitions.InvokeCommand, *rest: Any) -> Any:
         return real(builder, replace(command, key=""), *rest)
 
-    real = transitions._invoke
-    return patched(transitions, _invoke=invoke)
+    real = own_transitions._invoke
+    return patched(own_transitions, _invoke=invoke)
 
 
 def forget_answers_that_changed_nothing() -> Planting:
@@ -36,8 +41,8 @@ def forget_answers_that_changed_nothing() -> Planting:
                 command = replace(command, key="")
         return real(builder, command, value, events)
 
-    real = transitions._invoke
-    return patched(transitions, _invoke=invoke)
+    real = own_transitions._invoke
+    return patched(own_transitions, _invoke=invoke)
 
 
 def run_each_from_the_decided_state() -> Planting:
@@ -46,8 +51,8 @@ def run_each_from_the_decided_state() -> Planting:
     def invoke(builder: Any, command: transitions.InvokeCommand, value: Any, events: Any) -> Any:
         return real(builder, command, builder.before.value, events)
 
-    real = transitions._invoke
-    return patched(transitions, _invoke=invoke)
+    real = own_transitions._invoke
+    return patched(own_transitions, _invoke=invoke)
 
 
 def answer_a_change_from_a_look() -> Planting:
@@ -71,3 +76,79 @@ def answer_a_change_from_a_look() -> Planting:
 def answer_from_what_is_not_decided() -> Planting:
     """A call that changes nothing is answered from a state that some replica accepted, without having it decided."""
     return patched(LogCache, is_decided=property(lambda _: True))
+
+
+def run_stored_calls_as_they_come() -> Planting:
+    """Calls that lie in the log run in the order in which they were seen, not in that of their timestamps."""
+
+    def view(self: SummaryBuilder, seen: dict[str, Seen]) -> list[Seen]:
+        shown = real(self, seen)
+        return sorted(shown, key=lambda found: list(seen).index(found.entry.id) if found.entry.id in seen else -1)
+
+    real = SummaryBuilder.view
+    return patched(SummaryBuilder, view=view)
+
+
+def answer_from_stored_calls() -> Planting:
+    """A look that shows calls in the log runs them for its answer, and has nothing decided."""
+
+    def look(
+        operation: Invoke, task: Task, machine: Machine
+    ) -> Generator[float, Event, tuple[Response, frozenset[str]] | None]:
+        needed = machine.choice_of(operation.object).initial_of_kind(Kind.DECIDE)
+        cache = machine.cache_of(operation.object)
+        answered = yield from observe.collect(operation.object, task, machine, needed)
+        if not cache.is_decided:
+            return None
+        try:
+            before = _with_stored(operation.type, cache)
+            after, response = operation.type.run(before, operation.invocation)
+        except BadClass:
+            return None
+        return None if after != before else (response, answered)
+
+    return patched(own_calls, _look=look)
+
+
+def _with_stored(found: PlainClass, cache: LogCache) -> str | None:
+    state: str | None = cache.summary.value
+    for each in queue.view(cache.summary, cache.by_id()):
+        state, _ = found.run(state, call_in(str(each.entry.value)))
+    return state
+
+
+def forget_stored_calls_below_a_complete_one() -> Planting:
+    """A complete call in the log makes those below it history, as a register's value does."""
+    return patched(collection, is_overwritten=lambda adt: True)
+
+
+def answer_before_all_has_run() -> Planting:
+    """Where a decision does not run all calls of the log, callers are answered from what it has run."""
+
+    def fold(builder: Any, found: Any, waiting: list[Seen], *rest: Any) -> Any:
+        failed = real(builder, found, waiting, *rest)
+        waiting.clear()
+        return failed
+
+    real = own_transitions._fold
+    return patched(own_transitions, _fold=fold)
+
+
+def leave_no_word_of_stored_calls() -> Planting:
+    """A call that runs, and is not known to be complete, is not noted: its recovery finds it void, and it runs again."""
+
+    def pass_over(self: SummaryBuilder, found: Seen) -> None:
+        self.adopted.pop(found.entry.id, None)
+        self.horizon = max(self.horizon, found.entry.t)
+
+    return patched(SummaryBuilder, pass_over=pass_over)
+
+
+def see_above_the_fences() -> Planting:
+    """A decision's horizon is its stamp, wherever adopted calls lie: what comes in between is hidden."""
+
+    def plan(summary: Any, seen: Any, stamp: Any, *rest: Any) -> Any:
+        return real(summary, seen, max(stamp, *(each.t for each in summary.adopted), ZERO), *rest)
+
+    real = own_transitions.plan_own
+    return patched(proposer, plan_own=plan)

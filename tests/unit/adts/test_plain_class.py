@@ -10,7 +10,7 @@ import pytest
 
 from quorate.adts.dependency import Bound, TooLarge, dependencies
 from quorate.adts.own import Computed
-from quorate.adts.plain_class import BadClass, Json, PlainClass, is_plain
+from quorate.adts.plain_class import BadClass, Json, PlainClass, call_in, call_text, is_plain
 from quorate.adts.specification import Invocation, Kind, Response
 from quorate.adts.types.stack import Stack
 from tests.support.calls import calls
@@ -188,6 +188,10 @@ def fine(self: Any) -> None:
     """Nothing wrong."""
 
 
+def no_promise(self: Any):  # type: ignore[no-untyped-def]
+    """Nothing says that it returns nothing."""
+
+
 class Level(IntEnum):
     HIGH = 1
 
@@ -230,6 +234,9 @@ def holds_itself() -> list[Any]:
         (type("Made", (), {"examples": {"size": 1}, "op": fine}), "no list of values to try"),
         (type("Made", (), {"examples": 1, "op": fine}), "is no dictionary"),
         (type("Made", (), {"examples": {"size": [{1}]}, "op": fine}), "of type set"),
+        (type("Made", (), {"blind": "op", "op": fine}), "Made.blind is 'op': name the blind operations, as ('add',)"),
+        (type("Made", (), {"blind": ("pop",), "op": fine}), "Made.blind names 'pop', which is no operation: these are op"),
+        (type("Made", (), {"blind": ("op",), "op": no_promise}), "does not say that it returns None"),
     ],
 )
 def test_a_class_that_is_no_data_type_is_refused_with_the_remedy(found: type, words: str) -> None:
@@ -346,3 +353,21 @@ def test_a_number_of_a_state_stays_as_it_is(number: str) -> None:
     found = PlainClass(Shed)
     state, _ = found.run(f'{{"state":{{"rows":[[{number}]]}},"version":1}}', found.call("keep", []))
     assert state == f'{{"state":{{"rows":[[{number}],[]]}},"version":1}}'
+
+
+def test_blind_operations_are_named_by_the_class() -> None:
+    assert PlainClass(type("Made", (), {"blind": ("op",), "op": fine})).blind == {"op"}
+    assert PlainClass(made(op=fine)).blind == frozenset()
+    assert PlainClass(made(blind=fine)).blind == frozenset(), "an operation of that name"
+
+
+@pytest.mark.parametrize("args", [(), (1,), ("a", None, 0.5), (Json("[1]"), "é")])
+def test_a_call_is_kept_as_text(args: tuple[Any, ...]) -> None:
+    call = Invocation("add", args)
+    assert call_in(call_text(call)) == call
+
+
+@pytest.mark.parametrize("text", ["", "1", "[]", '["add"]', "[1,[]]", '["add",{}]', '["add",[],1]', "["])
+def test_text_that_is_no_call_is_told(text: str) -> None:
+    with pytest.raises(BadClass, match="which is no call"):
+        call_in(text)

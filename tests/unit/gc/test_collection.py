@@ -136,3 +136,10 @@ def test_forgetting_before_every_replica_confirmed_brings_the_key_back() -> None
         logs = [[] if gone else [entry(1), tombstone] for gone in forgot]
         for one, other in combinations(logs, 2):
             assert cell.current(NOTHING, seen([*one, *other]))[1] is None
+
+
+def test_of_ones_own_type_no_complete_call_makes_older_ones_history() -> None:
+    """They are to run before it."""
+    assert collected_by_completion("cart", [at(1), at(2)]) is None
+    assert collected_by_completion("queue", [at(1)]) is None
+    assert collected_by_commit("cart", at(2)) == at(2), "they have run"

@@ -91,3 +91,33 @@ def test_what_a_class_prints_is_no_answer(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("print('read')\nclass Own:\n    def op(self): print('done')")
     here, there = walked_apart(tmp_path / "own.py", "Own")
     assert [step.call for step in here] == [step.call for step in there] == ["Own()", "op()"]
+
+
+BLIND = """
+class Full(Exception): pass
+class Own:
+    blind = ("take",)
+    def __init__(self): self.n = 0
+    def take(self, by: int) -> None:
+        if self.n > 2: raise Full
+        self.n += by
+    def give(self, by: int) -> None: self.n -= by
+    def look(self) -> int: return self.n
+"""
+
+
+def test_an_operation_that_is_called_blind_and_is_none_is_told(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(BLIND)
+    done = quorate("types", "check", "own.py:Own", "--seeds", "0", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Own.blind names take, which ends with Ok, Full, by the state" in done.stderr
+
+
+def test_an_operation_that_could_be_blind_is_told(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(BLIND.replace('"take",', '"give",'))
+    done = quorate("types", "check", "own.py:Own", "--seeds", "5", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "No answer of" not in done.stdout
+    (tmp_path / "own.py").write_text(BLIND.replace('blind = ("take",)', "pass"))
+    done = quorate("types", "check", "own.py:Own", "--seeds", "5", cwd=tmp_path)
+    assert "No answer of give depends on the state. Where it returns None, blind = ('give',)" in " ".join(done.stdout.split())

@@ -41,7 +41,7 @@ def test_a_right_class_is_told_with_what_was_run(cart: Path) -> None:
     assert came.faults > 3
     assert shown.returncode == 0
     assert shown.stdout.splitlines()[1] == (
-        f"Simulated: 3 clusters, {came.calls} calls, {came.faults} faults: all linearizable."
+        f"Simulated: 3 clusters, {came.calls} calls, {came.faults:,} faults: all linearizable."
     )
     told = json.loads(quorate("types", "check", f"{cart}:Cart", "--seeds", "3", "--json").stdout)
     assert told["simulated"] == came.for_json()
@@ -67,13 +67,18 @@ The same in two processes: 10 steps, from 3 states.
 Simulated: in the cluster of seed 1, Board's calls are not linearizable.
 Of its 53 calls these show it:
 
-  f1a  score(1) → Ok   ├───┤
-  f3a  score(1) → ?      ├──?
-  f1a  best() → Ok(0)        ├─┤
+  f1a  score(1) → ?    ├──?
+  f3a  score(1) → Ok     ├─┤
+  f2a  score(2) → Ok         ├─┤
+  f2a  score(2) → Ok             ├─┤
+  f2a  score(2) → Ok                 ├─┤
+  f2a  score(2) → Ok                     ├─┤
+  f2a  score(1) → Ok                         ├─┤
+  f2a  best() → Ok(1)                            ├─┤
 
-  The longest order that fits: score(1) → ?; score(1) → Ok.
-  Board is then {"top":1}, and none of these can come next:
-    best() → Ok(0)
+  The longest order that fits: … then score(2) → Ok; score(2) → Ok; score(1) → Ok.
+  Board is then {"top":2}, and none of these can come next:
+    best() → Ok(1)
 
 Let what an operation does follow from the state and its arguments alone: what is kept in the class or in its module is another one \
 in each process. `--first 1 --seeds 1` runs this cluster again.
@@ -92,7 +97,7 @@ def test_a_class_that_answers_from_what_its_process_keeps_is_shown_by_a_few_call
     assert answer.returncode == 1
     broken = json.loads(answer.stdout)["simulated"]["broken"]
     assert (broken["seed"], broken["promise"]) == (1, "")
-    assert broken["shown"][-1] == "best() → Ok(0)"
+    assert broken["shown"][-1] == "best() → Ok(1)"
 
 
 DEEP = """

@@ -162,15 +162,8 @@ def test_a_history_tells_calls_and_is_checked_by_the_class(cluster: InProcessClu
     ]
 
 
-def test_replicas_take_no_entries_of_one_s_own_types_nor_of_types_that_they_do_not_keep(
-    cluster: InProcessCluster,
-) -> None:
-    member = cluster.member("r1")
-    for name, words in (
-        ("cart/ann", "changed by decisions alone"),
-        ("basket/ann", "has no data type 'basket'"),
-    ):
-        reply = cluster.run(member.answer([Append(name, ())]))
-        refused = reply.replies[0]
-        assert isinstance(refused, Refused)
-        assert words in refused.detail
+def test_replicas_take_no_entries_of_types_that_they_do_not_keep(cluster: InProcessCluster) -> None:
+    reply = cluster.run(cluster.member("r1").answer([Append("basket/ann", ())]))
+    refused = reply.replies[0]
+    assert isinstance(refused, Refused)
+    assert "has no data type 'basket'" in refused.detail

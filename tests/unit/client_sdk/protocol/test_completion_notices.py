@@ -23,11 +23,12 @@ def mark(name: str, *numbers: int, replica: str = "r1") -> Send:
     return Send(replica, (Commit(name, complete=tuple(map(at, numbers))),), 0, lazy=True)
 
 
-def test_marks_of_a_queue_go_at_once_and_together() -> None:
+@pytest.mark.parametrize("name", [QUEUE, "cart/ann"])
+def test_marks_of_what_is_taken_or_run_go_at_once_and_together(name: str) -> None:
     waiting = CompletionNotices(("r1", "r2"), DEFAULTS)
-    waiting.add(QUEUE, [at(1)], 0.0)
-    waiting.add(QUEUE, [at(3), at(2)], 0.0)
-    assert waiting.take(0.0) == [mark(QUEUE, 1, 3, 2), mark(QUEUE, 1, 3, 2, replica="r2")]
+    waiting.add(name, [at(1)], 0.0)
+    waiting.add(name, [at(3), at(2)], 0.0)
+    assert waiting.take(0.0) == [mark(name, 1, 3, 2), mark(name, 1, 3, 2, replica="r2")]
     assert waiting.take(99.0) == []
     assert waiting.due_s == float("inf")
 

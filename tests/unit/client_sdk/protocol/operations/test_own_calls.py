@@ -2,13 +2,17 @@
 
 from typing import Any
 
+import pytest
+
 from quorate.adts.plain_class import Json, PlainClass
 from quorate.adts.specification import Response
-from quorate.api_specs.messages import Accept, Collect
+from quorate.api_specs.limits import Limits
+from quorate.api_specs.messages import Accept, Append, Collect
 from quorate.client_sdk.protocol.core.values import Done, Failed, Invoke
+from quorate.client_sdk.protocol.operations import own_calls
 from quorate.client_sdk.protocol.operations.own_calls import LOOK_BYTES_MAX
 from tests.sim.schedules.hand import Hand
-from tests.support.own_types import Cart
+from tests.support.own_types import Basket, Cart
 
 CART = PlainClass(Cart)
 OBJECT = "cart/ann"
@@ -92,3 +96,72 @@ def test_code_that_fails_is_told_and_changes_nothing() -> None:
     assert isinstance(failed, Failed)
     assert (failed.reason, failed.definite) == ("refused", True)
     assert hand.ask("f1", call("content")) == answer()
+
+
+BASKET = PlainClass(Basket)
+
+
+def put(*args: Any, key: str = "") -> Invoke:
+    return Invoke(OBJECT, BASKET, BASKET.call("add", *args), key)
+
+
+def state_at(hand: Hand, replica: str) -> str | None:
+    (state,) = hand.replicas[replica].store.states(0, 9)
+    return state[1].summary.value
+
+
+def test_a_blind_call_is_stored_in_one_round_and_asks_nobody_first() -> None:
+    hand = cluster()
+    hand.start("f1", put("a"), "put")
+    assert [type(packet.send.request) for packet in hand.packets] == [Append] * 3
+    hand.carry("f1", "r1")
+    assert "put" not in hand.outcomes
+    hand.carry("f1", "r2")
+    assert isinstance(done := hand.outcomes["put"], Done)
+    assert (done.result, done.event_class) == (Response("Ok"), "add/Ok")
+    assert state_at(hand, "r1") is None, "nothing is decided"
+
+
+def test_who_looks_at_stored_calls_decides_with_them_and_the_next_one_needs_not() -> None:
+    hand = cluster()
+    for item in ("a", "b", "a"):
+        hand.ask("f1", put(item))
+    assert hand.ask("f2", call("content")) == answer(a=2, b=1)
+    assert state_at(hand, "r1") == '{"state":{"items":{"a":2,"b":1}},"version":1}'
+    hand.start("f3", call("content"), "again")
+    hand.carry("f3", "r1", "r2")
+    assert isinstance(done := hand.outcomes["again"], Done)
+    assert done.result == answer(a=2, b=1)
+
+
+def test_a_blind_call_under_a_key_is_stored_once_whoever_repeats_it() -> None:
+    hand = cluster()
+    assert hand.ask("f1", put("a", key="k")) == hand.ask("f2", put("a", key="k")) == Response("Ok")
+    assert hand.ask("f3", call("content")) == answer(a=1)
+    assert hand.ask("f2", put("a", key="k")) == Response("Ok"), "also when it has run"
+    hand.start("f3", put("b", key="k"), "reused")
+    hand.settle()
+    assert isinstance(failed := hand.outcomes["reused"], Failed)
+    assert (failed.reason, failed.definite) == ("key-reused", True)
+    assert hand.ask("f3", call("content")) == answer(a=1)
+
+
+def test_a_log_that_nobody_looks_at_is_run_by_those_who_fill_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for that."""
+    monkeypatch.setattr(own_calls, "FOLD_EVERY", 1)
+    hand = cluster()
+    hand.start("f1", put("a"), "put")
+    hand.carry("f1", "r1", "r2")
+    assert "put" in hand.outcomes
+    hand.settle()
+    assert state_at(hand, "r1") == '{"state":{"items":{"a":1}},"version":1}'
+
+
+def test_a_blind_call_that_is_too_large_is_refused() -> None:
+    hand = Hand(
+        {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}, types={"cart": "shop:Cart"}, limits=Limits(value_bytes_max=100)
+    )
+    hand.start("f1", put("x" * 100), "put")
+    assert isinstance(failed := hand.outcomes["put"], Failed)
+    assert (failed.reason, failed.definite) == ("refused", True)
+    assert not hand.packets

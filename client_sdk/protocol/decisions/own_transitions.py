@@ -1,0 +1,140 @@
+"""What a decision does to an object of one's own type: calls of blind operations that lie in its log run, in the order of their timestamps,
+then the calls that want an answer. Pure, but for the user's code.
+
+Herlihy's method with a checkpoint (Herlihy 1986, section 3.2): the summary has the state, and everything up to the horizon is in it. Safety
+rests on what the proposer guarantees: the view holds every entry at or below `stamp` that is complete or ever can be.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ....adts.log import Entry, Seen, Summary, Value
+from ....adts.plain_class import OK, BadClass, PlainClass, arguments_text, call_in, read, written
+from ....adts.specification import Invocation, Response
+from ....api_specs.limits import STATE_BYTES_MAX, Limits
+from ....api_specs.values import check_value, comparable, text_bytes
+from ....timestamps.timestamp import Timestamp
+from ..core.values import Failed
+from .idempotency import KEY_REUSED, TOO_MANY_KEYS, digest
+from .summary_builder import Context, SummaryBuilder
+from .transitions import (
+    RUN_BYTES_MAX,
+    Command,
+    ConfirmCommand,
+    FoldCommand,
+    InvokeCommand,
+    Plan,
+    adopt_recovered,
+    begun,
+)
+
+EVENT_CHARS_MAX: Final = 200
+
+
+def plan_own(
+    summary: Summary, seen: dict[str, Seen], stamp: Timestamp, commands: Sequence[Command], context: Context
+) -> Plan:
+    """The plan for an object of one's own type. `stamp` is the timestamp of a new state. Who wants an answer gets none before all that
+    lies in the log has run."""
+    results: dict[int, Any] = {}
+    summary, builder = begun(summary, commands, results, context)
+    events: list[str | Entry] = []
+    adopt_recovered(builder, commands, results)
+    types = [command.type for command in commands if isinstance(command, InvokeCommand | FoldCommand)]
+    waiting = builder.view(seen)
+    failed = _fold(builder, types[0], waiting, stamp, events) if types else None
+    is_changed = False
+    for place, command in enumerate(commands):
+        match command:
+            case InvokeCommand() if failed is not None:
+                results[place] = failed
+            case InvokeCommand() if not waiting:
+                results[place], builder.value, changed = _invoke(builder, command, builder.value, events)
+                is_changed = is_changed or changed
+            case FoldCommand() | ConfirmCommand():
+                results[place] = None
+    if is_changed:
+        builder.horizon = stamp
+    return Plan(builder.finish(set(seen)), results, events)
+
+
+def _fold(
+    builder: SummaryBuilder, found: PlainClass, waiting: list[Seen], stamp: Timestamp, events: list[str | Entry]
+) -> Failed | None:
+    """Run the calls that wait, and take them out of `waiting`, as many as one decision runs; the next one runs further ones. Why the
+    next call cannot be run, if it cannot: no state without it is ever shown."""
+    limits = builder.context.limits
+    done_bytes, folded = 0, 0
+    while waiting and waiting[0].entry.t <= stamp and folded < limits.page_entries_max and done_bytes <= RUN_BYTES_MAX:
+        entry = waiting[0].entry
+        text = str(entry.value)
+        done_bytes += len(builder.value or "") + len(text)
+        try:
+            call = call_in(text)
+            after, response = found.run(builder.value, call)
+        except BadClass as error:
+            return _not_run(text, str(error))
+        if (problem := _unfit(after, None, limits)) is not None:
+            return _not_run(text, problem)
+        builder.value = None if after is None else Value(after)
+        builder.pass_over(waiting.pop(0))
+        events.append(_event(call, response))
+        folded += 1
+    if folded:
+        builder.note_changed()
+    return None
+
+
+def _not_run(text: str, why: str) -> Failed:
+    shown = text if len(text) <= EVENT_CHARS_MAX else f"{text[:EVENT_CHARS_MAX]}…"
+    return Failed("refused", f"the call {shown}, which lies in the object's log, cannot be run: {why}", definite=True)
+
+
+def _invoke(
+    builder: SummaryBuilder, command: InvokeCommand, value: Value | None, events: list[str | Entry]
+) -> tuple[Response | Failed, Value | None, bool]:
+    """Result, the state afterwards as it is kept, and whether the decision is kept with it: what it changed, or whose answer it owes to
+    repeats. A call that changed nothing now may change something when it is repeated."""
+    asked = digest(comparable(Value(arguments_text(command.invocation)))) if command.key else ""
+    if (earlier := builder.keyed(command.key)) is not None:
+        return (read(earlier.result or "") if earlier.digest == asked else KEY_REUSED), value, False
+    try:
+        after, response = command.type.run(value, command.invocation)
+    except BadClass as error:
+        return Failed("refused", str(error), definite=True), value, False
+    if (size := result_bytes(response)) > builder.context.limits.value_bytes_max:
+        most = builder.context.limits.value_bytes_max
+        told = f"{command.invocation.operation}: the result has {size} bytes, of {most} (value_bytes_max) at most"
+        return Failed("refused", told, definite=True), value, False
+    is_changed = after != value
+    is_kept = is_changed or (bool(command.key) and response.condition == OK)
+    if is_kept:
+        result = Value(written(response)) if command.key else None
+        if (problem := _unfit(after, result, builder.context.limits)) is not None:
+            return Failed("refused", f"{command.invocation}: {problem}", definite=True), value, False
+        if not builder.has_room_for(command.key, (), result):
+            return TOO_MANY_KEYS, value, False
+        builder.note_changed(command.key, digest=asked, result=result)
+    if is_changed:
+        events.append(_event(command.invocation, response))
+    return response, None if after is None else Value(after), is_kept
+
+
+def _event(invocation: Invocation, response: Response) -> str:
+    """As logs that keep events show it; what is long is cut, for every accept of its decision carries it."""
+    args, results = arguments_text(invocation)[1:-1], ", ".join(map(str, response.results))
+    shown = [each if len(each) <= EVENT_CHARS_MAX else "…" for each in (args, results)]
+    return f"{invocation.operation}({shown[0]});{response.condition}({shown[1]})"
+
+
+def result_bytes(response: Response) -> int:
+    """How large what a call returned is, as text."""
+    return sum(text_bytes(str(each)) for each in response.results)
+
+
+def _unfit(state: str | None, result: str | None, limits: Limits) -> str | None:
+    """Why replicas would not take the state, or the result that is remembered with it."""
+    if state is not None and (size := text_bytes(state)) > STATE_BYTES_MAX:
+        return f"the state would have {size} bytes, of {STATE_BYTES_MAX} at most: keep less in one object, as one object for each key"
+    problems = (check_value(each, limits) for each in (state, result) if each is not None)
+    return next(filter(None, problems), None)
