@@ -349,10 +349,14 @@ def _blind(found: type, methods: Mapping[str, Any], silent: AbstractSet[str]) ->
     if isinstance(named, FunctionType):
         return frozenset()
     if not isinstance(named, tuple) or not all(isinstance(name, str) for name in named):
-        raise BadClass(f"{found.__name__}.{BLIND} is {_short(_shown(named))}: name the blind operations, as ('add',)")
+        raise BadClass(
+            f"{found.__name__}.{BLIND} is {_short(_shown(named))}: name the blind operations, as ('add',)"
+        )
     for name in named:
         if name not in methods:
-            raise BadClass(f"{found.__name__}.{BLIND} names {name!r}, which is no operation: these are {', '.join(methods)}")
+            raise BadClass(
+                f"{found.__name__}.{BLIND} names {name!r}, which is no operation: these are {', '.join(methods)}"
+            )
         if name not in silent:
             raise BadClass(
                 f"{found.__name__}.{BLIND} names {name}, whose hint does not say that it returns None: nobody would get what it returns"

@@ -147,7 +147,9 @@ def _print(
         "These are for planning. Served on replicas, blind operations share the quorums of one event class, Blind/Ok, and all others those of "
         "Call/Ok: majorities, where no rule says otherwise."
     )
-    could_be = [name for name, kind in own.kinds.items() if kind is Kind.BLIND and name not in _named_blind(own)]
+    could_be = [
+        name for name, kind in own.kinds.items() if kind is Kind.BLIND and name not in _named_blind(own)
+    ]
     if could_be and isinstance(own.serial, PlainClass):
         words = ", ".join(map(repr, could_be))
         out.print(

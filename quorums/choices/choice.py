@@ -117,7 +117,7 @@ def _filled(
     ordering: Ordering,
 ) -> Mapping[EventClass, Sizes]:
     majority = total // 2 + 1
-    finals = {name: 0 for name in specification.depends} | {name: majority for name in specification.changes}
+    finals = dict.fromkeys(specification.depends, 0) | dict.fromkeys(specification.changes, majority)
     for name, (initial, _) in given.items():
         for other in must_meet(specification, name, ordering) - given.keys():
             finals[other] = max(finals[other], total + 1 - initial)

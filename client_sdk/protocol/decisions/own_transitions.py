@@ -59,13 +59,22 @@ def plan_own(
 
 
 def _fold(
-    builder: SummaryBuilder, found: PlainClass, waiting: list[Seen], stamp: Timestamp, events: list[str | Entry]
+    builder: SummaryBuilder,
+    found: PlainClass,
+    waiting: list[Seen],
+    stamp: Timestamp,
+    events: list[str | Entry],
 ) -> Failed | None:
     """Run the calls that wait, and take them out of `waiting`, as many as one decision runs; the next one runs further ones. Why the
     next call cannot be run, if it cannot: no state without it is ever shown."""
     limits = builder.context.limits
     done_bytes, folded = 0, 0
-    while waiting and waiting[0].entry.t <= stamp and folded < limits.page_entries_max and done_bytes <= RUN_BYTES_MAX:
+    while (
+        waiting
+        and waiting[0].entry.t <= stamp
+        and folded < limits.page_entries_max
+        and done_bytes <= RUN_BYTES_MAX
+    ):
         entry = waiting[0].entry
         text = str(entry.value)
         done_bytes += len(builder.value or "") + len(text)
@@ -87,7 +96,9 @@ def _fold(
 
 def _not_run(text: str, why: str) -> Failed:
     shown = text if len(text) <= EVENT_CHARS_MAX else f"{text[:EVENT_CHARS_MAX]}…"
-    return Failed("refused", f"the call {shown}, which lies in the object's log, cannot be run: {why}", definite=True)
+    return Failed(
+        "refused", f"the call {shown}, which lies in the object's log, cannot be run: {why}", definite=True
+    )
 
 
 def _invoke(

@@ -22,7 +22,14 @@ from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import SOON_S, Event, Task
 from ..core.values import Failed
-from .transitions import RUN_BYTES_MAX, WORKS_ON_STATES, Command, ConfirmCommand, InvokeCommand, argument_bytes
+from .transitions import (
+    RUN_BYTES_MAX,
+    WORKS_ON_STATES,
+    Command,
+    ConfirmCommand,
+    InvokeCommand,
+    argument_bytes,
+)
 
 HELD_S_MAX: Final = 0.1
 """So long, after a decision, a look may keep this front end from the next."""

@@ -185,9 +185,7 @@ class Proposer:
             is_covered = bound >= self._stamp > cache.summary.horizon
             if not is_covered or any(timestamp >= self._stamp for timestamp in cache.seen):
                 return None
-            return self._plan_on_stamp(
-                cache.summary, cache.by_id(), self._stamp, commands, self._context()
-            )
+            return self._plan_on_stamp(cache.summary, cache.by_id(), self._stamp, commands, self._context())
         front = self._windows.front(self._windows.wanted(commands))
         plan = plan_queue(cache.summary, front, bound, commands, self._context())
         is_changed = plan.summary != cache.summary

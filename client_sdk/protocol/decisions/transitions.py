@@ -11,7 +11,6 @@ from enum import Enum
 from typing import Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ....adts import cell
 from ....adts.log import Entry, Seen, Summary, Value
@@ -131,7 +130,9 @@ def plan_queue(
     summary, builder = begun(summary, commands, results, context)
     events: list[str | Entry] = []
     adopt_recovered(builder, commands, results)
-    waiting = [found for found in builder.view(seen) if found.entry.t <= bound or found.entry.t <= builder.horizon]
+    waiting = [
+        found for found in builder.view(seen) if found.entry.t <= bound or found.entry.t <= builder.horizon
+    ]
     for place, command in enumerate(commands):
         match command:
             case DequeueCommand():

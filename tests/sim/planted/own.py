@@ -83,7 +83,9 @@ def run_stored_calls_as_they_come() -> Planting:
 
     def view(self: SummaryBuilder, seen: dict[str, Seen]) -> list[Seen]:
         shown = real(self, seen)
-        return sorted(shown, key=lambda found: list(seen).index(found.entry.id) if found.entry.id in seen else -1)
+        return sorted(
+            shown, key=lambda found: list(seen).index(found.entry.id) if found.entry.id in seen else -1
+        )
 
     real = SummaryBuilder.view
     return patched(SummaryBuilder, view=view)

@@ -234,8 +234,14 @@ def holds_itself() -> list[Any]:
         (type("Made", (), {"examples": {"size": 1}, "op": fine}), "no list of values to try"),
         (type("Made", (), {"examples": 1, "op": fine}), "is no dictionary"),
         (type("Made", (), {"examples": {"size": [{1}]}, "op": fine}), "of type set"),
-        (type("Made", (), {"blind": "op", "op": fine}), "Made.blind is 'op': name the blind operations, as ('add',)"),
-        (type("Made", (), {"blind": ("pop",), "op": fine}), "Made.blind names 'pop', which is no operation: these are op"),
+        (
+            type("Made", (), {"blind": "op", "op": fine}),
+            "Made.blind is 'op': name the blind operations, as ('add',)",
+        ),
+        (
+            type("Made", (), {"blind": ("pop",), "op": fine}),
+            "Made.blind names 'pop', which is no operation: these are op",
+        ),
         (type("Made", (), {"blind": ("op",), "op": no_promise}), "does not say that it returns None"),
     ],
 )

@@ -7,7 +7,6 @@ from quorate.adts.types.called import CALL, Called
 from quorate.quorums.choices.choice import BadChoice, QuorumChoice
 from quorate.quorums.choices.choices import constraints_of, minimal_choices
 
-
 VOTES = {"r1": 1, "r2": 1, "r3": 1}
 
 

@@ -120,4 +120,6 @@ def test_an_operation_that_could_be_blind_is_told(tmp_path: Path) -> None:
     assert "No answer of" not in done.stdout
     (tmp_path / "own.py").write_text(BLIND.replace('blind = ("take",)', "pass"))
     done = quorate("types", "check", "own.py:Own", "--seeds", "5", cwd=tmp_path)
-    assert "No answer of give depends on the state. Where it returns None, blind = ('give',)" in " ".join(done.stdout.split())
+    assert "No answer of give depends on the state. Where it returns None, blind = ('give',)" in " ".join(
+        done.stdout.split()
+    )

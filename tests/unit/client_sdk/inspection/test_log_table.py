@@ -163,7 +163,9 @@ def test_events_are_named_by_data_type() -> None:
     assert event_text("register/r", entry(1, "x")) == '[Write("x"); Ok()]'
     assert event_text("dictionary/d/k", entry(1, "x")) == '[Put("x"); Ok()]'
     assert event_text("queue/q", Entry("e", Timestamp(T[1]))) == "[Enq(…); Ok()]"
-    assert event_text("cart/ann", Entry("e", Timestamp(T[1]), Value('["add",["a",2]]'))) == '[add("a",2); Ok()]'
+    assert (
+        event_text("cart/ann", Entry("e", Timestamp(T[1]), Value('["add",["a",2]]'))) == '[add("a",2); Ok()]'
+    )
     assert event_text("cart/ann", entry(1, "x")) == '["x"; Ok()]', "what somebody stored who is no front end"
     assert event_text("cart/ann", Entry("e", Timestamp(T[1]))) == "[…; Ok()]"
 

@@ -1,5 +1,6 @@
 """Calls on objects of one's own types, as one decision runs them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ from quorate.adts.specification import Response
 from quorate.api_specs.limits import STATE_BYTES_MAX, Limits
 from quorate.client_sdk.protocol.core.values import Failed
 from quorate.client_sdk.protocol.decisions.idempotency import KEY_REUSED, TOO_MANY_KEYS
-from quorate.client_sdk.protocol.decisions.summary_builder import Context
 from quorate.client_sdk.protocol.decisions.own_transitions import plan_own
+from quorate.client_sdk.protocol.decisions.summary_builder import Context
 from quorate.client_sdk.protocol.decisions.transitions import (
     Command,
     Fate,
@@ -32,8 +33,10 @@ def call(operation: str, *args: Any, key: str = "") -> InvokeCommand:
     return InvokeCommand(CART, CART.call(operation, *args), key)
 
 
-def planned(summary: Summary, *commands: Command, context: Context = CONTEXT, **stored: Seen) -> Plan:
-    return plan_own(summary, stored, at(9), commands, context)
+def planned(
+    summary: Summary, *commands: Command, log: Sequence[Seen] = (), context: Context = CONTEXT
+) -> Plan:
+    return plan_own(summary, {each.entry.id: each for each in log}, at(9), commands, context)
 
 
 def stored(t: int, operation: str, *args: Any) -> Seen:
@@ -253,12 +256,12 @@ def test_the_ballot_of_a_change_is_noted() -> None:
 def test_calls_in_the_log_run_first_in_the_order_of_their_timestamps() -> None:
     """Whether they are known to be complete or not; of those that are not, the summary leaves word."""
     late, early = stored(7, "take", "a"), replace_(stored(6, "add", "b"), complete=True)
-    plan = planned(holding(a=1), call("add", "c"), call("content"), e7=late, e6=early)
+    plan = planned(holding(a=1), call("add", "c"), call("content"), log=[late, early])
     assert plan.results[1] == Response("Ok", (Json('{"b":1,"c":1}'),))
     assert plan.summary == replace(
         holding(b=1, c=1), horizon=at(9), ambiguous=(("e7", CONTEXT.ballot),), terms=(CONTEXT.ballot,)
     )
-    assert plan.events == ['add("b",1);Ok()', "take(\"a\");Ok(1)", 'add("c",1);Ok()']
+    assert plan.events == ['add("b",1);Ok()', 'take("a");Ok(1)', 'add("c",1);Ok()']
 
 
 def replace_(seen: Seen, *, complete: bool) -> Seen:
@@ -266,7 +269,7 @@ def replace_(seen: Seen, *, complete: bool) -> Seen:
 
 
 def test_a_look_at_calls_in_the_log_is_decided_with_them() -> None:
-    plan = planned(holding(a=1), call("content"), e6=stored(6, "add", "a"))
+    plan = planned(holding(a=1), call("content"), log=[stored(6, "add", "a")])
     assert plan.results[0] == Response("Ok", (Json('{"a":2}'),))
     assert (plan.summary.value, plan.summary.horizon) == (holding(a=2).value, at(6))
 
@@ -274,10 +277,10 @@ def test_a_look_at_calls_in_the_log_is_decided_with_them() -> None:
 def test_nobody_is_answered_before_all_has_run() -> None:
     """A decision runs as many as a page has; the next one goes on."""
     narrow = replace(CONTEXT, limits=Limits(page_entries_max=2))
-    log = {f"e{t}": stored(t, "add", "a") for t in (6, 7, 8)}
-    first = planned(holding(), call("content"), FoldCommand(CART), context=narrow, **log)
+    log = [stored(t, "add", "a") for t in (6, 7, 8)]
+    first = planned(holding(), call("content"), FoldCommand(CART), context=narrow, log=log)
     assert (first.results, first.summary.horizon) == ({1: None}, at(7))
-    second = planned(first.summary, call("content"), context=narrow, **log)
+    second = planned(first.summary, call("content"), context=narrow, log=log)
     assert second.results == {0: Response("Ok", (Json('{"a":3}'),))}
 
 
@@ -290,8 +293,8 @@ def test_what_lies_above_the_stamp_is_not_run_and_keeps_callers_waiting() -> Non
 
 def test_of_large_states_one_decision_runs_fewer_calls() -> None:
     large = replace(holding(**{"x" * 250_000: 1}), horizon=at(1))
-    log = {f"e{t}": stored(t, "add", "a") for t in range(2, 9)}
-    plan = planned(large, call("content"), **log)
+    log = [stored(t, "add", "a") for t in range(2, 9)]
+    plan = planned(large, call("content"), log=log)
     assert (plan.results, plan.summary.horizon) == ({}, at(6)), "five, for these are a megabyte"
 
 
@@ -301,9 +304,14 @@ def test_a_call_in_the_log_is_recovered_without_the_code() -> None:
     first = planned(holding(), RecoverCommand(entry, may_be_complete=True))
     assert first.results == {0: Fate.IN_FORCE}
     assert (first.summary.adopted, first.summary.value) == ((entry,), holding().value)
-    second = planned(first.summary, call("content"), e6=stored(6, "add", "a"))
+    second = planned(first.summary, call("content"), log=[stored(6, "add", "a")])
     assert second.results[0] == Response("Ok", (Json('{"a":1}'),))
-    again = planned(second.summary, RecoverCommand(entry, may_be_complete=True), call("content"), e6=stored(6, "add", "a"))
+    again = planned(
+        second.summary,
+        RecoverCommand(entry, may_be_complete=True),
+        call("content"),
+        log=[stored(6, "add", "a")],
+    )
     assert again.results == {0: Fate.IN_FORCE, 1: Response("Ok", (Json('{"a":1}'),))}
 
 
@@ -319,7 +327,7 @@ def test_a_call_in_the_log_is_recovered_without_the_code() -> None:
 def test_a_call_in_the_log_that_cannot_be_run_is_told_and_hidden_from_nobody(text: str, words: str) -> None:
     """An answer without it would deny what its caller was told. What lies before it has run."""
     wrong = Seen(Entry("e7", at(7), Value(text)), frozenset({"r1"}))
-    plan = planned(holding(), call("content"), call("add", "z"), e6=stored(6, "add", "a"), e7=wrong)
+    plan = planned(holding(), call("content"), call("add", "z"), log=[stored(6, "add", "a"), wrong])
     assert all(isinstance(plan.results[place], Failed) and plan.results[place].definite for place in (0, 1))
     assert words in plan.results[0].detail
     assert "lies in the object's log" in plan.results[0].detail
