@@ -42,10 +42,9 @@ def call(
     """
     type_name, _, name = object_name.partition("/")
     given = dict(map(_argument, arguments or ()))
-    url = url_of(cluster)
-    place = url or read_document(Path(cluster))
+    place = url_of(cluster) or read_document(Path(cluster))
     with connect(place, token=read_token(), tls=from_environment(), deadline_s=deadline_s) as client:
-        found_type = _type(client, type_name, Path.cwd() if url else Path(cluster).resolve().parent)
+        found_type = type_of(client, type_name, cluster)
         try:
             invocation = found_type.type.call(operation, **given)
         except BadClass as error:
@@ -68,9 +67,10 @@ def _argument(word: str) -> tuple[str, Any]:
     return name, parse_value(value)
 
 
-def _type(client: Client, type_name: str, folder: Path) -> OwnType:
-    """The type of that name, with the code that the document names, which may stand in the folder."""
+def type_of(client: Client, type_name: str, cluster: str) -> OwnType:
+    """The type of that name, with the code that the document names, which may stand in the document's folder, or in this one."""
     if type_name not in client.document.own_types:
         known = ", ".join(client.document.own_types) or "none"
         raise Usage(f"The cluster has no type {type_name!r}: its document's [types] name {known}.")
+    folder = Path.cwd() if url_of(cluster) else Path(cluster).resolve().parent
     return OwnType(client.document, class_of(client.document.own_types, type_name, folder), type_name)

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from ...adts.types.catalogue import adt_of
 from ...client_sdk.api.calls import repair as repair_call
 from .asking import Answer, Asked, asking
+from .call_command import type_of
 
 
 @asking
@@ -16,9 +18,13 @@ def repair(
     asked: Asked,
     name: Annotated[
         str,
-        typer.Argument(metavar="OBJECT", help="queue/NAME, register/NAME or dictionary/NAME/KEY."),
+        typer.Argument(metavar="OBJECT", help="queue/NAME, register/NAME, dictionary/NAME/KEY or TYPE/NAME."),
     ],
 ) -> Answer:
-    """Set an object right whose decided state the replicas refuse. Tells each change, with what was taken out."""
-    told = asked.client.perform(repair_call(name))
+    """Set an object right whose decided state the replicas refuse, or whose log holds a call that its class cannot run. Tells each change,
+    with what was taken out."""
+    type_name = adt_of(name)
+    is_own = type_name in asked.client.document.own_types
+    found = type_of(asked.client, type_name, asked.cluster).type if is_own else None
+    told = asked.client.perform(repair_call(name, found))
     return Answer({"changes": list(told)}, "\n".join(told) or "nothing was wrong")

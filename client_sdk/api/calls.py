@@ -9,6 +9,7 @@ from typing import Any, Final, Generic, TypeVar
 from msgspec import Struct
 
 from ...adts.log import Value
+from ...adts.plain_class import PlainClass
 from ...adts.types.catalogue import BadName, check_name, is_object_name, object_name
 from ...api_specs.limits import DELAY_S_MAX, Limits
 from ...api_specs.values import BadValue, from_value, to_value
@@ -69,11 +70,14 @@ def lookup(name: str, key: str) -> Call[tuple[Any, ...]]:
     return single(told, Read(full_name("dictionary", name, key)), as_tuple, lambda value: [value or NULL])
 
 
-def repair(full: str) -> Call[tuple[str, ...]]:
-    """Make an object (TYPE/NAME, dictionary/NAME/KEY) go on that no decision can go on from: what was changed."""
+def repair(full: str, found: PlainClass | None = None) -> Call[tuple[str, ...]]:
+    """Make an object (TYPE/NAME, dictionary/NAME/KEY) go on that no decision can go on from, with the class of one's own type: what was
+    changed."""
     if not is_object_name(full):
-        raise BadInput(f"{full!r} is no object: use queue/NAME, register/NAME or dictionary/NAME/KEY")
-    return Call(Repair(full), (Told("repair", full),), tuple, lambda told: number(len(told)))
+        raise BadInput(
+            f"{full!r} is no object: use queue/NAME, register/NAME, dictionary/NAME/KEY or TYPE/NAME"
+        )
+    return Call(Repair(full, found), (Told("repair", full),), tuple, lambda told: number(len(told)))
 
 
 def nothing(_: Any) -> None:

@@ -175,9 +175,11 @@ class CollectTombstone(Struct, frozen=True):
 
 
 class Repair(Struct, frozen=True):
-    """Make an object go on that no decision can go on from. Result: a sentence for each change of its decided state."""
+    """Make an object go on that no decision can go on from. Result: a sentence for each change of its decided state, and, of one's own
+    `type`, for each call that lies in the log and cannot be run."""
 
     object: str
+    type: PlainClass | None = None
 
 
 class Serve(Struct, frozen=True):

@@ -24,11 +24,13 @@ from .transitions import (
     FoldCommand,
     InvokeCommand,
     Plan,
+    RepairCommand,
     adopt_recovered,
     begun,
 )
 
 EVENT_CHARS_MAX: Final = 200
+_WITH_TYPE: Final = (InvokeCommand, FoldCommand, RepairCommand)
 
 
 def plan_own(
@@ -40,12 +42,19 @@ def plan_own(
     summary, builder = begun(summary, commands, results, context)
     events: list[str | Entry] = []
     adopt_recovered(builder, commands, results)
-    types = [command.type for command in commands if isinstance(command, InvokeCommand | FoldCommand)]
+    types = [each.type for each in commands if isinstance(each, _WITH_TYPE) and each.type is not None]
+    repairs = [place for place, command in enumerate(commands) if isinstance(command, RepairCommand)]
     waiting = builder.view(seen)
-    failed = _fold(builder, types[0], waiting, stamp, events) if types else None
+    failed, left_out = None, list[str]()
+    if types:
+        failed = _fold(builder, types[0], waiting, stamp, events, left_out if repairs else None)
     is_changed = False
     for place, command in enumerate(commands):
         match command:
+            case RepairCommand():
+                results[place] += tuple(left_out)
+                if not results[place] and types and waiting:
+                    del results[place]  # The next decision runs further ones.
             case InvokeCommand() if failed is not None:
                 results[place] = failed
             case InvokeCommand() if not waiting:
@@ -64,41 +73,45 @@ def _fold(
     waiting: list[Seen],
     stamp: Timestamp,
     events: list[str | Entry],
+    left_out: list[str] | None,
 ) -> Failed | None:
     """Run the calls that wait, and take them out of `waiting`, as many as one decision runs; the next one runs further ones. Why the
-    next call cannot be run, if it cannot: no state without it is ever shown."""
-    limits = builder.context.limits
-    done_bytes, folded = 0, 0
-    while (
-        waiting
-        and waiting[0].entry.t <= stamp
-        and folded < limits.page_entries_max
-        and done_bytes <= RUN_BYTES_MAX
-    ):
-        entry = waiting[0].entry
-        text = str(entry.value)
+    next call cannot be run, if it cannot: no state without it is shown, but where it may be `left_out`, which tells of it then."""
+    done_bytes, left = 0, builder.context.limits.page_entries_max
+    while waiting and waiting[0].entry.t <= stamp and left and done_bytes <= RUN_BYTES_MAX:
+        text = str(waiting[0].entry.value)
         done_bytes += len(builder.value or "") + len(text)
-        try:
-            call = call_in(text)
-            after, response = found.run(builder.value, call)
-        except BadClass as error:
-            return _not_run(text, str(error))
-        if (problem := _unfit(after, None, limits)) is not None:
+        problem = _run_stored(builder, found, text, events)
+        if problem is not None and left_out is None:
             return _not_run(text, problem)
-        builder.value = None if after is None else Value(after)
+        if problem is not None and left_out is not None:
+            left_out.append(f"taken out of the log: {text} ({problem})")
         builder.pass_over(waiting.pop(0))
-        events.append(_event(call, response))
-        folded += 1
-    if folded:
         builder.note_changed()
+        left -= 1
+    return None
+
+
+def _run_stored(
+    builder: SummaryBuilder, found: PlainClass, text: str, events: list[str | Entry]
+) -> str | None:
+    """Run a call from the log; or why it cannot be run."""
+    try:
+        call = call_in(text)
+        after, response = found.run(builder.value, call)
+    except BadClass as error:
+        return str(error)
+    if (problem := _unfit(after, None, builder.context.limits)) is not None:
+        return problem
+    builder.value = None if after is None else Value(after)
+    events.append(_event(call, response))
     return None
 
 
 def _not_run(text: str, why: str) -> Failed:
     shown = text if len(text) <= EVENT_CHARS_MAX else f"{text[:EVENT_CHARS_MAX]}…"
-    return Failed(
-        "refused", f"the call {shown}, which lies in the object's log, cannot be run: {why}", definite=True
-    )
+    told = f"the call {shown}, which lies in the object's log, cannot be run: {why} (`quorate repair` takes it out)"
+    return Failed("refused", told, definite=True)
 
 
 def _invoke(

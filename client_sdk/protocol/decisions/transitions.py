@@ -80,9 +80,11 @@ class FoldCommand(Struct, frozen=True):
 
 
 class RepairCommand(Struct, frozen=True):
-    """Take out of the summary whatever keeps replicas from accepting it. Result: a sentence for each change."""
+    """Take out of the summary whatever keeps replicas from accepting it, and, of one's own `type`, out of the log what cannot be run.
+    Result: a sentence for each change."""
 
     limits: Limits
+    type: PlainClass | None = None
 
 
 Command = (

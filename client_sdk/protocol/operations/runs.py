@@ -143,7 +143,9 @@ def _us(seconds: float) -> int:
 
 
 def _repair(operation: Repair, task: Task, machine: Machine) -> OutcomeSteps:
-    verdict = yield from decide(operation.object, RepairCommand(machine.limits), task, machine)
+    verdict = yield from decide(
+        operation.object, RepairCommand(machine.limits, operation.type), task, machine
+    )
     return Done(verdict.result, "Repair/Ok", verdict.answered)
 
 

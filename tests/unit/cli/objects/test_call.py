@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from quorate.adts.log import Value
+from quorate.api_specs.cluster import parse
 from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.client_sdk import connect
+from quorate.client_sdk.api.calls import Told, single
+from quorate.client_sdk.protocol.core.values import Write
 from tests.unit.adts.types_page import PLAIN_TYPE
 from tests.unit.cli.conftest import Run, quorate_here
 
@@ -78,3 +83,20 @@ def test_the_trace_shows_the_state(run: Run) -> None:
     columns = json.loads(shown.stdout)["traces"][0]["replicas"].values()
     assert '{"state":{"items":{"tea":1}},"version":1}' in [each["value"] for each in columns]
     assert "dictionary/NAME/KEY, cart/NAME" in run("trace", "basket/x").stderr
+
+
+def test_a_stored_call_that_the_class_cannot_run_is_repaired(run: Run, cluster: LocalCluster) -> None:
+    """One of a class that has no such operation any more, or of somebody who writes what no front end writes."""
+    run("call", "cart/joe", "add", 'item="book"')
+    strange = Write("cart/joe", Value('["shine",[]]'))
+    with connect(parse(cluster.document_path.read_text())) as client:
+        client.perform(single(Told("Write", "cart/joe"), strange, lambda _: None, lambda _: []))
+    refused = run("call", "cart/joe", "content")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "Cart has no operation 'shine'" in refused.stderr
+    assert "`quorate repair` takes it out" in refused.stderr
+    told = run("repair", "cart/joe")
+    assert told.returncode == 0
+    assert told.stdout.startswith('taken out of the log: ["shine",[]] (')
+    assert run("repair", "cart/joe").stdout == "nothing was wrong\n"
+    assert run("call", "cart/joe", "content").stdout == '{"book":1}\n'

@@ -21,6 +21,7 @@ from quorate.client_sdk.protocol.decisions.transitions import (
     InvokeCommand,
     Plan,
     RecoverCommand,
+    RepairCommand,
 )
 from quorate.timestamps.ballot import make_ballot
 from tests.support.own_types import Cart
@@ -332,3 +333,28 @@ def test_a_call_in_the_log_that_cannot_be_run_is_told_and_hidden_from_nobody(tex
     assert words in plan.results[0].detail
     assert "lies in the object's log" in plan.results[0].detail
     assert (plan.summary.value, plan.summary.horizon) == (holding(a=1).value, at(6))
+
+
+def test_a_repair_takes_out_of_the_log_what_cannot_be_run_and_tells_it() -> None:
+    log = [
+        stored(6, "add", "a"),
+        Seen(Entry("e7", at(7), Value('["shine",[]]')), frozenset({"r1"})),
+        stored(8, "add", "a"),
+    ]
+    plan = planned(holding(), RepairCommand(Limits(), CART), call("content"), log=log)
+    assert [str(each).partition(" (")[0] for each in plan.results[0]] == [
+        'taken out of the log: ["shine",[]]'
+    ]
+    assert plan.results[1] == Response("Ok", (Json('{"a":2}'),))
+    again = planned(plan.summary, RepairCommand(Limits(), CART), log=log)
+    assert again.results == {0: ()}
+    without_code = planned(holding(), RepairCommand(Limits()), log=log)
+    assert (without_code.results, without_code.summary) == ({0: ()}, holding())
+
+
+def test_a_repair_goes_on_until_it_has_something_to_tell_or_all_has_run() -> None:
+    narrow = replace(CONTEXT, limits=Limits(page_entries_max=2))
+    log = [stored(t, "add", "a") for t in (6, 7, 8)]
+    first = planned(holding(), RepairCommand(Limits(), CART), log=log, context=narrow)
+    assert (first.results, first.summary.horizon) == ({}, at(7))
+    assert planned(first.summary, RepairCommand(Limits(), CART), log=log, context=narrow).results == {0: ()}
