@@ -19,7 +19,7 @@ class Missing(Exception):
 
 
 class Set:
-    """Elements, each once."""
+    """Elements, each once. `add` and `remove` are blind."""
 
     blind = ("add", "remove")
 
@@ -48,7 +48,7 @@ class Set:
 
 
 class Stack:
-    """Items: the one that came last goes first."""
+    """Items: the one that came last goes first. `push` is blind."""
 
     blind = ("push",)
     examples: ClassVar[dict[str, Any]] = {"item": _ITEMS}
@@ -74,7 +74,7 @@ class Stack:
 
 
 class PriorityQueue:
-    """Items: the one of the least number goes first, and of equal ones the one that came first."""
+    """Items: the one of the least number goes first, and of equal ones the one that came first. `put` is blind."""
 
     blind = ("put",)
     examples: ClassVar[dict[str, Any]] = {"item": _ITEMS, "priority": (0, 1)}
@@ -106,7 +106,7 @@ class PriorityQueue:
 
 
 class Directory:
-    """Values by key, where it matters whether a key is there."""
+    """Values by key, where it matters whether a key is there. `put` is blind."""
 
     blind = ("put",)
     examples: ClassVar[dict[str, Any]] = {"value": _ITEMS}

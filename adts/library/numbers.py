@@ -16,7 +16,7 @@ class Overdraft(Exception):
 
 
 class Counter:
-    """A sum."""
+    """A sum. `add` is blind."""
 
     blind = ("add",)
     examples: ClassVar[dict[str, Any]] = {"amount": (1, 2, -1)}

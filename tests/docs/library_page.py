@@ -18,8 +18,9 @@ leader = "quorate.adts.library:Lock"
 ```
 
 Then it is called as your own types are: in Python `client.object(Counter, "front", type_name="visits").add(1)`, in the shell
-`quorate call visits/front value`, over HTTP `POST /v1/objects/visits/front/add`. Each change is one decision of a quorum. A state has at
-most 256 KiB, and every change carries all of it: make many small objects.
+`quorate call visits/front value`, over HTTP `POST /v1/objects/visits/front/add`. A call of a blind operation is
+[stored without a look](../how-to/own-types.md#store-without-a-look); every other change is one decision of a quorum. A state has at
+most 256 KiB, and every decision carries all of it: make many small objects.
 
 To set something that a class leaves open, or to add an operation, derive one of your own, and serve that:
 
