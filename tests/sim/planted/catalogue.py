@@ -377,7 +377,7 @@ PLANTS: Final = (
     in_own("repeat-run-again", own.run_a_repeat_again, 60, "same answer"),
     in_own("answers-forgotten", own.forget_answers_that_changed_nothing, 60, "same answer"),
     in_own("calls-from-one-state", own.run_each_from_the_decided_state, 20),
-    in_own("look-undecided", own.answer_from_what_is_not_decided, 120, first=68),
+    in_own("look-undecided", own.answer_from_what_is_not_decided, 90, first=317),
     in_own("change-from-a-look", own.answer_a_change_from_a_look, 20),
     in_own("stored-calls-as-they-come", own.run_stored_calls_as_they_come, 60),
     in_own("stored-calls-not-decided", own.answer_from_stored_calls, 60),
