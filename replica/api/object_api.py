@@ -200,8 +200,8 @@ def _places_of(operation: Operation) -> int:
     """How many places it takes, by its work, of a millisecond each. None where it may wait, or is decided: it takes places of the front end's
     own, while it asks for a decision."""
     match operation:
-        case Invoke():
-            return 1
+        case Invoke(invocation=call):
+            return 1 + _places_of_values(tuple(map(str, call.args)))
         case Read() | Peek():
             return PLACES_OF_READS
         case Write(value=value):

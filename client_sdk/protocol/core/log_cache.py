@@ -115,6 +115,11 @@ class LogCache:
         known = self.known.get(replica)
         return ZERO if known is None or known.is_cut_off else known.upto
 
+    @property
+    def has_entries(self) -> bool:
+        """Whether entries above the summary's horizon are known."""
+        return any(timestamp > self.summary.horizon for timestamp in self.seen)
+
     def by_id(self, entries_max: int = sys.maxsize) -> dict[str, Seen]:
         """The entries above the summary's horizon, by id; of many the lowest, as if the others had been forgotten (`trim`)."""
         horizon, found = self.summary.horizon, self.seen

@@ -2,7 +2,7 @@
 then the calls that want an answer. Pure, but for the user's code.
 
 Herlihy's method with a checkpoint (Herlihy 1986, section 3.2): the summary has the state, and everything up to the horizon is in it. Safety
-rests on what the proposer guarantees: the view holds every entry at or below `stamp` that is complete or ever can be.
+rests on what the proposer guarantees: the view holds every entry at or below `bound` that is complete or ever can be.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from ....api_specs.values import check_value, comparable, text_bytes
 from ....timestamps.timestamp import Timestamp
 from ..core.values import Failed
 from .idempotency import KEY_REUSED, TOO_MANY_KEYS, digest
+from .pending import ITEMS_AT_A_PLACE
 from .summary_builder import Context, SummaryBuilder
 from .transitions import (
-    RUN_BYTES_MAX,
     Command,
     ConfirmCommand,
     FoldCommand,
@@ -30,37 +30,46 @@ from .transitions import (
 )
 
 EVENT_CHARS_MAX: Final = 200
+FOLDED_MAX: Final = ITEMS_AT_A_PLACE
+"""Calls from the log that run in one decision, on states and arguments of STATE_BYTES_MAX together: decisions on other objects wait for no more."""
 _WITH_TYPE: Final = (InvokeCommand, FoldCommand, RepairCommand)
 
 
 def plan_own(
-    summary: Summary, seen: dict[str, Seen], stamp: Timestamp, commands: Sequence[Command], context: Context
+    summary: Summary,
+    seen: dict[str, Seen],
+    bound: Timestamp,
+    stamp: Timestamp,
+    commands: Sequence[Command],
+    context: Context,
 ) -> Plan:
-    """The plan for an object of one's own type. `stamp` is the timestamp of a new state. Who wants an answer gets none before all that
-    lies in the log has run."""
+    """The plan for an object of one's own type. `stamp` is the timestamp of a new state, and entries above `bound` are not touched. Who
+    wants an answer gets none before all that lies in the log up to the stamp has run."""
     results: dict[int, Any] = {}
     summary, builder = begun(summary, commands, results, context)
     events: list[str | Entry] = []
     adopt_recovered(builder, commands, results)
     types = [each.type for each in commands if isinstance(each, _WITH_TYPE) and each.type is not None]
-    repairs = [place for place, command in enumerate(commands) if isinstance(command, RepairCommand)]
+    is_repair = any(isinstance(command, RepairCommand) for command in commands)
+    left_out: list[str] | None = [] if is_repair else None
     waiting = builder.view(seen)
-    failed, left_out = None, list[str]()
-    if types:
-        failed = _fold(builder, types[0], waiting, stamp, events, left_out if repairs else None)
+    failed = _fold(builder, types[0], waiting, bound, events, left_out) if types else None
+    has_run = bound >= stamp and not waiting
     is_changed = False
     for place, command in enumerate(commands):
         match command:
             case RepairCommand():
-                results[place] += tuple(left_out)
-                if not results[place] and types and waiting:
+                results[place] += tuple(left_out or ())
+                if types and not has_run and not results[place]:
                     del results[place]  # The next decision runs further ones.
             case InvokeCommand() if failed is not None:
                 results[place] = failed
-            case InvokeCommand() if not waiting:
+            case InvokeCommand() if has_run:
                 results[place], builder.value, changed = _invoke(builder, command, builder.value, events)
                 is_changed = is_changed or changed
-            case FoldCommand() | ConfirmCommand():
+            case FoldCommand() if has_run or failed is not None:
+                results[place] = None
+            case ConfirmCommand():
                 results[place] = None
     if is_changed:
         builder.horizon = stamp
@@ -71,14 +80,14 @@ def _fold(
     builder: SummaryBuilder,
     found: PlainClass,
     waiting: list[Seen],
-    stamp: Timestamp,
+    bound: Timestamp,
     events: list[str | Entry],
     left_out: list[str] | None,
 ) -> Failed | None:
     """Run the calls that wait, and take them out of `waiting`, as many as one decision runs; the next one runs further ones. Why the
     next call cannot be run, if it cannot: no state without it is shown, but where it may be `left_out`, which tells of it then."""
-    done_bytes, left = 0, builder.context.limits.page_entries_max
-    while waiting and waiting[0].entry.t <= stamp and left and done_bytes <= RUN_BYTES_MAX:
+    done_bytes, left = 0, min(FOLDED_MAX, builder.context.limits.page_entries_max)
+    while waiting and waiting[0].entry.t <= bound and left and done_bytes <= STATE_BYTES_MAX:
         text = str(waiting[0].entry.value)
         done_bytes += len(builder.value or "") + len(text)
         problem = _run_stored(builder, found, text, events)

@@ -22,20 +22,16 @@ from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import SOON_S, Event, Task
 from ..core.values import Failed
-from .transitions import (
-    RUN_BYTES_MAX,
-    WORKS_ON_STATES,
-    Command,
-    ConfirmCommand,
-    InvokeCommand,
-    argument_bytes,
-)
+from .transitions import WORKS_ON_STATES, Command, ConfirmCommand, InvokeCommand, argument_bytes
 
 HELD_S_MAX: Final = 0.1
 """So long, after a decision, a look may keep this front end from the next."""
 HELD_S_STEP: Final = 0.001
 COMMANDS_MAX: Final = 256
 """Decided in one batch."""
+RUN_BYTES_MAX: Final = 1024 * 1024
+"""Of states and arguments that one batch works on, together, where it works on all of them: work of some hundredths of a second, or of a
+quarter of one."""
 ITEMS_AT_A_PLACE: Final = 64
 BYTES_AT_A_PLACE: Final = 4 * 1024
 """About a millisecond of work, as is any decision for itself; of nested arrays it is so few bytes."""

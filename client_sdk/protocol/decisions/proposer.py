@@ -8,7 +8,7 @@ which the next collect rides.
 from collections.abc import Callable, Generator
 from typing import Any, Final, Protocol
 
-from ....adts.log import Entry
+from ....adts.log import Entry, Seen, Summary
 from ....adts.specification import Kind
 from ....adts.types.catalogue import adt_of, is_overwritten
 from ....adts.types.queue import view
@@ -56,7 +56,7 @@ class Proposer:
         self._machine = machine
         adt = adt_of(cache.name)
         self._is_queue = adt == "queue"
-        self._plan_on_stamp: Final = plan_cell if is_overwritten(adt) else plan_own
+        self._is_overwritten: Final = is_overwritten(adt)
         self._initial: Final = choice.initial_of_kind(Kind.DECIDE)
         self._final: Final = choice.final_of_kind(Kind.DECIDE)
         self._blind_final: Final = choice.final_of_kind(Kind.BLIND)
@@ -182,10 +182,7 @@ class Proposer:
             return None
         cache, bound = self._cache, self._current.bound
         if not self._is_queue:
-            is_covered = bound >= self._stamp > cache.summary.horizon
-            if not is_covered or any(timestamp >= self._stamp for timestamp in cache.seen):
-                return None
-            return self._plan_on_stamp(cache.summary, cache.by_id(), self._stamp, commands, self._context())
+            return self._plan_on_stamp(commands, bound)
         front = self._windows.front(self._windows.wanted(commands))
         plan = plan_queue(cache.summary, front, bound, commands, self._context())
         is_changed = plan.summary != cache.summary
@@ -200,6 +197,19 @@ class Proposer:
             if isinstance(command, DequeueCommand | PeekCommand | AcquireCommand)
         }
         return plan
+
+    def _plan_on_stamp(self, commands: list[Command], bound: Timestamp) -> Plan | None:
+        """The plan for what has a state, if everything below the stamp is seen; of one's own type, as far as it is seen: a log is run page
+        by page, and not kept in mind whole."""
+        cache = self._cache
+        view: tuple[Summary, dict[str, Seen]] = (cache.summary, cache.by_id())
+        is_below = self._stamp > cache.summary.horizon
+        if not is_below or any(timestamp >= self._stamp for timestamp in cache.seen):
+            return None
+        if self._is_overwritten:
+            return plan_cell(*view, self._stamp, commands, self._context()) if bound >= self._stamp else None
+        plan = plan_own(*view, bound, self._stamp, commands, self._context())
+        return plan if plan.results or plan.summary != cache.summary else None
 
     @property
     def _current(self) -> Term:

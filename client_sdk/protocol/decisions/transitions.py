@@ -33,9 +33,6 @@ from .lease_table import ClearCommand
 from .summary_builder import Context, SummaryBuilder
 
 NULL: Final = Value("null")
-RUN_BYTES_MAX: Final = 1024 * 1024
-"""Of states and arguments that one batch works on, together, where it works on all of them: work of some hundredths of a second, or of a
-quarter of one."""
 
 
 class Fate(Enum):

@@ -48,9 +48,17 @@ KEYS_AT_ONCE: Final = 500
 
 
 def collect(
-    name: str, task: Task, machine: Machine, needed: Quorum, *, limit: int = CELL_ROWS, payload: bool = True
+    name: str,
+    task: Task,
+    machine: Machine,
+    needed: Quorum,
+    *,
+    limit: int = CELL_ROWS,
+    payload: bool = True,
+    to_first: bool = False,
 ) -> Generator[float, Event, frozenset[str]]:
-    """A fresh look at whole logs by a quorum of `needed`; nothing is promised. Returns who answered."""
+    """A fresh look at whole logs by a quorum of `needed`, or, `to_first`, until one shows an entry; nothing is promised. Returns who
+    answered."""
     cache, choice = machine.cache_of(name), machine.choice_of(name)
 
     def request(replica: str) -> Collect:
@@ -67,12 +75,14 @@ def collect(
                 whole.add(replica)
             else:
                 round_.again(replica)
-        return needed.is_met_by(whole)
+        return needed.is_met_by(whole) or (to_first and cache.has_entries)
 
     lives = cache.lives
     yield from round_.wait(is_enough)
     if cache.lives != lives:
-        return (yield from collect(name, task, machine, needed, limit=limit, payload=payload))
+        return (
+            yield from collect(name, task, machine, needed, limit=limit, payload=payload, to_first=to_first)
+        )
     cache.check_decided(choice.final_of_kind(Kind.DECIDE))
     return frozenset(whole)
 

@@ -70,11 +70,10 @@ def _look(
     cache = machine.cache_of(operation.object)  # Held: the front end forgets what is idle and nobody holds.
     if _is_large(operation, cache.summary.value):
         return None
-    answered = yield from observe.collect(
-        operation.object, task, machine, choice.initial_of_kind(Kind.DECIDE)
-    )
+    needed = choice.initial_of_kind(Kind.DECIDE)
+    answered = yield from observe.collect(operation.object, task, machine, needed, to_first=True)
     before = cache.summary.value
-    is_whole = cache.is_decided and not cache.summary.adopted and not cache.by_id()
+    is_whole = cache.is_decided and not cache.summary.adopted and not cache.has_entries
     if not is_whole or _is_large(operation, before):
         return None
     try:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from quorate.adts.log import Dead, Entry, Leased, Value
+from quorate.adts.plain_class import PlainClass
 from quorate.adts.specification import EventClass
 from quorate.api_specs.limits import Limits
 from quorate.client_sdk.protocol.core.counters import Counts
@@ -14,6 +15,7 @@ from quorate.client_sdk.protocol.core.values import (
     Dequeue,
     Done,
     Enqueue,
+    Invoke,
     LeaseBook,
     Operation,
     Outcome,
@@ -28,6 +30,9 @@ from quorate.replica.api.answers import length_of
 from quorate.replica.api.object_api import Operations
 from quorate.replica.http.problems import Refusal
 from quorate.timestamps.timestamp import make
+from tests.support.own_types import Cart
+
+CART = PlainClass(Cart)
 
 T = make(1, 0, "f")
 ENTRY = Entry(T, T, Value('"four"'))
@@ -156,6 +161,7 @@ async def test_so_many_are_under_way_at_a_time_and_the_others_wait_within_their_
         (ReadLeases("queue/q"), 8),
         (Write("register/r", Value("[" * 60_000)), 4),
         (Enqueue("queue/q", (Value('{"":{}}' * 1000),) * 10), 8),
+        (Invoke("cart/c", CART, CART.call("keep", [[[[]]] * 30_000])), 4),
         (Read("register/r"), 60),
         (Peek("queue/q"), 60),
         (Dequeue("queue/q", 1, 20.0), 300),

@@ -37,7 +37,7 @@ def call(operation: str, *args: Any, key: str = "") -> InvokeCommand:
 def planned(
     summary: Summary, *commands: Command, log: Sequence[Seen] = (), context: Context = CONTEXT
 ) -> Plan:
-    return plan_own(summary, {each.entry.id: each for each in log}, at(9), commands, context)
+    return plan_own(summary, {each.entry.id: each for each in log}, at(9), at(9), commands, context)
 
 
 def stored(t: int, operation: str, *args: Any) -> Seen:
@@ -280,9 +280,16 @@ def test_nobody_is_answered_before_all_has_run() -> None:
     narrow = replace(CONTEXT, limits=Limits(page_entries_max=2))
     log = [stored(t, "add", "a") for t in (6, 7, 8)]
     first = planned(holding(), call("content"), FoldCommand(CART), context=narrow, log=log)
-    assert (first.results, first.summary.horizon) == ({1: None}, at(7))
-    second = planned(first.summary, call("content"), context=narrow, log=log)
-    assert second.results == {0: Response("Ok", (Json('{"a":3}'),))}
+    assert (first.results, first.summary.horizon) == ({}, at(7))
+    second = planned(first.summary, call("content"), FoldCommand(CART), context=narrow, log=log)
+    assert second.results == {0: Response("Ok", (Json('{"a":3}'),)), 1: None}
+
+
+def test_what_is_seen_of_a_long_log_is_run_and_nobody_is_answered_before_the_rest_is_seen() -> None:
+    log = {each.entry.id: each for each in (stored(6, "add", "a"), stored(7, "add", "a"))}
+    plan = plan_own(holding(), log, at(6), at(9), [call("content"), FoldCommand(CART)], CONTEXT)
+    assert (plan.results, plan.summary.value, plan.summary.horizon) == ({}, holding(a=1).value, at(6))
+    assert plan_own(holding(), {}, at(6), at(9), [call("content")], CONTEXT).results == {}
 
 
 def test_what_lies_above_the_stamp_is_not_run_and_keeps_callers_waiting() -> None:
@@ -296,7 +303,7 @@ def test_of_large_states_one_decision_runs_fewer_calls() -> None:
     large = replace(holding(**{"x" * 250_000: 1}), horizon=at(1))
     log = [stored(t, "add", "a") for t in range(2, 9)]
     plan = planned(large, call("content"), log=log)
-    assert (plan.results, plan.summary.horizon) == ({}, at(6)), "five, for these are a megabyte"
+    assert (plan.results, plan.summary.horizon) == ({}, at(3)), "two, for these are half a megabyte"
 
 
 def test_a_call_in_the_log_is_recovered_without_the_code() -> None:

@@ -21,17 +21,13 @@ from quorate.client_sdk.protocol.decisions.pending import (
     COMMANDS_MAX,
     HELD_S_MAX,
     HELD_S_STEP,
+    RUN_BYTES_MAX,
     Batches,
     CommandResult,
     PendingCommand,
     places_of,
 )
-from quorate.client_sdk.protocol.decisions.transitions import (
-    RUN_BYTES_MAX,
-    Command,
-    ConfirmCommand,
-    InvokeCommand,
-)
+from quorate.client_sdk.protocol.decisions.transitions import Command, ConfirmCommand, InvokeCommand
 from tests.support.own_types import Cart
 from tests.unit.client_sdk.protocol.stage import Stage, at
 
