@@ -159,6 +159,12 @@ class PlainClass:
             ) from error
         return (stored if after == before else f'{{"state":{after},"version":{self._version}}}'), response
 
+    def check(self, stored: str | None) -> None:
+        """Raises BadClass where the class does not understand a state as it is kept."""
+        if stored is not None:
+            with collector_off():
+                self._state_in(stored)
+
     def _state_in(self, stored: str) -> str:
         try:
             found = _DECODE_STORED(stored)

@@ -2,6 +2,8 @@
 
 from typing import Any, ClassVar
 
+MOST = (1 << 63) - 1
+
 
 class Full(Exception):
     """Fewer places are free."""
@@ -16,7 +18,7 @@ class Overdraft(Exception):
 
 
 class Counter:
-    """A sum. `add` is blind."""
+    """A sum of 64 bits, which stays at its end beyond. `add` is blind."""
 
     blind = ("add",)
     examples: ClassVar[dict[str, Any]] = {"amount": (1, 2, -1)}
@@ -26,7 +28,7 @@ class Counter:
 
     def add(self, amount: int = 1) -> None:
         """Add an amount, which may be negative."""
-        self.sum += amount
+        self.sum = max(-MOST - 1, min(self.sum + amount, MOST))
 
     def value(self) -> int:
         """The sum."""

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec.structs import asdict
 
 from ...adts.specification import operation_of
-from ...adts.types.catalogue import adt_of
+from ...adts.types.catalogue import adt_of, is_overwritten
 from ...api_specs.classes_held import rules_in_force
 from ...api_specs.cluster import ChoiceRule, ClusterDocument
 from ...api_specs.messages import Collected
@@ -95,7 +95,7 @@ def _object(
     cut = [min(each) for id, each in times.items() if held[id].more or (newest and len(each) >= newest)]
     above = {t for each in times.values() for t in each if t > horizon}
     counting = {t for t in above if t >= max(cut, default=ZERO)}
-    if adt_of(name) != "queue":
+    if is_overwritten(adt_of(name)):
         counting = {max(counting)} if counting else set()
     # A replica that answers and does not know the object lacks all of it.
     logs = {

@@ -53,27 +53,36 @@ def plan_own(
     is_repair = any(isinstance(command, RepairCommand) for command in commands)
     left_out: list[str] | None = [] if is_repair else None
     waiting = builder.view(seen)
-    failed = _fold(builder, types[0], waiting, bound, events, left_out) if types else None
+    failed = _unread(types[0], builder) if types else None
+    if types and failed is None:
+        failed = _fold(builder, types[0], waiting, bound, events, left_out)
     has_run = bound >= stamp and not waiting
-    is_changed = False
     for place, command in enumerate(commands):
         match command:
             case RepairCommand():
-                results[place] += tuple(left_out or ())
-                if types and not has_run and not results[place]:
-                    del results[place]  # The next decision runs further ones.
+                results[place] = failed or (*results[place], *(left_out or ()))
             case InvokeCommand() if failed is not None:
-                results[place] = failed
+                results[place] = failed if (known := _known(builder, command)) is None else known
             case InvokeCommand() if has_run:
-                results[place], builder.value, changed = _invoke(builder, command, builder.value, events)
-                is_changed = is_changed or changed
+                results[place] = _invoke(builder, command, stamp, events)
             case FoldCommand() if has_run or failed is not None:
                 results[place] = None
             case ConfirmCommand():
                 results[place] = None
-    if is_changed:
-        builder.horizon = stamp
+    if is_repair and types and not has_run and failed is None:
+        results = {
+            place: told for place, told in results.items() if told != ()
+        }  # The next decision runs further ones.
     return Plan(builder.finish(set(seen)), results, events)
+
+
+def _unread(found: PlainClass, builder: SummaryBuilder) -> Failed | None:
+    """Why the class cannot read the state, if it cannot: nothing is run then, and nothing taken out."""
+    try:
+        found.check(builder.value)
+    except BadClass as error:
+        return Failed("refused", str(error), definite=True)
+    return None
 
 
 def _fold(
@@ -110,7 +119,7 @@ def _run_stored(
         after, response = found.run(builder.value, call)
     except BadClass as error:
         return str(error)
-    if (problem := _unfit(after, None, builder.context.limits)) is not None:
+    if after is not None and (problem := check_value(after, builder.context.limits)) is not None:
         return problem
     builder.value = None if after is None else Value(after)
     events.append(_event(call, response))
@@ -124,33 +133,43 @@ def _not_run(text: str, why: str) -> Failed:
 
 
 def _invoke(
-    builder: SummaryBuilder, command: InvokeCommand, value: Value | None, events: list[str | Entry]
-) -> tuple[Response | Failed, Value | None, bool]:
-    """Result, the state afterwards as it is kept, and whether the decision is kept with it: what it changed, or whose answer it owes to
-    repeats. A call that changed nothing now may change something when it is repeated."""
-    asked = digest(comparable(Value(arguments_text(command.invocation)))) if command.key else ""
-    if (earlier := builder.keyed(command.key)) is not None:
-        return (read(earlier.result or "") if earlier.digest == asked else KEY_REUSED), value, False
+    builder: SummaryBuilder, command: InvokeCommand, stamp: Timestamp, events: list[str | Entry]
+) -> Response | Failed:
+    """Run a call that wants an answer. The decision is kept with it where it changed something, or where repeats are owed its answer: a call
+    that changed nothing now may change something when it is repeated."""
+    if (known := _known(builder, command)) is not None:
+        return known
+    before, limits = builder.value, builder.context.limits
     try:
-        after, response = command.type.run(value, command.invocation)
+        after, response = command.type.run(before, command.invocation)
     except BadClass as error:
-        return Failed("refused", str(error), definite=True), value, False
-    if (size := result_bytes(response)) > builder.context.limits.value_bytes_max:
-        most = builder.context.limits.value_bytes_max
-        told = f"{command.invocation.operation}: the result has {size} bytes, of {most} (value_bytes_max) at most"
-        return Failed("refused", told, definite=True), value, False
-    is_changed = after != value
-    is_kept = is_changed or (bool(command.key) and response.condition == OK)
-    if is_kept:
-        result = Value(written(response)) if command.key else None
-        if (problem := _unfit(after, result, builder.context.limits)) is not None:
-            return Failed("refused", f"{command.invocation}: {problem}", definite=True), value, False
-        if not builder.has_room_for(command.key, (), result):
-            return TOO_MANY_KEYS, value, False
-        builder.note_changed(command.key, digest=asked, result=result)
-    if is_changed:
+        return Failed("refused", str(error), definite=True)
+    if (size := result_bytes(response)) > limits.value_bytes_max:
+        told = f"{command.invocation.operation}: the result has {size} bytes, of {limits.value_bytes_max} (value_bytes_max) at most"
+        return Failed("refused", told, definite=True)
+    if after == before and not (command.key and response.condition == OK):
+        return response
+    result = Value(written(response)) if command.key else None
+    if (problem := _unfit(before, after, result, limits)) is not None:
+        return Failed("refused", f"{command.invocation}: {problem}", definite=True)
+    if not builder.has_room_for(command.key, (), result):
+        return TOO_MANY_KEYS
+    builder.note_changed(command.key, digest=_asked(command), result=result)
+    builder.horizon, builder.value = stamp, None if after is None else Value(after)
+    if after != before:
         events.append(_event(command.invocation, response))
-    return response, None if after is None else Value(after), is_kept
+    return response
+
+
+def _known(builder: SummaryBuilder, command: InvokeCommand) -> Response | Failed | None:
+    """What an earlier attempt with the key was answered."""
+    if (earlier := builder.keyed(command.key)) is None:
+        return None
+    return read(earlier.result or "") if earlier.digest == _asked(command) else KEY_REUSED
+
+
+def _asked(command: InvokeCommand) -> str:
+    return digest(comparable(Value(arguments_text(command.invocation)))) if command.key else ""
 
 
 def _event(invocation: Invocation, response: Response) -> str:
@@ -165,9 +184,11 @@ def result_bytes(response: Response) -> int:
     return sum(text_bytes(str(each)) for each in response.results)
 
 
-def _unfit(state: str | None, result: str | None, limits: Limits) -> str | None:
-    """Why replicas would not take the state, or the result that is remembered with it."""
-    if state is not None and (size := text_bytes(state)) > STATE_BYTES_MAX:
+def _unfit(before: str | None, after: str | None, result: str | None, limits: Limits) -> str | None:
+    """Why replicas would not take the state, or the result that is remembered with it. Stored calls may have made the state too large: then it
+    may become smaller."""
+    size = 0 if after is None else text_bytes(after)
+    if size > STATE_BYTES_MAX and (before is None or size >= text_bytes(before)):
         return f"the state would have {size} bytes, of {STATE_BYTES_MAX} at most: keep less in one object, as one object for each key"
-    problems = (check_value(each, limits) for each in (state, result) if each is not None)
+    problems = (check_value(each, limits) for each in (after, result) if each is not None)
     return next(filter(None, problems), None)

@@ -5,10 +5,10 @@ refuses it: while it does, entries at or below what a quorum has fenced may be t
 which the next collect rides.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, Final, Protocol
 
-from ....adts.log import Entry, Seen, Summary
+from ....adts.log import Entry
 from ....adts.specification import Kind
 from ....adts.types.catalogue import adt_of, is_overwritten
 from ....adts.types.queue import view
@@ -16,7 +16,7 @@ from ....api_specs.commands import AcquireCommand, DequeueCommand, PeekCommand
 from ....api_specs.messages import Accept, Accepted, Collect, Collected, Commit
 from ....quorums.choices.choice import QuorumChoice
 from ....timestamps.ballot import NO_BALLOT, Ballot
-from ....timestamps.timestamp import ZERO, Timestamp
+from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import Event, Expired, Gathering, Steps, Task
 from ..core.values import Failed
@@ -66,6 +66,8 @@ class Proposer:
         self._term: Term | None = None
         self._stamp = ZERO
         """Of a cell: the fence of the latest collect, and the timestamp of the value that a plan on it sets."""
+        self._shown: set[Timestamp] | None = None
+        """Of what has a state: entries that were known after the look before the latest, if that showed a quorum's logs whole."""
         self._proposed: tuple[Ballot, list[tuple[PendingCommand, Any]]] | None = None
         """An accept whose fate is not known yet, and what it grants."""
         self._losses = 0
@@ -153,6 +155,7 @@ class Proposer:
         when the summary was known to be decided before the collect began (DESIGN, Decide 6).
         """
         commands = [asked.command for asked in batch]
+        self._shown = None
         is_fresh, looks, decided_before = False, 0, NO_BALLOT
         while True:
             if self._term is None:
@@ -173,6 +176,7 @@ class Proposer:
             if is_fresh:
                 self._machine.count("collected again")
             decided_before = self._cache.decided
+            self._shown = set(self._cache.seen) if looks and self._current.is_whole else None
             yield from self._collect(task, commands)
             is_fresh, looks = True, looks + 1
 
@@ -199,17 +203,25 @@ class Proposer:
         return plan
 
     def _plan_on_stamp(self, commands: list[Command], bound: Timestamp) -> Plan | None:
-        """The plan for what has a state, if everything below the stamp is seen; of one's own type, as far as it is seen: a log is run page
-        by page, and not kept in mind whole."""
-        cache = self._cache
-        view: tuple[Summary, dict[str, Seen]] = (cache.summary, cache.by_id())
-        is_below = self._stamp > cache.summary.horizon
-        if not is_below or any(timestamp >= self._stamp for timestamp in cache.seen):
+        """The plan for what has a state: on all that lies below the stamp. Of one's own type a log is run as far as it is seen, page by
+        page, before anybody is answered."""
+        cache, stamp = self._cache, self._stamp
+        if stamp <= cache.summary.horizon:
             return None
+        view = {name: found for name, found in cache.by_id().items() if found.entry.t < stamp}
+        is_covered = bound >= stamp and self._is_new(
+            timestamp for timestamp in cache.seen if timestamp >= stamp
+        )
         if self._is_overwritten:
-            return plan_cell(*view, self._stamp, commands, self._context()) if bound >= self._stamp else None
-        plan = plan_own(*view, bound, self._stamp, commands, self._context())
+            return plan_cell(cache.summary, view, stamp, commands, self._context()) if is_covered else None
+        upto = stamp if is_covered else INFINITY
+        plan = plan_own(cache.summary, view, bound, upto, commands, self._context())
         return plan if plan.results or plan.summary != cache.summary else None
+
+    def _is_new(self, above: Iterable[Timestamp]) -> bool:
+        """Whether no entry of these was complete when the commands were given: the look before the latest showed whole logs of a quorum,
+        without them. They may come after the stamp then: else who decides would never catch up with those who store."""
+        return all(self._shown is not None and timestamp not in self._shown for timestamp in above)
 
     @property
     def _current(self) -> Term:
@@ -233,7 +245,8 @@ class Proposer:
     def _collect(self, task: Task, commands: list[Command]) -> DecideSteps:
         """Promises, fences and logs of an initial quorum, read after this call began."""
         wanted = self._windows.wanted(commands)
-        self._windows.trim(wanted)
+        if not self._is_overwritten:
+            self._windows.trim(wanted)
         fence = self._stamp = self._fence_wanted(wanted)
 
         def request(replica: str) -> Collect:
@@ -286,7 +299,8 @@ class Proposer:
         # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
         self._windows.note_aside(is_all=not granted)
         next_wanted = self._windows.wanted([asked.command for asked in self.asked[:COMMANDS_MAX]])
-        self._windows.trim(next_wanted)
+        if self._is_queue:
+            self._windows.trim(next_wanted)
         yield from self._accept(task, plan, next_wanted)
         self._proposed = None
 

@@ -42,9 +42,8 @@ class ReadWindows:
         return max(entries_wanted(commands), self._aside)
 
     def trim(self, wanted: int) -> None:
-        """Keep no more of a long queue in mind than the next few batches: a decision must not cost its length."""
-        if self._is_queue:
-            self._cache.trim(_kept(wanted))
+        """Keep no more of a long log in mind than the next few batches: a decision must not cost its length."""
+        self._cache.trim(_kept(wanted) if self._is_queue else CELL_ROWS)
 
     def front(self, wanted: int) -> dict[str, Seen]:
         """What is known of a queue's front, by id; the same where another operation needs all of it kept in mind."""

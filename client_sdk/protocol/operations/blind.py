@@ -66,21 +66,14 @@ class Blind:
     """A blind operation: append to all, done when a final quorum stores it; see DESIGN section 2, "Blind"."""
 
     def __init__(
-        self,
-        name: str,
-        task: Task,
-        machine: Machine,
-        key: str = "",
-        spans: Spans = AT_ONCE,
-        *,
-        operation: str = "Enq",
+        self, name: str, task: Task, machine: Machine, key: str = "", spans: Spans = AT_ONCE
     ) -> None:
         self._name = name
         self._task = task
         self._machine = machine
         self._cache: Final = machine.cache_of(name)
         """Held: what replies show of the object must not be forgotten between two stamps."""
-        self._key = decision_id(operation, key)
+        self._key = decision_id("Enq", key)
         self._spans: Final = spans
         self._choice = machine.choice_of(name)
         self._final = self._choice.final_of_kind(Kind.BLIND)

@@ -16,9 +16,9 @@ from ....adts.log import Value
 from ....adts.plain_class import OK, BadClass, call_text
 from ....adts.specification import Kind, Response
 from ....adts.types.catalogue import adt_of
-from ....api_specs.values import check_value
+from ....api_specs.limits import STATE_BYTES_MAX
 from ..core.rounds import Event, Task
-from ..core.values import Done, Failed, Invoke
+from ..core.values import Done, Invoke
 from ..decisions.idempotency import decision_id
 from ..decisions.own_transitions import result_bytes
 from ..decisions.transitions import FoldCommand, InvokeCommand
@@ -28,6 +28,10 @@ from .context import Machine, OutcomeSteps, decide
 
 FOLD_EVERY: Final = 256
 """One in so many stored calls has the log's calls run, so that about as many lie there where nobody looks."""
+STORED_BYTES_MAX: Final = 4096
+"""Of a call that is stored: as a state has at most STATE_BYTES_MAX, many find room in it that nobody has run yet."""
+LOOK_ENTRIES: Final = 32
+"""Of a log, that a look asks for at once: one above the horizon ends it."""
 LOOK_BYTES_MAX: Final = 4096
 """Of a state and arguments. Looks of many callers may be run in one turn of the event loop; decisions bound what they run together."""
 
@@ -35,7 +39,7 @@ LOOK_BYTES_MAX: Final = 4096
 def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     """The response of the class."""
     name = operation.invocation.operation
-    if name in operation.type.blind:
+    if name in operation.type.blind and _may_be_stored(operation, machine):
         return (yield from _store(operation, task, machine))
     if not operation.key and (adt_of(operation.object), name) not in machine.changing:
         seen = yield from _look(operation, task, machine)
@@ -47,13 +51,19 @@ def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     return Done(verdict.result, f"{name}/{verdict.result.condition}", verdict.answered)
 
 
+def _may_be_stored(operation: Invoke, machine: Machine) -> bool:
+    """Whether the call may run later: not under a key, which a decision remembers whichever callers have a class that says so; and not where
+    it is large, or the state is, as far as is known: there may be no room for it then."""
+    size = len(call_text(operation.invocation))
+    room = STATE_BYTES_MAX - len(machine.cache_of(operation.object).summary.value or "")
+    return not operation.key and size <= min(STORED_BYTES_MAX, room)
+
+
 def _store(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     """Store the call in the object's log. Some of them see to it that the log does not grow, and wait for nothing."""
-    name, call = operation.invocation.operation, Value(call_text(operation.invocation))
-    if (problem := check_value(call, machine.limits)) is not None:
-        return Failed("refused", f"{name}: {problem}", definite=True)
-    blind = Blind(operation.object, task, machine, operation.key, operation=name)
-    outcome = yield from blind.run((call,), f"{name}/{OK}")
+    call = Value(call_text(operation.invocation))
+    blind = Blind(operation.object, task, machine)
+    outcome = yield from blind.run((call,), f"{operation.invocation.operation}/{OK}")
     if not isinstance(outcome, Done):
         return outcome
     if machine.random() < 1 / FOLD_EVERY:
@@ -71,7 +81,9 @@ def _look(
     if _is_large(operation, cache.summary.value):
         return None
     needed = choice.initial_of_kind(Kind.DECIDE)
-    answered = yield from observe.collect(operation.object, task, machine, needed, to_first=True)
+    answered = yield from observe.collect(
+        operation.object, task, machine, needed, limit=LOOK_ENTRIES, to_first=True
+    )
     before = cache.summary.value
     is_whole = cache.is_decided and not cache.summary.adopted and not cache.has_entries
     if not is_whole or _is_large(operation, before):

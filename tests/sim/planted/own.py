@@ -13,12 +13,11 @@ from quorate.adts.types import queue
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import Event, Task
 from quorate.client_sdk.protocol.core.values import Invoke
-from quorate.client_sdk.protocol.decisions import own_transitions, proposer, transitions
+from quorate.client_sdk.protocol.decisions import own_transitions, transitions
 from quorate.client_sdk.protocol.decisions.summary_builder import SummaryBuilder
 from quorate.client_sdk.protocol.operations import observe, own_calls
 from quorate.client_sdk.protocol.operations.context import Machine
 from quorate.gc import collection
-from quorate.timestamps.timestamp import ZERO
 from tests.sim.planted.plant import Planting, patched
 
 
@@ -35,11 +34,12 @@ def run_a_repeat_again() -> Planting:
 def forget_answers_that_changed_nothing() -> Planting:
     """A call under a key that changed nothing is not remembered: its repeat may change something."""
 
-    def invoke(builder: Any, command: transitions.InvokeCommand, value: Any, events: Any) -> Any:
+    def invoke(builder: Any, command: transitions.InvokeCommand, *rest: Any) -> Any:
+        before = builder.value
         with suppress(BadClass):
-            if command.type.run(value, command.invocation)[0] == value and not builder.keyed(command.key):
+            if command.type.run(before, command.invocation)[0] == before and not builder.keyed(command.key):
                 command = replace(command, key="")
-        return real(builder, command, value, events)
+        return real(builder, command, *rest)
 
     real = own_transitions._invoke
     return patched(own_transitions, _invoke=invoke)
@@ -48,8 +48,9 @@ def forget_answers_that_changed_nothing() -> Planting:
 def run_each_from_the_decided_state() -> Planting:
     """Of the calls that one decision grants, each is run on the state before it, not on what the one before it left."""
 
-    def invoke(builder: Any, command: transitions.InvokeCommand, value: Any, events: Any) -> Any:
-        return real(builder, command, builder.before.value, events)
+    def invoke(builder: Any, command: transitions.InvokeCommand, *rest: Any) -> Any:
+        builder.value = builder.before.value
+        return real(builder, command, *rest)
 
     real = own_transitions._invoke
     return patched(own_transitions, _invoke=invoke)
@@ -144,13 +145,3 @@ def leave_no_word_of_stored_calls() -> Planting:
         self.horizon = max(self.horizon, found.entry.t)
 
     return patched(SummaryBuilder, pass_over=pass_over)
-
-
-def see_above_the_fences() -> Planting:
-    """A decision's horizon is its stamp, wherever adopted calls lie: what comes in between is hidden."""
-
-    def plan(summary: Any, seen: Any, stamp: Any, *rest: Any) -> Any:
-        return real(summary, seen, max(stamp, *(each.t for each in summary.adopted), ZERO), *rest)
-
-    real = own_transitions.plan_own
-    return patched(proposer, plan_own=plan)

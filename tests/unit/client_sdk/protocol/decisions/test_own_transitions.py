@@ -329,7 +329,7 @@ def test_a_call_in_the_log_is_recovered_without_the_code() -> None:
         ('["shine",[]]', "Cart has no operation 'shine'"),
         ('["add",[7,{}]]', "add(7, {}) in the state"),
         ("17", "which is no call"),
-        (f'["fill",[{STATE_BYTES_MAX}]]', "keep less in one object"),
+        (f'["fill",[{2 * 1024 * 1024}]]', "(value_bytes_max)"),
     ],
 )
 def test_a_call_in_the_log_that_cannot_be_run_is_told_and_hidden_from_nobody(text: str, words: str) -> None:
@@ -365,3 +365,32 @@ def test_a_repair_goes_on_until_it_has_something_to_tell_or_all_has_run() -> Non
     first = planned(holding(), RepairCommand(Limits(), CART), log=log, context=narrow)
     assert (first.results, first.summary.horizon) == ({}, at(7))
     assert planned(first.summary, RepairCommand(Limits(), CART), log=log, context=narrow).results == {0: ()}
+
+
+def test_stored_calls_may_make_a_state_too_large_and_others_make_it_smaller() -> None:
+    """Whoever stored them was told that they are done."""
+    log = [stored(6, "fill", STATE_BYTES_MAX)]
+    plan = planned(holding(a=1), call("take", "a"), call("add", "b"), log=log)
+    assert plan.results[0] == Response("Ok", (1,))
+    assert "keep less in one object" in plan.results[1].detail
+    assert plan.summary.value is not None
+    assert len(plan.summary.value) > STATE_BYTES_MAX
+
+
+def test_where_the_log_cannot_be_run_a_repeat_is_told_its_first_answer() -> None:
+    first = planned(holding(a=1), call("take", "a", key="k"))
+    wrong = Seen(Entry("e10", at(10), Value("17")), frozenset({"r1"}))
+    plan = plan_own(
+        first.summary, {"e10": wrong}, at(11), at(11), [call("take", "a", key="k"), call("content")], CONTEXT
+    )
+    assert plan.results[0] == Response("Ok", (1,))
+    assert isinstance(plan.results[1], Failed)
+
+
+def test_a_class_that_cannot_read_the_state_takes_nothing_out() -> None:
+    """A repair by an older class took out all calls that the log had."""
+    newer = replace(holding(a=1), value=Value('{"state":{"items":{}},"version":2}'))
+    plan = planned(newer, RepairCommand(Limits(), CART), call("content"), log=[stored(6, "add", "a")])
+    assert all(isinstance(result, Failed) for result in plan.results.values())
+    assert "give it the newer class" in plan.results[0].detail
+    assert plan.summary == newer

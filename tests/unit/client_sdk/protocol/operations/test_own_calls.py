@@ -6,11 +6,11 @@ import pytest
 
 from quorate.adts.plain_class import Json, PlainClass
 from quorate.adts.specification import Response
-from quorate.api_specs.limits import Limits
+from quorate.api_specs.limits import STATE_BYTES_MAX
 from quorate.api_specs.messages import Accept, Append, Collect
 from quorate.client_sdk.protocol.core.values import Done, Failed, Invoke
 from quorate.client_sdk.protocol.operations import own_calls
-from quorate.client_sdk.protocol.operations.own_calls import LOOK_BYTES_MAX
+from quorate.client_sdk.protocol.operations.own_calls import LOOK_BYTES_MAX, STORED_BYTES_MAX
 from tests.sim.schedules.hand import Hand
 from tests.support.own_types import Basket, Cart
 
@@ -134,16 +134,23 @@ def test_who_looks_at_stored_calls_decides_with_them_and_the_next_one_needs_not(
     assert done.result == answer(a=2, b=1)
 
 
-def test_a_blind_call_under_a_key_is_stored_once_whoever_repeats_it() -> None:
+def test_a_blind_call_under_a_key_is_decided_so_that_callers_of_either_class_know_it() -> None:
+    """Where `blind` is put into a class while it is in use, a repeat by the other one was done again."""
     hand = cluster()
-    assert hand.ask("f1", put("a", key="k")) == hand.ask("f2", put("a", key="k")) == Response("Ok")
+    assert hand.ask("f1", put("a", key="k")) == Response("Ok")
+    assert hand.ask("f2", call("add", "a", key="k")) == hand.ask("f3", put("a", key="k")) == Response("Ok")
     assert hand.ask("f3", call("content")) == answer(a=1)
-    assert hand.ask("f2", put("a", key="k")) == Response("Ok"), "also when it has run"
-    hand.start("f3", put("b", key="k"), "reused")
+
+
+def test_a_blind_call_that_may_find_no_room_is_decided() -> None:
+    hand = cluster()
+    assert asked(hand, "f1", put("x" * STORED_BYTES_MAX)) == "promise"
+    hand = cluster()
+    hand.ask("f1", call("fill", STATE_BYTES_MAX - 100))
+    hand.start("f1", put("y" * 200), "put")
     hand.settle()
-    assert isinstance(failed := hand.outcomes["reused"], Failed)
-    assert (failed.reason, failed.definite) == ("key-reused", True)
-    assert hand.ask("f3", call("content")) == answer(a=1)
+    assert isinstance(failed := hand.outcomes["put"], Failed)
+    assert "of 262144 at most: keep less in one object" in failed.detail
 
 
 def test_a_log_that_nobody_looks_at_is_run_by_those_who_fill_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,11 +164,16 @@ def test_a_log_that_nobody_looks_at_is_run_by_those_who_fill_it(monkeypatch: pyt
     assert state_at(hand, "r1") == '{"state":{"items":{"a":1}},"version":1}'
 
 
-def test_a_blind_call_that_is_too_large_is_refused() -> None:
-    hand = Hand(
-        {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}, types={"cart": "shop:Cart"}, limits=Limits(value_bytes_max=100)
-    )
-    hand.start("f1", put("x" * 100), "put")
-    assert isinstance(failed := hand.outcomes["put"], Failed)
-    assert (failed.reason, failed.definite) == ("refused", True)
-    assert not hand.packets
+def test_who_decides_is_not_held_up_by_those_who_store() -> None:
+    """Each look showed a call that was stored since, with a later timestamp, and was begun again: 200 times, without an answer."""
+    hand = cluster()
+    hand.start("f1", call("keep", "x", key="k"), "asked")
+    for number in range(4):
+        hand.start("f2", put("a"), f"put {number}")
+        hand.carry("f2", "r1", "r2", "r3")
+        hand.carry("f1", "r1", "r2", "r3")
+        if "asked" in hand.outcomes:
+            break
+    assert isinstance(hand.outcomes["asked"], Done)
+    hand.settle()
+    assert hand.ask("f3", call("content")) == answer(a=number + 1)
