@@ -254,13 +254,16 @@ def _recover(builder: SummaryBuilder, command: RecoverCommand) -> Fate:
 def adopt_recovered(builder: SummaryBuilder, commands: Sequence[Command], results: dict[int, Any]) -> None:
     """Tell the fates that are asked for. Entries that are in force, and not known to be, belong to every view from now on."""
     for place, command in enumerate(commands):
-        if not isinstance(command, RecoverCommand):
-            continue
-        results[place] = fate = _recover(builder, command)
-        entry = command.entry
-        is_new = entry.id not in builder.ambiguous and entry.id not in builder.adopted
-        if fate is Fate.IN_FORCE and is_new and entry.t > builder.horizon:
-            builder.adopted[entry.id] = entry
+        if isinstance(command, RecoverCommand):
+            results[place] = _recover(builder, command)
+            _adopt(builder, command, results[place])
+
+
+def _adopt(builder: SummaryBuilder, command: RecoverCommand, fate: Fate) -> None:
+    entry = command.entry
+    is_new = entry.id not in builder.ambiguous and entry.id not in builder.adopted
+    if fate is Fate.IN_FORCE and is_new and entry.t > builder.horizon:
+        builder.adopted[entry.id] = entry
 
 
 def plan_cell(

@@ -194,6 +194,11 @@ def swap_below_a_write() -> Planting:
     return patched(Proposer, _plan=plan)
 
 
+def let_ended_calls_come_later() -> Planting:
+    """A write that a look shows above the stamp comes after the decision, though it may have ended before that began."""
+    return patched(Proposer, _is_new=lambda *_: True)
+
+
 def void_though_it_may_complete() -> Planting:
     """An entry below the horizon counts as void although a final quorum may store it."""
     right = transitions._recover

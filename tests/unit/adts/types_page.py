@@ -116,11 +116,12 @@ type: `quorate quorums choices`, `availability`, `plan` and `depends`.
 
 - The attributes are JSON values: texts, numbers, booleans, None, lists, and dictionaries whose keys are texts. Keys come back in order.
 - Arguments have hints, or values to try in `examples`. Two values are enough where an operation only compares them.
+- `blind`, where the class has it, names operations whose calls are [stored without a look](../how-to/own-types.md#store-without-a-look).
 - A method that returns ends `Ok`. One that raises an exception of your own ends with its name, and has changed nothing.
 - What a method does follows from attributes and arguments alone. Times, chances and new names are arguments.
 
-[Served on replicas](../how-to/own-types.md), every call of such a class is decided, for replicas keep its objects without its code: the
-kinds and choices here are for planning.
+[Served on replicas](../how-to/own-types.md), calls of operations that the class calls blind are stored, and all others are decided, for replicas
+keep its objects without its code: the kinds and choices here are for planning.
 
 ### With outcomes of your own choosing
 
