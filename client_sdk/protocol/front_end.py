@@ -91,7 +91,7 @@ class FrontEnd(TimeNow):
     def start_all(
         self, begun: Sequence[Operation], now: Now, deadline_s: float, turns: Sequence[Hashable] = ()
     ) -> tuple[list[int], Effects]:
-        """The same for some that begin at one moment: reads and writes of cells, and enqueues on a queue, share messages. `turns` says of
+        """The same for some that begin at one moment: reads and writes of cells, stored calls, and enqueues on a queue, share messages. `turns` says of
         each who takes turns with others at decisions."""
         self._now = now
         first = self._last_number + 1

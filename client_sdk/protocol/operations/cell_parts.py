@@ -1,4 +1,4 @@
-"""What writes and reads of cells make of one round of replies, beside others (`side_by_side`). Pure.
+"""What writes and reads of cells, and calls that are stored, make of one round of replies, beside others (`shared_round`). Pure.
 
 Only what needs no second round ends here; all else goes on as an operation of its own (`blind`, `observe`), from what the
 replies have shown.
@@ -7,13 +7,15 @@ replies have shown.
 from collections.abc import Iterable
 from typing import Final
 
-from ....adts.log import Entry
+from msgspec.structs import replace
+
+from ....adts.log import Entry, Value
 from ....adts.specification import Kind
 from ....api_specs.messages import Append, Appended, Collect, Collected, Refused, Reply
 from ..core.rounds import Expired, Task
-from ..core.values import Done, Operation, Outcome, Read, Write
-from . import observe
-from .blind import Blind, done_as, is_stuck
+from ..core.values import Done, Invoke, Operation, Outcome, Read, Write
+from . import observe, own_calls
+from .blind import NOBODY, Blind, done_as, is_stuck
 from .context import Machine, OutcomeSteps, pause, tell_complete
 from .shared_round import Alone, Part
 
@@ -22,10 +24,20 @@ def part_of(operation: Operation, machine: Machine) -> Part | None:
     """The operation's part in a round with others; None when it must run alone."""
     if isinstance(operation, Read):
         return ReadPart(operation, machine)
-    if isinstance(operation, Write):
+    stored = _stored_by(operation, machine)
+    if stored is not None:
         is_by_clock = machine.choice_of(operation.object).ordering == "clock"
         if is_by_clock and machine.is_time_known() and not machine.is_any_ahead():
-            return WritePart(operation, machine)
+            return StoredPart(operation, *stored, machine)
+    return None
+
+
+def _stored_by(operation: Operation, machine: Machine) -> tuple[Value | None, Done] | None:
+    """What a blind operation stores, and how it ends; None for another one."""
+    if isinstance(operation, Write):
+        return operation.value, Done(None, done_as(operation), NOBODY)
+    if isinstance(operation, Invoke) and (text := own_calls.stored_text(operation, machine)) is not None:
+        return text, own_calls.stored_end(operation)
     return None
 
 
@@ -61,19 +73,21 @@ def sorted_out(
     return alone, [*([writes] if writes else []), *rounds]
 
 
-class WritePart:
-    """A write whose timestamp is known to be right: done when a final quorum stores it."""
+class StoredPart:
+    """A blind operation whose timestamp is known to be right: done when a final quorum stores the value."""
 
-    def __init__(self, operation: Write, machine: Machine) -> None:
+    def __init__(self, operation: Operation, value: Value | None, done: Done, machine: Machine) -> None:
         self.operation: Final = operation
         self.refusals: Final[dict[str, Refused]] = {}
+        self._done: Final = done
+        self._runs_log: Final = isinstance(operation, Invoke) and own_calls.is_to_run_log(machine)
         self._machine: Final = machine
         choice = machine.choice_of(operation.object)
         self._final: Final = choice.final_of_kind(Kind.BLIND)
         self._everyone: Final = choice.votes.keys()
         self._cache: Final = machine.cache_of(operation.object)
         stamp = machine.stamp_for(self._cache)
-        self._entry: Final = Entry(stamp, stamp, operation.value)
+        self._entry: Final = Entry(stamp, stamp, value)
         self._request: Final = Append(operation.object, (self._entry,), "first")
         self._stored: Final[set[str]] = set()
         self._fenced: Final[set[str]] = set()
@@ -111,22 +125,29 @@ class WritePart:
 
     def _stored_by_quorum(self, now_s: float) -> Outcome | Alone:
         tell_complete(self.operation.object, (self._entry.t,), self._machine)
-        done = Done(None, done_as(self.operation), frozenset(self._stored))
+        done = replace(self._done, answered=frozenset(self._stored))
         until_s = self._machine.passed_s(self._entry.t)
-        return done if until_s <= now_s else Alone(lambda task: _later(task, until_s, done))
+        if until_s <= now_s and not self._runs_log:
+            return done
+        return Alone(lambda task: self._later(task, until_s, done))
+
+    def _later(self, task: Task, until_s: float, done: Done) -> OutcomeSteps:
+        yield from pause(task, until_s)
+        if self._runs_log and isinstance(self.operation, Invoke):
+            own_calls.run_log(self.operation, task, self._machine)
+        return done
 
     def _again(self, task: Task) -> OutcomeSteps:
         blind = Blind(self.operation.object, task, self._machine)
-        return blind.again(self._entry, done_as(self.operation))
+        return self._ended(blind.again(self._entry, self._done.event_class))
 
     def _go_on(self, task: Task) -> OutcomeSteps:
         blind = Blind(self.operation.object, task, self._machine)
-        return blind.go_on(self._entry, self._stored, self._fenced, done_as(self.operation))
+        return self._ended(blind.go_on(self._entry, self._stored, self._fenced, self._done.event_class))
 
-
-def _later(task: Task, until_s: float, done: Done) -> OutcomeSteps:
-    yield from pause(task, until_s)
-    return done
+    def _ended(self, steps: OutcomeSteps) -> OutcomeSteps:
+        outcome = yield from steps
+        return replace(outcome, result=self._done.result) if isinstance(outcome, Done) else outcome
 
 
 class ReadPart:

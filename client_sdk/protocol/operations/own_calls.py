@@ -23,7 +23,7 @@ from ..decisions.idempotency import decision_id
 from ..decisions.own_transitions import result_bytes
 from ..decisions.transitions import FoldCommand, InvokeCommand
 from . import observe
-from .blind import Blind
+from .blind import NOBODY, Blind
 from .context import Machine, OutcomeSteps, decide
 
 FOLD_EVERY: Final = 256
@@ -39,8 +39,8 @@ LOOK_BYTES_MAX: Final = 4096
 def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     """The response of the class."""
     name = operation.invocation.operation
-    if name in operation.type.blind and _may_be_stored(operation, machine):
-        return (yield from _store(operation, task, machine))
+    if (text := stored_text(operation, machine)) is not None:
+        return (yield from _store(operation, text, task, machine))
     if not operation.key and (adt_of(operation.object), name) not in machine.changing:
         seen = yield from _look(operation, task, machine)
         if seen is not None:
@@ -51,24 +51,40 @@ def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     return Done(verdict.result, f"{name}/{verdict.result.condition}", verdict.answered)
 
 
-def _may_be_stored(operation: Invoke, machine: Machine) -> bool:
-    """Whether the call may run later: not under a key, which a decision remembers whichever callers have a class that says so; and not where
-    it is large, or the state is, as far as is known: there may be no room for it then."""
-    size = len(call_text(operation.invocation))
+def stored_text(operation: Invoke, machine: Machine) -> Value | None:
+    """The call as it is stored; None where it may not run later: not blind; under a key, which a decision remembers whichever callers have a
+    class that says so; or large, or on a state that is large, as far as is known: there may be no room for it then."""
+    if operation.key or operation.invocation.operation not in operation.type.blind:
+        return None
+    text = Value(call_text(operation.invocation))
     room = STATE_BYTES_MAX - len(machine.cache_of(operation.object).summary.value or "")
-    return not operation.key and size <= min(STORED_BYTES_MAX, room)
+    return text if len(text) <= min(STORED_BYTES_MAX, room) else None
 
 
-def _store(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
-    """Store the call in the object's log. Some of them see to it that the log does not grow, and wait for nothing."""
-    call = Value(call_text(operation.invocation))
-    blind = Blind(operation.object, task, machine)
-    outcome = yield from blind.run((call,), f"{operation.invocation.operation}/{OK}")
-    if not isinstance(outcome, Done):
-        return outcome
-    if machine.random() < 1 / FOLD_EVERY:
-        machine.ask(operation.object, FoldCommand(operation.type), task)
-    return replace(outcome, result=Response(OK))
+def stored_end(operation: Invoke) -> Done:
+    """How a stored call ends."""
+    return Done(Response(OK), f"{operation.invocation.operation}/{OK}", NOBODY)
+
+
+def is_to_run_log(machine: Machine) -> bool:
+    """Whether this stored call is one of those that see to it that the log does not grow."""
+    return machine.random() < 1 / FOLD_EVERY
+
+
+def run_log(operation: Invoke, task: Task, machine: Machine) -> None:
+    """Have the calls in the log run; nobody waits for that."""
+    machine.ask(operation.object, FoldCommand(operation.type), task)
+
+
+def _store(operation: Invoke, text: Value, task: Task, machine: Machine) -> OutcomeSteps:
+    """Store the call in the object's log, beside no other one."""
+    done = stored_end(operation)
+    outcome = yield from Blind(operation.object, task, machine).run((text,), done.event_class)
+    if isinstance(outcome, Done):
+        if is_to_run_log(machine):
+            run_log(operation, task, machine)
+        return replace(outcome, result=done.result)
+    return outcome
 
 
 def _look(

@@ -17,7 +17,7 @@ from quorate.client_sdk.protocol.core.rounds import Event, Task
 from quorate.client_sdk.protocol.core.time_now import TimeNow
 from quorate.client_sdk.protocol.core.values import Done, Items, Peek, Read
 from quorate.client_sdk.protocol.operations import blind, observe, runs
-from quorate.client_sdk.protocol.operations.cell_parts import ReadPart, WritePart
+from quorate.client_sdk.protocol.operations.cell_parts import ReadPart, StoredPart
 from quorate.client_sdk.protocol.operations.context import Machine, OperationFailed, OutcomeSteps
 from quorate.quorums.choices.choice import QuorumChoice, Sizes
 from quorate.quorums.systems.tally import Quorum
@@ -114,22 +114,22 @@ def _changed_init(owner: Any, name: str, instead: Callable[[Quorum], Quorum]) ->
 
 def acknowledge_at_first_word() -> Planting:
     """A blind operation is done when the first replica says that it stores the entry."""
-    return _with_quorums(AnyOne, (Blind, "_final"), (WritePart, "_final"))
+    return _with_quorums(AnyOne, (Blind, "_final"), (StoredPart, "_final"))
 
 
 def count_one_replica_twice() -> Planting:
     """A replica that answers an append twice (as when it was sent again) counts twice."""
-    return _with_quorums(OneTwice, (Blind, "_final"), (WritePart, "_final"))
+    return _with_quorums(OneTwice, (Blind, "_final"), (StoredPart, "_final"))
 
 
 def take_what_neighbours_got() -> Planting:
     """A write that goes beside others counts as stored at each replica that answered, though that refused this one."""
 
-    def take(self: WritePart, replica: str, reply: Reply) -> None:
+    def take(self: StoredPart, replica: str, reply: Reply) -> None:
         del reply
         self._stored.add(replica)
 
-    return patched(WritePart, take=take)
+    return patched(StoredPart, take=take)
 
 
 def read_the_newest_seen() -> Planting:
