@@ -30,7 +30,7 @@ from .transitions import (
 )
 
 EVENT_CHARS_MAX: Final = 200
-FOLDED_MAX: Final = ITEMS_AT_A_PLACE
+FOLDED_MAX: Final = 2 * ITEMS_AT_A_PLACE
 """Calls from the log that run in one decision, on states and arguments of STATE_BYTES_MAX together: decisions on other objects wait for no more."""
 _WITH_TYPE: Final = (InvokeCommand, FoldCommand, RepairCommand)
 

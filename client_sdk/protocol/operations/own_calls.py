@@ -26,7 +26,7 @@ from . import observe
 from .blind import NOBODY, Blind
 from .context import Machine, OutcomeSteps, decide
 
-FOLD_EVERY: Final = 256
+FOLD_EVERY: Final = 512
 """One in so many stored calls has the log's calls run, so that about as many lie there where nobody looks."""
 STORED_BYTES_MAX: Final = 4096
 """Of a call that is stored: as a state has at most STATE_BYTES_MAX, many find room in it that nobody has run yet."""
