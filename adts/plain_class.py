@@ -329,6 +329,8 @@ def _methods(found: type) -> Iterator[tuple[str, FunctionType]]:
         member = inspect.getattr_static(found, name)
         if name.startswith("__") or name in (EXAMPLES, UPGRADE):
             continue
+        if name == BLIND and not isinstance(member, FunctionType):
+            continue
         if isinstance(member, (list, dict, set)):
             raise BadClass(
                 f"{found.__name__}.{name} belongs to the class, so that all objects would share it: set self.{name} in __init__"
@@ -356,7 +358,7 @@ def _blind(found: type, methods: Mapping[str, Any], silent: AbstractSet[str]) ->
         return frozenset()
     if not isinstance(named, tuple) or not all(isinstance(name, str) for name in named):
         raise BadClass(
-            f"{found.__name__}.{BLIND} is {_short(_shown(named))}: name the blind operations, as ('add',)"
+            f"{found.__name__}.{BLIND} is {_short(_shown(named))}: name the blind operations in a tuple, as ('add',)"
         )
     for name in named:
         if name not in methods:

@@ -50,6 +50,13 @@ def search(
     return _Search(specifications, order).run(visits_max)
 
 
+def search_in(
+    specifications: Mapping[str, SerialSpecification], order: Order, visits_max: int = VISITS_MAX
+) -> Found:
+    """Look for an order of calls among those that `order` allows. Raises Inconclusive beyond `visits_max`."""
+    return _Search(specifications, order).run(visits_max)
+
+
 def _forced(specifications: Mapping[str, SerialSpecification], calls: Sequence[Call], model: Model) -> Order:
     are_queues = [is_first_in_first_out(each) for each in specifications.values()]
     if model is Model.LINEARIZABLE and are_queues == [True] and has_distinct_items(calls):

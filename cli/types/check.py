@@ -108,6 +108,10 @@ def _check_blind(own: Computed) -> None:
     """Raises Failure where an operation that the class calls blind has an answer that depends on the state."""
     for name in sorted(_named_blind(own)):
         if own.kinds[name] is not Kind.BLIND:
+            if own.kinds[name] is Kind.OBSERVE:
+                raise Failure(
+                    f"{own.name}.{BLIND} names {name}, which changes nothing: there is nothing to store. Take it out"
+                )
             ends = ", ".join(each.partition("/")[2] for each in own.depends if operation_of(each) == name)
             raise Failure(
                 f"{own.name}.{BLIND} names {name}, which ends with {ends}, by the state: whoever calls a blind operation is told {OK} before "

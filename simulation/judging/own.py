@@ -3,18 +3,16 @@
 Owns how the class is asked. The order of blind calls among each other rests on clocks; no other order does.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from msgspec.structs import replace
-
 from ...adts.histories import calls as judged
-from ...adts.histories.search import Inconclusive, search
+from ...adts.histories.orders import Model, order_of
+from ...adts.histories.search import Inconclusive, search_in
 from ...adts.plain_class import BadClass, PlainClass
 from ...adts.specification import EventClass, Invocation, Response
-from ..history import NEVER, Call
+from ..history import Call
 from ..violation import Violation
 from .checkers import shown
 
@@ -70,9 +68,10 @@ class Law:
 def check_own(name: str, law: Law, calls: Sequence[Call], *, is_exact: bool) -> int:
     """Check all calls of one object. Returns the number of searches that were given up (0 or 1); raises NoOrder. Unless it `is_exact`,
     clocks are worse than declared: then one blind call may come before another that ended before it began."""
-    translated = [_judged(law.name, call) for call in (calls if is_exact else _widened(calls, law.blind))]
+    translated = [_judged(law.name, call) for call in calls]
+    order = order_of(Model.LINEARIZABLE, translated) if is_exact else ByWrongClocks(translated, law.blind)
     try:
-        found = search({law.name: law}, translated, visits_max=VISITS_MAX)
+        found = search_in({law.name: law}, order, VISITS_MAX)
     except Inconclusive:
         return 1
     if not found.is_right:
@@ -80,19 +79,42 @@ def check_own(name: str, law: Law, calls: Sequence[Call], *, is_exact: bool) -> 
     return 0
 
 
-def _widened(calls: Sequence[Call], blind: Collection[str]) -> list[Call]:
-    """The calls, of which blind ones begin as soon as the last other one has ended, and end when the next other one begins."""
-    others = [call for call in calls if call.operation not in blind]
-    ends, begins = sorted(call.returned for call in others), sorted(call.invoked for call in others)
+class ByWrongClocks:
+    """Real time, but for blind calls among each other. What is placed are bits."""
 
-    def wide(call: Call) -> Call:
-        before, after = bisect_left(ends, call.invoked), bisect_right(begins, call.returned)
-        invoked = ends[before - 1] + 1 if before else 0
-        is_bound = call.is_known and after < len(begins)
-        returned = begins[after] - 1 if is_bound else NEVER - call.is_known
-        return replace(call, invoked=invoked, returned=returned)
+    def __init__(self, calls: Sequence[judged.Call], blind: Collection[str]) -> None:
+        self.calls: Sequence[judged.Call] = sorted(calls, key=lambda call: (not call.is_known, call.returned))
+        self.known: int = sum(call.is_known for call in calls)
+        self._all = (1 << self.known) - 1
+        are_blind = [call.invocation.operation in blind for call in self.calls]
+        self._before = [
+            sum(
+                1 << other
+                for other, earlier in enumerate(self.calls[: self.known])
+                if earlier.returned < call.invoked and not (are_blind[other] and are_blind[number])
+            )
+            for number, call in enumerate(self.calls)
+        ]
 
-    return [wide(call) if call.operation in blind else call for call in calls]
+    def start(self) -> int:
+        """See Order."""
+        return 0
+
+    def is_done(self, placed: int) -> bool:
+        """See Order."""
+        return placed & self._all == self._all
+
+    def next(self, placed: int) -> list[int]:
+        """See Order."""
+        return [
+            number
+            for number, before in enumerate(self._before)
+            if not placed >> number & 1 and before & ~placed == 0
+        ]
+
+    def with_one(self, placed: int, number: int) -> int:
+        """See Order."""
+        return placed | 1 << number
 
 
 def _judged(name: str, call: Call) -> judged.Call:

@@ -16,7 +16,7 @@ from ....api_specs.values import check_value, comparable, text_bytes
 from ....timestamps.timestamp import Timestamp
 from ..core.values import Failed
 from .idempotency import KEY_REUSED, TOO_MANY_KEYS, digest
-from .pending import ITEMS_AT_A_PLACE
+from .pending import ITEMS_AT_A_PLACE, RUN_BYTES_MAX
 from .summary_builder import Context, SummaryBuilder
 from .transitions import (
     Command,
@@ -31,7 +31,7 @@ from .transitions import (
 
 EVENT_CHARS_MAX: Final = 200
 FOLDED_MAX: Final = 2 * ITEMS_AT_A_PLACE
-"""Calls from the log that run in one decision, on states and arguments of STATE_BYTES_MAX together: decisions on other objects wait for no more."""
+"""Calls from the log that run in one decision, on states and arguments of RUN_BYTES_MAX together: decisions on other objects wait for no more."""
 _WITH_TYPE: Final = (InvokeCommand, FoldCommand, RepairCommand)
 
 
@@ -96,7 +96,7 @@ def _fold(
     """Run the calls that wait, and take them out of `waiting`, as many as one decision runs; the next one runs further ones. Why the
     next call cannot be run, if it cannot: no state without it is shown, but where it may be `left_out`, which tells of it then."""
     done_bytes, left = 0, min(FOLDED_MAX, builder.context.limits.page_entries_max)
-    while waiting and waiting[0].entry.t <= bound and left and done_bytes <= STATE_BYTES_MAX:
+    while waiting and waiting[0].entry.t <= bound and left and done_bytes <= RUN_BYTES_MAX:
         text = str(waiting[0].entry.value)
         done_bytes += len(builder.value or "") + len(text)
         problem = _run_stored(builder, found, text, events)
@@ -151,7 +151,7 @@ def _invoke(
         return response
     result = Value(written(response)) if command.key else None
     if (problem := _unfit(before, after, result, limits)) is not None:
-        return Failed("refused", f"{command.invocation}: {problem}", definite=True)
+        return Failed("refused", f"{command.invocation.operation}: {problem}", definite=True)
     if not builder.has_room_for(command.key, (), result):
         return TOO_MANY_KEYS
     builder.note_changed(command.key, digest=_asked(command), result=result)
@@ -186,9 +186,9 @@ def result_bytes(response: Response) -> int:
 
 def _unfit(before: str | None, after: str | None, result: str | None, limits: Limits) -> str | None:
     """Why replicas would not take the state, or the result that is remembered with it. Stored calls may have made the state too large: then it
-    may become smaller."""
+    may not grow."""
     size = 0 if after is None else text_bytes(after)
-    if size > STATE_BYTES_MAX and (before is None or size >= text_bytes(before)):
+    if size > STATE_BYTES_MAX and (before is None or size > text_bytes(before)):
         return f"the state would have {size} bytes, of {STATE_BYTES_MAX} at most: keep less in one object, as one object for each key"
     problems = (check_value(each, limits) for each in (after, result) if each is not None)
     return next(filter(None, problems), None)

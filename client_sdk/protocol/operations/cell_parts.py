@@ -80,7 +80,9 @@ class StoredPart:
         self.operation: Final = operation
         self.refusals: Final[dict[str, Refused]] = {}
         self._done: Final = done
-        self._runs_log: Final = isinstance(operation, Invoke) and own_calls.is_to_run_log(machine)
+        self._runs_log: Final = (
+            value is not None and isinstance(operation, Invoke) and own_calls.is_to_run_log(value, machine)
+        )
         self._machine: Final = machine
         choice = machine.choice_of(operation.object)
         self._final: Final = choice.final_of_kind(Kind.BLIND)

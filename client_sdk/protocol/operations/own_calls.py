@@ -27,7 +27,9 @@ from .blind import NOBODY, Blind
 from .context import Machine, OutcomeSteps, decide
 
 FOLD_EVERY: Final = 512
-"""One in so many stored calls has the log's calls run, so that about as many lie there where nobody looks."""
+"""One in so many stored calls has the log's calls run, so that about as many lie there where nobody looks; of large ones,"""
+FOLD_BYTES: Final = 16 * 1024
+"""as many as have so many bytes: whoever stores them learns how large the state is."""
 STORED_BYTES_MAX: Final = 4096
 """Of a call that is stored: as a state has at most STATE_BYTES_MAX, many find room in it that nobody has run yet."""
 LOOK_ENTRIES: Final = 32
@@ -66,9 +68,9 @@ def stored_end(operation: Invoke) -> Done:
     return Done(Response(OK), f"{operation.invocation.operation}/{OK}", NOBODY)
 
 
-def is_to_run_log(machine: Machine) -> bool:
+def is_to_run_log(text: Value, machine: Machine) -> bool:
     """Whether this stored call is one of those that see to it that the log does not grow."""
-    return machine.random() < 1 / FOLD_EVERY
+    return machine.random() < max(1 / FOLD_EVERY, len(text) / FOLD_BYTES)
 
 
 def run_log(operation: Invoke, task: Task, machine: Machine) -> None:
@@ -81,7 +83,7 @@ def _store(operation: Invoke, text: Value, task: Task, machine: Machine) -> Outc
     done = stored_end(operation)
     outcome = yield from Blind(operation.object, task, machine).run((text,), done.event_class)
     if isinstance(outcome, Done):
-        if is_to_run_log(machine):
+        if is_to_run_log(text, machine):
             run_log(operation, task, machine)
         return replace(outcome, result=done.result)
     return outcome

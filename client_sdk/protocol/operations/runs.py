@@ -143,10 +143,19 @@ def _us(seconds: float) -> int:
 
 
 def _repair(operation: Repair, task: Task, machine: Machine) -> OutcomeSteps:
-    verdict = yield from decide(
-        operation.object, RepairCommand(machine.limits, operation.type), task, machine
-    )
-    return Done(verdict.result, "Repair/Ok", verdict.answered)
+    """Of one's own type one decision looks at a part of a long log: it is repeated until there is nothing to tell."""
+    told: tuple[str, ...] = ()
+    while True:
+        command = RepairCommand(machine.limits, operation.type)
+        try:
+            verdict = yield from decide(operation.object, command, task, machine)
+        except OperationFailed as failure:
+            done = "".join(f"\n{each}" for each in told)
+            detail = f"{failure.outcome.detail}. Done before:{done}" if told else failure.outcome.detail
+            raise OperationFailed(replace(failure.outcome, detail=detail)) from None
+        told += verdict.result
+        if not verdict.result or operation.type is None:
+            return Done(told, "Repair/Ok", verdict.answered)
 
 
 def _serve(operation: Serve, task: Task, machine: Machine) -> OutcomeSteps:

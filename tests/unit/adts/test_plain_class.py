@@ -236,7 +236,7 @@ def holds_itself() -> list[Any]:
         (type("Made", (), {"examples": {"size": [{1}]}, "op": fine}), "of type set"),
         (
             type("Made", (), {"blind": "op", "op": fine}),
-            "Made.blind is 'op': name the blind operations, as ('add',)",
+            "Made.blind is 'op': name the blind operations in a tuple, as ('add',)",
         ),
         (
             type("Made", (), {"blind": ("pop",), "op": fine}),

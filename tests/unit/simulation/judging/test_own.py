@@ -134,6 +134,16 @@ def look(items: str, at: int) -> Call:
         ([put("a", 1, 2), put("b", 3, 4), look("b", 5)], False, False),
         ([put("a", 1, 2), put("b", 3, NEVER), look("ba", 5)], False, True),
         ([look("b", 1), put("b", 3, 4)], False, False),
+        (
+            [
+                Call("look", (), 1, 20, ("Ok", "")),
+                put("a", 5, 10),
+                Call("look", (), 12, 40, ("Ok", "ba")),
+                put("b", 25, 30),
+            ],
+            False,
+            True,
+        ),
     ],
 )
 def test_wrong_clocks_change_the_order_of_blind_calls_among_each_other_alone(

@@ -303,7 +303,7 @@ def test_of_large_states_one_decision_runs_fewer_calls() -> None:
     large = replace(holding(**{"x" * 250_000: 1}), horizon=at(1))
     log = [stored(t, "add", "a") for t in range(2, 9)]
     plan = planned(large, call("content"), log=log)
-    assert (plan.results, plan.summary.horizon) == ({}, at(3)), "two, for these are half a megabyte"
+    assert (plan.results, plan.summary.horizon) == ({}, at(6)), "five, for these are a megabyte"
 
 
 def test_a_call_in_the_log_is_recovered_without_the_code() -> None:
