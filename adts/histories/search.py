@@ -47,7 +47,7 @@ def search(
     Takes time exponential in the number of calls that overlap, at worst. Raises Inconclusive beyond `visits_max`.
     """
     order = _forced(specifications, calls, model) if may_be_forced else order_of(model, calls)
-    return _Search(specifications, order).run(visits_max)
+    return search_in(specifications, order, visits_max)
 
 
 def search_in(

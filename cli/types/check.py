@@ -107,15 +107,14 @@ def _agreed(type_name: str, file: Path, name: str) -> Sequence[Step]:
 def _check_blind(own: Computed) -> None:
     """Raises Failure where an operation that the class calls blind has an answer that depends on the state."""
     for name in sorted(_named_blind(own)):
-        if own.kinds[name] is not Kind.BLIND:
-            if own.kinds[name] is Kind.OBSERVE:
-                raise Failure(
-                    f"{own.name}.{BLIND} names {name}, which changes nothing: there is nothing to store. Take it out"
-                )
+        place = f"{own.name}.{BLIND} names {name}"
+        if own.kinds[name] is Kind.OBSERVE:
+            raise Failure(f"{place}, which changes nothing: there is nothing to store. Take it out")
+        if own.kinds[name] is Kind.DECIDE:
             ends = ", ".join(each.partition("/")[2] for each in own.depends if operation_of(each) == name)
             raise Failure(
-                f"{own.name}.{BLIND} names {name}, which ends with {ends}, by the state: whoever calls a blind operation is told {OK} before "
-                f"it runs. Take it out of {BLIND}, or let it end {OK} whatever the state"
+                f"{place}, which ends with {ends}, by the state: whoever calls a blind operation is told {OK} before it runs. "
+                f"Take it out of {BLIND}, or let it end {OK} whatever the state"
             )
 
 

@@ -16,7 +16,7 @@ from ..history import Call
 from ..violation import Violation
 from .checkers import shown
 
-VISITS_MAX: Final = 12_000
+VISITS_MAX: Final = 60_000
 STEPS_MAX: Final = 100_000
 """Steps that are remembered; where code is loaded for each, a step takes a millisecond."""
 

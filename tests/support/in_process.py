@@ -42,9 +42,9 @@ DEADLINE_S: Final = 20.0
 WAIT_S: Final = 60.0
 OBJECTS_MAX: Final = 10_000
 ENTRIES_MAX: Final = 10_000
+"""For counting: tests stay far below."""
 QUIET_TURNS: Final = 20
 """Of the event loop, in which nothing was accepted: to begin with a connection takes a few."""
-"""For counting: tests stay far below."""
 
 _Result = TypeVar("_Result")
 Trace = Callable[[str], RequestTraces]

@@ -59,8 +59,10 @@ def plan_own(
     has_run = bound >= stamp and not waiting
     for place, command in enumerate(commands):
         match command:
+            case RepairCommand() if failed is not None:
+                results[place] = results[place] or failed
             case RepairCommand():
-                results[place] = failed or (*results[place], *(left_out or ()))
+                results[place] += tuple(left_out or ())
             case InvokeCommand() if failed is not None:
                 results[place] = failed if (known := _known(builder, command)) is None else known
             case InvokeCommand() if has_run:
@@ -70,9 +72,8 @@ def plan_own(
             case ConfirmCommand():
                 results[place] = None
     if is_repair and types and not has_run and failed is None:
-        results = {
-            place: told for place, told in results.items() if told != ()
-        }  # The next decision runs further ones.
+        # Who has nothing to tell yet is answered by the next decision, which runs further ones.
+        results = {place: told for place, told in results.items() if told != ()}
     return Plan(builder.finish(set(seen)), results, events)
 
 

@@ -1,8 +1,8 @@
 """What a decision does: from a summary, a view and what callers want, the next summary and their results. Pure.
 
-`plan_queue` and `plan_cell` (and `quorate.client_sdk.protocol.decisions.own_transitions`, for types of one's own) apply all commands of one batch in order. They work on summaries and views, and do not call the serial
-specifications of `adts`: tests hold the two to the same answers (`tests/paper/test_against_specification.py`, and the linearizations
-that `simulation` searches for). A command that cannot be answered from this view stays without a result. Safety rests on what the caller (the
+`plan_queue` and `plan_cell` apply all commands of one batch in order; `own_transitions` does for types of one's own. They work on summaries
+and views, and do not call the serial specifications of `adts`: tests hold the two to the same answers
+(`tests/paper/test_against_specification.py`, and the linearizations that `simulation` searches for). A command that cannot be answered from this view stays without a result. Safety rests on what the caller (the
 proposer) guarantees: the view holds every entry at or below `bound` that is complete or ever can be.
 """
 

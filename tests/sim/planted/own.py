@@ -1,13 +1,13 @@
 """Mistakes in deciding calls on objects of types of one's own (docs/explanation/design.md, "Types of one's own")."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
 from quorate.adts.log import Seen
-from quorate.adts.plain_class import BadClass, PlainClass, call_in
+from quorate.adts.plain_class import BadClass, call_in
 from quorate.adts.specification import Kind, Response
 from quorate.adts.types import queue
 from quorate.client_sdk.protocol.core.log_cache import LogCache
@@ -56,9 +56,11 @@ def run_each_from_the_decided_state() -> Planting:
     return patched(own_transitions, _invoke=invoke)
 
 
-def answer_a_change_from_a_look() -> Planting:
-    """A call that was seen to change nothing before is answered from a look, though this time it changes something."""
+Looked = Callable[[Invoke, LogCache], Response | None]
+"""What a look answers from what it shows, if anything."""
 
+
+def _look_that(answers: Looked) -> Planting:
     def look(
         operation: Invoke, task: Task, machine: Machine
     ) -> Generator[float, Event, tuple[Response, frozenset[str]] | None]:
@@ -66,12 +68,19 @@ def answer_a_change_from_a_look() -> Planting:
         cache = machine.cache_of(operation.object)
         answered = yield from observe.collect(operation.object, task, machine, needed)
         try:
-            _, response = operation.type.run(cache.summary.value, operation.invocation)
+            response = answers(operation, cache)
         except BadClass:
             return None
-        return response, answered
+        return None if response is None else (response, answered)
 
     return patched(own_calls, _look=look)
+
+
+def answer_a_change_from_a_look() -> Planting:
+    """A call that was seen to change nothing before is answered from a look, though this time it changes something."""
+    return _look_that(
+        lambda operation, cache: operation.type.run(cache.summary.value, operation.invocation)[1]
+    )
 
 
 def answer_from_what_is_not_decided() -> Planting:
@@ -95,29 +104,14 @@ def run_stored_calls_as_they_come() -> Planting:
 def answer_from_stored_calls() -> Planting:
     """A look that shows calls in the log runs them for its answer, and has nothing decided."""
 
-    def look(
-        operation: Invoke, task: Task, machine: Machine
-    ) -> Generator[float, Event, tuple[Response, frozenset[str]] | None]:
-        needed = machine.choice_of(operation.object).initial_of_kind(Kind.DECIDE)
-        cache = machine.cache_of(operation.object)
-        answered = yield from observe.collect(operation.object, task, machine, needed)
-        if not cache.is_decided:
-            return None
-        try:
-            before = _with_stored(operation.type, cache)
-            after, response = operation.type.run(before, operation.invocation)
-        except BadClass:
-            return None
-        return None if after != before else (response, answered)
+    def answers(operation: Invoke, cache: LogCache) -> Response | None:
+        before: str | None = cache.summary.value
+        for each in queue.view(cache.summary, cache.by_id()):
+            before, _ = operation.type.run(before, call_in(str(each.entry.value)))
+        after, response = operation.type.run(before, operation.invocation)
+        return response if cache.is_decided and after == before else None
 
-    return patched(own_calls, _look=look)
-
-
-def _with_stored(found: PlainClass, cache: LogCache) -> str | None:
-    state: str | None = cache.summary.value
-    for each in queue.view(cache.summary, cache.by_id()):
-        state, _ = found.run(state, call_in(str(each.entry.value)))
-    return state
+    return _look_that(answers)
 
 
 def forget_stored_calls_below_a_complete_one() -> Planting:
