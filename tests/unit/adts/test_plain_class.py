@@ -234,6 +234,7 @@ def holds_itself() -> list[Any]:
         (type("Made", (), {"examples": {"size": 1}, "op": fine}), "no list of values to try"),
         (type("Made", (), {"examples": 1, "op": fine}), "is no dictionary"),
         (type("Made", (), {"examples": {"size": [{1}]}, "op": fine}), "of type set"),
+        (type("Made", (), {"blind": ["op"], "op": fine}), "in a tuple, as ('add',)"),
         (
             type("Made", (), {"blind": "op", "op": fine}),
             "Made.blind is 'op': name the blind operations in a tuple, as ('add',)",

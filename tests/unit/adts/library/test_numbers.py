@@ -13,6 +13,17 @@ def test_a_counter_is_that_of_the_catalogue() -> None:
     assert_alike(Counter, CounterSpecified(), {"add": "Add", "value": "Read"})
 
 
+def test_a_counter_stays_within_64_bits() -> None:
+    """Beyond, the sum could not be kept, and the stored call would stop the object."""
+    counter = Counter()
+    for amount, expected in (((1 << 63) - 1, (1 << 63) - 1), (5, (1 << 63) - 1), (-7, (1 << 63) - 8)):
+        counter.add(amount)
+        assert counter.value() == expected
+    for _ in range(3):
+        counter.add(-(1 << 63))
+    assert counter.value() == -(1 << 63)
+
+
 class Two(BoundedCounter):
     """As a user derives one."""
 

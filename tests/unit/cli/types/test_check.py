@@ -123,3 +123,13 @@ def test_an_operation_that_could_be_blind_is_told(tmp_path: Path) -> None:
     assert "No answer of give depends on the state. Where it returns None, blind = ('give',)" in " ".join(
         done.stdout.split()
     )
+
+
+def test_a_blind_operation_that_changes_nothing_is_told(tmp_path: Path) -> None:
+    text = BLIND.replace('"take",', '"pass_by",').replace(
+        "    def give", "    def pass_by(self) -> None: pass\n    def give"
+    )
+    (tmp_path / "own.py").write_text(text)
+    done = quorate("types", "check", "own.py:Own", "--seeds", "0", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Own.blind names pass_by, which changes nothing" in done.stderr

@@ -1,5 +1,6 @@
 """What the live page is told, from what replicas answer: who lacks what, and that a blank is a blank."""
 
+import pytest
 from msgspec.structs import replace
 
 from quorate.adts.log import Dead, Entry, LeaseCounts, Leased, Summary, Value
@@ -73,6 +74,14 @@ def test_nothing_counts_as_missing_below_where_a_log_was_cut_off() -> None:
     (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=2, catch_ups={}).objects
     assert found.is_cut
     assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 2, "r3": 1}
+
+
+@pytest.mark.parametrize(("name", "missing"), [(QUEUE, 2), ("cart/ann", 2), (REGISTER, 0)])
+def test_of_a_register_the_newest_entry_counts_and_of_others_each(name: str, missing: int) -> None:
+    """A replica that lacked a thousand stored calls looked whole."""
+    answers = seen({name: log(1, 2, 3)}, {name: log(3)})
+    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=100, catch_ups={}).objects
+    assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": missing}
 
 
 def test_a_log_that_was_cut_where_too_much_was_read_is_no_shorter_one() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from quorate.adts.log import NOTHING, Entry, Seen, Summary, Value
+from quorate.adts.log import NOTHING, Decision, Entry, Seen, Summary, Value
 from quorate.adts.plain_class import Json, PlainClass, call_text
 from quorate.adts.specification import Response
 from quorate.api_specs.limits import STATE_BYTES_MAX, Limits
@@ -394,3 +394,11 @@ def test_a_class_that_cannot_read_the_state_takes_nothing_out() -> None:
     assert all(isinstance(result, Failed) for result in plan.results.values())
     assert "give it the newer class" in plan.results[0].detail
     assert plan.summary == newer
+
+
+def test_what_a_repair_mended_is_told_though_the_class_cannot_read_the_state() -> None:
+    wrong = Decision("x" * 5000, CONTEXT.ballot)
+    newer = replace(holding(), value=Value('{"state":{"items":{}},"version":2}'), recent=(wrong,))
+    plan = planned(newer, RepairCommand(Limits(), CART))
+    assert [str(each)[:20] for each in plan.results[0]] == ["taken out of recent:"]
+    assert plan.summary.recent == ()

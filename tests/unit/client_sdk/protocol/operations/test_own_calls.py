@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from quorate.adts.log import Value
 from quorate.adts.plain_class import Json, PlainClass
 from quorate.adts.specification import Response
-from quorate.api_specs.limits import STATE_BYTES_MAX
+from quorate.api_specs.limits import STATE_BYTES_MAX, Limits
 from quorate.api_specs.messages import Accept, Append, Collect
-from quorate.client_sdk.protocol.core.values import Done, Failed, Invoke
+from quorate.client_sdk.protocol.core.values import Done, Failed, Invoke, Repair, Write
 from quorate.client_sdk.protocol.operations import own_calls
 from quorate.client_sdk.protocol.operations.own_calls import LOOK_BYTES_MAX, STORED_BYTES_MAX
 from tests.sim.schedules.hand import Hand
@@ -132,6 +133,32 @@ def test_who_looks_at_stored_calls_decides_with_them_and_the_next_one_needs_not(
     hand.carry("f3", "r1", "r2")
     assert isinstance(done := hand.outcomes["again"], Done)
     assert done.result == answer(a=2, b=1)
+
+
+def test_who_stores_large_calls_learns_how_large_the_state_is() -> None:
+    """Nobody looked: 150 calls of 4 KB made a state of 585 KB, which no call could change any more."""
+    hand, text = cluster(), "x" * 3900
+    for number in range(150):
+        hand.start("f1", put(f"{number}{text}"), f"put {number}")
+        hand.settle()
+    refused = [each for each in hand.outcomes.values() if isinstance(each, Failed)]
+    assert refused
+    assert all("keep less in one object" in each.detail for each in refused)
+    assert len(state_at(hand, "r1") or "") < 1.5 * STATE_BYTES_MAX
+
+
+def test_a_repair_goes_through_the_whole_log() -> None:
+    """It took out one part of a long log, and did not say that more remained."""
+    hand = Hand(
+        {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}, types={"cart": "shop:Cart"}, limits=Limits(page_entries_max=2)
+    )
+    for number in range(5):
+        hand.ask("f1", Write(OBJECT, Value(f'["shine",[{number}]]')))
+    told = hand.ask("f2", Repair(OBJECT, BASKET))
+    assert [each.partition(" (")[0] for each in told] == [
+        f'taken out of the log: ["shine",[{number}]]' for number in range(5)
+    ]
+    assert hand.ask("f2", call("content")) == answer()
 
 
 def test_a_blind_call_under_a_key_is_decided_so_that_callers_of_either_class_know_it() -> None:
